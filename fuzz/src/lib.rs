@@ -1,13 +1,13 @@
-//! The functions under fuzzing: any bytes in, no panic, no memory without reason.
+//! The functions under fuzzing: whatever the bytes, they must not panic or allocate without reason.
 //!
-//! Used by the libFuzzer targets and, on the stable toolchain, by `testing/tests/fuzz_smoke.rs`.
-//! Logs are tried twice: as they are, and with their checksums put right, since mutated bytes hardly
-//! ever get past a checksum.
+//! The libFuzzer targets use them and, on the stable toolchain, `testing/tests/fuzz_smoke.rs`. Logs
+//! are tried twice: unchanged, and with corrected checksums, because mutated bytes hardly ever pass
+//! a checksum.
 
 use marigram_codec::{
     BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
-use marigram_env::{DiskSnapshot, FileSystem, SimFs};
+use marigram_env::{DiskSnapshot, FileBlobs, SimFs};
 use marigram_influxql::ast::Statement;
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
@@ -30,8 +30,8 @@ pub fn wal_record(data: &[u8]) {
 /// Bytes of [`codec_page`]'s input before the page's body.
 pub const PAGE_HEAD_BYTES: usize = 9;
 
-/// A page's body. Before it: type, encoding, compressor (one byte each), number of values (u16) and
-/// bytes before compression (u32).
+/// A page's body, preceded by its type, encoding and compressor (one byte each), the number of
+/// values (u16) and the bytes before compression (u32).
 pub fn codec_page(data: &[u8]) {
     let Some((head, body)) = data.split_first_chunk::<PAGE_HEAD_BYTES>() else {
         return;
@@ -56,14 +56,14 @@ pub fn codec_page(data: &[u8]) {
         bytes: 1 << 20,
     };
     let values = marigram_codec::decode(kind, header, count, body, limits);
-    // Regular times are read without being decoded: they must be the same ones.
+    // Regular times are read without decoding them: the result must be the same.
     if kind == ValueType::I64
         && let Ok(Some(found)) = marigram_codec::decode_regular(header, count, body, limits)
     {
         let each: Vec<i64> = found.each().take(count + 1).collect();
         assert_eq!(values, Ok(OwnedValues::I64(each)), "regular times");
     }
-    // A part passes over what it does not need: of a page that is whole it is the same values.
+    // Decoding a part skips the rest: for an undamaged page, its values must be the same.
     let rows = count / 3..count - count / 4;
     let part = marigram_codec::decode_part(kind, header, count, body, limits, &rows);
     if let Some(all) = values.ok().as_ref().and_then(numbers)
@@ -71,7 +71,7 @@ pub fn codec_page(data: &[u8]) {
     {
         assert_eq!(numbers(&part).as_deref(), all.get(rows.clone()), "a part");
     }
-    // Numbers that ought to ascend may not.
+    // Numbers that should ascend may not do so.
     let bounds = (i64::MIN / 3, i64::MAX / 3);
     let within = marigram_codec::decode_within(header, count, body, limits, &rows, bounds);
     if let Ok(Some((within, values))) = within {
@@ -79,7 +79,7 @@ pub fn codec_page(data: &[u8]) {
     }
 }
 
-/// Numbers as bits, so that NaN is equal to itself.
+/// Numbers as bits, so that NaN equals itself.
 fn numbers(values: &OwnedValues) -> Option<Vec<u64>> {
     Some(match values {
         OwnedValues::I32(values) => values.iter().map(|value| *value as u64).collect(),
@@ -91,8 +91,8 @@ fn numbers(values: &OwnedValues) -> Option<Vec<u64>> {
     })
 }
 
-/// The values of a page of Apache `TsFile`. Before them: type, encoding (one byte each), number of
-/// values (u16).
+/// The values of a page of Apache `TsFile`, preceded by type and encoding (one byte each) and the
+/// number of values (u16).
 pub fn tsfile_values(data: &[u8]) {
     let Some(([kind, encoding, c0, c1], body)) = data.split_first_chunk::<4>() else {
         return;
@@ -109,16 +109,15 @@ pub fn tsfile_values(data: &[u8]) {
     let _ = tsfile_forms::decode(kind, encoding, count, body, limits);
 }
 
-/// A whole segment: opened, every page read, and verified.
+/// A whole segment: opens it, reads every page, and verifies it.
 pub fn segment(data: &[u8]) {
     let sim = SimFs::new(0);
-    let path = Path::new("/fuzz.seg");
     let files = DiskSnapshot::from([("fuzz.seg".into(), data.to_vec())]);
     sim.restore(Path::new("/"), &files)
         .expect("an empty disk takes a file");
-    let fs: Arc<dyn FileSystem> = Arc::new(sim);
-    Segment::verify(&fs, path, &mut |_| {});
-    let Ok(segment) = Segment::open(&fs, path) else {
+    let blobs = FileBlobs::new(Arc::new(sim), Path::new("/"));
+    Segment::verify(&blobs, "fuzz.seg", &mut |_| {});
+    let Ok(segment) = Segment::open(&blobs, "fuzz.seg") else {
         return;
     };
     for (number, group) in segment.row_groups().iter().enumerate() {
@@ -166,11 +165,11 @@ pub fn series_log(data: &[u8]) {
     let _ = SeriesLog::decode(path, &with_checksums(data));
 }
 
-/// A body of line protocol. What is understood is written and read once more.
+/// A body of line protocol. The rows that parse are encoded and parsed once more.
 pub fn line_protocol(data: &[u8]) {
     let parsed = parse(data, Precision::Milliseconds, 7, LineLimits::default());
     for batch in &parsed.batches {
-        batch.check().expect("a parsed batch fits together");
+        batch.check().expect("a parsed batch is consistent");
         let mut text = String::new();
         if encode_batch(batch, &mut text).is_ok() {
             let again = parse(
@@ -225,7 +224,7 @@ pub fn tag_key(data: &[u8]) {
     }
 }
 
-/// The bytes as frames one after the other, with right checksums; the last frame ends with them.
+/// The bytes as consecutive frames with correct checksums; the last frame ends with the input.
 fn with_checksums(data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len());
     let mut rest = data;
@@ -238,7 +237,7 @@ fn with_checksums(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A TsFile: its rows up to the first that is damaged.
+/// A TsFile: its rows up to the first damage.
 pub fn tsfile(data: &[u8]) {
     let Ok(mut reader) = marigram_tsfile::TsFileReader::open(std::io::Cursor::new(data)) else {
         return;

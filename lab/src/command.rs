@@ -1,9 +1,8 @@
-//! The command line of the laboratory: `marigram lab list | run | report | peers`.
+//! The command line of the instrument: `marigram lab list | run | report`.
 
 mod choose;
-mod list;
+pub mod list;
 
-use crate::peers::Peers;
 use crate::run::{Order, Outcome};
 use crate::study::Scale;
 use crate::target::{Kind, Settings};
@@ -12,18 +11,9 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
-/// Measures Marigram and its peers.
-#[derive(Debug, Args)]
-pub struct Lab {
-    /// Folder that peers are installed in [default: ~/.local/share/marigram/peers]
-    #[arg(long, global = true, env = "MARIGRAM_PEERS")]
-    peers: Option<PathBuf>,
-    #[command(subcommand)]
-    command: Command,
-}
-
+/// What `marigram lab` does with studies.
 #[derive(Debug, Subcommand)]
-enum Command {
+pub enum Command {
     /// Show the studies, and the targets that they can be run on
     List,
     /// Run studies, and write the report
@@ -33,34 +23,11 @@ enum Command {
         /// The folder that `run` wrote into
         folder: PathBuf,
     },
-    /// Show the peers, install and start one, or stop it
-    Peers {
-        #[command(subcommand)]
-        action: Option<Action>,
-    },
 }
 
-#[derive(Debug, Subcommand)]
-enum Action {
-    /// Install a peer from its package registry, and start it on loopback
-    Up {
-        /// Its name
-        name: String,
-    },
-    /// Install a peer from its package registry; `run` starts instances of its own
-    Install {
-        /// Its name
-        name: String,
-    },
-    /// Stop a peer that `up` started
-    Down {
-        /// Its name
-        name: String,
-    },
-}
-
+/// The options of `marigram lab run`.
 #[derive(Debug, Args)]
-struct Run {
+pub struct Run {
     /// Studies by name, a beginning of their names with `*`, or `all`
     #[arg(required = true)]
     names: Vec<String>,
@@ -95,22 +62,20 @@ struct Run {
     quiet: bool,
 }
 
-impl Lab {
-    /// Does what the command line says. `extra` are targets that the laboratory cannot make itself.
-    pub fn run(self, extra: &[Kind]) -> Result<()> {
-        let folder = match self.peers {
-            Some(folder) => std::path::absolute(folder)?,
-            None => default_peers()?,
-        };
-        let kinds = choose::kinds(extra);
-        match self.command {
-            Command::List => {
+impl Command {
+    /// Does what the command line says. `kinds` are the targets that there are, `peers` is the folder
+    /// of the installed peers.
+    pub fn run(self, kinds: &[Kind], peers: &Path) -> Result<()> {
+        let mut kinds = kinds.to_vec();
+        // Marigram's interfaces first, then the peers.
+        kinds.sort_by_key(|kind| kind.peer);
+        match self {
+            Self::List => {
                 print!("{}", list::text(&crate::studies::all(), &kinds));
                 Ok(())
             }
-            Command::Run(command) => command.run(&kinds, &folder),
-            Command::Report { folder } => write_report(&folder),
-            Command::Peers { action } => peers(&Peers::new(folder), action),
+            Self::Run(command) => command.run(&kinds, peers),
+            Self::Report { folder } => write_report(&folder),
         }
     }
 }
@@ -125,7 +90,7 @@ impl Run {
         let studies = choose::studies(&crate::studies::all(), &self.names)?;
         let targets = choose::targets(kinds, &self.target, &self.peer, &settings)?;
         for (kind, settings) in &targets {
-            // What is not installed is said now, not after an hour of runs.
+            // Fails now if something is not installed, not after an hour of runs.
             (kind.make)(settings).with_context(|| format!("target {}", kind.name))?;
         }
         let scale = clap::ValueEnum::to_possible_value(&self.scale);
@@ -177,46 +142,5 @@ fn write_report(folder: &Path) -> Result<()> {
         println!("{sentence}");
     }
     println!("\nThe report: {}", written.html.display());
-    Ok(())
-}
-
-fn default_peers() -> Result<PathBuf> {
-    let data = match std::env::var_os("XDG_DATA_HOME").filter(|value| !value.is_empty()) {
-        Some(data) => PathBuf::from(data),
-        None => std::env::home_dir()
-            .context("there is no home directory: say where peers go with --peers")?
-            .join(".local/share"),
-    };
-    Ok(data.join("marigram/peers"))
-}
-
-fn peers(peers: &Peers, action: Option<Action>) -> Result<()> {
-    match action {
-        None => {
-            print!("{}", list::peers(&peers.list()));
-        }
-        Some(Action::Install { name }) => {
-            peers.install(&name)?;
-            println!("{name} is installed");
-        }
-        Some(Action::Up { name }) => {
-            let running = peers.up(&name)?;
-            match running.pid {
-                Some(pid) => println!("{name} answers at {} (process {pid})", running.address),
-                None => println!("{name} is installed; it runs in its client's process"),
-            }
-        }
-        Some(Action::Down { name }) => {
-            let stopped = peers.down(&name)?;
-            println!(
-                "{name} {}",
-                if stopped {
-                    "is stopped"
-                } else {
-                    "was not running"
-                }
-            );
-        }
-    }
     Ok(())
 }

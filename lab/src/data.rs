@@ -1,4 +1,4 @@
-//! Tables and rows as the laboratory hands them to every database: columns of plain values.
+//! Tables and rows in the form that every driver receives: columns of plain values.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ pub const SECOND_NS: i64 = 1_000_000_000;
 pub enum TagKind {
     /// Text.
     Text,
-    /// A whole number; databases whose tags are text keep its decimal form.
+    /// An integer; databases whose tags are text store its decimal form.
     Integer,
 }
 
 /// Type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum FieldKind {
-    /// true or false.
+    /// A boolean.
     Bool,
     /// 32-bit integer.
     I32,
@@ -40,6 +40,17 @@ pub struct Tag {
     pub kind: TagKind,
 }
 
+impl Tag {
+    /// The tag `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: TagKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+        }
+    }
+}
+
 /// A field column.
 #[derive(Clone, Debug)]
 pub struct Field {
@@ -49,7 +60,18 @@ pub struct Field {
     pub kind: FieldKind,
 }
 
-/// A table: its schema, and the tag values of every series that will be written into it.
+impl Field {
+    /// The field `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: FieldKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+        }
+    }
+}
+
+/// A table: its schema, and the tag values of every series that a study writes into it.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Name; letters, digits and `_` only.
@@ -60,11 +82,35 @@ pub struct Table {
     pub key: usize,
     /// Field columns.
     pub fields: Vec<Field>,
-    /// Tag values by series, in the order of `tags`; `None` where a device has no such tag.
+    /// Tag values by series, in the order of `tags`; `None` if the device has no such tag.
     pub series: Arc<Vec<Vec<Option<String>>>>,
 }
 
 impl Table {
+    /// A table of these columns, whose series are named by tag number `key` alone.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        tags: &[(&str, TagKind)],
+        key: usize,
+        fields: &[(&str, FieldKind)],
+        series: Vec<Vec<Option<String>>>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            tags: tags
+                .iter()
+                .map(|(name, kind)| Tag::new(*name, *kind))
+                .collect(),
+            key,
+            fields: fields
+                .iter()
+                .map(|(name, kind)| Field::new(*name, *kind))
+                .collect(),
+            series: Arc::new(series),
+        }
+    }
+
     /// The same table under `name` with `suffix` at its end.
     #[must_use]
     pub fn suffixed(&self, suffix: &str) -> Self {
@@ -75,7 +121,7 @@ impl Table {
     }
 }
 
-/// Values of one field, one a row.
+/// Values of one field, one for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Booleans.
@@ -142,13 +188,22 @@ impl Values {
 /// A field's values, and which of them are null.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// One value a row; anything where the row is null.
+    /// One value for each row; undefined if the row is null.
     pub values: Values,
-    /// Whether each row has a value; `None` when all have.
+    /// Whether each row has a value; `None` if all rows have one.
     pub present: Option<Vec<bool>>,
 }
 
 impl Column {
+    /// A column without nulls.
+    #[must_use]
+    pub fn full(values: Values) -> Self {
+        Self {
+            values,
+            present: None,
+        }
+    }
+
     /// Whether `row` has a value.
     #[must_use]
     pub fn is_present(&self, row: usize) -> bool {
@@ -165,7 +220,7 @@ pub struct Rows {
     pub series: Vec<u32>,
     /// Time of each row, nanoseconds since the Unix epoch.
     pub times: Vec<i64>,
-    /// One column a field, in the order of [`Table::fields`].
+    /// One column for each field, in the order of [`Table::fields`].
     pub columns: Vec<Column>,
 }
 
@@ -211,16 +266,16 @@ impl Rows {
 /// Rows in the order in which one client sends them.
 pub type Stream<'a> = Box<dyn Iterator<Item = Rows> + Send + 'a>;
 
-/// Data that can be made again: the same source makes the same rows on every machine, however many
-/// clients share the work.
+/// Reproducible data: the same source generates the same rows on every machine, for any number of
+/// clients.
 pub trait Source: Send + Sync {
     /// The tables.
     fn tables(&self) -> &[Table];
 
-    /// Rows that all clients send together, repeated ones included.
+    /// Number of rows that all clients send together, including repeated rows.
     fn rows(&self) -> u64;
 
-    /// Whether a (series, time) may be sent more than once. All rows of one series and time carry
+    /// Whether a (series, time) may be sent more than once. All rows of one series and time have
     /// the same values, so their order does not matter.
     fn repeats(&self) -> bool {
         false
@@ -229,8 +284,8 @@ pub trait Source: Send + Sync {
     /// First time and the end (exclusive) of the times, nanoseconds.
     fn span_ns(&self) -> (i64, i64);
 
-    /// What client `client` of `clients` sends, in batches of `batch_rows` rows (the last of each
-    /// table may be smaller). A series belongs to one client: its rows arrive in one order. Batches
-    /// come in the order of time, all devices of the client together.
+    /// The rows of client `client` of `clients`, in batches of `batch_rows` rows (the last batch of
+    /// each table may be smaller). A series belongs to one client, so its rows have one order.
+    /// Batches are in the order of time, with all devices of the client together.
     fn stream(&self, client: usize, clients: usize, batch_rows: usize) -> Stream<'_>;
 }

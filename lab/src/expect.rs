@@ -1,13 +1,12 @@
-//! The right answers, worked out from the rows alone, with no database.
+//! The right answers, computed from the rows alone, without a database.
 //!
-//! The rows that were written are made once more, and every question looks at each of them. What a
-//! question asks of a device (is it meant, which group is it in) is settled once a series, before
-//! the first row.
+//! The rows that were written are generated again, and every question reads each of them.
+//! Conditions and groups by device are evaluated once per series, before the first row.
 //!
-//! Where databases could differ, this is what counts as right. Aggregates pass over nulls; one over
-//! no values is null, `Count` is 0. A group exists when a row matches, even if all its values are
-//! null. Without groups there is always one row. `above` never holds for a null or a text. Text has
-//! no sum, mean, least, greatest or spread: they are null.
+//! Databases could differ in some points. These rules say what is right: Aggregates ignore nulls;
+//! an aggregate over no values is null, and `Count` is 0. A group exists if a row matches, even if
+//! all its values are null. Without groups, there is always one row. `above` never holds for nulls
+//! and text. Text has no sum, mean, minimum, maximum or spread: they are null.
 
 mod evaluation;
 mod seen;
@@ -17,19 +16,19 @@ use crate::question::{Answer, Select};
 use evaluation::Evaluation;
 use seen::Seen;
 
-/// What was written of a source into one set of tables.
+/// The part of a source that was written into one set of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Written {
-    /// Clients that shared the source.
+    /// Number of clients that shared the source.
     pub clients: usize,
     /// Rows a batch.
     pub batch_rows: usize,
-    /// Batches that each client wrote, from its first on.
+    /// Number of batches that each client wrote, from its first on.
     pub batches: Vec<usize>,
 }
 
-/// The answers, [`Answer::sorted`], to `selects` after `written` went into the tables. Reads the
-/// rows once, whatever the number of questions.
+/// The answers, [`Answer::sorted`], to `selects` after `written` was written into the tables. Reads
+/// the rows once for any number of questions.
 ///
 /// The tables, tags and fields of `selects` are the source's.
 #[must_use]

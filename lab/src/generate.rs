@@ -20,20 +20,20 @@ mod trucks;
 /// Which data, and how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SourceSpec {
-    /// Standard set S: thermometers, one row a second.
+    /// Standard set S: thermometers with one row per second.
     SetS {
         /// Devices.
         devices: usize,
         /// Rows of each.
         rows: usize,
     },
-    /// The rows of standard set S, some of which come late.
+    /// The rows of standard set S, some of them late.
     LateSetS {
         /// Devices.
         devices: usize,
         /// Rows of each.
         rows: usize,
-        /// Which come late.
+        /// Which rows are late.
         delay: Delay,
     },
     /// IoT-Benchmark's model.
@@ -42,7 +42,7 @@ pub enum SourceSpec {
     Paths {
         /// The model.
         spec: IotSpec,
-        /// What paths look like.
+        /// The form of the paths.
         path: Path,
     },
     /// TDengine's comparison: thermometers in groups.
@@ -76,13 +76,13 @@ pub struct IotSpec {
     pub step_ms: u32,
     /// Type of every sensor.
     pub kind: FieldKind,
-    /// How rows come late.
+    /// How rows are late.
     pub late: Late,
-    /// Values that do not repeat, instead of cycling through 100 of them as IoT-Benchmark does.
+    /// Values that do not repeat; IoT-Benchmark cycles through 100 values.
     pub fresh_values: bool,
 }
 
-/// How rows come late.
+/// How rows are late.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Late {
     /// Never.
@@ -94,21 +94,21 @@ pub enum Late {
         /// Mean lateness, steps.
         lambda: f64,
     },
-    /// This part of the rows of a batch change places at random.
+    /// This fraction of the rows of a batch changes places at random.
     Batch {
         /// Part of the rows.
         ratio: f64,
     },
-    /// Rows come late as this says; none repeats another.
+    /// Rows are late as this says; none repeats another.
     Delayed(Delay),
 }
 
-/// Rows that come late by any number of steps up to a limit, all alike likely.
+/// Rows that are late by any number of steps up to a limit, all equally likely.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
-    /// Probability that a row comes late.
+    /// Probability that a row is late.
     pub ratio: f64,
-    /// It comes late by so many steps at most.
+    /// The largest number of steps by which it is late.
     pub steps_max: u32,
 }
 

@@ -1,16 +1,17 @@
-//! The laboratory: `marigram lab` repeats the published studies of time-series databases that fleets
-//! of devices write to, on Marigram and on its peers.
+//! The laboratory: `marigram lab` repeats the published studies of time-series databases for fleets
+//! of devices, on Marigram and on its peers.
 //!
-//! The laboratory is an outside observer: it depends on no other crate of the project. It reaches
-//! Marigram's server over the wire, as it reaches every peer; the embedded library is handed in by
-//! the command line as one more [`target::Kind`].
+//! This crate is the instrument. It depends on no other crate of the project and knows no database:
+//! it drives whatever implements [`target::Target`]. The drivers are in two crates above this one:
+//! `marigram-lab-drivers` (what drivers share, and Marigram's own interfaces) and
+//! `marigram-lab-peers` (the other databases). The command line hands them in.
 //!
 //! From below to above: [`data`] (tables and rows), [`generate`] (sources of rows), [`question`]
-//! (what is asked, and answers), [`expect`] (the right answers, worked out from the rows alone),
-//! [`target`] (what a database under test must do), [`targets`] (the databases), [`peers`]
-//! (installing and starting them), [`monitor`] (resources and latencies), [`study`] (what a study
-//! is), [`studies`] (the studies), [`run`] (executes them), [`report`] (reads what was stored),
-//! [`command`] (the command line).
+//! (questions and answers), [`expect`] (the right answers, computed from the rows alone),
+//! [`target`] (what a database under test must do), [`conformance`] (a check of a driver),
+//! [`line_protocol`], [`null`] (a target that drops everything), [`monitor`] (resources and
+//! latencies), [`study`] (what a study is), [`studies`], [`run`] (executes studies), [`report`]
+//! (reads what `run` stored), [`command`] (the command line).
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,11 +19,13 @@
 )]
 
 pub mod command;
+pub mod conformance;
 pub mod data;
 pub mod expect;
 pub mod generate;
+pub mod line_protocol;
 pub mod monitor;
-pub mod peers;
+pub mod null;
 pub mod question;
 pub mod record;
 pub mod report;
@@ -30,4 +33,3 @@ pub mod run;
 pub mod studies;
 pub mod study;
 pub mod target;
-pub mod targets;

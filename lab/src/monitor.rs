@@ -1,14 +1,16 @@
-//! What a run costs: processor, memory, page cache and disk of server and client apart, and the
-//! latencies of requests.
+//! The cost of a run: processor, memory, page cache and disk of server and client separately, and
+//! the latencies of requests.
 //!
-//! The kernel's counters are read from `/proc` once a second (more often in short runs) and at
-//! every mark. Processor time comes in ticks of 10 ms there: a step shorter than that costs
-//! nothing as far as it says.
+//! A thread reads the kernel's counters from `/proc` once per second (more often in short runs) and
+//! at every mark. They count processor time in ticks of 10 ms, so a shorter step may seem to cost
+//! nothing.
 
+mod disk;
 mod latency;
 mod machine;
 mod processes;
 
+pub use disk::folder_bytes;
 pub use latency::Latencies;
 pub use machine::machine;
 pub use processes::Resident;
@@ -21,12 +23,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A sample of the counters: processor time and bytes since the monitor began, memory as it is.
+/// A sample of the counters: processor time and bytes since the monitor began, and current memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Since the monitor began, seconds.
     pub at_s: f64,
-    /// The server's processes and their children; `None` when the server runs in this process.
+    /// The server's processes and their children; `None` if the server runs in this process.
     pub server: Option<Usage>,
     /// This process.
     pub client: Usage,
@@ -66,13 +68,13 @@ impl State {
     }
 }
 
-/// A thread that panicked while it held the lock has left whole samples.
+/// A thread that panicked while it held the lock left complete samples.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Monitor {
-    /// Begins to sample the processes `server` and this one, once `every`.
+    /// Begins to sample the processes `server` and this process at intervals of `every`.
     pub fn start(server: Vec<u32>, every: Duration) -> Result<Self> {
         let state = Arc::new(Mutex::new(State {
             begin: Instant::now(),
@@ -97,7 +99,8 @@ impl Monitor {
         })
     }
 
-    /// The server has other processes now, after a restart. What the old ones used stays counted.
+    /// Follows other processes of the server, after a restart. What the old ones used stays
+    /// counted.
     pub fn follow(&self, server: &[u32]) {
         lock(&self.state).server.follow(server);
     }
@@ -108,14 +111,14 @@ impl Monitor {
         Mark(lock(&self.state).sample())
     }
 
-    /// Memory of the server's processes; `None` when the server runs in this process.
+    /// Memory of the server's processes; `None` if the server runs in this process.
     #[must_use]
     pub fn resident(&self) -> Option<Resident> {
         let state = lock(&self.state);
         (!state.server.is_empty()).then(|| state.server.resident())
     }
 
-    /// What was used since `mark`.
+    /// The resources used since `mark`.
     #[must_use]
     pub fn since(&self, mark: &Mark) -> Resources {
         let mut state = lock(&self.state);
@@ -151,7 +154,7 @@ impl Monitor {
         }
     }
 
-    /// Ends, and gives all samples.
+    /// Ends, and returns all samples.
     #[must_use]
     pub fn finish(mut self) -> Vec<Sample> {
         self.end();
@@ -163,7 +166,7 @@ impl Monitor {
     fn end(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // It only samples: there is nothing to learn from how it ended.
+            // The thread only samples, so its result has no use.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! What is asked, in terms that every database's language can say; and answers in one form, so
-//! that they can be compared.
+//! Questions in terms that every database's language can express, and answers in one form, so that
+//! they can be compared.
 
 mod answer;
 
@@ -19,10 +19,10 @@ pub struct Question {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
-    /// Something that the laboratory can work out itself from the rows.
+    /// A question that the laboratory can answer itself from the rows.
     Select(Select),
-    /// SQL of Marigram's, for what [`Select`] cannot say. Its answers are compared between targets.
-    /// A driver for another dialect says that it cannot.
+    /// Marigram's SQL, for what [`Select`] cannot express. Answers are compared between targets. A
+    /// driver for another dialect declines it.
     Sql(String),
 }
 
@@ -35,13 +35,13 @@ pub enum Ask {
 pub struct Select {
     /// Index of the table among the source's tables.
     pub table: usize,
-    /// What of it.
+    /// What is selected.
     pub what: What,
-    /// Of which devices.
+    /// The devices.
     pub devices: Devices,
-    /// From this time on, nanoseconds; `None`: from the beginning.
+    /// Start of the range, nanoseconds; `None`: from the beginning.
     pub from_ns: Option<i64>,
-    /// Before this time, nanoseconds; `None`: to the end.
+    /// End of the range (exclusive), nanoseconds; `None`: to the end.
     pub to_ns: Option<i64>,
     /// Only rows whose field (an index) is greater than this.
     pub above: Option<(usize, f64)>,
@@ -53,7 +53,7 @@ pub struct Select {
     pub descending: bool,
 }
 
-/// What is wanted of the rows.
+/// What is selected of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum What {
     /// The rows themselves, these fields (indices).
@@ -77,11 +77,11 @@ pub enum Aggregate {
     Min,
     /// Greatest.
     Max,
-    /// Greatest less least.
+    /// Difference of maximum and minimum.
     Spread,
 }
 
-/// Which devices.
+/// A choice of devices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Devices {
     /// All.

@@ -1,5 +1,5 @@
-//! What a run leaves on disk: the contract between [`crate::run`], which writes it, and
-//! [`crate::report`], which reads it.
+//! The files of a run: the contract between [`crate::run`], which writes them, and
+//! [`crate::report`], which reads them.
 //!
 //! ```text
 //! OUT/lab.json                                   Configuration
@@ -15,7 +15,7 @@ use crate::target::Facts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a series of runs was started; a later `run` on the same folder must agree with it.
+/// The configuration of a series of runs; a later `run` on the same folder must agree with it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
     /// Version of this form; 1.
@@ -32,7 +32,7 @@ pub struct Configuration {
     pub studies: Vec<String>,
     /// Targets, in order.
     pub targets: Vec<String>,
-    /// The command line that began it.
+    /// The command line of the first run.
     pub command: String,
     /// When it began, RFC 3339, UTC.
     pub started: String,
@@ -51,12 +51,12 @@ pub struct Machine {
     pub memory_bytes: u64,
     /// Kernel and distribution.
     pub system: String,
-    /// Median time of a 4 KiB append with fsync in the folder of the data, microseconds: what
-    /// durability costs here at least.
+    /// Median time of a 4 KiB append with fsync in the folder of the data, microseconds: the least
+    /// cost of durability on this machine.
     pub fsync_us: f64,
 }
 
-/// One life of one target.
+/// One run of one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Study.
@@ -67,7 +67,7 @@ pub struct RunResult {
     pub target: String,
     /// Repetition, from 0.
     pub repeat: usize,
-    /// What the target said that it is; `None` when it did not start.
+    /// The target's description; `None` if it did not start.
     pub facts: Option<Facts>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
@@ -79,14 +79,14 @@ pub struct RunResult {
     pub failed: Option<String>,
 }
 
-/// What one step (one question of it, one side of it) measured.
+/// What one step measured, or one question or one side of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// Index of the step in its setup.
     pub step: usize,
     /// The step's knobs, and those that the runner adds: `question`, `side`.
     pub knobs: Knobs,
-    /// Figures by name, as [`crate::study::Act`] says.
+    /// Figures by name, as documented at [`crate::study::Act`].
     pub figures: BTreeMap<String, f64>,
     /// Latencies of requests.
     pub latency: Option<Latency>,
@@ -94,7 +94,7 @@ pub struct StepResult {
     pub resources: Option<Resources>,
     /// Whether the answers were right.
     pub verdict: Verdict,
-    /// Answers to questions that only targets can answer, by instance, for comparison.
+    /// Answers to questions that only targets can answer, by instance, to compare them.
     pub answers: Vec<Answer>,
 }
 
@@ -104,13 +104,13 @@ pub enum Verdict {
     /// There was nothing to check.
     #[default]
     Unchecked,
-    /// The answers are those that the data give.
+    /// The answers are right.
     Right,
-    /// They are not: how they differ.
+    /// An answer is wrong: the difference.
     Wrong(String),
-    /// The target has no way to do it.
+    /// The target cannot do it: why.
     Cannot(String),
-    /// It failed.
+    /// It failed: the error.
     Failed(String),
 }
 
@@ -140,11 +140,11 @@ pub struct Latency {
 pub struct Resources {
     /// Wall-clock time, seconds.
     pub seconds: f64,
-    /// The server's processes; `None` when the server runs in the client's process.
+    /// The server's processes; `None` if the server runs in the client's process.
     pub server: Option<Usage>,
     /// The laboratory's own process.
     pub client: Usage,
-    /// Page cache of the machine at its largest, bytes.
+    /// Peak page cache of the machine, bytes.
     pub page_cache_bytes: u64,
 }
 
@@ -153,7 +153,7 @@ pub struct Resources {
 pub struct Usage {
     /// Processor time, seconds.
     pub cpu_s: f64,
-    /// Resident memory at its largest, bytes.
+    /// Peak resident memory, bytes.
     pub rss_bytes: u64,
     /// Read from disk, bytes.
     pub read_bytes: u64,

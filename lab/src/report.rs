@@ -1,4 +1,4 @@
-//! Makes a report of what [`crate::run`] stored: one HTML page, Markdown with its plots, and CSV.
+//! Makes a report of what [`crate::run`] stored: one HTML page, Markdown with plots, and CSV.
 //!
 //! From below to above: `statistics`, `number` and `names` (leaves), `document` (blocks of
 //! text, tables, plots), `load` (reads the folder), `crosscheck` (answers compared between
@@ -44,17 +44,18 @@ use std::path::{Path, PathBuf};
 pub struct Written {
     /// The page.
     pub html: PathBuf,
-    /// The Markdown document; its plots are in `svg` beside it.
+    /// The Markdown document; its plots are in `svg` next to it.
     pub markdown: PathBuf,
     /// Folder of the CSV files.
     pub csv: PathBuf,
-    /// Where Marigram stands, in plain words: the tally, then a line a view, then a line a rule.
+    /// Where Marigram stands, as sentences: the count of comparisons, one line per view, one line
+    /// per rule.
     pub sentences: Vec<String>,
 }
 
 /// Reads the runs in `folder`, and writes `folder/report`: `index.html`, `report.md`, `svg/`,
-/// `csv/`. A report that is there is replaced. Fails when `folder` holds no finished run, or when a
-/// file cannot be read or written.
+/// `csv/`. Replaces an older report. Fails if `folder` holds no finished run, or if a file cannot
+/// be read or written.
 pub fn write(folder: &Path) -> Result<Written> {
     write_of(folder, &crate::studies::all())
 }
@@ -114,7 +115,7 @@ fn arranged<'a>(lab: &Lab, study: &'a StudyRuns) -> Vec<Arranged<'a>> {
         .collect()
 }
 
-/// Where Marigram stands: blocks, and the same as sentences.
+/// Where Marigram stands: as blocks, and as sentences.
 fn standing(lab: &Lab, views: &[Vec<Arranged>]) -> (Vec<Block>, Vec<String>) {
     let mut count = standing::Count::default();
     let mut lists = Vec::new();
@@ -166,7 +167,7 @@ fn parts(blocks: &[Block]) -> (Vec<&Table>, Vec<&Plot>) {
     (tables, plots)
 }
 
-/// Whether `table` shows a view, whose CSV has all its panels in one file.
+/// Whether `table` shows a view; the CSV of a view has all its panels in one file.
 fn of_view(lab: &Lab, table: &Table) -> bool {
     lab.studies.iter().any(|study| {
         let views = 0..study.plan.views.len();

@@ -1,14 +1,14 @@
-//! Executes studies: every target goes through every setup, as often as asked, in a fair order,
-//! and everything that was measured is left in a folder ([`crate::record`]).
+//! Executes studies: runs every target through every setup, as often as requested and in a fair
+//! order, and stores all measurements in a folder ([`crate::record`]).
 //!
-//! For each study, for each setup, for each repeat, the targets take turns; repeat *r* begins with
-//! target *r*, so that none is always first. The source of a setup is made once and shared. A
-//! target that fails is recorded, and the next one goes on. A run that has a result without
-//! `failed` is not made again, so that the same command continues what was interrupted.
+//! For each study, setup and repetition, the targets take turns; repetition *r* begins with target
+//! *r*, so that no target is always first. The source of a setup is built once and shared. If a
+//! target fails, the failure is recorded and the next target runs. A run that has a result without
+//! `failed` is not repeated, so the same command continues an interrupted series.
 //!
 //! From below to above: `client` (threads, tallies), `samples` (the Parquet files), `store` (the
-//! folder), `expected` (right answers, kept), `progress`, `life` (one target in one setup), the
-//! steps `write`, `ask`, `mixed`, `clock`, and `unit` (one run from start to stop).
+//! folder), `expected` (a cache of right answers), `progress`, `life` (one target in one setup),
+//! the steps `write`, `ask`, `mixed`, `clock`, and `unit` (one run from start to stop).
 
 mod ask;
 mod client;
@@ -50,39 +50,39 @@ pub struct Order {
     pub targets: Vec<(Kind, Settings)>,
     /// How large.
     pub scale: Scale,
-    /// How often each target goes through each setup.
+    /// Repetitions of each target and setup.
     pub repeat: usize,
     /// Seed of all data.
     pub seed: u64,
     /// Folder of the results.
     pub out: PathBuf,
-    /// Folder in which the databases get theirs (a killed laboratory leaves the last of them
-    /// there); `None`: a temporary one inside `out`.
+    /// Folder of the databases' folders (a killed laboratory leaves the last of them there);
+    /// `None`: a temporary one inside `out`.
     pub data: Option<PathBuf>,
     /// The command line, for the record.
     pub command: String,
-    /// Say nothing on the way.
+    /// Show no progress.
     pub quiet: bool,
 }
 
-/// How many runs came to which end.
+/// Number of runs by how they ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Made now, to their end.
+    /// Executed now, and completed.
     pub done: usize,
-    /// Finished by an earlier command.
+    /// Completed by an earlier command.
     pub skipped: usize,
-    /// Made now, and ended early.
+    /// Executed now, and ended early.
     pub failed: usize,
-    /// Made now or earlier, with an answer that is wrong.
+    /// Executed now or earlier, with a wrong answer.
     pub wrong: usize,
 }
 
-/// What tests replace: where data and right answers come from, and how much is encoded at once.
+/// What tests replace: the sources of data and of right answers, and how much is encoded at once.
 struct Means<'a> {
     build: &'a dyn Fn(&SourceSpec, u64) -> Arc<dyn Source>,
     expect: Arc<Expect>,
-    /// Payloads that are encoded before the clock starts, bytes; what is beyond goes in rounds.
+    /// Payloads that are encoded before the clock starts, bytes; more are sent in rounds.
     round_bytes: usize,
 }
 
@@ -97,10 +97,10 @@ struct Shared {
 /// Encoded payloads that may be in memory at once, bytes, all clients together.
 const ROUND_BYTES: usize = 512 << 20;
 
-/// Runs `order`. Interrupted by ctrl-C, it ends the run that it is at, stops what it started, and
-/// fails; the same order continues later. (Servers that it started share the terminal's process
-/// group and get the same signal.) Fails as well when the folder holds something else, or cannot be
-/// written; not when a target fails.
+/// Runs `order`. On Ctrl-C, it ends the current run, stops what it started, and fails; the same
+/// order continues later. (Servers that it started share the terminal's process group and get the
+/// same signal.) It also fails if the folder holds something else or cannot be written, but not if
+/// a target fails.
 pub fn run(order: &Order) -> Result<Outcome> {
     let means = Means {
         build: &|spec, seed| spec.build(seed),
@@ -136,7 +136,8 @@ fn run_with(order: &Order, means: &Means<'_>, stop: &AtomicBool) -> Result<Outco
     for (job, folder) in due {
         let (study, plan) = &plans[job.study];
         let setup = &plan.setups[job.setup];
-        // The old data go before the new ones come: a source may fill much of the memory.
+        // The old data are dropped before the new ones are built, because a source may fill much of
+        // the memory.
         shared = shared.filter(|shared| shared.place == (job.study, job.setup));
         let shared = shared.get_or_insert_with(|| Shared {
             place: (job.study, job.setup),
@@ -158,7 +159,7 @@ fn run_with(order: &Order, means: &Means<'_>, stop: &AtomicBool) -> Result<Outco
         store::empty(&folder)?;
         progress.unit(&job, &unit.title());
         let result = unit.live(&mut shared.expected, stop);
-        // A target that dies with the laboratory is not to blame: its run is made again.
+        // A target that ends with the laboratory did not fail, so its run is repeated.
         ensure!(
             !stop.load(Ordering::Relaxed),
             "interrupted; the same command continues with {}",
@@ -177,7 +178,7 @@ fn run_with(order: &Order, means: &Means<'_>, stop: &AtomicBool) -> Result<Outco
     Ok(outcome)
 }
 
-/// All runs in their order.
+/// All runs, in order.
 fn jobs(order: &Order, plans: &[(&str, Plan)]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (study, (_, plan)) in plans.iter().enumerate() {
@@ -200,7 +201,7 @@ fn jobs(order: &Order, plans: &[(&str, Plan)]) -> Vec<Job> {
     jobs
 }
 
-/// Names become folders: each must be one, and its own.
+/// Names become folders: each must be valid and unique.
 fn check_names(order: &Order, plans: &[(&str, Plan)]) -> Result<()> {
     unique(plans.iter().map(|(study, _)| *study)).context("studies")?;
     unique(order.targets.iter().map(|(kind, _)| kind.name)).context("targets")?;

@@ -1,8 +1,8 @@
 //! The studies.
 //!
 //! To add one: a file here with `pub fn study() -> Study`, and a line in [`all`]. A plan is data:
-//! it opens nothing and builds no source, so every scale of it can be looked at at once. Figures
-//! that others published are in `lab/published/*.toml`, each with its source.
+//! it opens nothing and builds no source, so tests can check it at every scale. Figures that others
+//! published are in `lab/published/*.toml`, each with its source.
 
 mod cardinality;
 mod ceiling;

@@ -1,8 +1,8 @@
-//! What a study is: data, and steps that a target goes through with it.
+//! What a study is: data, and the steps of a target with it.
 //!
-//! A study is a plan and nothing else: it decides, [`crate::run`] acts. A *setup* is one life of a
-//! target, from an empty folder to its end; its *steps* write, ask, and measure. Every step carries
-//! *knobs*, the settings that the study varies, by which a report arranges its tables and plots.
+//! A study is only a plan: it decides, [`crate::run`] acts. A *setup* is one run of a target, from
+//! an empty folder to its end; its *steps* write, ask, and measure. Every step has *knobs*, the
+//! settings that the study varies. A report arranges its tables and plots by knobs.
 
 use crate::generate::SourceSpec;
 use crate::question::Question;
@@ -15,7 +15,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// A rehearsal of seconds, whose figures mean nothing.
+    /// A rehearsal of seconds; its figures mean nothing.
     Tiny,
     /// Everything within a quarter of an hour on two cores.
     Small,
@@ -35,9 +35,9 @@ pub struct Study {
     pub name: &'static str,
     /// A title.
     pub title: &'static str,
-    /// What it finds out, in a sentence or two.
+    /// What it measures, in a sentence or two.
     pub about: &'static str,
-    /// The publication that it repeats, or why it exists.
+    /// The publication that it repeats, or the reason for it.
     pub source: &'static str,
     /// Its plan at a scale.
     pub plan: fn(Scale) -> Plan,
@@ -46,19 +46,19 @@ pub struct Study {
 /// What to do, and what to show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Plan {
-    /// Each life of a target.
+    /// The setups, each one run of a target.
     pub setups: Vec<Setup>,
     /// Plots and tables of the report, in order.
     pub views: Vec<View>,
     /// What the figures confirm or refute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// It is about Marigram's own settings: peers have no part in it.
+    /// It varies Marigram's own settings, so peers take no part.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub marigram_only: bool,
 }
 
-/// One life of a target.
+/// One run of a target.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
     /// Unique within the study; letters, digits, `-`, `_`, `.`.
@@ -84,34 +84,35 @@ pub struct Step {
 /// What is done in a step. Durations are wall-clock time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Act {
-    /// Clients write as fast as they can. Figures: `rows_per_s`, `points_per_s`, latencies of a
-    /// request.
+    /// Clients write as fast as they can. Figures: `rows_per_s`, `points_per_s`, latencies of
+    /// requests.
     Write(Write),
     /// Flush and merge. Figure: `settle_s`.
     Settle,
-    /// Write what is in memory to the disk, where the target has a command for it. Figure: `flush_s`.
+    /// Flush memory to disk, if the target has a command for it. Figure: `flush_s`.
     Flush,
     /// Figures: `bytes_per_row`, `bytes_per_point`, `disk_bytes`.
     Size,
     /// Kill and start. Figure: `restart_ms`.
     Restart,
-    /// What the target holds and tells. Figures: those of [`crate::target::Target::tell`]; of a
-    /// server also `rss_bytes` (resident memory now), `rss_peak_bytes` (at its largest since its
-    /// process began) and `rss_grown_bytes` (more than at the first such step of this life).
+    /// The target's memory and its own metrics. Figures: those of [`crate::target::Target::tell`];
+    /// of a server also `rss_bytes` (resident memory now), `rss_peak_bytes` (its peak since the
+    /// process began) and `rss_grown_bytes` (growth since the first such step of this run).
     Observe {
-        /// Figures that the study knows beforehand, to stand beside them.
+        /// Figures that the study knows in advance, for comparison.
         known: BTreeMap<String, f64>,
     },
-    /// Clients ask. Each question gets its own figures (`latency_ms` is the median) under the knob
+    /// Clients ask. Each question has its own figures (`latency_ms` is the median) under the knob
     /// `question`.
     Ask(AskStep),
-    /// Clients ask a mixture: each asks all names again and again, every time in another order,
-    /// until [`AskStep::time_max`]. Figures as of [`Act::Ask`] for each name, and of all of them under
-    /// `question` = `all`.
+    /// Clients ask a mixture: each asks all names repeatedly, each time in another order, until
+    /// [`AskStep::time_max`]. Figures as for [`Act::Ask`] for each name, and for all names together
+    /// under `question` = `all`.
     Mix(AskStep),
-    /// One client asks the first instance of each name once, with nothing in memory: the target is
-    /// restarted before (where it is a process of the laboratory's), and its files are dropped from the
-    /// page cache. Figures: `latency_ms`, `read_bytes` (what the target read from the disk).
+    /// One client asks the first instance of each name once, with nothing in memory: before each,
+    /// the target is restarted (if it is a process of the laboratory's) and its files are dropped
+    /// from the page cache. Figures: `latency_ms`, `read_bytes` (bytes that the target read from
+    /// disk).
     Cold(AskStep),
     /// Writers and askers together. Figures of both, under the knob `side` = `write` or `ask`.
     Mixed {
@@ -120,7 +121,7 @@ pub enum Act {
         /// The askers, until the writers have ended.
         ask: AskStep,
     },
-    /// Devices on the clock: each writes a row a period, and some questions are asked.
+    /// Devices on the clock: each writes one row per period, and some questions are asked.
     Clock(ClockStep),
 }
 
@@ -129,15 +130,15 @@ pub enum Act {
 pub struct Write {
     /// Clients, each with a connection.
     pub clients: usize,
-    /// Rows a request.
+    /// Rows per request.
     pub batch_rows: usize,
-    /// At most so many rows by all clients together; `None`: the whole source.
+    /// The largest number of rows of all clients together; `None`: the whole source.
     pub rows_max: Option<u64>,
     /// Stop after this time.
     pub time_max: Option<Duration>,
-    /// Rows a second that all clients together aim at; `None`: as fast as they can.
+    /// The target rate of all clients together, rows per second; `None`: as fast as they can.
     pub rows_per_s: Option<f64>,
-    /// Put behind the names of the tables, so that a setup can write more than once.
+    /// A suffix of the tables' names, so that a setup can write more than once.
     pub suffix: String,
 }
 
@@ -148,7 +149,7 @@ pub struct AskStep {
     pub clients: usize,
     /// The questions; those of the same name are instances of one question, asked in turn.
     pub questions: Vec<Question>,
-    /// Times that each client asks each name (round robin over its instances) after one warm-up.
+    /// How often each client asks each name (round robin over its instances), after one warm-up.
     pub times: usize,
     /// Stop asking one name after this time; it is asked at least once.
     pub time_max: Option<Duration>,
@@ -156,36 +157,36 @@ pub struct AskStep {
     pub suffix: String,
 }
 
-/// Devices on the clock: the search for the largest number of series that a target keeps up with.
+/// Devices on the clock: a search for the largest number of series for which a target keeps up.
 ///
-/// The data are made by the step itself: `devices` × `fields` series. Each device writes one row
-/// every `period`, devices spread evenly over it; `ask_share` of all requests are questions. The
-/// clock is *kept* when the last row of every period is acknowledged before the next one ends, and
-/// neither limit is passed.
+/// The step generates its own data: `devices` × `fields` series. Each device writes one row every
+/// `period`, devices are spread evenly over it, and `ask_share` of all requests are questions. The
+/// target *keeps* the clock if the last row of every period is acknowledged before the next period
+/// ends, and neither limit is exceeded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClockStep {
-    /// Number of devices to begin with; doubled while the clock is kept, then narrowed down.
+    /// The first number of devices; doubled while the target keeps the clock, then narrowed down.
     pub devices_min: u64,
-    /// At most so many.
+    /// The largest number of devices.
     pub devices_max: u64,
     /// Fields of a device: series are devices × fields.
     pub fields: usize,
-    /// Every device writes so often.
+    /// The interval at which every device writes.
     pub period: Duration,
     /// Periods of a trial.
     pub periods: u32,
-    /// Rows a request.
+    /// Rows per request.
     pub batch_rows: usize,
     /// Clients.
     pub clients: usize,
-    /// Part of the requests that are questions.
+    /// Fraction of the requests that are questions.
     pub ask_share: f64,
     /// Cores that the target may use.
     pub cores: Option<usize>,
     /// Resident memory that the target may use, bytes.
     pub memory_bytes: Option<u64>,
-    /// A rehearsal: periods follow each other without waiting, and the clock counts as kept when
-    /// the work of a period took less time than the period.
+    /// A rehearsal: periods follow each other without waiting, and the clock counts as kept if the
+    /// work of a period took less time than the period.
     pub virtual_time: bool,
 }
 
@@ -198,13 +199,13 @@ pub struct View {
     pub figure: String,
     /// Its unit, `ms`, `M rows/s`, `bytes`; the report scales by [`View::scale`].
     pub unit: String,
-    /// Measured value × scale is shown.
+    /// The report shows measured value × scale.
     pub scale: f64,
     /// Whether more is better.
     pub more_is_better: bool,
-    /// Knob on the x axis (bars when it is not a number).
+    /// Knob on the x axis (bars if it is not a number).
     pub x: String,
-    /// Knob that splits the view into several plots, one a value (`question`, `batch_rows`).
+    /// Knob that splits the view into several plots, one per value (`question`, `batch_rows`).
     pub split: Option<String>,
     /// Only steps whose knobs have these values.
     pub only: Knobs,
@@ -229,12 +230,12 @@ pub struct Published {
     pub points: Vec<(String, f64)>,
 }
 
-/// A claim about figures, which a report confirms or refutes for each of Marigram's ways in.
+/// A claim about figures, which a report confirms or refutes for each of Marigram's interfaces.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Rule {
     /// The claim, a sentence without its full stop.
     pub says: String,
-    /// Who says so.
+    /// Whose claim it is.
     pub source: String,
     /// The figure that it is about.
     pub figure: String,
@@ -242,14 +243,14 @@ pub struct Rule {
     pub of: Knobs,
     /// What each of them is compared with.
     pub with: Comparison,
-    /// Where the figure, or its ratio to what it is compared with, should lie.
+    /// The bound of the figure, or of its ratio to what it is compared with.
     pub bound: Bound,
 }
 
 /// What a result is compared with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Comparison {
-    /// With nothing: the figure × this number is bounded.
+    /// With nothing: the bound applies to the figure × this number.
     Itself(f64),
     /// With the result that differs from it in these knobs, and in no other.
     Result(Knobs),
@@ -257,7 +258,7 @@ pub enum Comparison {
     Smallest(String),
 }
 
-/// On which side of a number something should lie.
+/// An upper or lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Bound {
     /// Not above it.

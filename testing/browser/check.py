@@ -1,4 +1,4 @@
-"""What pages in a browser may do to a running Marigram: nothing, unless they are allowed."""
+"""Web pages must not affect a running Marigram unless they are allowed."""
 
 import contextlib
 import http.server
@@ -20,7 +20,7 @@ REBOUND = "rebound.example"
 
 
 class Marigram:
-    """A server on free ports over a directory of its own, with something to lose."""
+    """A server on free ports with its own directory and some data."""
 
     def __init__(self, binary, folder, *options):
         self.folder = pathlib.Path(folder)
@@ -48,7 +48,7 @@ class Marigram:
             return json.load(answer)["rows"]
 
     def state(self):
-        """Everything that a page might have changed."""
+        """Everything that a page could change."""
         rows = {}
         tables = sorted(row[0] for row in self.sql("SHOW TABLES"))
         for table in tables:
@@ -57,7 +57,7 @@ class Marigram:
                 "backups": self.backups.exists()}
 
     def refusals(self):
-        """Requests that were answered 403 until now."""
+        """Number of requests answered with 403 so far."""
         url = f"http://127.0.0.1:{self.http}/metrics"
         with urllib.request.urlopen(url, timeout=30) as answer:
             text = answer.read().decode()
@@ -71,7 +71,7 @@ class Marigram:
 
 @contextlib.contextmanager
 def page_server():
-    """A web server of somebody else, on another port; gives its port."""
+    """Starts a foreign web server on another port; returns its port."""
 
     class Page(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -94,14 +94,14 @@ def page_server():
 
 
 def attack(browser, page, base, postgres):
-    """Runs all attacks from a page; gives what it saw."""
+    """Runs all attacks from a page; returns what the page saw."""
     attacks = (HERE / "attacks.js").read_text()
     target = json.dumps({"base": base, "postgres": postgres})
     return browser.run(page, f"({attacks[attacks.index('async'):].rstrip()})({target})")
 
 
 def check_foreign_pages(browser, marigram, port):
-    """Pages of another port change nothing and read nothing."""
+    """Pages from another port must neither change nor read anything."""
     before = marigram.state()
     for page_host in ["127.0.0.1", "localhost"]:
         page = browser.open(f"http://{page_host}:{port}/")
@@ -110,11 +110,11 @@ def check_foreign_pages(browser, marigram, port):
             refused = marigram.refusals()
             seen = attack(browser, page, base, f"http://{host}:{marigram.postgres}/")
             assert marigram.state() == before, f"{page_host} at {base}: {marigram.state()}"
-            # What a page may not read it may see nothing of, or that there is something.
+            # Of what a page must not read, it may at most see that it exists.
             through = {name: what for name, what in seen.items()
                        if what not in ("blocked", "opaque")}
             assert not through, f"{page_host} at {base}: {through}"
-            # They came, and were refused: it was not the browser that stopped them all.
+            # The requests arrived and were refused: the browser did not block all of them.
             came = marigram.refusals() - refused
             assert came >= 25, f"only {came} requests of {len(seen)} attacks came"
             print(f"page at {page_host}, server at {host}: {len(seen)} attacks, "
@@ -122,7 +122,7 @@ def check_foreign_pages(browser, marigram, port):
 
 
 def check_links(browser, marigram, port):
-    """Neither does a link that a reader follows, or an address that somebody pastes."""
+    """A link that a reader follows, or a pasted address, must not either."""
     before = marigram.state()
     url = f"http://127.0.0.1:{marigram.http}/api/v1/sql?q=DROP%20TABLE%20canary"
     page = browser.open(f"http://127.0.0.1:{port}/")
@@ -134,7 +134,7 @@ def check_links(browser, marigram, port):
 
 
 def check_rebinding(browser, marigram):
-    """A page whose name was rebound to this machine is of the server's origin, and is refused."""
+    """A page whose name was rebound to this machine has the server's origin, and is refused."""
     before = marigram.state()
     page = browser.open(f"http://{REBOUND}:{marigram.http}/health")
     script = """(async () => {
@@ -153,7 +153,7 @@ def check_rebinding(browser, marigram):
 
 
 def check_allowed(browser, marigram, port):
-    """A page that is allowed can do it all: the attacks above would do harm, were they let in."""
+    """An allowed page can do it all, so the attacks above would do harm if they were admitted."""
     page = browser.open(f"http://127.0.0.1:{port}/")
     base = f"http://127.0.0.1:{marigram.http}"
     script = """(async (base) => {
@@ -168,7 +168,7 @@ def check_allowed(browser, marigram, port):
     seen = browser.run(page, f"{script}({json.dumps(base)})")
     assert seen == [204, [[1]], 200, 405], seen
     assert marigram.state()["rows"] == {"intruder": 1}, marigram.state()
-    # Another page is not.
+    # Another page is not allowed.
     other = browser.open(f"http://localhost:{port}/")
     wrote = f"fetch('{base}/write?db=main', {{method: 'POST', body: 'x v=1'}})"
     seen = browser.run(other, f"{wrote}.then(() => 'through', () => 'blocked')")

@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over a pipe by the DevTools protocol."""
+"""Headless Chromium, driven through a pipe with the DevTools protocol."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import time
 
 
 class Chromium:
-    """A browser with a profile of its own; `resolver_rules` say which names mean which address."""
+    """A browser with its own profile; `resolver_rules` map names to addresses."""
 
     def __init__(self, program, resolver_rules):
         self.profile = tempfile.mkdtemp(prefix="marigram-browser-")
@@ -22,7 +22,7 @@ class Chromium:
             "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
             f"--user-data-dir={self.profile}", f"--host-resolver-rules={resolver_rules}",
         ]
-        # The protocol is spoken on descriptors 3 and 4.
+        # The protocol uses descriptors 3 and 4.
         script = f'exec "$0" "$@" 3<&{child_in} 4>&{child_out}'
         self.process = subprocess.Popen(
             ["bash", "-c", script, program, *flags, "about:blank"],
@@ -35,7 +35,7 @@ class Chromium:
         self.number = 0
 
     def send(self, method, session=None, timeout_s=30, **parameters):
-        """Sends a command and gives back its result."""
+        """Sends a command and returns its result."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": parameters}
         if session:
@@ -59,7 +59,7 @@ class Chromium:
                 return answer["result"]
 
     def open(self, url):
-        """Opens a page and gives back its session, when the page is there."""
+        """Opens a page and returns its session once the page has loaded."""
         target = self.send("Target.createTarget", url=url)["targetId"]
         session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         until = time.monotonic() + 30
@@ -71,7 +71,7 @@ class Chromium:
         return session
 
     def run(self, session, script):
-        """Runs a script in a page; waits for its promise, and gives back what it is."""
+        """Runs a script in a page, awaits its promise, and returns the result."""
         done = self.send("Runtime.evaluate", session, expression=script, awaitPromise=True,
                          returnByValue=True, userGesture=True)
         if "exceptionDetails" in done:
@@ -79,12 +79,12 @@ class Chromium:
         return done["result"].get("value")
 
     def close(self):
-        """Ends the browser and forgets its profile."""
+        """Ends the browser and deletes its profile."""
         try:
             self.send("Browser.close", timeout_s=5)
             self.process.wait(10)
         except (OSError, TimeoutError, RuntimeError, subprocess.TimeoutExpired):
-            # The group that was begun with it, and nothing else.
+            # Only the process group that was started with it.
             os.killpg(self.process.pid, 9)
             self.process.wait()
         shutil.rmtree(self.profile, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""When two answers are the same, and the differences that are meant."""
+"""Decides whether two answers are equal, and lists the intended differences."""
 
 import datetime
 import decimal
@@ -6,8 +6,8 @@ import itertools
 import math
 import re
 
-# What differs on purpose, or lies outside of what is compared: a pattern of Marigram's error or of the
-# statement, and why. A difference that is not here is a fault.
+# Differences that are intended or out of scope: a pattern of Marigram's error or of the statement,
+# and the reason. Any other difference is a fault.
 INTENDED = [
     (
         "duckdb",
@@ -17,8 +17,8 @@ INTENDED = [
     ),
 ]
 
-# The refusal of an operator, which is meant where the result is indeed out of the range: DuckDB may
-# have left out the row.
+# An operator refuses, which is intended if the result is really out of range: DuckDB may have left
+# out the row.
 REFUSED = re.compile(r"the result of (-?\d+) ([-+*]) (-?\d+) is out of the range of (\w+)")
 ABSOLUTE = re.compile(r"Int(\d+)Array overflow on abs\((-\d+)\)")
 CAST = re.compile(r"(?:^|\s)(-?\d+) is out of the range of (smallint|integer|bigint)\b")
@@ -26,7 +26,7 @@ BITS = {"SMALLINT": 16, "INT": 32, "INTEGER": 32, "BIGINT": 64}
 
 
 def cell(value):
-    """A value in a form in which equal ones are equal."""
+    """A normalized value: equal values have equal results."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -46,7 +46,7 @@ def cell(value):
             return "nan"
         if math.isinf(value):
             return "inf" if value > 0 else "-inf"
-        # Which of the zeros stands for both is open; sums differ in their last digits.
+        # Either zero may represent both; sums differ in their last digits.
         rounded = float(f"{value:.9g}")
         if rounded == 0 or abs(value) < 1e-9:
             return 0
@@ -72,7 +72,7 @@ def sort_key(row):
 
 
 def differing(ours, theirs, in_order):
-    """The pairs of rows in which two answers differ; None stands for a row that is not there."""
+    """The pairs of rows in which two answers differ; None stands for a missing row."""
     ours = [[cell(value) for value in row] for row in ours]
     theirs = [[cell(value) for value in row] for row in theirs]
     if not in_order:
@@ -89,7 +89,7 @@ def differing(ours, theirs, in_order):
 
 
 def is_intended(ours, theirs):
-    """Why a difference of errors is meant, if it is. A side is ("error", text) or ("rows", …)."""
+    """Why a difference in errors is intended, if it is. A side is ("error", text) or ("rows", …)."""
     for side, pattern, reason in INTENDED:
         answer = ours if side == "marigram" else theirs
         if answer[0] == "error" and pattern.search(answer[1]):

@@ -1,8 +1,8 @@
-"""Random tables, made alike in both databases.
+"""Random tables, created identically in both databases.
 
-A row is named by its series (dev, unit) and its time. No two rows of a table have the same time, so
-that every order by time is one order. To Marigram rows come late, twice, and partly in files; to
-DuckDB they come as what they are in the end.
+A row is identified by its series (dev, unit) and its time. No two rows of a table have the same
+time, so every order by time is unambiguous. Marigram receives rows late, twice, and partly in
+files; DuckDB receives only the final rows.
 """
 
 import math
@@ -27,17 +27,17 @@ def moment(second, micro):
 
 
 def text(value, kind):
-    """A value as both write it."""
+    """A value in the syntax of both."""
     if value is None:
         return "NULL"
     if kind in "cd":
         name = "DOUBLE" if kind == "c" else "FLOAT"
-        # A minus and a zero is a decimal number to DuckDB, which has one zero.
+        # To DuckDB, "-0" is a decimal number, which has only one zero.
         if math.isnan(value) or math.isinf(value) or value == 0:
             return f"'{value}'::{name}"
         return f"({value!r})::{name}"
     if kind == "b":
-        # The least of all cannot be written as a minus and a number everywhere.
+        # The minimum cannot be written as a negated number everywhere.
         return f"'{value}'::BIGINT"
     if kind == "f":
         return "true" if value else "false"
@@ -47,12 +47,12 @@ def text(value, kind):
 
 
 class Table:
-    """The rows of a table, and how they get into both databases."""
+    """The rows of a table, and how both databases receive them."""
 
     def __init__(self, rng, name):
         self.rng = rng
         self.name = name
-        # Extremes make many statements fail alike, which tells little.
+        # Extremes make many statements fail in the same way, which reveals little.
         self.extreme = rng.random() < 0.2
         self.special = rng.random() < 0.6
         self.nulls = rng.choice([0, 0.1, 0.1, 0.5])
@@ -111,7 +111,7 @@ class Table:
             count = rng.randrange(1, len(rows) + 1)
             part, rows = rows[:count], rows[count:]
             if rng.random() < 0.3:
-                # Other values first: each that will be there is written over.
+                # First write other values, all of which are then overwritten.
                 before = [
                     (key, [None if old is None else self.value(column) for column, old in zip(COLUMNS, values)])
                     for key, values in part

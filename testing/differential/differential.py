@@ -1,4 +1,4 @@
-"""Asks Marigram and DuckDB the same, and compares. See `run`."""
+"""Runs the same queries on Marigram and DuckDB, and compares. See `run`."""
 
 import collections
 import http.client
@@ -14,7 +14,7 @@ from compare import differing, is_intended
 from data import Table
 from queries import Queries
 
-# Queries of one set of data.
+# Queries per set of data.
 QUERIES = 120
 SHOWN_MAX = 20
 
@@ -42,7 +42,7 @@ class Marigram:
 
 
 class DuckDb:
-    """A database in memory."""
+    """An in-memory database."""
 
     def __init__(self):
         self.connection = duckdb.connect(":memory:", config={"threads": 1})
@@ -58,13 +58,13 @@ def verdict(ours, theirs, in_order):
     if ours[0] == "rows" and theirs[0] == "rows":
         return "DIFFERENT" if differing(ours[1], theirs[1], in_order) else "same"
     if ours[0] == "error" and theirs[0] == "error":
-        # Neither has an answer. An internal error is never one that is meant.
+        # Both fail. An internal error is never intended.
         return "DIFFERENT" if ours[1].startswith("500") else "both refuse"
     return "intended" if is_intended(ours, theirs) else "DIFFERENT"
 
 
 def show(ours, theirs, in_order):
-    """What is different, of long answers the first rows of it."""
+    """The differences; for long answers, only the first rows."""
     if ours[0] == "rows" and theirs[0] == "rows":
         for left, right in differing(ours[1], theirs[1], in_order)[:4]:
             print(f"  Marigram: {left}\n  DuckDB:   {right}")

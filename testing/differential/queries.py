@@ -1,4 +1,4 @@
-"""Random queries over the tables of `data`, as both databases write them.
+"""Random queries over the tables of `data`, in the syntax of both databases.
 
 An expression is a pair of texts, since a few things are written differently: a whole quotient is `/`
 to one and `//` to the other, whole numbers of 32 bits are written with their type, a bucket of
@@ -22,7 +22,7 @@ class Pair:
 
 
 def fill(template, *parts):
-    """A template with pairs in the place of its {}."""
+    """A template with pairs in place of its {}."""
     return Pair(
         template.format(*(part.m if isinstance(part, Pair) else part for part in parts)),
         template.format(*(part.d if isinstance(part, Pair) else part for part in parts)),
@@ -34,7 +34,7 @@ def joined(parts, by=", "):
 
 
 class Queries:
-    """Makes queries."""
+    """Generates queries."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -187,7 +187,7 @@ class Queries:
         if choice < 3:
             return fill("({} " + comparison + " {})", self.column(kind, table), self.literal(kind))
         if choice == 3:
-            # DuckDB takes no number to be between another one and NaN.
+            # To DuckDB, no number is between another one and NaN.
             low, high = ("'NaN'::DOUBLE",) * 2
             while "NaN" in low + high:
                 low, high = self.literal(kind).m, self.literal(kind).m
@@ -228,7 +228,7 @@ class Queries:
             call = fill("count({})", value(any_kind))
         elif choice in (2, 3):
             x = value(number)
-            # A sum of BIGINT is BIGINT to one, and wider to the other.
+            # One database sums BIGINT as BIGINT, the other as a wider type.
             whole = number != "float"
             call = Pair(f"sum({x.m})", f"CAST(sum({x.d}) AS BIGINT)" if whole else f"sum({x.d})")
         elif choice == 4:
@@ -326,7 +326,7 @@ class Queries:
             fill("{} AS v" + str(at), value) for at, value in enumerate(listed)
         ]
         sql = fill("SELECT {} FROM r{}", joined(listed), self.where("r"))
-        # No two rows have one time.
+        # No two rows have the same time.
         order = self.one("", self.order(1), "2 NULLS LAST, 1", "2 DESC NULLS FIRST, 1 DESC")
         return sql, order
 
@@ -397,7 +397,7 @@ class Queries:
                 call = fill(name + "({}) OVER {}", self.one("r.a", "r.c"), over(self.one(*frames)))
             else:
                 name = self.one("sum", "min", "max", "count", "avg")
-                # What went into a sum of floats leaves it again with a rounding, or as NaN.
+                # A value that leaves a running sum of floats leaves a rounding error, or NaN.
                 columns = ["r.a", "r.b"] if name in ("sum", "avg") else ["r.a", "r.b", "r.c", "r.d"]
                 column, window = self.one(*columns), over(self.one(*frames))
                 call = fill(name + "({}) OVER {}", column, window)
@@ -456,7 +456,7 @@ class Queries:
 
     def with_query(self):
         inner, _ = self.grouped("r", Pair("r"))
-        # What is rounded on its way is not compared for equality.
+        # Intermediate roundings rule out a comparison for equality.
         while any(name in inner.m for name in ("avg(", "stddev", "var_")):
             inner, _ = self.grouped("r", Pair("r"))
         sql = fill("WITH s AS ({}) SELECT x.v0, count(*) FROM s AS x JOIN s AS y ON x.v0 = y.v0 GROUP BY 1", inner)

@@ -1,11 +1,11 @@
-//! Crash simulation: random work on a simulated disk that breaks, compared with the model.
+//! Crash simulation: random work on a simulated disk that fails, compared with the model.
 //!
-//! A run is a number of *lives* of one data directory. In each life the engine opens it, what it
-//! reads is compared with the model, and work goes on until the life's trouble ends it: power
-//! fails in the middle of some operation, an I/O error or a full disk turns the engine read-only,
-//! the process is killed, or nothing happens at all. Between lives backups are restored, also with
-//! losses of power in the middle, and compared with what the model was when they were taken.
-//! Everything follows from the run's seed.
+//! A run consists of several *lives* of one data directory. In each life, the engine opens the
+//! directory, the simulation compares what the engine reads with the model, and work continues
+//! until the life's trouble ends it: power fails in the middle of an operation, an I/O error or a
+//! full disk turns the engine read-only, the process is killed, or nothing happens at all. Between
+//! lives, backups are restored, sometimes with power losses in the middle, and compared with the
+//! state of the model when they were taken. The seed of the run determines everything.
 
 mod backup_checks;
 mod backups;
@@ -20,10 +20,10 @@ pub use machine::{RunSummary, SimMachine};
 pub use trouble::CrashTrouble;
 pub use workload::{Workload, WorkloadAction, to_batch};
 
-/// Runs a seed to its end. `verbose`: with each step in full, if it fails.
+/// Runs a seed to its end. `verbose` reports each step in full if it fails.
 ///
 /// # Errors
-/// What was wrong, and the steps that led there.
+/// What was wrong, and the steps that led to it.
 pub fn run(seed: u64, verbose: bool) -> Result<RunSummary, String> {
     let machine = SimMachine::new(seed);
     run_machine(if verbose { machine.verbose() } else { machine })

@@ -1,8 +1,8 @@
-//! A naive model of a database in memory: what the engine must answer.
+//! A naive in-memory model of a database: what the engine must answer.
 //!
-//! Rows are keyed by (table, tags, time). A write replaces the fields that it carries and keeps
-//! the others; of two values for one field the later write wins; a delete removes what is there at
-//! that moment and nothing that comes later.
+//! Rows are keyed by (table, tags, time). A write replaces the fields that it carries and keeps the
+//! others. Of two values for one field, the later write wins. A delete removes what exists at that
+//! moment, and nothing that comes later.
 
 mod compare;
 mod filter;
@@ -17,10 +17,10 @@ pub use observe::{ObservedDatabase, ObservedTable, ReadError, last_rows, observe
 use marigram_model::{FieldType, FieldValue, TableOptions, TagType, TagValue, TimeRange};
 use std::collections::BTreeMap;
 
-/// Tags of a series by name; a null tag is not in it.
+/// Tags of a series by name; null tags are absent.
 pub type OracleTags = BTreeMap<String, TagValue>;
 
-/// Fields of a row by name; a null field is not in it.
+/// Fields of a row by name; null fields are absent.
 pub type OracleRow = BTreeMap<String, FieldValue>;
 
 /// Rows by series and time.
@@ -46,7 +46,7 @@ impl OracleTable {
         }
     }
 
-    /// Rows of the series that match, in a range of times.
+    /// The rows of matching series, in a range of times.
     #[must_use]
     pub fn select(&self, filter: &OracleFilter, range: TimeRange) -> OracleRows {
         let series = self.rows.iter().filter(|(tags, _)| filter.matches(tags));
@@ -65,7 +65,7 @@ impl OracleTable {
 /// One row of a write.
 #[derive(Clone, Debug)]
 pub struct WrittenRow {
-    /// Whose row it is.
+    /// Tags of its series.
     pub tags: OracleTags,
     /// Its time, ns.
     pub time: i64,
@@ -76,7 +76,7 @@ pub struct WrittenRow {
 /// A change of the database.
 #[derive(Clone, Debug)]
 pub enum OracleChange {
-    /// Rows, which create the table and the columns that are missing.
+    /// Rows, which create missing tables and columns.
     Write {
         /// Table.
         table: String,
@@ -87,9 +87,9 @@ pub enum OracleChange {
     Delete {
         /// Table.
         table: String,
-        /// Whose rows.
+        /// The series.
         filter: OracleFilter,
-        /// Which times.
+        /// The times.
         range: TimeRange,
     },
     /// A new table.
@@ -108,17 +108,17 @@ pub enum OracleChange {
         /// Its type.
         kind: FieldType,
     },
-    /// The end of a table and its rows.
+    /// Drops a table and its rows.
     DropTable {
         /// Table.
         table: String,
     },
-    /// The end of the database with all tables, and a new, empty one of its name.
+    /// Drops the database with all tables, and creates an empty one with the same name.
     DropDatabase,
 }
 
 impl OracleChange {
-    /// Whether the change is one of the catalog, which is made for all shards at once.
+    /// Whether the change concerns the catalog, which covers all shards at once.
     #[must_use]
     pub fn is_of_catalog(&self) -> bool {
         !matches!(self, Self::Write { .. } | Self::Delete { .. })
@@ -133,7 +133,7 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// Makes a change.
+    /// Applies a change.
     pub fn apply(&mut self, change: &OracleChange) {
         match change {
             OracleChange::Write { table, rows } => self.write(table, rows),
@@ -193,8 +193,8 @@ impl Oracle {
         table.rows.retain(|_, rows| !rows.is_empty());
     }
 
-    /// Why the engine should refuse a row of a write to `table` at `now_ns`; `None` where it should
-    /// take it.
+    /// Why the engine should refuse a row of a write to `table` at `now_ns`; `None` if it should
+    /// accept it.
     #[must_use]
     pub fn refusal(&self, table: &str, row: &WrittenRow, now_ns: i64) -> Option<String> {
         let table = self.tables.get(table)?;

@@ -1,11 +1,12 @@
-//! The shape of the workspace, checked: edges between crates go down only, the servers know no
-//! engine, the pure crates do no I/O, no crate has a cycle of modules, every file says what it is.
+//! Checks the architecture of the workspace: crates only depend on lower ones, the servers know no
+//! engine, the pure crates do no I/O, no crate has a cycle of modules, and every file says what it
+//! is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each crate's layer. A crate may depend on crates of lower layers only.
+/// Each crate's layer. A crate may only depend on crates of lower layers.
 const LAYERS: &[(&str, u32)] = &[
     ("marigram-codec", 0),
     ("marigram-env", 0),
@@ -23,16 +24,19 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-engine", 3),
     ("marigram-functions", 3),
     ("marigram-server", 3),
-    ("marigram-sql", 4),
-    ("marigram-influx", 5),
-    ("marigram", 6),
-    ("marigram-lab", 6),
-    ("marigram-soak", 6),
-    ("marigram-cli", 7),
-    ("marigram-testing", 7),
+    ("marigram-operators", 4),
+    ("marigram-sql", 5),
+    ("marigram-influx", 6),
+    ("marigram", 7),
+    ("marigram-lab", 7),
+    ("marigram-soak", 7),
+    ("marigram-lab-drivers", 8),
+    ("marigram-lab-peers", 9),
+    ("marigram-cli", 10),
+    ("marigram-testing", 10),
 ];
 
-/// What a crate may never depend on, whatever the layers say.
+/// Dependencies that a crate must never have, whatever the layers say.
 const FORBIDDEN: &[(&str, &[&str])] = &[
     (
         "marigram-server",
@@ -55,27 +59,33 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("marigram-service", &["marigram-engine", "marigram-sql"]),
     ("marigram-functions", &["marigram-engine", "tokio"]),
     // The laboratory is an outside observer.
-    (
-        "marigram-lab",
-        &[
-            "marigram",
-            "marigram-codec",
-            "marigram-engine",
-            "marigram-env",
-            "marigram-influx",
-            "marigram-influxql",
-            "marigram-manifest",
-            "marigram-model",
-            "marigram-protocol",
-            "marigram-segment",
-            "marigram-series-index",
-            "marigram-server",
-            "marigram-service",
-            "marigram-sql",
-            "marigram-tsfile",
-            "marigram-wal",
-        ],
-    ),
+    ("marigram-lab", DATABASE),
+    ("marigram-lab-drivers", DATABASE),
+    ("marigram-lab-peers", DATABASE),
+];
+
+/// The crates of the database.
+const DATABASE: &[&str] = &[
+    "marigram",
+    "marigram-codec",
+    "marigram-engine",
+    "marigram-env",
+    "marigram-functions",
+    "marigram-influx",
+    "marigram-influxql",
+    "marigram-manifest",
+    "marigram-model",
+    "marigram-operators",
+    "marigram-pgtext",
+    "marigram-protocol",
+    "marigram-segment",
+    "marigram-series-index",
+    "marigram-server",
+    "marigram-service",
+    "marigram-sql",
+    "marigram-tabular",
+    "marigram-tsfile",
+    "marigram-wal",
 ];
 
 fn root() -> PathBuf {
@@ -85,14 +95,15 @@ fn root() -> PathBuf {
         .to_owned()
 }
 
-/// Every crate of the workspace: its name, its folder, its dependencies outside tests.
+/// Every crate of the workspace: its name, its folder, and its dependencies outside of tests.
 fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
     let mut folders: Vec<PathBuf> = fs::read_dir(root().join("crates"))
         .expect("the crates folder is there")
         .map(|entry| entry.expect("it can be listed").path())
         .filter(|path| path.join("Cargo.toml").exists())
         .collect();
-    folders.extend(["lab", "testing", "testing/soak"].map(|name| root().join(name)));
+    let others = ["lab", "lab/drivers", "lab/peers", "testing", "testing/soak"];
+    folders.extend(others.map(|name| root().join(name)));
     folders.sort();
     folders.into_iter().map(read_crate).collect()
 }
@@ -181,8 +192,8 @@ fn every_file_says_what_it_is() {
     );
 }
 
-/// The module that a file is, as its path in the crate: `["compaction", "pick"]`; empty for the
-/// crate's root.
+/// The module of a file, as its path in the crate: `["compaction", "pick"]`; empty for the crate's
+/// root.
 fn module_of(src: &Path, file: &Path) -> Vec<String> {
     let relative = file
         .strip_prefix(src)
@@ -211,7 +222,7 @@ fn code_of(file: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Every path that follows `prefix` in `code`, with groups in braces taken apart.
+/// Every path that follows `prefix` in `code`, with groups in braces expanded.
 fn paths_after(code: &str, prefix: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, _) in code.match_indices(prefix) {
@@ -224,7 +235,7 @@ fn paths_after(code: &str, prefix: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Reads one path or group at the start of `text`; returns how many bytes it took.
+/// Parses one path or group at the start of `text`; returns its length in bytes.
 fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
     let mut at = 0;
     let depth = head.len();
@@ -269,7 +280,7 @@ fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> u
     at
 }
 
-/// Edges between the modules of a crate, at the finest level at which two paths part: siblings.
+/// Edges between the modules of a crate, at the level at which two paths diverge: siblings.
 fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let files = sources(src);
     let modules: BTreeSet<Vec<String>> = files.iter().map(|file| module_of(src, file)).collect();
@@ -305,7 +316,7 @@ fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     edges
 }
 
-/// What each module hands on from its children: (module, name) → the child.
+/// What each module re-exports from its children: (module, name) → the child.
 fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), Vec<String>> {
     let mut exports = BTreeMap::new();
     for file in files {
@@ -326,7 +337,7 @@ fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), 
     exports
 }
 
-/// The deepest module that a path leads to, through what the root hands on.
+/// The deepest module that a path leads to, resolving re-exports.
 fn resolve(
     path: &[String],
     modules: &BTreeSet<Vec<String>>,
@@ -346,7 +357,7 @@ fn resolve(
     }
 }
 
-/// A way from a module back to itself, if there is one.
+/// A path from a module back to itself, if there is one.
 fn cycle(edges: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     fn visit<'a>(
         module: &'a str,
@@ -405,4 +416,46 @@ fn the_checker_sees_a_cycle_and_reads_groups() {
         cycle(&edges),
         Some(["a", "b", "c", "a"].map(str::to_owned).to_vec())
     );
+}
+
+/// The rooms of `sql`, from below to above.
+const SQL_ROOMS: &[&str] = &[
+    "stack",
+    "name_forms",
+    "error",
+    "dialect",
+    "tables",
+    "rollup",
+    "catalog",
+    "planning",
+    "plan_cache",
+    "statements",
+    "execution",
+    "service",
+];
+
+#[test]
+fn rooms_of_sql_know_only_those_below() {
+    let src = root().join("crates/sql/src");
+    let level = |name: &str| SQL_ROOMS.iter().position(|room| *room == name);
+    let mut wrong = Vec::new();
+    for file in sources(&src) {
+        let module = module_of(&src, &file);
+        let Some(room) = module.first() else {
+            continue;
+        };
+        let Some(own) = level(room) else {
+            wrong.push(format!(
+                "{room} is no room: add it to SQL_ROOMS and to lib.rs"
+            ));
+            continue;
+        };
+        for path in paths_after(&code_of(&file), "crate::") {
+            let above = path.first().and_then(|name| level(name));
+            if above.is_some_and(|above| above > own) {
+                wrong.push(format!("{} uses {}", module.join("::"), path.join("::")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

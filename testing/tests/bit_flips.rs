@@ -1,11 +1,11 @@
-//! Damage in segments: a query gives the right answer or an error that names the file, never a
-//! wrong answer; what is not damaged can be read; `verify` finds every flipped bit.
-#![allow(clippy::unwrap_used, reason = "a test stops where its premises fail")]
+//! Damage in segments: a query returns the right answer or an error that names the file, but never
+//! a wrong answer; undamaged data stays readable; `verify` finds every flipped bit.
+#![allow(clippy::unwrap_used, reason = "a test panics if its premises fail")]
 
 use marigram_engine::{
     Engine, EngineError, EngineOptions, ScanRequest, TableSnapshot, WriteOptions,
 };
-use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
+use marigram_env::{DiskSnapshot, Env, LogStore, SimClock, SimFs};
 use marigram_model::{FieldValue, TagValue, TimeRange};
 use marigram_segment::SegmentOptions;
 use marigram_testing::crash::to_batch;
@@ -35,7 +35,7 @@ fn options() -> EngineOptions {
 fn open(fs: &SimFs) -> Engine {
     let env = Env::simulated(fs, &SimClock::new(1_700_000_000_000_000_000));
     Engine::open(env, Path::new(DIR), options())
-        .expect("damage in a segment is met when it is read")
+        .expect("damage in a segment is found when it is read")
 }
 
 fn rows(devices: std::ops::Range<u32>, times: std::ops::Range<i64>) -> Vec<WrittenRow> {
@@ -64,8 +64,8 @@ fn rows(devices: std::ops::Range<u32>, times: std::ops::Range<i64>) -> Vec<Writt
         .collect()
 }
 
-/// A closed directory with four segments, and what is in it. Each flush has series of its own,
-/// but for the last one, which brings late rows.
+/// A closed directory with four segments, and its expected content. Each flush has its own series,
+/// except for the last one, which adds late rows.
 fn build() -> (DiskSnapshot, Oracle) {
     let fs = SimFs::new(1);
     fs.create_dir_all(Path::new(DIR)).unwrap();
@@ -113,7 +113,7 @@ fn scan(snapshot: &TableSnapshot, filter: &OracleFilter) -> Result<OracleRows, R
     scan_rows(snapshot, &request)
 }
 
-/// Checks one answer: the right rows, or an error that names the damaged file.
+/// Checks one answer: it must be right, or an error that names the damaged file.
 fn judge(
     read: Result<OracleRows, ReadError>,
     expected: &OracleRows,
@@ -132,7 +132,7 @@ fn judge(
     }
 }
 
-/// Queries each series alone. Only series with rows in the damaged segment may fail.
+/// Queries each series separately. Only series with rows in the damaged segment may fail.
 fn check_queries(
     engine: &Engine,
     oracle: &Oracle,
@@ -161,7 +161,7 @@ fn check_queries(
     Ok(())
 }
 
-/// Series with rows in each segment, by the name of its file.
+/// The series with rows in each segment, by file name.
 fn series_of_segments(
     files: &DiskSnapshot,
     oracle: &Oracle,
@@ -207,7 +207,7 @@ fn a_flipped_bit_in_a_segment_is_never_a_wrong_answer() {
         let fs = SimFs::new(1);
         fs.restore(Path::new(DIR), &files).unwrap();
         let bits = files[path.strip_prefix(DIR).unwrap()].len() as u64 * 8;
-        // The ends of the file are where its structure is.
+        // The structure of the file is at its ends.
         let bit = match at % 3 {
             0 => rng.random_range(0..bits),
             1 => rng.random_range(0..bits.min(64 * 8)),
@@ -233,7 +233,7 @@ fn a_flipped_bit_in_a_segment_is_never_a_wrong_answer() {
         let engine = open(&fs);
         let checked = check_queries(&engine, &oracle, path, touched);
         assert_eq!(checked, Ok(()), "{place}");
-        // Compaction must not make good rows of bad ones, nor drop what it cannot read.
+        // Compaction must not turn bad rows into good ones, nor drop what it cannot read.
         refused += u32::from(engine.compact().is_err());
         assert_eq!(
             check_queries(&engine, &oracle, path, touched),
@@ -241,5 +241,5 @@ fn a_flipped_bit_in_a_segment_is_never_a_wrong_answer() {
             "{place}, compacted"
         );
     }
-    assert!(refused > 0, "some compaction meets the damage");
+    assert!(refused > 0, "some compaction must find the damage");
 }

@@ -1,6 +1,6 @@
 //! Crash simulation over many seeds.
 //!
-//! `MARIGRAM_CRASH_SEEDS=100000` runs more of them, `MARIGRAM_CRASH_SEED=7` runs one.
+//! `MARIGRAM_CRASH_SEEDS=100000` runs more seeds, `MARIGRAM_CRASH_SEED=7` runs a single one.
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
 use marigram_testing::crash::{CrashTrouble, RunSummary, SimMachine, run, run_machine};
@@ -24,7 +24,7 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-/// Runs a case, also through a panic.
+/// Runs a case and catches a panic.
 fn guarded(case: impl FnOnce() -> Result<RunSummary, String>) -> Result<RunSummary, String> {
     catch_unwind(AssertUnwindSafe(case)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -37,7 +37,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs cases on several threads, to the end, so that one run shows everything that fails.
+/// Runs all cases on several threads, so that one run shows every failure.
 fn run_all(
     cases: u64,
     case: impl Fn(u64) -> Result<RunSummary, String> + Sync,
@@ -74,7 +74,7 @@ fn run_all(
     }
 }
 
-/// Why cases failed, by their numbers.
+/// Why cases failed, by number.
 #[derive(Debug, Default)]
 struct Failures(BTreeMap<u64, String>);
 
@@ -92,9 +92,9 @@ impl fmt::Display for Failures {
     }
 }
 
-/// Seeds that once failed.
+/// Seeds that failed once.
 const MENDED_SEEDS: [u64; 1] = [
-    // One shard failed, and the report of the write left out its rows.
+    // One shard failed, and the report of the write omitted its rows.
     2_103_091,
 ];
 
@@ -127,7 +127,8 @@ fn random_work_survives_crashes_errors_and_full_disks() {
 
 #[test]
 fn a_life_survives_a_crash_at_each_of_its_operations() {
-    // The same life each time, up to the operation at which the power fails. Gives its operations.
+    // The same life each time, up to the operation at which the power fails. Returns its number of
+    // operations.
     let life = |seed: u64, crash_at: Option<u64>| {
         let mut machine = SimMachine::new(seed);
         let mut ops = 0;
@@ -148,7 +149,7 @@ fn a_life_survives_a_crash_at_each_of_its_operations() {
             Err(reason) => Err(format!("{reason}\n{}", machine.trace())),
         }
     };
-    // A life in which enough happens, and which is not too long to be lived once an operation.
+    // A life in which enough happens, and which is short enough to repeat for every operation.
     let busy = (0..2000).find_map(|seed| {
         let whole = life(seed, None).unwrap();
         let fits = whole.backups >= 2 && whole.merges >= 10 && whole.ops <= 3000;
@@ -172,7 +173,7 @@ fn a_seed_runs_the_same_way_each_time() {
 #[test]
 fn the_simulation_finds_rows_that_were_acknowledged_too_early() {
     let found = (0..100).find_map(|seed| run_machine(SimMachine::new(seed).careless()).err());
-    let reason = found.expect("a database without fsync loses rows");
+    let reason = found.expect("a database without fsync must lose rows");
     assert!(
         reason.contains("missing") || reason.contains("instead of"),
         "{reason}"
@@ -182,6 +183,6 @@ fn the_simulation_finds_rows_that_were_acknowledged_too_early() {
 #[test]
 fn the_simulation_finds_backups_that_show_another_moment() {
     let found = (0..100).find_map(|seed| run_machine(SimMachine::new(seed).misremembering()).err());
-    let reason = found.expect("backups are restored and compared");
+    let reason = found.expect("backups must be restored and compared");
     assert!(reason.contains("backup"), "{reason}");
 }

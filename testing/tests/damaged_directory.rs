@@ -1,14 +1,15 @@
-//! Every file of a data directory is removed, cut short, swapped, aged and flipped in turn. The
-//! directory then opens and answers rightly, or refuses with an error that names the file; and when
-//! the file is put back everything is there again.
+//! Removes, truncates, swaps, ages and flips every file of a data directory in turn. The directory
+//! then opens and answers correctly, or is refused with an error that names the file. When the file
+//! is put back, everything is there again.
 //!
-//! `MARIGRAM_DAMAGED_DIRECTORIES=10000` damages more of them, `MARIGRAM_DAMAGED_SEED=7` one build.
-#![allow(clippy::unwrap_used, reason = "a test stops where its premises fail")]
+//! `MARIGRAM_DAMAGED_DIRECTORIES=10000` damages more directories, `MARIGRAM_DAMAGED_SEED=7` uses a
+//! single build.
+#![allow(clippy::unwrap_used, reason = "a test panics if its premises fail")]
 #![allow(clippy::disallowed_methods, reason = "tests print how long they took")]
 
 use marigram_codec::frame;
 use marigram_engine::{Engine, EngineOptions, TableSpec, WriteOptions};
-use marigram_env::{DiskSnapshot, Env, FileSystem, SimClock, SimFs};
+use marigram_env::{DiskSnapshot, Env, LogStore, SimClock, SimFs};
 use marigram_model::{FieldType, FieldValue, Rollup, TagType, TagValue, TimeRange};
 use marigram_testing::crash::to_batch;
 use marigram_testing::oracle::{
@@ -25,14 +26,14 @@ const DIR: &str = "/data";
 const DATABASE: &str = "plant";
 const SHARDS: usize = 2;
 const START_NS: i64 = 1_700_000_000_000_000_000;
-/// Directories that are damaged in a normal test run.
+/// Damaged directories in a normal test run.
 const DIRECTORIES: u64 = 600;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-/// A data directory, what is in it, and what it was earlier.
+/// A data directory, its expected content, and its earlier states.
 struct BuiltDirectory {
     files: DiskSnapshot,
     older: Vec<DiskSnapshot>,
@@ -84,12 +85,13 @@ fn rows(
     rows
 }
 
-/// Writes rows of several tables, some late, deletes some, flushes most, and ends in order or not.
+/// Writes rows to several tables, some of them late, deletes some, flushes most, and closes the
+/// directory or not.
 fn build(seed: u64) -> BuiltDirectory {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let fs = SimFs::new(seed);
     fs.create_dir_all(Path::new(DIR)).unwrap();
-    // Two directories are not born at once.
+    // Two directories never have the same time of creation.
     let env = env_at(&fs, START_NS + seed as i64 * 1_000_000);
     let mut engine = Engine::open(env, Path::new(DIR), options()).unwrap();
     let (mut oracle, mut older) = (Oracle::default(), Vec::new());
@@ -186,7 +188,7 @@ fn build(seed: u64) -> BuiltDirectory {
     }
 }
 
-/// What is done to a directory: files that change (`None`: they are removed), and what it is.
+/// Damage to a directory: the changed files (`None`: removed), and a description.
 struct DirectoryDamage {
     what: String,
     changes: Vec<(PathBuf, Option<Vec<u8>>)>,
@@ -200,7 +202,7 @@ impl DirectoryDamage {
     }
 }
 
-/// Where a record of the file ends.
+/// The ends of the file's records.
 fn boundaries(path: &Path, bytes: &[u8]) -> Vec<usize> {
     let name = path.file_name().unwrap().to_str().unwrap();
     let mut at = match name {
@@ -225,13 +227,13 @@ fn boundaries(path: &Path, bytes: &[u8]) -> Vec<usize> {
     ends
 }
 
-/// Two files that could be taken for one another by their names.
+/// Whether two files could be mistaken for one another by their names.
 fn are_siblings(one: &Path, other: &Path) -> bool {
     one.file_name() == other.file_name()
         || (one.extension().is_some() && one.extension() == other.extension())
 }
 
-/// Every damage of every file, as far as they are counted out.
+/// Every kind of damage to every file, as far as they are enumerated.
 fn damages(
     built: &BuiltDirectory,
     stranger: &BuiltDirectory,
@@ -298,7 +300,7 @@ fn restored(files: &DiskSnapshot) -> SimFs {
     fs
 }
 
-/// Whether everything is read and right; an error where something is wrong, rather than refused.
+/// Whether everything can be read and is right; an error if something is wrong rather than refused.
 fn judge(
     engine: &Engine,
     truth: &BTreeMap<String, OracleRows>,
@@ -322,7 +324,7 @@ fn judge(
     Ok(Ok(()))
 }
 
-/// How a damaged directory fared.
+/// The outcome for a damaged directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum DamageOutcome {
     Right,
@@ -352,7 +354,7 @@ fn check(built: &BuiltDirectory, damage: &DirectoryDamage) -> Result<DamageOutco
         Err(error) => (DamageOutcome::RefusedToOpen, error.to_string()),
         Ok(engine) => {
             let judged = judge(&engine, &built.truth)?;
-            // Upkeep must not make the damage lasting.
+            // Maintenance must not make the damage permanent.
             let _ = engine.compact();
             let _ = engine.flush();
             let again = judge(&engine, &built.truth)?;
@@ -425,5 +427,8 @@ fn a_damaged_directory_opens_right_or_refuses_and_loses_nothing() {
         failures.len(),
         shown.join("\n")
     );
-    assert!(outcomes.len() == 3, "every outcome is seen: {outcomes:?}");
+    assert!(
+        outcomes.len() == 3,
+        "every outcome must occur: {outcomes:?}"
+    );
 }

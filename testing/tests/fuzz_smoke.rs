@@ -1,6 +1,6 @@
-//! The fuzz targets on the stable toolchain: mutations of valid inputs, a bounded number of times
-//! (`MARIGRAM_FUZZ_ITERATIONS` a target), from a fixed seed. No input may panic, or ask for a
-//! piece of memory that it does not justify.
+//! Runs the fuzz targets on the stable toolchain: mutations of valid inputs from a fixed seed, a
+//! limited number of times (`MARIGRAM_FUZZ_ITERATIONS` per target). No input may cause a panic, or
+//! an allocation that it does not justify.
 
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
@@ -14,38 +14,38 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Largest piece of memory that any input may ask for. Inputs have a few KiB; a page may by its
-/// limits claim a MiB.
+/// Largest allocation that any input may cause. Inputs have a few KiB; the limits allow a page to
+/// claim a MiB.
 const PIECE_BYTES_MAX: usize = 16 << 20;
 
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, and a note of the largest piece.
+/// The system's allocator, which records the largest allocation.
 struct LargestAllocation;
 
-#[expect(unsafe_code, reason = "an allocator cannot be written without")]
+#[expect(unsafe_code, reason = "an allocator needs unsafe code")]
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for LargestAllocation {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         LARGEST.fetch_max(new_size, Ordering::Relaxed);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
 
     unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantee is passed on.
         unsafe { System.dealloc(ptr, layout) }
     }
 }
@@ -60,7 +60,7 @@ fn iterations() -> u64 {
         .unwrap_or(5_000)
 }
 
-/// Runs a target on the seeds and on mutations of them.
+/// Runs a target on the seeds and on their mutations.
 fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x006d_6172);
     let spots: Vec<_> = seeds.iter().map(|seed| frames(seed)).collect();
@@ -78,7 +78,7 @@ fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
                 reshape(&mut input, words, &seeds[at], &mut rng);
             }
         }
-        // Every other time, what was overwritten gets past the checksums.
+        // Every other time, fix the checksums of overwritten frames.
         if in_place && iteration % 2 == 0 {
             spots[at].iter().for_each(|spot| reseal(&mut input, *spot));
         }
@@ -96,7 +96,7 @@ fn run(name: &str, seeds: &[Vec<u8>], words: &[&[u8]], target: fn(&[u8])) {
     }
 }
 
-/// Where the frames of a valid input stand.
+/// The frames of a valid input.
 fn frames(seed: &[u8]) -> Vec<(usize, usize)> {
     (0..seed.len())
         .filter_map(|at| match frame::read(&seed[at..]) {
@@ -106,7 +106,7 @@ fn frames(seed: &[u8]) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// Puts the checksum of a frame right.
+/// Corrects the checksum of a frame.
 fn reseal(input: &mut [u8], (at, len): (usize, usize)) {
     let mut sealed = Vec::new();
     frame::write(&input[at + frame::HEADER_BYTES..at + len], &mut sealed);
@@ -131,7 +131,7 @@ fn overwrite(input: &mut [u8], rng: &mut Xoshiro256PlusPlus) {
     }
 }
 
-/// Cuts, doubles, inserts.
+/// Cuts, duplicates or inserts bytes.
 fn reshape(input: &mut Vec<u8>, words: &[&[u8]], seed: &[u8], rng: &mut Xoshiro256PlusPlus) {
     let at = rng.random_range(0..=input.len());
     match rng.random_range(0..5) {
@@ -179,7 +179,7 @@ fn wal_records() {
     run("wal record", &seeds, &[], targets::wal_record);
 }
 
-/// An input of the page target.
+/// An input for the page target.
 fn page(values: PageValues<'_>, choice: EncodingChoice) -> Vec<u8> {
     let mut body = Vec::new();
     let header = marigram_codec::encode(values, choice, &mut body);
@@ -194,7 +194,7 @@ fn page(values: PageValues<'_>, choice: EncodingChoice) -> Vec<u8> {
     input
 }
 
-/// Hands `use_them` pages of values of every type.
+/// Passes pages with values of every type to `use_them`.
 fn with_pages(mut use_them: impl FnMut(PageValues<'_>)) {
     let truths: Vec<_> = (0..300).map(|n| n % 7 < 3).collect();
     let small: Vec<_> = (0..1500).map(|n| 20 + n % 11).collect();
@@ -266,7 +266,7 @@ fn values_of_tsfile() {
             }
         }
     });
-    assert!(seeds.len() >= 20, "every form has a page");
+    assert!(seeds.len() >= 20, "every encoding must have a page");
     run("values of TsFile", &seeds, &[], targets::tsfile_values);
 }
 

@@ -1,12 +1,12 @@
-//! One idea has one name that can be found with grep: words that were given up do not come back.
+//! One idea has one name that grep can find: abandoned words must not come back.
 //!
-//! The terms and what they mean are in the glossary of CONTRIBUTING.md.
+//! The glossary of CONTRIBUTING.md defines the terms.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Identifiers that may not stand anywhere in code, and what to write instead.
+/// Identifiers that must not occur anywhere in the code, and their replacements.
 const ANYWHERE: &[(&str, &str)] = &[
     ("other_way", "`fallback`"),
     ("is_read_here_and_there", "`advise_random_access`"),
@@ -20,7 +20,7 @@ const ANYWHERE: &[(&str, &str)] = &[
     ("Partials", "`RollupTableProvider`"),
 ];
 
-/// Names of types and modules that say nothing of what the thing is.
+/// Names of types and modules that do not say what the thing is.
 const VAGUE: &[(&str, &str)] = &[
     ("Apart", "say which rows are apart: `DisjointSources`"),
     ("Asked", "name the request: `GroupCacheKey`"),
@@ -45,7 +45,7 @@ const VAGUE: &[(&str, &str)] = &[
     ("Words", "name what they are read from: `SessionTokens`"),
 ];
 
-/// Modules of one word that no longer exist, and where their code is.
+/// Single-word modules that no longer exist, and where their code is now.
 const MODULES: &[(&str, &str)] = &[
     ("dependence", "`plan_dependencies`"),
     ("hole", "`placeholder`"),
@@ -59,23 +59,23 @@ const MODULES: &[(&str, &str)] = &[
 /// Functions whose name is a bare particle; constructors are `new`, `from_x`, `for_x`.
 const PARTICLES: &[&str] = &["are", "at", "is", "of", "told"];
 
-/// The embedded library's public names, which users' programs hold.
+/// Public names of the embedded library, which users' programs depend on.
 const PUBLIC: &[(&str, &str)] = &[("crates/marigram/src/arrow_rows.rs", "of")];
 
-/// Names that several crates give to the same idea, or that a test's own types share.
+/// Names that several crates use for the same idea, or that a test's own types share.
 const SHARED_NAMES: &[&str] = &[
-    // The engine's, and the trait layer's of the same thing.
+    // The engine's types, and the service traits' types for the same thing.
     "BackupReport",
     "Durability",
     "RejectedRow",
     "WriteReport",
-    // The command line's, and those of what it reads.
+    // The command line's types, and those of the crates that it uses.
     "Backup",
     "BadLine",
     "Command",
     "DateOrder",
     "RepeatedHour",
-    // Two codecs that do not know each other.
+    // Two codecs that do not depend on each other.
     "BitReader",
     "BitWriter",
     "Precision",
@@ -86,7 +86,7 @@ fn root() -> PathBuf {
     testing.parent().expect("testing is in the root").to_owned()
 }
 
-/// Every Rust file of the database and its tests but this one, by its path within the tree.
+/// Every Rust file of the database and its tests except this one, by its path in the tree.
 fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut folders = vec![root().join("crates"), root().join("testing")];
@@ -106,7 +106,7 @@ fn sources() -> Vec<(String, String)> {
     files
 }
 
-/// A source without comments and without what is between quotes.
+/// The source without comments and string contents.
 fn code(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
@@ -134,7 +134,7 @@ fn code(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Bytes of a string that begins here.
+/// Length of the string that begins here.
 fn string(rest: &[u8]) -> usize {
     let mut at = 1;
     while at < rest.len() && rest[at] != b'"' {
@@ -143,7 +143,7 @@ fn string(rest: &[u8]) -> usize {
     (at + 1).min(rest.len())
 }
 
-/// Bytes of a raw string that begins here.
+/// Length of the raw string that begins here.
 fn raw_string(rest: &[u8], before: Option<u8>) -> Option<usize> {
     let is_start = before.is_none_or(|b| b == b'b' || !(b.is_ascii_alphanumeric() || b == b'_'));
     let hashes = rest.iter().skip(1).take_while(|&&b| b == b'#').count();
@@ -162,7 +162,7 @@ fn identifiers(code: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// What a source defines: keyword and name. Associated types are not among them.
+/// The definitions in a source: keyword and name. Associated types are not included.
 fn definitions(code: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for line in code.lines() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The other side of the TsFile tests: the PyPI package `tsfile`.
+"""The counterpart in the TsFile tests: the PyPI package `tsfile`.
 
 oracle.py dump FILE     prints the rows of a table file as this package reads them
 oracle.py golden DIR    writes the golden files, each with its rows as text beside it
@@ -35,7 +35,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def text(value, kind):
-    """A value as it stands in a line."""
+    """A value as text in a line."""
     if kind == TSDataType.BOOLEAN:
         return "true" if value else "false"
     if kind in (TSDataType.INT32, TSDataType.INT64, TSDataType.TIMESTAMP):
@@ -63,7 +63,7 @@ def ints(column):
 
 
 def cells_of(column, schema):
-    """The values of an Arrow column; times as numbers, whatever unit it says that they have."""
+    """The values of an Arrow column; times as numbers, whatever their declared unit."""
     return ints(column) if schema.get_data_type() == TSDataType.TIMESTAMP else column.to_pylist()
 
 
@@ -113,7 +113,7 @@ SAMPLES = {
 
 
 def golden_table(folder):
-    """Every type, values that are missing, tags that are missing, several chunks of a device."""
+    """Every type, missing values, missing tags, several chunks per device."""
     kinds = list(SAMPLES)
     fields = [f"f_{kind.name.lower()}" for kind in kinds]
     columns = [
@@ -186,7 +186,7 @@ COMPRESSORS = [
 
 
 def golden_tree(folder):
-    """Every encoding that is read and every compressor, as series that are not aligned."""
+    """Every encoding that can be read and every compressor, as unaligned series."""
     path = os.path.join(folder, "v4-tree.tsfile")
     if os.path.exists(path):
         os.remove(path)

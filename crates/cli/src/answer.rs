@@ -1,4 +1,4 @@
-//! Prints what a statement gave back, in the form that was asked for.
+//! Prints the answer to a statement, in the requested format.
 
 use crate::reply::{ReplyRows, StatementFailure, StatementReply};
 use crate::{interrupt, table, terminal};
@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use std::io::Write;
 use std::time::Instant;
 
-/// Form of an answer.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AnswerForm {
     /// Aligned columns for people
@@ -23,46 +23,47 @@ pub enum AnswerForm {
     Tsv,
     /// One JSON array of objects
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Ndjson,
 }
 
-/// Whether rows stand one under the other, a line for each value.
+/// Whether the values of a row stand one below the other, one per line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpandedRows {
     /// No.
     Off,
     /// Yes.
     On,
-    /// Where a table would be wider than the terminal.
+    /// Only if a table would be wider than the terminal.
     Auto,
 }
 
 /// How to print.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintOptions {
-    /// The form.
+    /// The format.
     pub form: AnswerForm,
-    /// Rows of a table that are shown; the others are only counted. `None` shows all.
+    /// The most rows of a table to show; the others are only counted. `None` shows all.
     pub rows_max: Option<usize>,
-    /// Whether to say how long it took.
+    /// Whether to print how long the statement took.
     pub timing: bool,
     /// Whether to print a line about rows and time after each answer.
     pub summary: bool,
-    /// Characters of a value in a table; longer ones are cut and counted. `None` cuts nothing.
+    /// The most characters of a value in a table; longer values are cut and counted. `None` cuts
+    /// nothing.
     pub width_max: Option<usize>,
-    /// Whether rows of a table stand one under the other.
+    /// Whether the rows of a table are printed expanded.
     pub expanded: ExpandedRows,
-    /// Characters of a line of the terminal.
+    /// Width of the terminal in characters.
     pub columns: usize,
-    /// Whether what is printed goes to a file, which has no colours.
+    /// Whether the output goes to a file, without colours.
     pub is_plain: bool,
 }
 
-/// Widest value of a table in the shell, characters.
+/// Widest value of a table in the shell, in characters.
 pub const WIDTH_MAX: usize = 60;
 
-/// Prints `reply`; `begin` is when its statement began.
+/// Prints `reply`; `begin` is when the statement began.
 pub fn print(
     reply: StatementReply,
     printing: PrintOptions,
@@ -92,7 +93,7 @@ fn timing(printing: PrintOptions, begin: Instant) -> String {
     }
 }
 
-/// The first rows as a table, then how many there are.
+/// Prints the first rows as a table, then the number of rows.
 fn print_table(
     rows: ReplyRows,
     printing: PrintOptions,
@@ -166,7 +167,7 @@ fn render(
     Ok(rendered)
 }
 
-/// Writes a text in parts, until Ctrl-C.
+/// Writes a text piece by piece, until Ctrl-C.
 fn put(text: &str, out: &mut dyn Write) -> Result<()> {
     for part in text.as_bytes().chunks(PART_BYTES) {
         if interrupt::is_raised() {
@@ -177,16 +178,16 @@ fn put(text: &str, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that are written between two looks for Ctrl-C.
+/// Bytes to write between two checks for Ctrl-C.
 const PART_BYTES: usize = 8 << 10;
 
-/// Whether the rows are the answer to a SHOW CREATE TABLE.
+/// Whether the rows answer a SHOW CREATE TABLE.
 fn is_statement(schema: &Schema) -> bool {
     let names = schema.fields().iter().map(|field| field.name().as_str());
     names.eq(["table_name", "statement"])
 }
 
-/// Statements as they can be run again.
+/// Prints statements in a form that can be run again.
 fn print_statements(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
     for batch in batches {
         let statements = batch.column(1).as_string_opt::<i32>();
@@ -197,13 +198,13 @@ fn print_statements(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> 
     Ok(())
 }
 
-/// Whether the rows are the answer to an EXPLAIN.
+/// Whether the rows answer an EXPLAIN.
 fn is_plan(schema: &Schema) -> bool {
     let names = schema.fields().iter().map(|field| field.name().as_str());
     names.eq(["plan_type", "plan"])
 }
 
-/// Plans as they are, line by line: a table would cut them.
+/// Prints plans unchanged, line by line: a table would cut them.
 fn print_plan(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
     for batch in batches {
         let texts = [0, 1].map(|column| batch.column(column).as_string_opt::<i32>());
@@ -220,13 +221,13 @@ fn print_plan(batches: &[RecordBatch], out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Rows for programs, written as they come.
+/// Prints rows for programs, as they arrive.
 fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<()> {
     match form {
         AnswerForm::Csv | AnswerForm::Tsv => {
             let delimiter = if form == AnswerForm::Tsv { b'\t' } else { b',' };
             let mut writer = csv_builder().with_delimiter(delimiter).build(out);
-            // A header even where there are no rows.
+            // Print a header even if there are no rows.
             writer.write(&RecordBatch::new_empty(rows.schema.clone()))?;
             for batch in rows.batches {
                 writer.write(&batch?)?;
@@ -251,7 +252,7 @@ fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// CSV as everything here writes it: a header, times as RFC 3339.
+/// CSV as all commands write it: with a header, and with times as RFC 3339.
 pub fn csv_builder() -> WriterBuilder {
     WriterBuilder::new()
         .with_header(true)
@@ -264,7 +265,7 @@ fn json_builder() -> arrow::json::WriterBuilder {
         .with_timestamp_format("%Y-%m-%dT%H:%M:%S%.fZ".to_owned())
 }
 
-/// Prints a failure with its place in the statement, on stderr.
+/// Prints a failure and its position in the statement to stderr.
 pub fn print_failure(failure: &StatementFailure, statement: &str) {
     eprintln!("{} {}", terminal::error_label(), failure.explain(statement));
 }

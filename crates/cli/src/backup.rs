@@ -1,4 +1,4 @@
-//! `marigram backup`: takes a backup, lists those of a folder, checks them.
+//! `marigram backup`: takes a backup, lists the backups in a folder, and verifies them.
 
 use crate::directory;
 use crate::remote::RemoteServer;
@@ -14,17 +14,17 @@ use std::time::Instant;
 /// Take a backup.
 #[derive(Args)]
 pub struct Backup {
-    /// Folder of backups; made if it is not there. With --url: on the server's machine, in its
+    /// Folder of backups; created if missing. With --url: on the server's machine, in its
     /// backup_dir (a name alone means the folder of that name there)
     #[arg(value_name = "DIR", required_unless_present = "url")]
     folder: Option<PathBuf>,
     /// Running server to ask, such as http://127.0.0.1:8086 (or MARIGRAM_URL)
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     url: Option<String>,
-    /// Data directory that nobody has open (or MARIGRAM_DATA)
+    /// Data directory that no process has open (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Keep so many backups, the new one among them, and remove the older ones
+    /// Keep this many backups, the new one included, and remove older ones
     #[arg(long, value_name = "NUMBER")]
     keep: Option<usize>,
     /// List the backups in the folder
@@ -67,11 +67,11 @@ impl Backup {
 
     fn of_directory(&self, data: &Path, folder: &Path) -> Result<ExitCode> {
         if !data.join("MARIGRAM").exists() {
-            bail!("{} is no data directory of Marigram", data.display());
+            bail!("{} is not a Marigram data directory", data.display());
         }
         let begin = Instant::now();
         let db = Marigram::open(data).map_err(|error| directory::not_opened(data, error, ""))?;
-        // The two may be written differently and still be one inside the other.
+        // The paths may be spelled differently although one contains the other.
         let absolute = std::path::absolute(folder)?;
         let inside = data
             .canonicalize()
@@ -81,14 +81,14 @@ impl Backup {
             .find(|dir| dir.join("MARIGRAM").exists() && !inside);
         if let Some(other) = of_another {
             bail!(
-                "{} lies in the data directory {}; choose a folder beside it",
+                "{} is inside the data directory {}; choose a folder outside it",
                 folder.display(),
                 other.display()
             );
         }
         if inside {
             bail!(
-                "{} lies in the data directory: what destroys the one destroys the other",
+                "{} is inside the data directory: losing the one would lose the other",
                 folder.display()
             );
         }
@@ -124,7 +124,7 @@ impl Backup {
     }
 }
 
-/// A backup that was taken here or by a server.
+/// A backup that this process or a server took.
 struct TakenBackup<'a> {
     number: u64,
     at_ns: i64,
@@ -154,7 +154,7 @@ fn tell(taken: &TakenBackup<'_>) {
     }
 }
 
-/// Numbers with commas between; `None` for none.
+/// Numbers separated by commas; `None` if there are none.
 fn numbers(numbers: &[u64]) -> Option<String> {
     let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
     (!texts.is_empty()).then(|| texts.join(", "))

@@ -1,4 +1,4 @@
-//! Where commands find their data: a directory opened in this process, or a server.
+//! Where commands find their data: in a directory that this process opens, or on a server.
 
 pub use crate::directory::IfMissing;
 
@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Which data a command is about.
+/// Which data a command uses.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ClientTarget {
     /// Data directory to open in this process (or MARIGRAM_DATA)
@@ -30,7 +30,7 @@ pub struct ClientTarget {
     /// Server to ask, such as http://127.0.0.1:8086 (or MARIGRAM_URL)
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
-    /// Database in which tables are looked up
+    /// Database in which to look up tables
     #[arg(long, short = 'd', value_name = "NAME", env = "MARIGRAM_DATABASE",
           default_value = DEFAULT_DATABASE)]
     pub database: String,
@@ -52,7 +52,7 @@ enum ClientBackend {
 }
 
 impl ClientTarget {
-    /// The directory or the server that is meant, from the options or the environment.
+    /// The directory or the server that the options or the environment name.
     fn place(&self) -> (Option<PathBuf>, Option<String>) {
         let from_env = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         match (&self.data, &self.url) {
@@ -64,10 +64,10 @@ impl ClientTarget {
         }
     }
 
-    /// Whether a directory is meant in which there is no database yet.
+    /// Whether the target is a directory that has no database yet.
     ///
     /// # Errors
-    /// If none can be made there.
+    /// If no database can be created there.
     pub fn is_new(&self) -> Result<bool> {
         match self.place() {
             (Some(dir), _) if !directory::holds_database(&dir) => {
@@ -77,7 +77,7 @@ impl ClientTarget {
         }
     }
 
-    /// Opens the directory or finds the server.
+    /// Opens the directory or connects to the server.
     pub fn connect(&self, if_missing: IfMissing) -> Result<DataClient> {
         match self.place() {
             (Some(dir), _) => DataClient::open(&dir, &self.database, if_missing),
@@ -99,7 +99,7 @@ impl DataClient {
     /// Opens a data directory in this process.
     pub fn open(dir: &Path, database: &str, if_missing: IfMissing) -> Result<Self> {
         directory::check(dir, if_missing)?;
-        // Who gives a command on this machine may touch its files anyway.
+        // Whoever can run a command on this machine can access its files anyway.
         let db = OpenOptions::default()
             .any_file(true)
             .open(dir)
@@ -117,7 +117,7 @@ impl DataClient {
         Self::over(db, database)
     }
 
-    /// A client of a database that is open already.
+    /// A client of a database that is already open.
     pub fn over(db: Marigram, database: &str) -> Result<Self> {
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().build()?);
         let session = Session::new(database, "marigram");
@@ -132,7 +132,7 @@ impl DataClient {
         })
     }
 
-    /// The database in which tables are looked up now.
+    /// The database in which tables are currently looked up.
     pub fn database(&self) -> &str {
         match &self.place {
             ClientBackend::Local { session, .. } => &session.database,
@@ -140,7 +140,7 @@ impl DataClient {
         }
     }
 
-    /// The open database, where it is open in this process.
+    /// The open database, if this process opened it.
     pub fn local(&self) -> Option<&Marigram> {
         match &self.place {
             ClientBackend::Local { db, .. } => Some(db),
@@ -148,7 +148,7 @@ impl DataClient {
         }
     }
 
-    /// What the user is told about where this is.
+    /// Describes the target to the user.
     pub fn describe(&self) -> String {
         match &self.place {
             ClientBackend::Local { .. } => "embedded".to_owned(),
@@ -206,7 +206,7 @@ impl DataClient {
         }
     }
 
-    /// All rows of a query that is there within `time`; none of one that takes longer or fails.
+    /// All rows of a query if it finishes within `time`; no rows if it takes longer or fails.
     pub fn query_within(&mut self, statement: &str, time: Duration) -> Vec<RecordBatch> {
         let rows = match &mut self.place {
             ClientBackend::Local {
@@ -229,8 +229,8 @@ impl DataClient {
         rows.unwrap_or_default()
     }
 
-    /// Stores batches, creating what is missing; waits where the database is busy. One report a
-    /// batch.
+    /// Stores batches and creates missing tables; waits while the database is busy. Returns one
+    /// report per batch.
     pub fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
         match &self.place {
             ClientBackend::Remote(remote) => remote.write(&self.database, &batches),
@@ -250,7 +250,7 @@ impl DataClient {
         }
     }
 
-    /// Closes what was opened.
+    /// Closes the database if this client opened it.
     pub fn close(self) -> Result<()> {
         match self.place {
             ClientBackend::Local { db, .. } => Ok(db.close()?),
@@ -262,7 +262,8 @@ impl DataClient {
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The database of a `USE` statement: over HTTP there is no session that could keep it.
+/// The database that a `USE` statement names. The client keeps it, because HTTP has no session that
+/// could.
 fn used_database(statement: &str) -> Option<String> {
     let mut words = statement.split_whitespace();
     let is_use = words

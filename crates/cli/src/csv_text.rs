@@ -1,6 +1,6 @@
-//! Rows as CSV from which they can be read back as they were: a NULL is an empty cell, an empty
-//! text is `""`, texts are quoted where anything could be taken from them, floats have all their
-//! digits, bytes are `\x` and hexadecimal digits.
+//! Rows as CSV that reads back without loss: a NULL is an empty cell, an empty text is `""`, a text
+//! is quoted wherever it could be mistaken for something else, floats have all their digits, and
+//! bytes are `\x` and hexadecimal digits.
 
 use anyhow::Result;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -11,7 +11,7 @@ use arrow::datatypes::{
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write;
 
-/// Appends the names of the columns.
+/// Appends the column names.
 pub fn put_header(schema: &Schema, out: &mut String) {
     for (at, field) in schema.fields().iter().enumerate() {
         if at > 0 {
@@ -48,7 +48,7 @@ pub fn put_rows(batch: &RecordBatch, out: &mut String) -> Result<()> {
     Ok(())
 }
 
-/// Texts as UTF-8 arrays, whatever they were; bytes and times in one type each.
+/// Converts texts of any type to UTF-8 arrays, and bytes and times to one type each.
 fn plain(column: &ArrayRef) -> Result<ArrayRef> {
     let kind = match column.data_type() {
         DataType::Dictionary(_, values) if values.is_string() => DataType::Utf8,
@@ -89,7 +89,7 @@ fn put_value(
     Ok(())
 }
 
-/// Appends a text, in quotation marks where it could be taken for something else without them.
+/// Appends a text, quoted where it could otherwise be mistaken for something else.
 fn put_text(text: &str, out: &mut String) {
     let special = |char: char| matches!(char, ',' | '"' | '\n' | '\r');
     let at_edge = |char: Option<char>| char.is_none_or(char::is_whitespace);

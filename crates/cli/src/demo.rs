@@ -1,8 +1,8 @@
-//! `marigram demo`: the main job on real input, in a minute.
+//! `marigram demo`: shows the main features on real input, within a minute.
 //!
 //! It imports the sensor series of the Numenta Anomaly Benchmark, which the binary carries, and the
-//! records of a fleet of trucks that [`trucks`] makes up, then answers questions that the owners of
-//! such data ask.
+//! synthetic records of a fleet of trucks from [`trucks`]. Then it answers questions that the
+//! owners of such data ask.
 
 mod nab;
 mod questions;
@@ -30,7 +30,7 @@ pub struct Demo {
     #[arg(long, value_name = "NUMBER", default_value_t = 20,
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     trucks: u32,
-    /// Days that they drive, one row a minute
+    /// Days that they drive, one row per minute
     #[arg(long, value_name = "NUMBER", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
@@ -86,7 +86,7 @@ fn heading(text: &str) {
     outln!("{}", styled(TextStyle::Bold, text));
 }
 
-/// Late and repeated rows are in the data on purpose: each must be there exactly once.
+/// The data contains late and repeated rows on purpose: each must be stored exactly once.
 fn check_fleet(client: &mut DataClient, sent: &trucks::SentRows) -> Result<()> {
     let counted = client.query("SELECT count(*) FROM readings")?;
     let counted = counted
@@ -95,11 +95,11 @@ fn check_fleet(client: &mut DataClient, sent: &trucks::SentRows) -> Result<()> {
         .map(|counts| counts.value(0));
     ensure!(
         counted == i64::try_from(sent.distinct).ok(),
-        "{} distinct rows of trucks were sent, and {counted:?} are there: this is a bug",
+        "{} distinct rows of trucks were sent, but {counted:?} are stored: this is a bug",
         sent.distinct
     );
     outln!(
-        "  of the fleet's rows {} came late and {} came twice; each is there exactly once",
+        "  {} rows of the fleet arrived late and {} arrived twice; each is stored exactly once",
         terminal::count(sent.late),
         terminal::count(sent.repeated)
     );

@@ -1,7 +1,7 @@
-//! The limit of open files: raised as far as this process may, and shared out.
+//! The limit on open files: raises it as far as the system allows, and divides it.
 //!
-//! Many systems start a process with a soft limit of 1,024, for programs that cannot do with more, and
-//! let it ask for the hard limit.
+//! Many systems start a process with a soft limit of 1,024, for programs that cannot handle more
+//! descriptors, and let the process raise it to the hard limit.
 
 use crate::settings::Settings;
 use marigram::Descriptors;
@@ -9,12 +9,12 @@ use marigram_server::ServerConfig;
 
 /// What was found and decided, for the operator.
 pub struct DescriptorReport {
-    /// What is to be said at the start.
+    /// Lines to log at startup.
     pub lines: Vec<String>,
 }
 
-/// Raises the soft limit to the hard limit, and fits settings that are not given, and connections, to
-/// it.
+/// Raises the soft limit to the hard limit. Fits connections, and the settings that the operator
+/// did not give, to the limit.
 pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> DescriptorReport {
     let before = raise();
     let wanted = config.connections_max;
@@ -39,7 +39,7 @@ pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> DescriptorRe
     DescriptorReport { lines }
 }
 
-/// Raises the soft limit to the hard one; gives what it was, if that is known.
+/// Raises the soft limit to the hard limit; returns the previous limit, if known.
 #[cfg(unix)]
 fn raise() -> Option<usize> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -48,7 +48,7 @@ fn raise() -> Option<usize> {
         current: limits.maximum,
         maximum: limits.maximum,
     };
-    // Where that is refused, the process has what it had.
+    // If the system refuses, the old limit stays in force.
     let _ = setrlimit(Resource::Nofile, raised);
     limits.current.and_then(|limit| usize::try_from(limit).ok())
 }

@@ -1,4 +1,4 @@
-//! Whether a directory holds a database, may be made one, or is somebody else's.
+//! Whether a directory holds a database, may become one, or belongs to something else.
 
 use crate::remote::RemoteServer;
 use anyhow::{Context, Result, bail};
@@ -8,30 +8,30 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// What to do where there is no database yet.
+/// What to do if there is no database yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfMissing {
-    /// Make one, where the directory is missing or empty.
+    /// Create one, if the directory is missing or empty.
     Create,
-    /// Say so.
+    /// Fail with a message.
     Fail,
 }
 
-/// Files of which a database has at least one. A damaged one may have lost `MARIGRAM`: the engine
-/// says what to do then.
+/// Files of which a database has at least one. A damaged database may have lost `MARIGRAM`; the
+/// engine then says what to do.
 const OURS: [&str; 4] = ["MARIGRAM", "CATALOG", "shards", "RESTORING"];
 
-/// The file that the process locks which has a directory open. A server writes there where it can be
-/// asked; nobody believes it while the file is not locked.
+/// The file that a process locks while it has a directory open. A server writes its HTTP address
+/// into it. Readers trust the address only while the file is locked.
 const LOCK: &str = "LOCK";
 
-/// Bytes of an address, at most.
+/// Longest address, in bytes.
 const ADDRESS_BYTES_MAX: u64 = 200;
 
 /// How long to wait for a server's answer.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
-/// What stands in a directory that is empty for our purposes.
+/// Entries of a directory that still counts as empty.
 const NOTHING: [&str; 3] = ["LOCK", "lost+found", "spill"];
 
 /// Whether `dir` holds a database.
@@ -39,10 +39,10 @@ pub fn holds_database(dir: &Path) -> bool {
     OURS.iter().any(|name| dir.join(name).exists())
 }
 
-/// Checks that `dir` may be opened; says on stderr where that makes a new database.
+/// Checks that `dir` may be opened; prints a notice to stderr if that creates a new database.
 ///
 /// # Errors
-/// If there is no database and none may be made: a mistyped path must not become one.
+/// If there is no database and none may be created: a mistyped path must not become one.
 pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
     if holds_database(dir) {
         return Ok(());
@@ -54,7 +54,7 @@ pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
             "there is no directory"
         };
         bail!(
-            "{what} {}; marigram serve and marigram import make a new one",
+            "{what} {}; marigram serve and marigram import create one",
             dir.display()
         );
     }
@@ -63,10 +63,10 @@ pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a database can be made in `dir`: it is missing or empty.
+/// Checks that a database can be created in `dir`: it is missing or empty.
 ///
 /// # Errors
-/// If it is not, or cannot be listed.
+/// If it is neither, or cannot be listed.
 pub fn check_room(dir: &Path) -> Result<()> {
     match fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -88,20 +88,20 @@ pub fn check_room(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes into the lock that this process holds where HTTP can be asked, so that whoever finds the
-/// directory open can say so.
+/// Writes the server's HTTP address into the lock file that this process holds, so that whoever
+/// finds the directory open can report it.
 pub fn tell_address(dir: &Path, http: Option<SocketAddr>) {
     let text = http.map_or_else(String::new, |address| format!("http://{address}\n"));
     if let Err(error) = fs::write(dir.join(LOCK), text) {
-        tracing::debug!(%error, "the lock does not say where the server is");
+        tracing::debug!(%error, "cannot write the server's address into the lock file");
     }
 }
 
-/// The address of the server that has a directory open and answers; `None` where there is none.
+/// The address of the server that has a directory open and answers; `None` if there is none.
 pub fn server_of(dir: &Path) -> Option<String> {
     let mut text = String::new();
     let lock = fs::File::open(dir.join(LOCK)).ok()?;
-    // A lock that can be had says that what stands in it is old.
+    // If the lock can be taken, its content is stale.
     if lock.try_lock().is_ok() {
         return None;
     }
@@ -112,7 +112,7 @@ pub fn server_of(dir: &Path) -> Option<String> {
     remote.answers(ANSWER_MAX).then_some(url)
 }
 
-/// The error of a directory that could not be opened, with what to do where a server has it open.
+/// The error for a directory that cannot be opened; if a server has it open, it says what to do.
 pub fn not_opened(dir: &Path, error: marigram::Error, instead: &str) -> anyhow::Error {
     let context = match server_of(dir) {
         Some(url) => format!(

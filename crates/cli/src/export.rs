@@ -1,13 +1,12 @@
-//! `marigram export`: a table or an answer to a file.
+//! `marigram export`: writes a table or the answer to a query to a file.
 //!
-//! A file is written beside its place and moved there when it is whole, so that a failed export
-//! leaves nothing that looks like one that succeeded.
+//! The file is written under a temporary name in the same folder and renamed when complete, so that
+//! a failed export leaves nothing that looks like a successful one.
 
 use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::csv_text;
 use crate::import::{Precision, layout_path};
 use crate::line_text;
-use crate::names::quoted;
 use crate::reply::{ReplyRows, StatementReply};
 use crate::table_columns::known_table;
 use crate::terminal;
@@ -17,6 +16,7 @@ use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use marigram::Roles;
+use marigram_model::quoted;
 use marigram_sql::tsfile::TsFileExport;
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use parquet::arrow::ArrowWriter;
@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Form of a file.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExportFormat {
     /// Comma-separated values with a header line
@@ -41,33 +41,33 @@ pub enum ExportFormat {
     Tsfile,
 }
 
-/// Where an export says roles and types of its columns.
+/// Where an export records the roles and types of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LayoutDestination {
-    /// In a file beside it, FILE.layout.json
+    /// In a file next to it, FILE.layout.json
     Beside,
-    /// In a comment before its first line (#marigram …)
+    /// In a comment before the first line (#marigram …)
     Comment,
     /// Nowhere
     None,
 }
 
-/// Write a table or the answer of a query to a file.
+/// Write a table or the answer to a query to a file.
 #[derive(Args)]
 pub struct Export {
-    /// File to write (- for stdout); the form is told by the ending: .csv, .parquet, .lp, .tsfile,
-    /// and .gz after .csv or .lp
+    /// File to write (- for stdout); its extension selects the format: .csv, .parquet, .lp,
+    /// .tsfile, and .gz after .csv or .lp
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
     target: ClientTarget,
-    /// Table to export; with --query the name that line protocol or TsFile gives the rows
+    /// Table to export; with --query, the table name of the rows in line protocol or TsFile
     #[arg(long, value_name = "NAME", required_unless_present = "query")]
     table: Option<String>,
     /// Query whose answer to export
     #[arg(long, value_name = "SQL")]
     query: Option<String>,
-    /// Form of the file, where its ending does not tell
+    /// Format of the file, if its extension does not tell
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
     /// For line protocol or TsFile of a query: the time column
@@ -76,22 +76,22 @@ pub struct Export {
     /// For line protocol or TsFile of a query: columns that are tags
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     tags: Vec<String>,
-    /// Unit of the times of a TsFile: s, ms, us or ns; times that are no whole units are refused
+    /// Unit of the times in a TsFile: s, ms, us or ns; times that are not whole units are refused
     /// [default: ms]
     #[arg(long, value_name = "UNIT")]
     precision: Option<Precision>,
-    /// Where roles and types of a table's columns are said, so that `import` makes the same table
-    /// of the file; Parquet has them in any case [default: beside a CSV or TsFile, in a comment of
-    /// line protocol; nowhere for a CSV to stdout]
+    /// Where to record the roles and types of a table's columns, so that `import` creates the same
+    /// table from the file; Parquet always contains them [default: next to a CSV or TsFile, in a
+    /// comment of line protocol; nowhere for a CSV to stdout]
     #[arg(long, value_enum, value_name = "PLACE")]
     layout: Option<LayoutDestination>,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
 }
 
 impl Export {
-    /// What the shell copies to a file: all of a table, or the answer of a query.
+    /// What the shell copies to a file: a whole table, or the answer to a query.
     pub fn copy(
         file: &Path,
         table: Option<String>,
@@ -125,7 +125,7 @@ impl Export {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the file, and says so.
+    /// Writes the file and reports it.
     pub fn export(&self, client: &mut DataClient) -> Result<()> {
         let to_stdout = self.file.as_os_str() == "-";
         let begin = Instant::now();
@@ -151,14 +151,14 @@ impl Export {
         Ok(())
     }
 
-    /// Writes the file; the number of its rows.
+    /// Writes the file; returns the number of its rows.
     pub fn export_rows(&self, client: &mut DataClient) -> Result<u64> {
         let (form, gzip) = self.form()?;
         let to_stdout = self.file.as_os_str() == "-";
         let sql = match (&self.query, &self.table) {
             (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
             (None, Some(table)) => format!("SELECT * FROM {}", quoted(table)),
-            (None, None) => bail!("what shall be exported? Give --table NAME or --query SQL"),
+            (None, None) => bail!("nothing to export: give --table NAME or --query SQL"),
         };
         let roles = match form {
             ExportFormat::Lines | ExportFormat::Tsfile => Some(self.roles(client)?),
@@ -198,7 +198,7 @@ impl Export {
             let count = self.write(rows, form, gzip, roles.as_ref(), comment, file.as_file())?;
             allow_reading(file.as_file())?;
             file.persist(&self.file)
-                .with_context(|| format!("cannot make {}", self.file.display()))?;
+                .with_context(|| format!("cannot create {}", self.file.display()))?;
             self.put_layout(
                 layout
                     .as_ref()
@@ -222,14 +222,15 @@ impl Export {
             }
             (LayoutDestination::Beside, ExportFormat::Parquet) => Ok(LayoutDestination::None),
             (LayoutDestination::Beside, _) if to_stdout => {
-                bail!("there is no place beside stdout; give --layout comment")
+                bail!("stdout has no file next to it; give --layout comment")
             }
             (LayoutDestination::Beside, ExportFormat::Lines) => Ok(LayoutDestination::Comment),
             (place, _) => Ok(place),
         }
     }
 
-    /// Puts the layout beside the file, or takes an old one away: it would be believed.
+    /// Writes the layout next to the file, or removes an old one, which `import` would otherwise
+    /// believe.
     fn put_layout(&self, layout: Option<&ColumnLayout>) -> Result<()> {
         let path = layout_path(&self.file);
         let Some(layout) = layout else {
@@ -259,7 +260,7 @@ impl Export {
         };
         let Some(form) = self.format.or(told) else {
             bail!(
-                "the name of the file does not tell its form; give --format csv, parquet, lines or \
+                "the file name does not tell the format; give --format csv, parquet, lines or \
                  tsfile"
             );
         };
@@ -269,13 +270,13 @@ impl Export {
         Ok((form, gzip))
     }
 
-    /// Which columns are time and tags: as told, otherwise as the table has it.
+    /// Which columns are time and tags: from the options, otherwise from the table.
     fn roles(&self, client: &mut DataClient) -> Result<Roles> {
         let Some(table) = &self.table else {
             let Some(time) = &self.time_column else {
                 bail!(
                     "line protocol or TsFile of a query needs --table NAME (the name of the \
-                     measurement), and --time-column and --tags where the table is not there"
+                     measurement), and --time-column and --tags if the table does not exist"
                 );
             };
             return Ok(Roles::new(time.clone(), self.tags.clone()));
@@ -366,7 +367,7 @@ impl Export {
                 let roles = roles.context("a TsFile needs to know time and tags")?;
                 let roles = (roles.time.as_str(), roles.tags.as_slice());
                 let unit_ns = self.precision.unwrap_or(Precision::Ms).ns();
-                let scratch = tempfile::tempfile().context("cannot make a temporary file")?;
+                let scratch = tempfile::tempfile().context("cannot create a temporary file")?;
                 let mut file =
                     TsFileExport::new(out, scratch, table, &rows.schema, roles, unit_ns)?;
                 for batch in rows.batches {
@@ -386,7 +387,7 @@ impl Export {
                     }
                     let batch = converted.batch;
                     let is_empty = |row| batch.fields.iter().all(|field| field.values.is_null(row));
-                    // A row without values is no line, and holds nothing.
+                    // A row without values is not a line, and holds nothing.
                     for row in (0..batch.len()).filter(|row| !is_empty(*row)) {
                         if comment.is_some() {
                             beyond += line_text::put_whole_row(&batch, row, &mut text)?;
@@ -400,7 +401,7 @@ impl Export {
                 }
                 if beyond > 0 {
                     eprintln!(
-                        "{} that line protocol cannot hold stand in comments, which only Marigram \
+                        "{} that line protocol cannot hold are in comments, which only Marigram \
                          reads",
                         terminal::counted(beyond as u64, "value")
                     );
@@ -411,13 +412,13 @@ impl Export {
     }
 }
 
-/// Temporary files are for their owner only; an export is a file like any other.
+/// Temporary files are readable by their owner only; an export is an ordinary file.
 fn allow_reading(file: &File) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(file.set_permissions(std::fs::Permissions::from_mode(0o644))?)
 }
 
-/// Words with which statements begin that only read.
+/// First words of the statements that only read.
 const QUERY_WORDS: [&str; 8] = [
     "SELECT",
     "WITH",
@@ -429,7 +430,7 @@ const QUERY_WORDS: [&str; 8] = [
     "SUMMARIZE",
 ];
 
-/// Refuses a statement that is no query, before it does anything.
+/// Refuses a statement that is not a query, before it does anything.
 pub fn check_reads(statement: &str) -> Result<()> {
     let mut rest = statement.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     loop {
@@ -452,8 +453,8 @@ pub fn check_reads(statement: &str) -> Result<()> {
     )
 }
 
-/// What is no regular file (a device, a pipe) is written to; a file that replaced it would take its
-/// place.
+/// A path that is not a regular file (a device, a pipe) is opened and written to: a rename would
+/// replace it.
 fn open_device(path: &Path) -> Result<Option<File>> {
     match std::fs::metadata(path) {
         Ok(found) if !found.is_file() && !found.is_dir() => {

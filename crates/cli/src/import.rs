@@ -1,9 +1,9 @@
-//! `marigram import`: files into a database.
+//! `marigram import`: reads files into a database.
 //!
-//! Every file is read at least twice. First its plan is made (dialect, roles, types, times) and
-//! shown, and its rows are checked: rows that would replace each other stop the import before the
-//! first one is written. Then a thread reads and parses while this one writes. Good rows are stored
-//! and bad ones are named with their line; nothing is dropped silently.
+//! Every file is read at least twice. First, `import` makes its plan (dialect, roles, types,
+//! times), shows it, and checks the rows: rows that would replace each other stop the import before
+//! the first one is written. Then one thread reads and parses while this one writes. Good rows are
+//! stored, and bad ones are reported with their line; nothing is dropped silently.
 
 mod csv_plan;
 mod csv_rows;
@@ -42,10 +42,10 @@ use std::time::{Duration, Instant};
 /// Batches that are parsed ahead of the writer.
 const BATCHES_AHEAD: usize = 4;
 
-/// Rows of a batch, about.
+/// Approximate number of rows of a batch.
 const BATCH_ROWS: usize = 20_000;
 
-/// Form of a file.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ImportFormat {
     /// Comma-separated values with a header line
@@ -61,7 +61,7 @@ pub enum ImportFormat {
 /// Read files into a database.
 #[derive(Args)]
 pub struct Import {
-    /// Files (- for stdin); the form is told by the ending: .csv, .tsv, .lp, .line, .txt,
+    /// Files (- for stdin); the extension selects the format: .csv, .tsv, .lp, .line, .txt,
     /// .parquet, .tsfile, each also with .gz
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -70,17 +70,17 @@ pub struct Import {
     /// Show how the files would be read, and what would happen; write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Store rows of the same time and tags, too; of each the last values stay
+    /// Also store rows with the same time and tags; the last values win
     #[arg(long)]
     replace: bool,
     #[command(flatten)]
     options: ReadOptions,
 }
 
-/// Where rows of a CSV or Parquet file go, and how its columns are understood.
+/// Where the rows of a CSV or Parquet file go, and how its columns are interpreted.
 #[derive(Clone, Debug)]
 pub struct ReadPlanOptions {
     /// The table.
@@ -89,13 +89,13 @@ pub struct ReadPlanOptions {
     pub schema: Option<Arc<TableSchema>>,
     /// Its columns, if it exists.
     pub known: Option<KnownColumns>,
-    /// The columns of the table of which the file is an export.
+    /// The columns of the table that the file was exported from.
     pub layout: Option<KnownColumns>,
-    /// As told on the command line.
+    /// As given on the command line.
     pub options: ReadOptions,
     /// Tags with the same value in every row.
     pub constant_tags: Vec<(String, String)>,
-    /// Types told on the command line.
+    /// Types given on the command line.
     pub types: Vec<(String, FieldType)>,
 }
 
@@ -103,11 +103,11 @@ pub struct ReadPlanOptions {
 pub struct ParsedBatch {
     /// The rows.
     pub batches: Vec<WriteBatch>,
-    /// For each batch the line (or row of the file, for Parquet) of each row, from 1.
+    /// For each batch, the line of each row (or the row of the file, for Parquet), from 1.
     pub lines: Vec<Vec<u64>>,
-    /// Lines that are no rows, and why.
+    /// Lines that are not rows, and why.
     pub bad: Vec<(u64, String)>,
-    /// Rows without a value: of a table they would be nothing.
+    /// Rows without a value: a table stores nothing of them.
     pub empty: u64,
 }
 
@@ -184,11 +184,11 @@ impl Import {
     }
 }
 
-/// Reads a file into a table that is there, as the shell's `\\copy` does; says what was done.
+/// Reads a file into an existing table, as the shell's `\\copy` does, and reports the result.
 ///
 /// # Errors
-/// If there is no such table, the file cannot be read, or its rows would replace each other and that
-/// is not wanted.
+/// If there is no such table, the file cannot be read, or its rows would replace each other and the
+/// user does not want that.
 pub fn copy_in(
     client: &mut DataClient,
     path: &Path,
@@ -198,7 +198,7 @@ pub fn copy_in(
     let prepared = PreparedFile::new(path, options, Some(client)).with_context(|| name_of(path))?;
     if prepared.form != ImportFormat::Lines && prepared.reading.known.is_none() {
         bail!(
-            "there is no table '{}'; `marigram import` makes one of a file",
+            "there is no table '{}'; `marigram import` creates one from a file",
             prepared.reading.table
         );
     }
@@ -224,7 +224,7 @@ pub fn copy_in(
     ))
 }
 
-/// Asks whether to go on, where somebody can answer.
+/// Asks whether to continue, if a user can answer.
 fn agreed() -> Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(true);
@@ -239,7 +239,7 @@ fn agreed() -> Result<bool> {
     ))
 }
 
-/// What is said of rows that carry no value.
+/// Reports rows that have no value.
 fn skipped(empty: u64) -> String {
     match empty {
         0 => String::new(),
@@ -247,7 +247,7 @@ fn skipped(empty: u64) -> String {
     }
 }
 
-/// Says what became of a file, or of all.
+/// Reports the result of one file, or of all.
 fn report(name: &str, done: &ImportedFile, replaced: Option<u64>) {
     let replaced = match replaced {
         Some(replaced) => format!(", {} replaced", terminal::count(replaced)),
@@ -264,7 +264,7 @@ fn report(name: &str, done: &ImportedFile, replaced: Option<u64>) {
     );
 }
 
-/// Reads CSV as a file of it is read.
+/// Reads the CSV in the same way as a CSV file.
 pub fn read_csv(
     csv: &'static [u8],
     reading: &ReadPlanOptions,
@@ -275,7 +275,7 @@ pub fn read_csv(
     csv_rows::read(open()?, reading, &plan, send)
 }
 
-/// What became of a file.
+/// The result of one file.
 #[derive(Clone, Copy, Debug, Default)]
 struct ImportedFile {
     stored: u64,
@@ -292,7 +292,7 @@ impl ImportedFile {
     }
 }
 
-/// What the first reading of all files told.
+/// Results of the first reading of all files.
 struct CheckedFiles {
     check: DuplicateCheck,
     spans: tables::TableTimeSpans,
@@ -367,7 +367,7 @@ fn write_file(client: &DataClient, file: &PreparedFile) -> Result<ImportedFile> 
     Ok(done)
 }
 
-/// Reads and parses a file on a thread of its own, and gives `take` what it reads.
+/// Reads and parses a file on a thread of its own, and passes each batch to `take`.
 fn read_aside(
     file: &PreparedFile,
     what: &str,
@@ -397,7 +397,7 @@ fn read_aside(
         }
         drop(parsed);
         if reader.join().is_err() {
-            bail!("the thread that reads the file died of a bug");
+            bail!("the thread that reads the file panicked, which is a bug");
         }
         taken
     });
@@ -413,7 +413,7 @@ fn name_of(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The ending without `.gz`, in lower case, and the name before it.
+/// The extension without `.gz`, in lower case, and the name before it.
 fn ending(path: &Path) -> (Option<String>, String) {
     let name = name_of(path);
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -432,11 +432,13 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
         Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(ImportFormat::Lines),
         Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
         Some("tsfile") => Ok(ImportFormat::Tsfile),
-        _ => bail!("its name does not tell its form; give --format csv, lines, parquet or tsfile"),
+        _ => {
+            bail!("its name does not tell its format; give --format csv, lines, parquet or tsfile")
+        }
     }
 }
 
-/// Imports a file as the command does, without a word; the reasons of what was refused.
+/// Imports a file as the command does, but silently; returns the reasons for refusals.
 #[cfg(test)]
 pub fn import_for_test(
     client: &mut DataClient,

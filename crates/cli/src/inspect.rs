@@ -1,28 +1,29 @@
-//! `marigram inspect`: what is in a data directory or a segment, read without opening the database,
-//! so that it also works beside a running server and on damaged data.
+//! `marigram inspect`: shows what a data directory or a segment contains. It does not open the
+//! database, so it also works while a server runs and on damaged data.
 
 mod directory;
 mod segment;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use marigram_env::{Env, FileSystem};
+use marigram_env::{Env, LogStore};
 use marigram_manifest::{Catalog, CatalogState};
 use marigram_model::{ColumnId, TableId};
+use marigram_segment::Segment;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Show what is inside.
+/// Show what a directory or a segment contains.
 #[derive(Args)]
 pub struct Inspect {
     /// Data directory, or a segment file in one (shards/NNNN/segments/N.seg)
     #[arg(value_name = "PATH")]
     path: PathBuf,
-    /// Of a segment: show every page with its encoding, sizes and statistics
+    /// For a segment: show every page with its encoding, sizes and statistics
     #[arg(long)]
     pages: bool,
-    /// Of a directory: list every segment
+    /// For a directory: list every segment
     #[arg(long)]
     segments: bool,
 }
@@ -46,12 +47,12 @@ impl Inspect {
     }
 }
 
-/// Names of tables and columns; numbers where there is no catalog.
+/// Names of tables and columns; numbers if there is no catalog.
 pub struct CatalogNames(Option<CatalogState>);
 
 impl CatalogNames {
     /// The names of the data directory in which a segment lies.
-    fn near(fs: &dyn FileSystem, segment: &Path) -> Self {
+    fn near(fs: &dyn LogStore, segment: &Path) -> Self {
         let dir = segment.ancestors().nth(4).map(Path::to_path_buf);
         let dir = dir.filter(|dir| dir.join("CATALOG").exists());
         Self(dir.and_then(|dir| Catalog::read(fs, &dir).ok()))
@@ -81,4 +82,11 @@ impl CatalogNames {
     fn schema(&self, id: TableId) -> Option<&Arc<marigram_model::TableSchema>> {
         self.0.as_ref()?.tables.get(&id)
     }
+}
+
+/// Opens the segment in a file.
+fn open_segment(fs: &Arc<dyn LogStore>, path: &Path) -> Result<Segment> {
+    let file = fs.open(path);
+    let file = file.map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    Ok(Segment::from_file(file, path)?)
 }

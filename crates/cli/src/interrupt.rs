@@ -1,7 +1,7 @@
-//! Ctrl-C in the shell: it ends the statement that runs, not the program.
+//! Ctrl-C in the shell: it stops the running statement rather than the program.
 //!
-//! Invariant: without [`watch`] nothing here changes what a signal does, so that commands and scripts
-//! end at Ctrl-C as any program does.
+//! Invariant: without [`watch`], nothing here changes the effect of a signal, so that commands and
+//! scripts end at Ctrl-C like any program.
 
 use crate::reply::StatementFailure;
 use anyhow::Result;
@@ -10,16 +10,16 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// What a statement that was cancelled says.
-pub const CANCELLED: &str = "cancelled; what the statement had begun to store may be stored";
+/// The message of a cancelled statement.
+pub const CANCELLED: &str = "cancelled; the statement may have stored some rows";
 
-/// Whether Ctrl-C came since the last [`clear`]; there from [`watch`] on.
+/// Whether Ctrl-C was pressed since the last [`clear`]; set up by [`watch`].
 static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();
 
-/// What else Ctrl-C does while a [`InterruptHook`] is there.
+/// The additional action of Ctrl-C while an [`InterruptHook`] exists.
 static HOOK: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
-/// From here on Ctrl-C only sets a mark and calls the hook.
+/// From now on, Ctrl-C only sets a flag and calls the hook.
 pub fn watch() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
@@ -51,19 +51,19 @@ fn raise() {
     }
 }
 
-/// A new statement begins: what came before is not meant for it.
+/// Begins a new statement: an earlier Ctrl-C does not apply to it.
 pub fn clear() {
     if let Some(raised) = RAISED.get() {
         raised.send_replace(false);
     }
 }
 
-/// Whether Ctrl-C came since the last [`clear`].
+/// Whether Ctrl-C was pressed since the last [`clear`].
 pub fn is_raised() -> bool {
     RAISED.get().is_some_and(|raised| *raised.borrow())
 }
 
-/// The result of `work`, or that it was cancelled; `work` is dropped then, which stops it.
+/// Returns the result of `work`, or that it was cancelled; `work` is then dropped, which stops it.
 pub async fn or_cancelled<T, E>(
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, StatementFailure>
@@ -73,7 +73,7 @@ where
     let raised = async {
         match RAISED.get() {
             Some(raised) => {
-                // The sender lives as long as the program.
+                // The sender exists as long as the program.
                 let _ = raised.subscribe().wait_for(|raised| *raised).await;
             }
             None => std::future::pending().await,
@@ -86,12 +86,12 @@ where
     }
 }
 
-/// Something that Ctrl-C does until this is dropped.
+/// An action that Ctrl-C triggers until this is dropped.
 #[derive(Debug)]
 pub struct InterruptHook(());
 
 impl InterruptHook {
-    /// From here on Ctrl-C also calls `act`, on a thread of its own.
+    /// From now on, Ctrl-C also calls `act`, on a thread of its own.
     pub fn new(act: impl Fn() + Send + 'static) -> Self {
         *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
         Self(())

@@ -1,5 +1,5 @@
-//! What line protocol cannot hold, in comments of it: bytes, not-a-numbers, infinities, line breaks
-//! in tags. Other programs skip the comments; Marigram reads them back.
+//! Comments in line protocol that carry what its lines cannot: bytes, NaN, infinities, and line
+//! breaks in tags. Other programs skip the comments; Marigram reads them back.
 
 use anyhow::Result;
 use arrow::array::{Array, ArrayRef};
@@ -12,10 +12,10 @@ use marigram_tabular::layout::ColumnLayout;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// What such a comment begins with, before its JSON.
+/// The prefix of such a comment, before its JSON.
 pub const BEYOND: &str = "#marigram-row ";
 
-/// A row, or a part of it.
+/// A row, or part of one.
 #[derive(Serialize, Deserialize)]
 struct CommentRow {
     table: String,
@@ -37,7 +37,7 @@ enum CommentValue {
     I32(i32),
     I64(i64),
     U64(u64),
-    /// The bits, which no notation of numbers keeps of a not-a-number.
+    /// The bits: no decimal notation preserves those of a NaN.
     F32(u32),
     F64(u64),
     Text(String),
@@ -45,13 +45,13 @@ enum CommentValue {
     Time(i64),
 }
 
-/// Whether line protocol, as it is read back, cannot hold a value.
+/// Whether line protocol cannot hold a value so that it reads back unchanged.
 pub fn is_beyond(value: &FieldValue) -> bool {
     match value {
         FieldValue::Bytes(_) => true,
         FieldValue::F32(number) => !number.is_finite(),
         FieldValue::F64(number) => !number.is_finite(),
-        // It must not look like a comment of ours.
+        // The text must not look like one of our comments.
         FieldValue::String(text) => text.contains("#marigram") || text.contains('\r'),
         _ => false,
     }
@@ -60,7 +60,7 @@ pub fn is_beyond(value: &FieldValue) -> bool {
 /// Appends a comment with these fields of a row.
 ///
 /// # Errors
-/// Never; JSON can hold them all.
+/// Never: JSON can hold all of them.
 pub fn put(
     batch: &WriteBatch,
     row: usize,
@@ -102,18 +102,18 @@ pub fn put(
     Ok(())
 }
 
-/// Rows that stood in comments.
+/// Rows that were read from comments.
 #[derive(Default)]
 pub struct CommentRows {
     /// The rows.
     pub batches: Vec<WriteBatch>,
-    /// For each batch the line of each row, from 1.
+    /// For each batch, the line of each row, from 1.
     pub lines: Vec<Vec<u64>>,
-    /// Comments that are no rows, and why.
+    /// Comments that are not rows, and why.
     pub bad: Vec<(u64, String)>,
 }
 
-/// The rows in the comments of `block`, which `lines_before` lines come before.
+/// The rows in the comments of `block`, which follows `lines_before` lines.
 pub fn read(block: &[u8], lines_before: u64) -> CommentRows {
     let mut parsed = CommentRows::default();
     let mut builders: Vec<(BatchBuilder, String, Vec<u64>)> = Vec::new();
@@ -127,7 +127,7 @@ pub fn read(block: &[u8], lines_before: u64) -> CommentRows {
             Err(error) => {
                 parsed
                     .bad
-                    .push((number, format!("the comment is no row: {error}")));
+                    .push((number, format!("the comment is not a row: {error}")));
                 continue;
             }
         };
@@ -173,7 +173,7 @@ pub fn read(block: &[u8], lines_before: u64) -> CommentRows {
     parsed
 }
 
-/// The types of a table's columns, which line protocol does not tell all.
+/// The types of a table's columns, some of which line protocol cannot express.
 pub struct ColumnTypes {
     table: String,
     tags: HashMap<String, TagType>,
@@ -181,7 +181,7 @@ pub struct ColumnTypes {
 }
 
 impl ColumnTypes {
-    /// As a layout has them.
+    /// The types from a layout.
     pub fn from_layout(layout: &ColumnLayout) -> Result<Self> {
         Ok(Self {
             table: layout.table.clone(),
@@ -190,7 +190,8 @@ impl ColumnTypes {
         })
     }
 
-    /// Gives the columns of a batch their types, where all of a column's values have them exactly.
+    /// Converts the columns of a batch to their types if every value of the column converts
+    /// exactly.
     pub fn apply(&self, batch: &mut WriteBatch) {
         if batch.table != self.table {
             return;

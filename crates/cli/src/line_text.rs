@@ -1,4 +1,4 @@
-//! Rows of a batch as lines of line protocol: for servers and for files.
+//! Writes rows of a batch as line protocol, for servers and for files.
 
 use crate::line_comments;
 use marigram_model::{FieldValue, FieldValueRef, TagValueRef, WriteBatch};
@@ -7,7 +7,7 @@ use marigram_protocol::lines;
 /// Appends row `row` of `batch` as a line.
 ///
 /// # Errors
-/// Why line protocol cannot hold the row; then nothing is appended.
+/// Why line protocol cannot hold the row; nothing is appended then.
 pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), String> {
     let slot = batch.slots[row] as usize;
     let tags = batch
@@ -26,8 +26,8 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
         .map_err(|error| error.to_string())
 }
 
-/// Appends row `row` of `batch`, all of it: as a line, and in a comment what a line cannot hold.
-/// Returns the number of values in the comment.
+/// Appends the whole of row `row` of `batch`: a line, and a comment for the values that a line
+/// cannot hold. Returns the number of values in the comment.
 ///
 /// # Errors
 /// If the values cannot be written at all.
@@ -65,7 +65,7 @@ fn has_return(text: &str) -> bool {
     text.contains(['\r', '\n'])
 }
 
-/// Tags whose backslashes would be taken for escapes are kept out of lines.
+/// Tags whose backslashes would be read as escapes do not go into lines.
 fn is_odd(value: &TagValueRef<'_>) -> bool {
     matches!(value, TagValueRef::String(text) if text.contains(['\r', '\n', '\\']))
 }

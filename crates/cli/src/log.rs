@@ -16,14 +16,14 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Form of the log's lines.
+/// Format of the log's lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people
     #[default]
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -32,7 +32,7 @@ pub enum LogFormat {
 /// # Errors
 /// If `level` is neither a level nor a filter.
 pub fn start(level: &str, format: LogFormat) -> Result<()> {
-    // A level alone is for Marigram's crates, whose names all begin so; libraries only warn.
+    // A bare level applies to Marigram's crates, whose names all start so; libraries only warn.
     let is_level = level.chars().all(|c| c.is_ascii_alphabetic());
     let directives = if is_level {
         format!("warn,marigram={level}")
@@ -83,7 +83,8 @@ where
     }
 }
 
-/// One line, with what every line has at its beginning. A field of such a name is kept beside it.
+/// Formats a line, which starts with the fields that every line has. An event's field of the same
+/// name is kept as well.
 fn line(now_ns: i64, level: &str, target: &str, fields: Map<String, Value>) -> String {
     let time = chrono::DateTime::from_timestamp_nanos(now_ns);
     let head = [
@@ -105,7 +106,7 @@ fn line(now_ns: i64, level: &str, target: &str, fields: Map<String, Value>) -> S
     line
 }
 
-/// The fields of an event, the message among them.
+/// The fields of an event, including the message.
 struct EventFields(Map<String, Value>);
 
 impl EventFields {
@@ -136,7 +137,7 @@ impl Visit for EventFields {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // What is no number in JSON stands as text.
+        // A number that JSON cannot hold becomes text.
         let number = serde_json::Number::from_f64(value);
         self.put(
             field,

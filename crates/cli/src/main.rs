@@ -1,9 +1,10 @@
 //! The binary `marigram`: server, shell, import and export, and tools that look inside a data
 //! directory.
 //!
-//! Everything that touches data goes through the public API of the crate `marigram`, so that what
-//! the command line can do an embedder can do. Answers go to stdout; progress, notes and errors to
-//! stderr. Exit status: 0 done, 1 failed or something was refused or damaged, 2 wrong usage.
+//! Everything that touches data goes through the public API of the crate `marigram`, so an embedder
+//! can do whatever the command line can. Answers go to stdout; progress, notes and errors go to
+//! stderr. Exit status: 0 for success, 1 for failure, refused rows or damaged data, 2 for wrong
+//! usage.
 
 #![allow(
     clippy::disallowed_methods,
@@ -44,7 +45,6 @@ mod reply;
 mod restore;
 #[cfg(test)]
 mod round_trip;
-mod script;
 mod serve;
 mod settings;
 mod shell;
@@ -75,19 +75,19 @@ struct Arguments {
 enum Command {
     /// Run the server: HTTP with line protocol and SQL, and PostgreSQL's wire protocol
     Serve(Box<serve::Serve>),
-    /// Ask SQL: a shell, one command, or a script
+    /// Run SQL: in a shell, as single commands, or from a script
     Sql(sql::Sql),
     /// Read files into a database: CSV, line protocol, Parquet, TsFile, and gzip of these
     Import(Box<import::Import>),
-    /// Write a table or the answer of a query to a file: CSV, line protocol, Parquet or TsFile
+    /// Write a table or the answer to a query to a file: CSV, line protocol, Parquet or TsFile
     Export(export::Export),
-    /// Show what is in a data directory or a segment
+    /// Show what a data directory or a segment contains
     Inspect(inspect::Inspect),
     /// Read every byte of a data directory and check every checksum
     Verify(verify::Verify),
-    /// Copy a database into a folder of backups: of a running server, or of a data directory
+    /// Back up a database into a folder: from a running server, or from a data directory
     Backup(backup::Backup),
-    /// Make a data directory of a backup, or bring partitions of one into a database
+    /// Restore a data directory from a backup, or single partitions into a database
     Restore(restore::Restore),
     /// See Marigram at work on real sensor data and a small fleet of trucks
     Demo(demo::Demo),

@@ -1,20 +1,7 @@
-//! Names as SQL takes them, and as answers tell them.
+//! Names as answers tell them.
 
 use arrow::array::{Array, RecordBatch};
 use arrow::util::display::array_value_to_string;
-
-/// A name as SQL takes it: quoted where it must be.
-pub fn quoted(name: &str) -> String {
-    let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if plain {
-        name.to_owned()
-    } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
-    }
-}
 
 /// The texts of the first column that has one of `names`; of the first column, if none has.
 pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
@@ -28,9 +15,4 @@ pub fn texts(batches: &[RecordBatch], names: &[&str]) -> Vec<String> {
         texts.extend(shown);
     }
     texts
-}
-
-/// A name as SQL takes it, whatever it is.
-pub fn always_quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

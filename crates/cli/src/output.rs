@@ -1,16 +1,15 @@
-//! Where the shell's answers go: to the terminal, there through a pager where they do not fit, or to
-//! a file.
+//! Where the shell's answers go: to the terminal, through a pager if they do not fit, or to a file.
 //!
-//! Invariant: what is held back before a pager starts is no more than a screen.
+//! Invariant: at most one screen is held back before a pager starts.
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
 
-/// What `less` is told where nobody has told it anything: colours, no clearing of the screen, long
-/// lines to scroll sideways.
+/// Options for `less` if the user sets none: colours, no clearing of the screen, sideways scrolling
+/// of long lines.
 const LESS: &str = "FRSX";
 
-/// The pager that the user wants: `$PAGER`, by default `less`; none where it is empty.
+/// The pager that the user wants: `$PAGER`, `less` if it is not set, none if it is empty.
 pub fn pager() -> Option<String> {
     match std::env::var("PAGER") {
         Ok(pager) if pager.trim().is_empty() => None,
@@ -19,23 +18,23 @@ pub fn pager() -> Option<String> {
     }
 }
 
-/// Columns and rows of a terminal.
+/// Size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScreenSize {
-    /// Characters of a line.
+    /// Characters in a line.
     pub columns: usize,
     /// Lines.
     pub rows: usize,
 }
 
-/// The terminal, through a pager as soon as an answer does not fit.
+/// The terminal, which switches to a pager as soon as an answer does not fit.
 pub struct PagedOutput<'a> {
     pager: Option<&'a str>,
     screen: ScreenSize,
     buffered: Vec<u8>,
     lines: usize,
     child: Option<Child>,
-    /// Whether the reader left the pager: nobody wants more.
+    /// Whether the user left the pager and needs no more output.
     is_left: bool,
 }
 
@@ -52,8 +51,8 @@ impl<'a> PagedOutput<'a> {
         }
     }
 
-    /// Shows what is held, and waits until the reader has left the pager. Whether the reader left
-    /// before the end.
+    /// Shows what is held back, and waits until the user leaves the pager. Returns whether the user
+    /// left before the end.
     pub fn finish(mut self) -> io::Result<bool> {
         if let Some(mut child) = self.child.take() {
             drop(child.stdin.take());
@@ -66,7 +65,7 @@ impl<'a> PagedOutput<'a> {
         Ok(false)
     }
 
-    /// Whether what is held does not fit the screen; the prompt needs two lines of it.
+    /// Whether the output held back no longer fits the screen; the prompt needs two lines of it.
     fn is_full(&self) -> bool {
         let is_wide = |line: &[u8]| {
             let is_start = |byte: &&u8| **byte & 0xc0 != 0x80;

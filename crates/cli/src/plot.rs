@@ -1,5 +1,5 @@
-//! Lines in the terminal: time to the right, values up, a chart for each series, all with the same
-//! axes.
+//! Plots lines in the terminal: time on the horizontal axis, values on the vertical one, one chart
+//! per series, all with the same axes.
 
 use crate::terminal;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use textplots::{Chart, Plot, Shape};
 
-/// Series that are drawn; of further ones only the number is told.
+/// Series to draw; of further ones only the number is reported.
 const SERIES_MAX: usize = 12;
 
-/// Dots of a chart: two a character across, four a character up.
+/// Width of a chart in dots: a character is two dots wide and four high.
 const WIDTH_DOTS: u32 = 140;
 const HEIGHT_DOTS: u32 = 40;
-/// Where there are several.
+/// Height of each chart if there are several.
 const HEIGHT_DOTS_EACH: u32 = 20;
 
 /// Times (ns since the epoch) and values of one line.
 type PlotPoints = Vec<(i64, f64)>;
 
-/// What the columns of an answer are to a plot.
+/// The role of each column of an answer in a plot.
 struct PlotColumns {
     time: usize,
     names: Vec<usize>,
@@ -43,7 +43,7 @@ impl PlotColumns {
         };
         let values = places(&|kind| kind.is_numeric());
         if values.is_empty() {
-            return Err("no column is a number: a plot needs one beside the time".into());
+            return Err("no column is a number: a plot needs one in addition to the time".into());
         }
         let names = places(&|kind| match kind {
             DataType::Dictionary(_, kind) => kind.is_string(),
@@ -57,8 +57,8 @@ impl PlotColumns {
     }
 }
 
-/// Plots the columns of numbers over the first column of times, a line for each value of the columns
-/// of text.
+/// Plots the number columns over the first time column, with one line for each combination of the
+/// text columns' values.
 ///
 /// # Errors
 /// Why there is nothing to draw.
@@ -79,7 +79,7 @@ pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
         return Err("there are no values to draw".into());
     };
     if first == last {
-        return Err("all values are of one time: there is no line to draw".into());
+        return Err("all values have the same time: there is no line to draw".into());
     }
     let values = || lines.values().flatten().map(|(_, value)| *value);
     let low = values().fold(f64::INFINITY, f64::min);
@@ -151,7 +151,7 @@ fn chart(
     } else {
         HEIGHT_DOTS_EACH
     };
-    // A flat line needs some height to stand in.
+    // A flat line needs a chart of some height.
     let (low, high) = match (low as f32, high as f32) {
         (low, high) if low < high => (low, high),
         (low, _) => (low - 1.0, low + 1.0),

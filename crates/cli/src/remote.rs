@@ -1,8 +1,8 @@
-//! A server, asked over HTTP.
+//! A client of a server, over HTTP.
 
 use crate::interrupt::{CANCELLED, InterruptHook};
 use crate::line_text;
-use crate::names::{always_quoted, texts};
+use crate::names::texts;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::sql_rows;
 use anyhow::{Context, Result, bail};
@@ -10,6 +10,7 @@ use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
 use arrow::record_batch::RecordBatch;
 use marigram_model::WriteBatch;
+use marigram_model::always_quoted;
 use marigram_service::{RejectedRow, WriteReport};
 use serde::Deserialize;
 use std::io::Read;
@@ -22,7 +23,7 @@ use ureq::{Agent, Body};
 
 /// A server's HTTP address.
 pub struct RemoteServer {
-    /// Made anew where Ctrl-C has shut it down.
+    /// Replaced after Ctrl-C has shut it down.
     agent: Mutex<SharedAgent>,
     url: String,
 }
@@ -46,8 +47,8 @@ impl SharedAgent {
         }
     }
 
-    /// Until what comes back is dropped, Ctrl-C closes the connections: the server stops the
-    /// statement of a client that goes away.
+    /// Until the returned hook is dropped, Ctrl-C closes the connections: the server stops the
+    /// statement of a client that disconnects.
     fn shut_by_interrupt(&self) -> InterruptHook {
         let shared = self.clone();
         InterruptHook::new(move || {
@@ -56,7 +57,7 @@ impl SharedAgent {
         })
     }
 
-    /// What a failed request of this client is told as.
+    /// The failure to report for a failed request of this client.
     fn explained(&self, failure: StatementFailure) -> StatementFailure {
         if self.is_shut.load(Ordering::Acquire) {
             return StatementFailure::new(CANCELLED);
@@ -68,26 +69,26 @@ impl SharedAgent {
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 const TRIES_MAX: u32 = 20;
 
-/// What `/api/v1/backup` answers.
+/// The answer of `/api/v1/backup`.
 #[derive(Deserialize)]
 pub struct RemoteBackup {
     /// Its number.
     pub number: u64,
     /// The folder on the server's machine.
     pub dir: String,
-    /// The moment that it shows, ns since the epoch.
+    /// The moment of the backup's content, ns since the epoch.
     pub taken_ns: i64,
-    /// Bytes of all its files.
+    /// Size of all its files, in bytes.
     pub bytes: u64,
-    /// Bytes that the folder did not have before.
+    /// Bytes that were not in the folder before.
     pub bytes_new: u64,
-    /// Numbers of older backups that were removed.
+    /// Numbers of the older backups that were removed.
     pub pruned: Vec<u64>,
-    /// What did not go as it should.
+    /// Problems that did not make the backup fail.
     pub warnings: Vec<String>,
 }
 
-/// What `/write` answers when lines were refused.
+/// The answer of `/write` when lines were refused.
 #[derive(Default, Deserialize)]
 struct PartialWrite {
     rejected: usize,
@@ -101,10 +102,10 @@ struct BadLine {
 }
 
 impl RemoteServer {
-    /// A server at `url`; nothing is sent yet.
+    /// A client of the server at `url`; sends nothing yet.
     pub fn new(url: &str) -> Result<Self> {
         if !url.starts_with("http://") {
-            bail!("'{url}' is not an address that I can ask: it begins with http://");
+            bail!("'{url}' is not the address of a server: it must begin with http://");
         }
         Ok(Self {
             agent: Mutex::new(SharedAgent::new()),
@@ -112,7 +113,7 @@ impl RemoteServer {
         })
     }
 
-    /// Its address.
+    /// The server's address.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -125,7 +126,7 @@ impl RemoteServer {
         agent.clone()
     }
 
-    /// All rows of a query that is there within `time`; `None` of one that takes longer or fails.
+    /// All rows of a query if it finishes within `time`; `None` if it takes longer or fails.
     pub fn query_within(
         &self,
         database: &str,
@@ -223,7 +224,7 @@ impl RemoteServer {
         ))
     }
 
-    /// Asks the server for a backup into `dir` on its machine (none: its own folder of backups).
+    /// Asks the server for a backup into `dir` on its machine (`None`: its own backup folder).
     pub fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
         let mut request = self
             .agent()
@@ -246,8 +247,8 @@ impl RemoteServer {
             .with_context(|| format!("the server's answer is not understood: {text}"))
     }
 
-    /// Stores batches as line protocol, and what that cannot hold by statements; waits where the
-    /// server is busy.
+    /// Stores batches as line protocol, and the values that it cannot hold with statements; waits
+    /// while the server is busy.
     pub fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
         let mut body = String::new();
         let mut lines = Vec::new();
@@ -284,7 +285,7 @@ impl RemoteServer {
             report.stored = batch.len() - report.rejected.len();
             report.rejected.sort_by_key(|rejected| rejected.row);
         }
-        // The server names the first refused lines; of the others it tells only the number.
+        // The server names the first refused lines and only counts the others.
         let unnamed = refused.rejected.saturating_sub(named);
         if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
             report.stored -= unnamed;
@@ -298,7 +299,7 @@ impl RemoteServer {
         Ok(reports)
     }
 
-    /// Stores rows by statements, which hold what lines cannot; those that stay refused.
+    /// Stores rows that line protocol cannot hold with statements; returns those that stay refused.
     fn insert(
         &self,
         database: &str,
@@ -314,7 +315,7 @@ impl RemoteServer {
         }
         let show = format!("SHOW COLUMNS FROM {}", always_quoted(&batch.table));
         let Some(time) = self.time_name(database, &show) else {
-            // There is no such table: lines make one, statements do not.
+            // The table does not exist: lines create one, statements do not.
             refused.extend(rows);
             return refused;
         };
@@ -328,7 +329,7 @@ impl RemoteServer {
                 refused.push(RejectedRow { row, reason });
                 continue;
             }
-            // One of them may be the reason: each for itself.
+            // One row may be the reason, so send each one alone.
             for row in places {
                 for (statement, _) in sql_rows::inserts(batch, &time, &[row]) {
                     if let Err(failure) = self.execute(database, &statement) {
@@ -341,7 +342,7 @@ impl RemoteServer {
         refused
     }
 
-    /// The name of a table's time column, by the statement that shows its columns.
+    /// The name of a table's time column, from the answer to the statement `show`.
     fn time_name(&self, database: &str, show: &str) -> Option<String> {
         let Ok(StatementReply::Rows(rows)) = self.execute(database, show) else {
             return None;
@@ -354,7 +355,7 @@ impl RemoteServer {
             .map(|(name, _)| name)
     }
 
-    /// Sends lines until the server took them; what it refused.
+    /// Sends lines until the server accepts them; returns what it refused.
     fn send(&self, database: &str, body: &str) -> Result<PartialWrite> {
         for _ in 0..TRIES_MAX {
             let request = self
@@ -383,9 +384,9 @@ impl RemoteServer {
     }
 }
 
-/// Header with what the server tells beside an answer.
+/// Header with the server's notice about an answer.
 const NOTICE: &str = "marigram-notice";
-/// The columns in which the server tells what a statement without rows did.
+/// The columns in which the server reports the result of a statement without rows.
 const COMMAND_COLUMNS: [&str; 2] = ["tag", "rows_affected"];
 
 fn retry_after(response: &Response<Body>) -> Duration {
@@ -420,7 +421,7 @@ fn failure(response: Response<Body>) -> StatementFailure {
     parse_failure(&text)
 }
 
-/// `{"error": {"message", "position"}}`, as the server says it; other texts as they are.
+/// Parses `{"error": {"message", "position"}}`, the server's format; takes other texts unchanged.
 fn parse_failure(text: &str) -> StatementFailure {
     let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let error = &value["error"];

@@ -1,27 +1,27 @@
-//! What a statement gives back, wherever it was run: rows, a tag, or a failure with its place.
+//! The result of a statement, wherever it ran: rows, a tag, or a failure with its position.
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use marigram::ServiceError;
 
-/// A statement that was not done.
+/// A statement that failed.
 #[derive(Clone, Debug)]
 pub struct StatementFailure {
-    /// Why.
+    /// The reason.
     pub message: String,
-    /// Where in the statement, in characters from 1.
+    /// Position in the statement, in characters from 1.
     pub position: Option<usize>,
 }
 
-/// What a statement gave back.
+/// The result of a statement.
 pub enum StatementReply {
-    /// Rows on their way.
+    /// Rows, which stream in.
     Rows(ReplyRows),
-    /// A command tag, and rows changed.
+    /// A command tag with the number of changed rows.
     Done(String),
 }
 
-/// Rows on their way.
+/// Rows that stream in.
 pub struct ReplyRows {
     /// Columns of every batch.
     pub schema: SchemaRef,
@@ -29,7 +29,7 @@ pub struct ReplyRows {
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, StatementFailure>>>,
 }
 
-/// Tells what the database says beside its answer, as psql does.
+/// Prints the database's notice about an answer, as psql does.
 pub fn tell_notice(notice: &str) {
     eprintln!("NOTICE: {notice}");
 }
@@ -60,7 +60,7 @@ impl StatementFailure {
         }
     }
 
-    /// The message, and under it the line of the statement with a caret where the error is.
+    /// The message and, below it, the line of the statement with a caret at the error.
     pub fn explain(&self, statement: &str) -> String {
         let Some(position) = self.position.and_then(|position| position.checked_sub(1)) else {
             return self.message.clone();

@@ -1,11 +1,12 @@
-//! `marigram restore`: a data directory of a backup, or partitions of one into a database.
+//! `marigram restore`: restores a data directory from a backup, or single partitions into a
+//! database.
 //!
-//! Partitions come by way of a temporary data directory, which holds the segments of their times
-//! alone, and go in as any rows do: a row that is there already takes the fields that the backup
-//! has.
+//! Partitions are first restored into a temporary data directory, which holds only the segments of
+//! their times. Then their rows are written like any others: a row that exists already takes the
+//! fields of the backup.
 
 use crate::client::{ClientTarget, DataClient, IfMissing};
-use crate::names::{quoted, texts};
+use crate::names::texts;
 use crate::reply::{ReplyRows, StatementReply};
 use crate::terminal;
 use anyhow::{Context, Result, bail};
@@ -13,15 +14,16 @@ use chrono::{DateTime, NaiveDate, NaiveTime};
 use clap::Args;
 use marigram::backup::{self, Wanted};
 use marigram::{Env, Marigram, OpenOptions, Roles, TableSchema, TimeRange};
+use marigram_model::quoted;
 use marigram_model::{DAY_NS, partition_start};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Refused rows that are named one by one.
+/// Refused rows to name one by one.
 const REFUSED_SHOWN: usize = 10;
-/// Memory of the database that partitions are read from, bytes.
+/// Memory limit of the temporary database, in bytes.
 const READER_BYTES: usize = 256 << 20;
 
 /// Restore a backup.
@@ -30,7 +32,7 @@ pub struct Restore {
     /// Folder of backups
     #[arg(value_name = "BACKUP")]
     folder: PathBuf,
-    /// Data directory to make; empty or not there yet
+    /// Data directory to create; must be empty or not exist
     #[arg(
         value_name = "DATADIR",
         required_unless_present = "partition",
@@ -40,14 +42,15 @@ pub struct Restore {
     /// Number of the backup [default: the newest]
     #[arg(long, value_name = "NUMBER")]
     at: Option<u64>,
-    /// Bring the rows of these partitions into a database instead: a day such as 2026-11-20 (every
-    /// partition of it), or a time such as 2026-11-20T06:00:00Z (the partition that holds it); UTC
+    /// Restore the rows of these partitions into a database instead: a day such as 2026-11-20
+    /// (every partition of it), or a time such as 2026-11-20T06:00:00Z (the partition that holds
+    /// it); UTC
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     partition: Vec<TimeRange>,
     /// Only this table, as DATABASE.TABLE [default: every table]
     #[arg(long, value_name = "TABLE", requires = "partition")]
     table: Option<String>,
-    /// With --partition: data directory to bring the rows into
+    /// With --partition: data directory to write the rows into
     #[arg(
         long,
         value_name = "DIR",
@@ -55,10 +58,10 @@ pub struct Restore {
         requires = "partition"
     )]
     into: Option<PathBuf>,
-    /// With --partition: running server to bring the rows into
+    /// With --partition: running server to write the rows into
     #[arg(long, value_name = "URL", requires = "partition")]
     url: Option<String>,
-    /// With --partition: where the temporary directory is made [default: the system's]
+    /// With --partition: where to create the temporary directory [default: the system's]
     #[arg(long, value_name = "DIR", requires = "partition")]
     temp: Option<PathBuf>,
 }
@@ -78,13 +81,13 @@ fn parse_time(text: &str) -> Result<TimeRange, String> {
     Ok(TimeRange { min: ns, max: ns })
 }
 
-/// A table of the backup, and which of its times are wanted.
+/// A table of the backup, and the times to restore.
 struct RestoredTable {
     schema: Arc<TableSchema>,
     ranges: Vec<TimeRange>,
 }
 
-/// What became of rows.
+/// Counts of the rows that were written.
 #[derive(Default)]
 struct RestoreCounts {
     stored: u64,
@@ -118,7 +121,9 @@ impl Restore {
     fn partitions(&self) -> Result<ExitCode> {
         let begin = Instant::now();
         if self.into.is_none() && self.url.is_none() {
-            bail!("into what? Give --into DIR for a data directory, or --url URL for a server");
+            bail!(
+                "restore into what? Give --into DIR for a data directory, or --url URL for a server"
+            );
         }
         let env = Env::real();
         let parts = self.parts(backup::schemas(&env, &self.folder, self.at)?)?;
@@ -133,7 +138,7 @@ impl Restore {
             Some(dir) => tempfile::tempdir_in(dir),
             None => tempfile::tempdir(),
         };
-        let temporary = temporary.context("cannot make a temporary directory")?;
+        let temporary = temporary.context("cannot create a temporary directory")?;
         let dir = temporary.path().join("data");
         backup::restore_part(&env, &self.folder, self.at, &dir, &wanted)?;
         let source = OpenOptions::default()
@@ -174,7 +179,7 @@ impl Restore {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The tables that are meant, with the partitions that are.
+    /// The tables and partitions that the options select.
     fn parts(&self, schemas: Vec<Arc<TableSchema>>) -> Result<Vec<RestoredTable>> {
         let named = |schema: &TableSchema| format!("{}.{}", schema.database, schema.name);
         let is_meant = |schema: &TableSchema| match &self.table {
@@ -204,7 +209,7 @@ impl Restore {
     }
 }
 
-/// The times of all partitions that have some of `times`.
+/// The times of all partitions that overlap `times`.
 fn partitions_of(times: TimeRange, width_ns: i64) -> TimeRange {
     let last = partition_start(times.max, width_ns);
     TimeRange {
@@ -213,7 +218,7 @@ fn partitions_of(times: TimeRange, width_ns: i64) -> TimeRange {
     }
 }
 
-/// A client of another database of what is open; the database is made where it is missing.
+/// A client of another database in the same target; creates the database if it is missing.
 fn database(target: &ClientTarget, opened: &DataClient, name: &str) -> Result<DataClient> {
     let mut client = match opened.local() {
         Some(db) => {
@@ -231,7 +236,7 @@ fn database(target: &ClientTarget, opened: &DataClient, name: &str) -> Result<Da
     .connect(IfMissing::Fail)
 }
 
-/// Writes the rows of a part, in the order in which they are read.
+/// Writes the rows of a table, in the order in which they are read.
 fn copy(source: &Marigram, into: &mut DataClient, part: &RestoredTable) -> Result<RestoreCounts> {
     let schema = &part.schema;
     let mut from = DataClient::over(source.clone(), &schema.database)?;
@@ -283,7 +288,7 @@ fn write(
     Ok(())
 }
 
-/// Makes the table, or the columns that it lacks, as the backup has them.
+/// Creates the table, or the columns that it lacks, as they are in the backup.
 fn make_table(from: &mut DataClient, into: &mut DataClient, schema: &TableSchema) -> Result<()> {
     let show = format!("SHOW CREATE TABLE {}", quoted(&schema.name));
     let shown = match from.query(&show) {

@@ -1,12 +1,12 @@
-//! Random tables go out in every form and come back as they were: every type, odd names, odd
-//! texts, numbers that are none.
+//! Exports random tables in every format and imports them again unchanged: with every type, odd
+//! names, odd texts, and special floats.
 //!
-//! The tables are made of a seed, so that a failure can be repeated: the message names it.
+//! Each table is made from a seed. The failure message names the seed, so that the failure can be
+//! repeated.
 
 use crate::client::DataClient;
 use crate::export::Export;
 use crate::import::{ReadOptions, import_for_test};
-use crate::names::always_quoted as quoted;
 use crate::table_columns::known_table;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
@@ -14,13 +14,14 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::array_value_to_string;
 use clap::Parser;
 use marigram::{Durability, OpenOptions};
+use marigram_model::always_quoted as quoted;
 use marigram_model::{BatchBuilder, FieldType, FieldValueRef, TagType, TagValueRef};
 use std::path::Path;
 
-/// Tables that go out and come back.
+/// Number of tables.
 const TABLES: u64 = 2_000;
 
-/// A small generator of numbers (xorshift), so that a seed is a table.
+/// A small random number generator (xorshift), so that a seed determines a table.
 struct XorShift(u64);
 
 impl XorShift {
@@ -108,8 +109,8 @@ const FLOATS: [f64; 12] = [
     -1e-310,
 ];
 
-/// Which form a table goes through; TsFile knows small names, small unsigned numbers and no odd
-/// texts in tags.
+/// The format that a table goes through. TsFile supports lower-case names, small unsigned numbers,
+/// and no odd texts in tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RoundTripForm {
     Csv,
@@ -199,7 +200,7 @@ fn write_table(client: &DataClient, table: &str, random: &mut XorShift, form: Ro
     }
 }
 
-/// Gives some times of a table a zone.
+/// Gives some time columns of a table a zone.
 fn zone_times(client: &mut DataClient, table: &str, random: &mut XorShift) {
     let known = known_table(client, table).unwrap().unwrap();
     let fields = known.field_types().unwrap();
@@ -255,7 +256,7 @@ fn texts(batch: &RecordBatch) -> Vec<String> {
         .collect()
 }
 
-/// One not-a-number is as good as another.
+/// Every NaN counts as equal to every other.
 fn bits(number: f64) -> String {
     if number.is_nan() {
         "NaN".to_owned()

@@ -1,7 +1,7 @@
 //! `marigram serve`: the server.
 //!
-//! Invariant: a signal to stop ends in a flush and a released directory; a second signal ends at
-//! once, which loses nothing that was acknowledged.
+//! Invariant: a stop signal leads to a flush and releases the directory; a second signal ends the
+//! process at once, which loses nothing that was acknowledged.
 
 use crate::descriptors::{self, DescriptorReport};
 use crate::directory;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long requests may go on after a signal to stop.
+/// How long requests may continue after a stop signal.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Run the server.
@@ -41,7 +41,9 @@ impl Serve {
         };
         let mut settings = self.settings.or(file);
         let Some(dir) = settings.data.clone() else {
-            bail!("which directory? Give --data DIR (or MARIGRAM_DATA, or data in --config FILE)");
+            bail!(
+                "no data directory: give --data DIR (or MARIGRAM_DATA, or data in --config FILE)"
+            );
         };
         let mut config = settings.server_config()?;
         let format = settings.log_format.unwrap_or_default();
@@ -97,7 +99,7 @@ impl Serve {
     }
 }
 
-/// Tells the operator, on stderr: a line of JSON where all lines there are.
+/// Reports to the operator on stderr, as a line of JSON if the log is JSON.
 fn say(format: LogFormat, text: &str) {
     match format {
         LogFormat::Text => eprintln!("{text}"),
@@ -105,7 +107,7 @@ fn say(format: LogFormat, text: &str) {
     }
 }
 
-/// Waits for SIGTERM or SIGINT; the next one ends the process at once.
+/// Waits for SIGTERM or SIGINT; a second signal ends the process at once.
 async fn wait_for_signal() -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -124,7 +126,7 @@ async fn wait_for_signal() -> Result<()> {
     Ok(())
 }
 
-/// The start for those who read the log: what runs where. What recovery found, the engine tells.
+/// Logs what runs where. The engine reports what recovery found.
 fn log_start(dir: &Path, db: &Marigram, running: &RunningServers) {
     let status = db.engine().status();
     let address = |address: Option<SocketAddr>| match address {
@@ -185,17 +187,18 @@ fn print_banner(
     outln!("Ctrl-C stops it.");
 }
 
-/// By which names a server that listens beyond this machine may be asked.
+/// Describes the host names under which HTTP accepts requests, for a server that listens beyond
+/// this machine.
 fn hosts_told(allowed_hosts: &[String]) -> String {
     let named = if allowed_hosts.is_empty() {
-        "by no name but localhost: set allowed_hosts to the names that clients use".to_owned()
+        "localhost only: set allowed_hosts to the names that clients use".to_owned()
     } else {
-        format!("as localhost and {}", allowed_hosts.join(", "))
+        format!("localhost and {}", allowed_hosts.join(", "))
     };
-    format!("HTTP may be asked by the addresses of this machine and {named}")
+    format!("HTTP accepts requests under the addresses of this machine and {named}")
 }
 
-/// Where somebody on this machine reaches what listens at `address`.
+/// The address at which a client on this machine reaches a listener at `address`.
 fn reached(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),

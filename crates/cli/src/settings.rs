@@ -1,8 +1,8 @@
-//! Settings of the server: from flags, environment, a TOML file and defaults, in this order.
+//! Settings of the server, from flags, environment, a TOML file and defaults, in this order.
 //!
-//! One struct serves all: clap reads flags and environment into it, serde a file, and
-//! [`Settings::or`] puts one behind the other. So an option cannot exist in one of them only, and
-//! a key that no option has is an error.
+//! One struct serves all sources: clap reads flags and environment into it, serde reads a file, and
+//! [`Settings::or`] combines them. So every option exists in every source, and an unknown key is an
+//! error.
 
 use crate::log::LogFormat;
 use anyhow::{Context, Result, bail};
@@ -49,7 +49,7 @@ impl FromStr for NameList {
 /// Declares the settings once, with all that follows from the list.
 macro_rules! settings {
     ($($(#[$doc:meta])* $env:literal $value:literal $name:ident: $type:ty,)*) => {
-        /// Every setting of `serve`; `None` where it is not set.
+        /// Every setting of `serve`; `None` if it is not set.
         #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(default, deny_unknown_fields)]
         pub struct Settings {
@@ -57,7 +57,7 @@ macro_rules! settings {
         }
 
         impl Settings {
-            /// These settings where they are set, and those of `other` elsewhere.
+            /// These settings, and those of `other` for the ones that are not set.
             #[must_use]
             pub fn or(self, other: Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }
@@ -67,68 +67,69 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Data directory; made if it is not there
+    /// Data directory; created if missing
     "MARIGRAM_DATA" "DIR" data: PathBuf,
     /// Where HTTP listens, or "off" [default: 127.0.0.1:8086]
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
-    /// Hosts by which HTTP may be asked, besides its own addresses: names, *.name for all below it,
-    /// or * [default: localhost, loopback and the address that a connection comes to]
+    /// Hosts under which HTTP accepts requests, besides its own addresses: names, *.name for all
+    /// below it, or * [default: localhost, loopback and the address that a connection comes to]
     "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: NameList,
     /// Origins of web pages that may use HTTP, such as https://grafana.example.com [default: none]
     "MARIGRAM_ALLOWED_ORIGINS" "ORIGINS" allowed_origins: NameList,
-    /// Folder in which HTTP may ask for backups [default: backups are not taken by request]
+    /// Folder in which HTTP may ask for backups [default: no backups by request]
     "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
     "MARIGRAM_LOG" "LEVEL" log: String,
-    /// Form of the log's lines: text, or json for one JSON object a line [default: text]
+    /// Format of the log's lines: text, or json for one JSON object per line [default: text]
     "MARIGRAM_LOG_FORMAT" "FORM" log_format: LogFormat,
-    /// Time after which the log tells of a statement, with its text; 0 for never [default: 10s]
+    /// Duration after which the log reports a statement, with its text; 0 for never [default: 10s]
     "MARIGRAM_SLOW_STATEMENT" "TIME" slow_statement: Span,
     /// When an acknowledged write is safe from power loss: fsync, interval, os [default: fsync]
     "MARIGRAM_DURABILITY" "WHEN" durability: Durability,
     /// Longest time without a sync with durability "interval" [default: 1s]
     "MARIGRAM_SYNC_INTERVAL" "TIME" sync_interval: Span,
-    /// Memory ceiling over everything, such as 512MB [default: half of the machine's]
+    /// Memory ceiling, such as 512MB [default: half of the machine's]
     "MARIGRAM_MEMORY_LIMIT" "SIZE" memory_limit: ByteSize,
-    /// Shards of a new data directory [default: one a core]
+    /// Shards of a new data directory [default: one per core]
     "MARIGRAM_SHARDS" "NUMBER" shards: usize,
     /// Size at which a shard's memtable is flushed [default: by memory limit, 4MiB to 64MiB]
     "MARIGRAM_FLUSH_SIZE" "SIZE" flush_size: ByteSize,
     /// Age at which a memtable is flushed; 0 for never [default: 10m]
     "MARIGRAM_FLUSH_AGE" "TIME" flush_age: Span,
-    /// Threads for flush, compaction and retention [default: one for two cores]
+    /// Threads for flush, compaction and retention [default: one per two cores]
     "MARIGRAM_BACKGROUND_THREADS" "NUMBER" background_threads: usize,
     /// Which compaction goes first: balance, inner_cross, cross_inner [default: balance]
     "MARIGRAM_COMPACTION" "POLICY" compaction: Compaction,
-    /// What compaction may read and write a second; 0 for no limit [default: 0]
+    /// Bytes per second that compaction may read and write; 0 for no limit [default: 0]
     "MARIGRAM_COMPACTION_RATE" "SIZE" compaction_rate: ByteSize,
-    /// How long files that nothing names wait in the folder trash; 0: not at all [default: 1d]
+    /// How long files that nothing names wait in the folder trash; 0 removes them at once [default:
+    /// 1d]
     "MARIGRAM_TRASH_RETENTION" "TIME" trash_retention: Span,
-    /// Threads that answer queries [default: one a core]
+    /// Threads that answer queries [default: one per core]
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
-    /// Files of segments kept open at once [default: what the limit of open files leaves]
+    /// Segment files kept open at once [default: what the limit on open files leaves]
     "MARIGRAM_OPEN_FILES" "NUMBER" open_files: usize,
     /// Rows of a row group of a segment [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
-    /// Directory under which COPY may read and write files [default: none, COPY touches no files]
+    /// Directory under which COPY may read and write files [default: none; COPY touches no files]
     "MARIGRAM_COPY_DIR" "DIR" copy_dir: PathBuf,
     /// Whether writes of line protocol create their database: true or false [default: true]
     "MARIGRAM_WRITE_CREATES_DATABASES" "WHETHER" write_creates_databases: bool,
-    /// Largest body of a request as sent [default: 64MiB]
+    /// Largest request body as sent [default: 64MiB]
     "MARIGRAM_BODY_LIMIT" "SIZE" body_limit: ByteSize,
-    /// Largest body of a request once decompressed [default: 256MiB]
+    /// Largest request body once decompressed [default: 256MiB]
     "MARIGRAM_UNPACKED_LIMIT" "SIZE" unpacked_limit: ByteSize,
     /// Request bodies in memory at once, over all connections [default: 512MiB]
     "MARIGRAM_BUFFERED_LIMIT" "SIZE" buffered_limit: ByteSize,
-    /// Writes and queries running at once; more are told to try later [default: 256]
+    /// Writes and queries running at once; further ones must retry later [default: 256]
     "MARIGRAM_REQUESTS_MAX" "NUMBER" requests_max: usize,
-    /// Connections open at once, of each protocol [default: 1000]
+    /// Open connections of each protocol [default: 1000]
     "MARIGRAM_CONNECTIONS_MAX" "NUMBER" connections_max: usize,
     /// Time after which a statement is stopped; 0 for never [default: 0]
     "MARIGRAM_STATEMENT_TIMEOUT" "TIME" statement_timeout: Span,
-    /// Time after which a client is cut off that takes nothing of its answer; 0 for never
+    /// Time after which a client that takes nothing of its answer is disconnected; 0 for never
     /// [default: 1m]
     "MARIGRAM_WRITE_TIMEOUT" "TIME" write_timeout: Span,
 }
@@ -144,7 +145,7 @@ impl Settings {
         toml::from_str(&text).with_context(|| format!("in the configuration {}", path.display()))
     }
 
-    /// What the database is opened with.
+    /// The options with which the database is opened.
     pub fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         options.shards = self.shards;
@@ -164,10 +165,10 @@ impl Settings {
         options
     }
 
-    /// What the servers are started with.
+    /// The configuration of the servers.
     ///
     /// # Errors
-    /// If an address is none.
+    /// If an address is invalid.
     pub fn server_config(&self) -> Result<ServerConfig> {
         let mut config = ServerConfig::default();
         if let Some(http) = &self.http {
@@ -203,7 +204,7 @@ impl Settings {
 }
 
 impl Settings {
-    /// An error where a limit is 0 that would let nothing through.
+    /// An error for a limit of 0 that would block everything.
     fn refuse_zeros(&self) -> Result<()> {
         let bytes = |size: Option<ByteSize>| size.map(|size| size.0);
         let limits = [

@@ -1,7 +1,7 @@
-//! The SQL shell: lines with history and completion, statements over several lines, and commands that
-//! begin with a backslash.
+//! The SQL shell: lines with history and completion, statements over several lines, and backslash
+//! commands.
 //!
-//! Ctrl-C ends the statement that runs, or clears the line at the prompt; it does not end the shell.
+//! Ctrl-C stops the running statement, or clears the line at the prompt; it does not end the shell.
 
 mod complete;
 mod copy;
@@ -13,9 +13,10 @@ use crate::client::DataClient;
 use crate::output::{PagedOutput, ScreenSize};
 use crate::reply::StatementFailure;
 use crate::terminal::{TextStyle, styled};
-use crate::{interrupt, script, terminal};
+use crate::{interrupt, terminal};
 use anyhow::Result;
 use complete::Completer;
+use marigram_pgtext::split_script;
 use meta::AfterCommand;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
@@ -27,25 +28,25 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// Statements that are kept.
+/// Statements kept in the history.
 const HISTORY_MAX: usize = 10_000;
 
-/// What the shell goes by.
+/// State of the shell.
 struct ShellState {
     client: Rc<RefCell<DataClient>>,
     printing: PrintOptions,
-    /// What shows answers that do not fit the terminal.
+    /// The pager for answers that do not fit the terminal.
     pager: Option<String>,
     screen: ScreenSize,
-    /// The file that answers go to (`\o`).
+    /// The file that receives answers (`\o`).
     file: Option<File>,
-    /// The last input that was no command, for `\e`.
+    /// The last input that was not a command, for `\e`.
     last: String,
-    /// The last statement that had rows, for `\plot`.
+    /// The last statement that returned rows, for `\plot`.
     last_query: Option<String>,
 }
 
-/// Runs the shell until the user leaves it, and closes what was opened.
+/// Runs the shell until the user leaves it, then closes the client.
 pub fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) -> Result<()> {
     interrupt::watch()?;
     let client = Rc::new(RefCell::new(client));
@@ -61,7 +62,7 @@ pub fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) ->
         if let Some(dir) = history.parent() {
             let _ = std::fs::create_dir_all(dir);
         }
-        // The first shell has no history yet.
+        // A new user has no history yet.
         let _ = editor.load_history(history);
     }
     outln!(
@@ -115,7 +116,7 @@ impl ShellState {
                 continue;
             }
             let _ = editor.add_history_entry(command);
-            // Now, not at the end: what is typed outlives a closed window.
+            // Save now rather than at the end, so that the history survives a closed window.
             if let Some(history) = history {
                 let _ = editor.append_history(history);
             }
@@ -140,7 +141,7 @@ impl ShellState {
                 AfterCommand::Stay => {}
                 AfterCommand::Edit(text) => {
                     begun = text;
-                    // What is not whole stands at the next prompt.
+                    // An incomplete statement returns to the prompt.
                     self.edited(editor, &mut begun)?;
                 }
                 AfterCommand::Run(script) => self.run_script(&script, editor)?,
@@ -148,7 +149,8 @@ impl ShellState {
         }
     }
 
-    /// Runs what an editor gave back where it is whole; otherwise it stands at the next prompt.
+    /// Runs the text that an editor returned if it is complete; otherwise puts it at the next
+    /// prompt.
     fn edited(
         &mut self,
         editor: &mut Editor<Completer, FileHistory>,
@@ -169,7 +171,7 @@ impl ShellState {
         script: &str,
         editor: &mut Editor<Completer, FileHistory>,
     ) -> Result<()> {
-        for statement in script::split(script) {
+        for statement in split_script(script) {
             if !self.run_statement(statement.text)? {
                 break;
             }
@@ -182,7 +184,7 @@ impl ShellState {
         Ok(())
     }
 
-    /// Runs one statement and prints its answer; whether it was done.
+    /// Runs one statement and prints its answer; returns whether it succeeded.
     fn run_statement(&mut self, statement: &str) -> Result<bool> {
         interrupt::clear();
         let begin = Instant::now();
@@ -198,7 +200,7 @@ impl ShellState {
         report_failure(done, statement)
     }
 
-    /// Prints with `print` to the file of `\o` or to the terminal.
+    /// Prints with `print`, to the file of `\o` or to the terminal.
     fn show(
         &mut self,
         print: impl FnOnce(PrintOptions, &mut dyn Write) -> Result<()>,
@@ -223,7 +225,8 @@ impl ShellState {
     }
 }
 
-/// Says why something was not done; whether it was. Other errors than failures end the shell.
+/// Prints why something failed; returns whether it succeeded. Errors other than failures end the
+/// shell.
 fn report_failure(done: Result<()>, statement: &str) -> Result<bool> {
     match done.map_err(anyhow::Error::downcast::<StatementFailure>) {
         Ok(()) => Ok(true),
@@ -242,7 +245,7 @@ fn changes_names(script: &str) -> bool {
         .any(|word| upper.contains(word))
 }
 
-/// `$XDG_STATE_HOME/marigram/history`, by default in `~/.local/state`.
+/// `$XDG_STATE_HOME/marigram/history`, by default below `~/.local/state`.
 fn history_file() -> Option<PathBuf> {
     let state = match std::env::var_os("XDG_STATE_HOME").filter(|dir| !dir.is_empty()) {
         Some(dir) => PathBuf::from(dir),

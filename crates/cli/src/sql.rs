@@ -2,15 +2,16 @@
 
 use crate::answer::{self, AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
 use crate::client::{ClientTarget, DataClient, IfMissing};
-use crate::{output, script, shell};
+use crate::{output, shell};
 use anyhow::{Context, Result};
 use clap::Args;
+use marigram_pgtext::split_script;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Ask SQL.
+/// Run SQL.
 #[derive(Args)]
 pub struct Sql {
     #[command(flatten)]
@@ -18,19 +19,19 @@ pub struct Sql {
     /// Run these statements and exit; may be given several times
     #[arg(long, short = 'c', value_name = "SQL")]
     command: Vec<String>,
-    /// Run the statements of a file and exit (- for stdin)
+    /// Run the statements in a file and exit (- for stdin)
     #[arg(long, short = 'f', value_name = "FILE")]
     file: Vec<PathBuf>,
-    /// Form of answers
+    /// Format of answers
     #[arg(long, value_enum, default_value = "table")]
     format: AnswerForm,
-    /// Rows of a table to show; 0 for all [default: 100 in the shell, all otherwise]
+    /// Rows of a table to show; 0 for all [default: 100 in the shell, otherwise all]
     #[arg(long, value_name = "ROWS")]
     limit: Option<usize>,
-    /// Show rows one under the other, a line for each value, as \x does
+    /// Show one value per line, as \x does
     #[arg(long, short = 'x')]
     expanded: bool,
-    /// Go on after a statement that failed
+    /// Continue after a statement that failed
     #[arg(long)]
     keep_going: bool,
     /// Show long answers in the shell without $PAGER
@@ -62,7 +63,7 @@ impl Sql {
             rows_max: Some(self.limit.unwrap_or(default_limit)).filter(|rows| *rows > 0),
             timing: true,
             summary: interactive || self.format == AnswerForm::Table,
-            // What goes to a program or a file is whole.
+            // Output to a program or a file is never cut.
             width_max: interactive.then_some(WIDTH_MAX),
             expanded: if self.expanded {
                 ExpandedRows::On
@@ -100,7 +101,7 @@ fn run_scripts(
     let mut code = ExitCode::SUCCESS;
     let mut out = io::BufWriter::new(io::stdout().lock());
     for script in scripts {
-        for statement in script::split(script) {
+        for statement in split_script(script) {
             let begin = Instant::now();
             let done = match client.execute(statement.text) {
                 Ok(reply) => answer::print(reply, printing, begin, &mut out),

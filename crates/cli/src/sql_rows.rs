@@ -1,18 +1,18 @@
-//! Rows that line protocol cannot hold (bytes, NaN, infinities, line breaks in tags) as statements for
-//! a server.
+//! Writes rows that line protocol cannot hold (bytes, NaN, infinities, line breaks in tags) as
+//! statements for a server.
 //!
-//! Invariant: each value has the type that its column has, so that nothing is converted.
+//! Invariant: each value has its column's type, so that the server converts nothing.
 
-use crate::names::always_quoted as quoted;
+use marigram_model::always_quoted as quoted;
 use marigram_model::{FieldValue, TagValueRef, WriteBatch};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Rows of a statement, at most.
+/// Most rows of a statement.
 const ROWS_MAX: usize = 500;
 
-/// Statements that store `rows` of `batch`, each with the rows that it stores. A statement names the
-/// columns that its rows carry: what a row lacks stays as it is.
+/// Statements that store `rows` of `batch`, each with the rows that it stores. A statement names
+/// only the columns that its rows carry, so the other columns keep their values.
 pub fn inserts(batch: &WriteBatch, time: &str, rows: &[usize]) -> Vec<(String, Vec<usize>)> {
     let mut alike: BTreeMap<Vec<String>, Vec<(usize, String)>> = BTreeMap::new();
     for row in rows {
@@ -48,7 +48,7 @@ fn row_of(batch: &WriteBatch, time: &str, row: usize) -> (Vec<String>, String) {
             continue;
         };
         columns.push(quoted(&tag.name));
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = match value {
             TagValueRef::String(value) => write!(values, ", {}", text(value)),
             TagValueRef::I64(value) => write!(values, ", {}", cast(&value.to_string(), "Int64")),
@@ -89,12 +89,12 @@ fn literal(value: &FieldValue) -> String {
     }
 }
 
-/// A text as a literal.
+/// A text as an SQL literal.
 fn text(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// A text read as a type: it says every number of the type.
+/// A text cast to a type; this notation covers every number of the type.
 fn cast(value: &str, kind: &str) -> String {
     format!("arrow_cast('{value}', '{kind}')")
 }

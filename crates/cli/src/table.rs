@@ -1,7 +1,7 @@
-//! Rows as a table for people: aligned columns, numbers to the right; or one under the other, a line
-//! for each value.
+//! Prints rows for people: as a table with aligned columns and right-aligned numbers, or one value
+//! per line.
 //!
-//! Invariant: a text that is cut is counted, so that whoever prints it can say so.
+//! Invariant: cut texts are counted, so that the caller can report them.
 
 use crate::terminal;
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write;
 
-/// How values look to people: times without needless digits.
+/// How values are formatted for people: times without needless digits.
 pub fn format_options() -> FormatOptions<'static> {
     FormatOptions::default()
         .with_null("")
@@ -21,7 +21,7 @@ pub fn format_options() -> FormatOptions<'static> {
         .with_types_info(false)
 }
 
-/// Rows in text.
+/// Rendered rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RenderedTable {
     /// The lines.
@@ -32,8 +32,8 @@ pub struct RenderedTable {
     pub width: usize,
 }
 
-/// A table of all rows of `batches`. Values of more than `width_max` characters are cut, and stand in
-/// one line then.
+/// Renders all rows of `batches` as a table. Values of more than `width_max` characters are cut and
+/// put on one line.
 ///
 /// # Errors
 /// If a value cannot be shown.
@@ -93,7 +93,7 @@ pub fn render(
     })
 }
 
-/// All rows of `batches`, each with a line for each value; nothing is cut. Rows are counted from
+/// Renders all rows of `batches` with one value per line; cuts nothing. Row numbers start at
 /// `first`.
 ///
 /// # Errors
@@ -111,7 +111,7 @@ pub fn render_expanded(
     for row in 0..rows {
         let head = format!("─[ row {} ]", terminal::count((first + row) as u64));
         let rule = "─".repeat((name_width + 12).saturating_sub(width(&head)));
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(rendered.text, "{head}{rule}");
         for (name, values) in names.iter().zip(&columns) {
             let space = " ".repeat(name_width - width(name));
@@ -131,7 +131,7 @@ fn names(schema: &SchemaRef) -> impl Iterator<Item = String> + '_ {
     schema.fields().iter().map(|field| clean(field.name()))
 }
 
-/// A value of the table: its lines.
+/// A value of the table, in lines.
 struct TableCell {
     lines: Vec<String>,
     width: usize,
@@ -149,7 +149,7 @@ impl TableCell {
             }
         }
         let mut lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
-        // What goes on in the next line must not look like another row.
+        // A value that continues on the next line must not look like another row.
         if let Some((_, before)) = lines.split_last_mut() {
             for line in before {
                 line.push('↵');
@@ -160,7 +160,7 @@ impl TableCell {
     }
 }
 
-/// One row; values of several lines go on below.
+/// Appends one row; values of several lines continue below.
 fn put_row(text: &mut String, cells: &[&TableCell], widths: &[usize], right: &[bool]) {
     let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0);
     for at in 0..height.max(1) {
@@ -200,12 +200,12 @@ fn texts(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<Vec<String>>
     Ok(texts)
 }
 
-/// Whether values stand at the right of their column.
+/// Whether a column is right-aligned.
 fn is_right(data_type: &DataType) -> bool {
     data_type.is_numeric() || matches!(data_type, DataType::Duration(_))
 }
 
-/// Spans of time as clocks show them.
+/// Durations in clock notation.
 fn durations(column: &ArrayRef) -> Result<Vec<String>, ArrowError> {
     let ns = cast(column, &DataType::Duration(TimeUnit::Nanosecond))?;
     let ns = ns.as_primitive::<DurationNanosecondType>();
@@ -219,7 +219,7 @@ fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// A text without what terminals take as commands: a value must not move the cursor.
+/// Escapes what terminals interpret as commands: a value must not move the cursor.
 fn clean(text: &str) -> String {
     let is_bad = |c: char| c.is_control() && c != '\n';
     if !text.contains(is_bad) {

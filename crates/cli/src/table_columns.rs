@@ -1,12 +1,13 @@
-//! What columns a table has, in this process or on a server.
+//! Looks up the columns of a table, in this process or on a server.
 
 use crate::client::DataClient;
-use crate::names::{always_quoted, texts};
+use crate::names::texts;
 use anyhow::{Result, bail};
 use marigram_model::ColumnId;
+use marigram_model::always_quoted;
 use marigram_tabular::layout::{ColumnLayout, ZONED};
 
-/// The columns of a table; `None` where it does not exist.
+/// The columns of a table; `None` if it does not exist.
 pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<ColumnLayout>> {
     if let Some(db) = client.local() {
         let schema = db.engine().table(client.database(), table).ok();

@@ -1,19 +1,18 @@
-//! How things look in a terminal: colours where they are wanted, numbers that people can read,
-//! progress bars.
+//! Terminal output: colours if the user wants them, readable numbers, and progress bars.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-/// As `println!`, but a reader that went away (`marigram … | head`) ends the program quietly.
+/// Like `println!`, but ends the program quietly if the reader has gone away (`marigram … | head`).
 macro_rules! outln {
     ($($argument:tt)*) => {
         $crate::terminal::write_out(format_args!("{}\n", format_args!($($argument)*)))
     };
 }
 
-/// As `print!`, but a reader that went away ends the program quietly.
+/// Like `print!`, but ends the program quietly if the reader has gone away.
 macro_rules! out {
     ($($argument:tt)*) => { $crate::terminal::write_out(format_args!($($argument)*)) };
 }
@@ -26,7 +25,8 @@ pub fn write_out(text: fmt::Arguments<'_>) {
     }
 }
 
-/// An error and its causes in one line; a cause that the text before it tells already is left out.
+/// An error and its causes in one line; leaves out a cause that the text before it already
+/// contains.
 pub fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -39,12 +39,12 @@ pub fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// A way to set off a word.
+/// How to highlight text.
 #[derive(Clone, Copy, Debug)]
 pub enum TextStyle {
-    /// Headings and what matters.
+    /// Headings and important text.
     Bold,
-    /// What may be skipped.
+    /// Text that may be skipped.
     Dim,
     /// SQL and commands.
     Code,
@@ -52,7 +52,7 @@ pub enum TextStyle {
     Bad,
 }
 
-/// Whether to colour what goes to a stream that is (not) a terminal: see <https://no-color.org>.
+/// Whether to colour a stream that is, or is not, a terminal: see <https://no-color.org>.
 fn wants_colour(is_terminal: bool) -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -78,17 +78,17 @@ pub fn styled(style: TextStyle, text: &str) -> String {
     paint(style, text, wants_colour(io::stdout().is_terminal()))
 }
 
-/// The word before an error message, for stderr.
+/// The label of an error message, for stderr.
 pub fn error_label() -> String {
     paint(TextStyle::Bad, "error:", colours_errors())
 }
 
-/// Whether what goes to stderr is coloured.
+/// Whether stderr is coloured.
 pub fn colours_errors() -> bool {
     wants_colour(io::stderr().is_terminal())
 }
 
-/// Whether an error means that the reader of our output went away (`marigram … | head`).
+/// Whether an error means that the reader of our output has gone away (`marigram … | head`).
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -98,7 +98,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// A number with its thousands apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -134,7 +134,7 @@ pub fn bytes(number: u64) -> String {
     format!("{value:.1} TB")
 }
 
-/// A span of time: `0.4 ms`, `12 ms`, `3.1 s`, `2 min 5 s`.
+/// A duration: `0.4 ms`, `12 ms`, `3.1 s`, `2 min 5 s`.
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 0.01 {
@@ -149,13 +149,13 @@ pub fn span(time: Duration) -> String {
     format!("{} min {} s", time.as_secs() / 60, time.as_secs() % 60)
 }
 
-/// Rows a second, in words.
+/// Rows per second, as text.
 pub fn rate(rows: u64, time: Duration) -> String {
     let rate = rows as f64 / time.as_secs_f64().max(1e-6);
     format!("{} rows/s", count(rate.round() as u64))
 }
 
-/// A span of time in ns as `2:55:00`, with days before it and a fraction after it where there are.
+/// A duration in ns as `2:55:00`, with days before it and a fraction after it if it has any.
 pub fn clock(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
@@ -182,7 +182,7 @@ pub fn time(ns: i64) -> String {
     time.format("%Y-%m-%d %H:%M:%S%.f").to_string()
 }
 
-/// A progress bar over `total` bytes on stderr; nothing is drawn where that is no terminal.
+/// A progress bar over `total` bytes on stderr; draws nothing if stderr is not a terminal.
 pub fn progress(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     let style =

@@ -19,13 +19,13 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Runs the command. Exit status 1 where something is damaged.
+    /// Runs the command. Exits with status 1 if something is damaged.
     pub fn run(self) -> Result<ExitCode> {
         run(&self.dir)
     }
 }
 
-/// Verifies a directory and tells what was found.
+/// Verifies a directory and reports the result.
 pub fn run(dir: &Path) -> Result<ExitCode> {
     if !dir.is_dir() {
         bail!("there is no directory {}", dir.display());

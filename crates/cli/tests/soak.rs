@@ -1,14 +1,14 @@
-//! The soak at a small scale: the mixed load for some seconds under a small limit, in a control
-//! group where one can be made. `just soak` asks for more, and for longer
+//! The soak test at a small scale: the mixed load for some seconds under a small limit, in a
+//! control group if one can be created. `just soak` runs it at a larger scale and for longer
 //! (`docs/benchmarks/0.4-resident-memory`).
 
 use marigram_soak::{SoakPlan, run};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be resident, in hundredths of the limit: as much as the control group has. 105 are
-/// promised and measured over longer times; a machine that does other things meanwhile gets a little
-/// more. Without what keeps the process down it is 118 and more.
+/// Most resident memory, as a percentage of the limit: as much as the control group allows. The
+/// documented promise is 105, measured over longer times; a machine that does other work meanwhile
+/// gets a margin. Without the code that limits resident memory, the figure is 118 or more.
 const RESIDENT_MAX_PERCENT: usize = 110;
 
 #[test]
@@ -34,11 +34,11 @@ fn nothing_is_killed_or_lost_the_limit_is_near_and_the_idle_server_answers() {
         assert!(is_answered, "{}: {verdict}", tally.name);
     }
     if !verdict.in_group {
-        eprintln!("no control group can be made here: what is resident is not asserted");
+        eprintln!("no control group can be created here: resident memory is not asserted");
         return;
     }
     if cfg!(debug_assertions) {
-        eprintln!("not a release build: what is resident is not asserted");
+        eprintln!("not a release build: resident memory is not asserted");
         return;
     }
     assert!(!verdict.samples.is_empty(), "{verdict}");

@@ -1,8 +1,8 @@
-//! Bits a value and speed of the encodings that are chosen for typical columns.
+//! Measures bits per value and speed of the encodings that are chosen for typical columns.
 //!
 //! `cargo bench -p marigram-codec`. Pages of 8,192 values, one thread, the best of five passes.
-//! Temperature and humidity have the distribution of a common benchmark of sensor data: normal
-//! around a mean of each device, whole degrees, and four decimals.
+//! Temperature and humidity are distributed as in a common benchmark of sensor data: normally
+//! around a mean for each device, in whole degrees and with four decimals.
 #![allow(
     clippy::disallowed_methods,
     reason = "a benchmark reads the machine's clock"
@@ -20,7 +20,7 @@ const LIMITS: DecodeLimits = DecodeLimits {
     bytes: 64 << 20,
 };
 
-/// A small generator of random numbers, so that every run has the same values.
+/// A small random number generator, so that every run has the same values.
 struct Random(u64);
 
 impl Random {
@@ -46,7 +46,7 @@ fn report<T>(name: &str, kind: ValueType, pages: &[Vec<T>], view: impl Fn(&[T]) 
     report_as(name, kind, pages, EncodingChoice::default(), view);
 }
 
-/// As [`report`], with one encoding and one compressor.
+/// Like [`report`], with a given encoding and compressor.
 fn report_one<T>(
     name: &str,
     kind: ValueType,
@@ -106,6 +106,7 @@ fn pages<T>(mut value: impl FnMut(usize, usize) -> T) -> Vec<Vec<T>> {
         .collect()
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of measurements")]
 fn main() {
     let mut random = Random(1);
     let t0 = 1_704_067_200_000_000_000i64;
@@ -229,7 +230,7 @@ fn main() {
     });
 }
 
-/// Times of which some are missing, as differences and on grids.
+/// Times, some of which are missing, as differences and on grids.
 fn gaps(random: &mut Random) {
     for present in [0.7, 0.1] {
         let mut time = 0;
@@ -248,7 +249,7 @@ fn gaps(random: &mut Random) {
     }
 }
 
-/// Every encoding and compressor on a part of the pages.
+/// Every encoding and compressor on some of the pages.
 fn each_encoding(temperature: &[Vec<i32>], humidity: &[Vec<f64>], single: &[Vec<f32>]) {
     const PART: usize = PAGES / 8;
     let (temperature, humidity) = (&temperature[..PART], &humidity[..PART]);

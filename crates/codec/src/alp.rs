@@ -1,18 +1,19 @@
-//! Floats of decimal origin as integers (ALP; Afroozeh, Kuffo, Boncz: Adaptive Lossless
-//! floating-Point Compression, SIGMOD 2023), with one change: a float that was read from decimal
-//! digits is the correctly rounded quotient of two exact integers, so dividing by a power of ten
-//! gives it back bit for bit, where multiplying by the inverse misses some. Multiplying is kept as
-//! the other way, for values that were computed so and for f32, where it is exact in f64.
+//! Decimal floats as integers (ALP; Afroozeh, Kuffo, Boncz: Adaptive Lossless floating-Point
+//! Compression, SIGMOD 2023), with one change. A float that was parsed from decimal digits is the
+//! correctly rounded quotient of two exact integers. So dividing by a power of ten reproduces it
+//! bit for bit, whereas multiplying by the inverse misses some values. Multiplication remains
+//! available for values that were computed so, and for f32, where it is exact in f64.
 //!
-//! Doubles that were decimals in single precision before (a sensor's driver, a column of f32 that was
-//! widened) are no decimals any more, but they are singles of decimals: rounding the quotient to f32
-//! in between gives them back.
+//! Doubles that were decimals in single precision before (from a sensor's driver, or a widened
+//! column of f32) are not decimals any more, but they are the singles nearest to decimals. Rounding
+//! the quotient to f32 reproduces them.
 //!
-//! Each block has its own power and is tried with that of the block before first. A value that does
-//! not come back with every bit the same (NaN, -0.0, infinities, …) is stored apart as it is.
+//! Each block has its own power, and that of the previous block is tried first. A value that does
+//! not decode to exactly the same bits (NaN, -0.0, infinities, …) is stored unencoded, as an
+//! exception.
 //!
-//! The integers stand in frames of reference, or as differences of neighbours: what a sensor measures
-//! mostly changes little from one reading to the next.
+//! The integers are stored in frames of reference, or as differences of neighbours, because most
+//! measured quantities change little between readings.
 
 use crate::bitpack::{BLOCK, PackedLane, list_bytes, put_list, read_list, skip_list, span};
 use crate::block::{block_bytes, places, put_block, read_block, skip_block};
@@ -26,11 +27,11 @@ use std::ops::Range;
 mod float;
 mod power;
 
-/// Set in a block's first byte where exceptions follow.
+/// Set in a block's first byte if exceptions follow.
 const EXCEPTIONS: u8 = 0x80;
-/// Values tried to find a power.
+/// Number of values tried to find a power.
 const SAMPLE: usize = 32;
-/// Bits of a value from which on it is asked whether doubles were singles.
+/// Bits per value from which on the search also tests whether doubles were singles.
 const WIDE_BITS: usize = 28;
 
 /// How the integers of blocks are packed.
@@ -38,17 +39,17 @@ const WIDE_BITS: usize = 28;
 pub(crate) enum AlpPacking {
     /// In a frame of reference.
     Frame,
-    /// The first, then differences of neighbours.
+    /// The first one, then differences of neighbours.
     Steps,
 }
 
-/// Integers of a block, and the places of values that they do not give back.
+/// The integers of a block, and the positions of values that they do not reproduce.
 struct ScaledBlock<F: AlpFloat> {
     integers: [F::Lane; BLOCK],
     exceptions: Vec<u16>,
 }
 
-/// Scales values, and notes which come back.
+/// Scales values, and notes which ones decode correctly.
 struct AlpScaler<'a, F: AlpFloat> {
     values: &'a [F],
     up: f64,
@@ -83,7 +84,7 @@ fn scale_block<F: AlpFloat>(values: &[F], power: PowerOfTen) -> ScaledBlock<F> {
     if exact.iter().all(|exact| *exact) {
         return scaled;
     }
-    // Exceptions stand as the value before them, so that they widen neither a frame nor a step.
+    // Exceptions repeat the previous value, so that they widen neither a frame nor a step.
     let mut filler = exact
         .iter()
         .position(|exact| *exact)
@@ -99,10 +100,10 @@ fn scale_block<F: AlpFloat>(values: &[F], power: PowerOfTen) -> ScaledBlock<F> {
     scaled
 }
 
-/// The power under which the sample takes the fewest bits, and those bits.
+/// The power for which the sample takes the fewest bits, and that number of bits.
 fn search<F: AlpFloat>(sample: &[F]) -> (PowerOfTen, usize) {
     let best = search_powers(sample, false);
-    // Doubles only, and only if they take more than decimals of single precision would.
+    // Only for doubles, and only if they take more bits than decimals of single precision would.
     let were_singles = F::BYTES == 8
         && best.1 > sample.len() * WIDE_BITS
         && sample.iter().all(|value| value.single().same(*value));
@@ -137,7 +138,7 @@ fn search_powers<F: AlpFloat>(sample: &[F], single: bool) -> (PowerOfTen, usize)
     best
 }
 
-/// Exceptions of the sample under a power, and the width of the others.
+/// Number of exceptions in the sample for a power, and the width of the others.
 fn scale_sample<F: AlpFloat>(sample: &[F], power: PowerOfTen) -> (usize, usize) {
     let mut integers = [F::Lane::ZERO; SAMPLE];
     let mut exact = [false; SAMPLE];
@@ -164,7 +165,7 @@ fn sample_of<F: AlpFloat>(values: &[F]) -> Vec<F> {
         .collect()
 }
 
-/// Differences of neighbours in place of all integers but the first.
+/// Replaces all integers but the first by differences of neighbours.
 fn to_steps<L: PackedLane>(integers: &mut [L]) {
     for at in (1..integers.len()).rev() {
         integers[at] = integers[at].minus(integers[at - 1]);
@@ -230,7 +231,7 @@ pub(crate) fn put_alp<F: AlpFloat>(values: &[F], packing: AlpPacking, out: &mut 
     }
 }
 
-/// Appends the floats of integers.
+/// Converts integers to floats and appends them.
 struct AppendFloats<'a, F: AlpFloat> {
     integers: &'a [F::Lane],
     values: &'a mut Vec<F>,
@@ -286,7 +287,7 @@ pub(crate) fn read_alp<F: AlpFloat>(
     Ok(values)
 }
 
-/// Those of `count` values written by [`put_alp`] that `rows` names.
+/// Reads the values in `rows` out of `count` values written by [`put_alp`].
 pub(crate) fn read_alp_part<F: AlpFloat>(
     reader: &mut ByteReader<'_>,
     packing: AlpPacking,
@@ -304,8 +305,8 @@ pub(crate) fn read_alp_part<F: AlpFloat>(
     Ok(values)
 }
 
-/// Reads of a block those values that `wanted` names, and appends them to `values`; `integers` are as
-/// many as are in the block.
+/// Reads the values in `wanted` from a block, and appends them to `values`; `integers` has the
+/// length of the block.
 fn read_one<F: AlpFloat>(
     reader: &mut ByteReader<'_>,
     packing: AlpPacking,
@@ -336,7 +337,7 @@ fn read_one<F: AlpFloat>(
     Ok(())
 }
 
-/// Passes over a block of `len` values.
+/// Skips a block of `len` values.
 fn skip_one<F: AlpFloat>(
     reader: &mut ByteReader<'_>,
     packing: AlpPacking,
@@ -354,7 +355,8 @@ fn skip_one<F: AlpFloat>(
     skip_block::<F::Lane>(reader, len - 1)
 }
 
-/// Estimated bytes of all of `values` by [`put_alp`] in frames and in steps, from up to two blocks.
+/// Estimates, from up to two blocks, the bytes that [`put_alp`] takes for all of `values` in frames
+/// and in steps.
 pub(crate) fn estimate<F: AlpFloat>(values: &[F]) -> (usize, usize) {
     if values.is_empty() {
         return (0, 0);

@@ -1,5 +1,5 @@
-//! Floats that are no decimals (`ALP_RD`; Afroozeh, Kuffo, Boncz 2023): the left bits, which differ
-//! little, stand in a dictionary of up to eight; the right bits are packed as they are.
+//! Floats that are not decimals (`ALP_RD`; Afroozeh, Kuffo, Boncz 2023): the left bits, which vary
+//! little, go into a dictionary of up to eight entries; the right bits are packed directly.
 //!
 //! ```text
 //! u8           right bits, at least the width of a float less 16
@@ -24,24 +24,24 @@ use crate::integer::block_lens;
 const LEFT_BITS_MAX: u8 = 16;
 /// Entries of the dictionary.
 const ENTRIES_MAX: usize = 8;
-/// Values looked at to find where to cut.
+/// Number of values examined to find the cut.
 const SAMPLE: usize = 256;
-/// What an exception takes, beside the bits that every value takes.
+/// Bits of an exception in addition to those of every value.
 const EXCEPTION_BITS: usize = 28;
 
-/// Where floats are cut, and the left parts that have a number.
+/// The position at which floats are cut, and the left parts in the dictionary.
 struct AlpRdCut {
     right: u8,
     entries: Vec<u16>,
 }
 
 impl AlpRdCut {
-    /// Bits of an entry's number.
+    /// Bits of an entry's index.
     fn index_bits(&self) -> u8 {
         bits_of(self.entries.len().saturating_sub(1) as u64)
     }
 
-    /// The cut under which the sample takes the fewest bits, and the bits of all `count` values.
+    /// The cut for which the sample takes the fewest bits, and the bits of all `count` values.
     fn search<F: AlpFloat>(sample: &[F], count: usize) -> (Self, usize) {
         let bits = F::Lane::BITS;
         let mut best = (
@@ -68,7 +68,7 @@ impl AlpRdCut {
     }
 }
 
-/// The most frequent of `lefts`, as many as pay for the wider numbers, and how many they cover.
+/// The most frequent of `lefts`, as many as justify wider indices, and how many values they cover.
 fn most_frequent(lefts: &mut [u16]) -> (Vec<u16>, usize) {
     lefts.sort_unstable();
     let mut kinds: Vec<(usize, u16)> = lefts
@@ -171,7 +171,8 @@ pub(crate) fn read_alp_rd<F: AlpFloat>(
         unpack(reader, 0, cut.index_bits(), indices)?;
         unpack(reader, F::Lane::ZERO, cut.right, rights)?;
         let from = values.len();
-        // A number past the last entry has an empty left part: wrong, but of a damaged page.
+        // An index past the last entry has an empty left part: wrong, but it only occurs in a
+        // damaged page.
         let pairs = indices.iter().zip(rights.iter());
         values.extend(
             pairs.map(|(index, right)| F::from_lane(table[*index as usize % ENTRIES_MAX] | *right)),
@@ -188,14 +189,16 @@ fn read_cut<F: AlpFloat>(reader: &mut ByteReader<'_>) -> Result<AlpRdCut> {
     let entries = usize::from(reader.byte()?);
     let bits = F::Lane::BITS;
     if !(bits - LEFT_BITS_MAX..bits).contains(&right) || !(1..=ENTRIES_MAX).contains(&entries) {
-        return Err(CodecError::Damaged("a float is cut where it cannot be"));
+        return Err(CodecError::Damaged(
+            "the position at which floats are cut is impossible",
+        ));
     }
     let (pairs, _) = reader.take(entries * 2)?.as_chunks::<2>();
     let entries = pairs.iter().map(|pair| u16::from_le_bytes(*pair)).collect();
     Ok(AlpRdCut { right, entries })
 }
 
-/// Estimated bytes of all of `values` by [`put_alp_rd`].
+/// Estimates the bytes that [`put_alp_rd`] takes for all of `values`.
 pub(crate) fn estimate<F: AlpFloat>(values: &[F]) -> usize {
     let (_, bits) = AlpRdCut::search(&sample_of(values), values.len());
     let blocks = values.len().div_ceil(BLOCK);

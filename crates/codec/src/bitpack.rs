@@ -1,9 +1,9 @@
-//! Bit packing: whole blocks of 1,024 in the `FastLanes` order, anything shorter in row order.
+//! Bit packing: whole blocks of 1,024 in the `FastLanes` order, shorter runs in row order.
 //!
 //! A block of `W`-bit values takes 128·`W` bytes: the crate `fastlanes` writes it as little-endian
 //! words of the lane type (Afroozeh, Boncz: The `FastLanes` Compression Layout, 2023). Shorter runs
-//! would waste space in that order, so they stand one after the other, lowest bit first, padded to
-//! a whole byte.
+//! would waste space in that order, so they are stored consecutively, least significant bit first,
+//! padded to a whole byte.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -13,7 +13,7 @@ use std::mem::MaybeUninit;
 /// Values of a block.
 pub(crate) const BLOCK: usize = 1024;
 
-/// An unsigned integer that blocks are made of.
+/// An unsigned integer type of which blocks consist.
 pub(crate) trait PackedLane: FoR + std::fmt::Debug + Send + Sync + 'static {
     const BITS: u8;
     const ZERO: Self;
@@ -26,10 +26,10 @@ pub(crate) trait PackedLane: FoR + std::fmt::Debug + Send + Sync + 'static {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
-    /// The least and the greatest as signed numbers of this width; of none, the greatest before the
-    /// least.
+    /// The minimum and maximum as signed numbers of this width; for an empty slice, the maximum is
+    /// before the minimum.
     fn extremes(values: &[Self]) -> (i64, i64);
-    /// The words that `bytes` are, in `words`, of which there are as many.
+    /// Reads `bytes` into `words` as little-endian words; their sizes must match.
     fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self];
     fn write_le(words: &[Self], out: &mut Vec<u8>);
 }
@@ -65,7 +65,7 @@ macro_rules! lane {
             }
             #[inline]
             fn extremes(values: &[Self]) -> (i64, i64) {
-                // In the width itself, of which a vector holds most.
+                // In the native width, so that a vector holds as many as possible.
                 let (mut min, mut max) = (<$signed>::MAX, <$signed>::MIN);
                 for value in values {
                     min = min.min(*value as $signed);
@@ -76,11 +76,11 @@ macro_rules! lane {
             #[inline]
             fn read_le<'a>(bytes: &[u8], words: &'a mut [MaybeUninit<Self>]) -> &'a [Self] {
                 let (chunks, _) = bytes.as_chunks::<{ size_of::<$unsigned>() }>();
-                assert_eq!(chunks.len(), words.len(), "bytes are as many words");
+                assert_eq!(chunks.len(), words.len(), "the bytes must fill the words");
                 for (word, chunk) in words.iter_mut().zip(chunks) {
                     word.write(<$unsigned>::from_le_bytes(*chunk));
                 }
-                #[expect(unsafe_code, reason = "a block's words need not be zeros first")]
+                #[expect(unsafe_code, reason = "zeroing a block's words first would be wasted")]
                 // SAFETY: there are as many chunks as words, so each word was written.
                 unsafe {
                     words.assume_init_ref()
@@ -104,9 +104,9 @@ pub(crate) fn packed_bytes(count: usize, width: u8) -> usize {
 
 const WIDTH: CodecError = CodecError::Damaged("a bit width is larger than the values");
 
-/// Packs `values - reference`, whose bits above `width` are dropped.
+/// Packs `values - reference`, dropping bits above `width`.
 pub(crate) fn pack<U: PackedLane>(values: &[U], reference: U, width: u8, out: &mut Vec<u8>) {
-    debug_assert!(width <= U::BITS, "a width is at most that of the lane");
+    debug_assert!(width <= U::BITS, "a width must be at most that of the lane");
     if width == 0 {
         return;
     }
@@ -172,11 +172,11 @@ pub(crate) fn unpack<U: PackedLane>(
     Ok(())
 }
 
-/// Unpacks values in row order, which have at least one bit each.
+/// Unpacks values in row order; each must have at least one bit.
 fn unpack_rows<U: PackedLane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        #[expect(unsafe_code, reason = "without it no shift takes several distances")]
+        #[expect(unsafe_code, reason = "without AVX2, a shift takes only one distance")]
         // SAFETY: the processor has AVX2.
         unsafe {
             unpack_rows_by_avx2(packed, reference, width, values);
@@ -195,7 +195,7 @@ fn unpack_rows_by_avx2<U: PackedLane>(packed: &[u8], reference: U, width: u8, va
 
 #[expect(
     clippy::inline_always,
-    reason = "it is compiled for what its caller is compiled for"
+    reason = "it must be compiled for the instruction set of its caller"
 )]
 #[inline(always)]
 fn unpack_rows_by_any<U: PackedLane>(packed: &[u8], reference: U, width: u8, values: &mut [U]) {
@@ -205,7 +205,7 @@ fn unpack_rows_by_any<U: PackedLane>(packed: &[u8], reference: U, width: u8, val
         return;
     }
     let read = unpack_words(packed, (reference, bits), 0, values);
-    // What is left has no eight bytes any more: a copy of it is followed by zeros.
+    // Fewer than eight bytes are left: work on a copy that is padded with zeros.
     let bit = read * bits;
     let mut end = [0; 32];
     let rest = &packed[bit / 8..];
@@ -213,11 +213,12 @@ fn unpack_rows_by_any<U: PackedLane>(packed: &[u8], reference: U, width: u8, val
     unpack_words(&end, (reference, bits), bit % 8, &mut values[read..]);
 }
 
-/// The widest values that lie in the eight bytes from their first byte on, wherever they begin in it.
+/// The widest values that fit in eight bytes, whatever the bit at which they begin in the first
+/// byte.
 const WORD_BITS_MAX: usize = 57;
 
-/// Unpacks values of as many bits as `frame` says, the first of which begins at `bit`, as long as
-/// there are eight bytes from their first byte on, and adds the frame's reference; says how many.
+/// Unpacks values of the frame's width, the first of which begins at `bit`, while eight bytes are
+/// available from their first byte on, and adds the frame's reference. Returns how many.
 #[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
 #[inline(always)]
 fn unpack_words<U: PackedLane>(
@@ -246,8 +247,8 @@ fn unpack_words<U: PackedLane>(
     read
 }
 
-/// By how much eight values of so many bits each are shifted in the word that they stand in. In
-/// memory, so that a processor that can shifts all of them at once.
+/// Shift distances of eight values of each width within their word. In memory, so that a processor
+/// with such an instruction shifts all of them at once.
 static EIGHT_SHIFTS: [[u64; 8]; 9] = {
     let mut shifts = [[0; 8]; 9];
     let mut at = 0;
@@ -258,8 +259,8 @@ static EIGHT_SHIFTS: [[u64; 8]; 9] = {
     shifts
 };
 
-/// [`unpack_words`] of values of at most eight bits, eight at a time, which take as many bytes as
-/// they have bits each.
+/// [`unpack_words`] for values of at most eight bits, eight at a time: they take as many bytes as
+/// each value has bits.
 #[expect(clippy::inline_always, reason = "as `unpack_rows_by_any`")]
 #[inline(always)]
 fn unpack_eights<U: PackedLane>(
@@ -300,7 +301,7 @@ fn unpack_wide<U: PackedLane>(packed: &[u8], reference: U, bits: usize, values: 
     }
 }
 
-/// A short list of numbers: its smallest (signed), a width, and the packed rest.
+/// Appends a short list of numbers: its minimum (signed), a width, and the packed differences.
 pub(crate) fn put_list(values: &[u64], out: &mut Vec<u8>) {
     let (min, width) = span(values);
     crate::bytes::put_signed(min, out);
@@ -315,14 +316,14 @@ pub(crate) fn read_list(reader: &mut ByteReader<'_>, values: &mut [u64]) -> Resu
     unpack(reader, min as u64, width, values)
 }
 
-/// Passes over what [`read_list`] reads.
+/// Skips what [`read_list`] reads.
 pub(crate) fn skip_list(reader: &mut ByteReader<'_>, count: usize) -> Result<()> {
     reader.signed()?;
     let width = reader.byte()?;
     skip_packed::<u64>(reader, width, count)
 }
 
-/// Passes over what [`unpack`] reads.
+/// Skips what [`unpack`] reads.
 pub(crate) fn skip_packed<U: PackedLane>(
     reader: &mut ByteReader<'_>,
     width: u8,
@@ -340,7 +341,7 @@ pub(crate) fn list_bytes(values: &[u64]) -> usize {
     crate::bytes::signed_len(min) + 1 + packed_bytes(values.len(), width)
 }
 
-/// Smallest value in signed order, and the bits of the largest distance from it.
+/// The minimum in signed order, and the bits of the largest distance from it.
 #[inline]
 pub(crate) fn span<U: PackedLane>(values: &[U]) -> (i64, u8) {
     let (min, max) = U::extremes(values);

@@ -1,8 +1,8 @@
 //! Blocks of up to 1,024 integers: a reference, packed distances from it, and patches.
 //!
-//! A value that lies far from the others would widen all of its block; it is stored apart instead
-//! (PFOR; Zukowski, Héman, Nes, Boncz 2006). Reference and width are found from a small sample and
-//! confirmed by counting. Arithmetic wraps, so that any choice decodes exactly.
+//! A value far from the others would widen its whole block, so it is stored separately as a patch
+//! (PFOR; Zukowski, Héman, Nes, Boncz 2006). A small sample suggests reference and width, and
+//! counting confirms them. Arithmetic wraps, so that every choice decodes exactly.
 
 use crate::bitpack::{BLOCK, PackedLane, bits_of, list_bytes, pack, packed_bytes};
 use crate::bitpack::{put_list, read_list, skip_list, skip_packed, span, unpack};
@@ -10,14 +10,14 @@ use crate::bytes::{ByteReader, put_signed, put_varint, signed_len};
 use crate::error::{CodecError, Result};
 use smallvec::SmallVec;
 
-/// Set in a block's first byte where patches follow.
+/// Set in a block's first byte if patches follow.
 const PATCHED: u8 = 0x80;
-/// Values looked at to find where most of a block lies.
+/// Number of values examined to find where most of a block is.
 const SAMPLE: usize = 64;
-/// What a patch must earn beyond its own bits, because patching takes time in decoding.
+/// Bits that a patch must save beyond its own, because patching slows down decoding.
 const PATCH_PENALTY_BITS: usize = 12;
 
-/// How a block will be packed.
+/// How to pack a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct BlockPlan {
     reference: i64,
@@ -25,7 +25,7 @@ struct BlockPlan {
     patches: usize,
 }
 
-/// Appends `values`, at most [`BLOCK`], as blocks do.
+/// Appends `values`, at most [`BLOCK`] of them, as a block.
 pub(crate) fn put_block<U: PackedLane>(values: &[U], out: &mut Vec<u8>) {
     debug_assert!(values.len() <= BLOCK, "a block has at most 1,024 values");
     let plan = plan(values);
@@ -40,7 +40,7 @@ pub(crate) fn put_block<U: PackedLane>(values: &[U], out: &mut Vec<u8>) {
     put_signed(plan.reference, out);
     let (gaps, patched) = patches(values, plan);
     put_varint(gaps.len() as u64, out);
-    // The first gap stands apart: where patches come at regular places, all others are equal.
+    // The first gap is separate: if patches come at regular intervals, all other gaps are equal.
     put_varint(gaps[0], out);
     put_list(&gaps[1..], out);
     put_list(&patched, out);
@@ -90,7 +90,7 @@ pub(crate) fn read_block<U: PackedLane>(
     Ok(())
 }
 
-/// Passes over a block of `len` values.
+/// Skips a block of `len` values.
 pub(crate) fn skip_block<U: PackedLane>(reader: &mut ByteReader<'_>, len: usize) -> Result<()> {
     let head = reader.byte()?;
     reader.signed()?;
@@ -103,7 +103,7 @@ pub(crate) fn skip_block<U: PackedLane>(reader: &mut ByteReader<'_>, len: usize)
     skip_packed::<U>(reader, head & !PATCHED, len)
 }
 
-/// The patches of a block. Few mostly, which need no memory of their own.
+/// The patches of a block. There are usually few, which need no allocation.
 #[derive(Default)]
 struct BlockPatches {
     gaps: SmallVec<[u64; 32]>,
@@ -111,7 +111,7 @@ struct BlockPatches {
 }
 
 impl BlockPatches {
-    /// Reads the patches of a block of `len` values; into itself, which would be long to move.
+    /// Reads the patches of a block of `len` values in place, because moving them would be slow.
     fn read(&mut self, reader: &mut ByteReader<'_>, len: usize) -> Result<()> {
         let count = reader.count(len)?;
         if count == 0 {
@@ -125,7 +125,7 @@ impl BlockPatches {
         each_place(&self.gaps, len, |_| {})
     }
 
-    /// Ascending places, all in the block, and what stands there.
+    /// The patches as ascending positions, all within the block, and values.
     fn all(&self) -> impl Iterator<Item = (usize, u64)> {
         let mut next = 0;
         let patches = self.gaps.iter().zip(&self.patched);
@@ -137,35 +137,35 @@ impl BlockPatches {
     }
 }
 
-/// Places below `len` that have `gaps` before them.
+/// Positions below `len` that are separated by `gaps`.
 pub(crate) fn places(gaps: &[u64], len: usize) -> Result<Vec<usize>> {
     let mut places = Vec::with_capacity(gaps.len());
     each_place(gaps, len, |at| places.push(at))?;
     Ok(places)
 }
 
-/// Calls `see` with every one of [`places`].
+/// Calls `see` for each of the [`places`].
 fn each_place(gaps: &[u64], len: usize, mut see: impl FnMut(usize)) -> Result<()> {
     let mut next = 0u64;
     for gap in gaps {
         let at = next.checked_add(*gap).filter(|at| *at < len as u64);
-        let at = at.ok_or(CodecError::Damaged("an exception lies outside its block"))?;
+        let at = at.ok_or(CodecError::Damaged("an exception is outside its block"))?;
         next = at + 1;
         see(at as usize);
     }
     Ok(())
 }
 
-/// A block of which every value but the patches is the same.
+/// A block in which all values except the patches are equal.
 #[derive(Debug)]
 pub(crate) struct ConstantBlock {
     pub(crate) value: i64,
-    /// Ascending places, and what stands there.
+    /// Patches as ascending positions and values.
     pub(crate) patches: Vec<(usize, u64)>,
 }
 
 impl ConstantBlock {
-    /// Values of a block of `len`, each with how often it comes one after the other.
+    /// The values of a block of `len`, each with the length of its run.
     pub(crate) fn stretches(&self, len: usize) -> impl Iterator<Item = (i64, usize)> {
         let mut next = 0;
         let before = self.patches.iter().flat_map(move |(at, patch)| {
@@ -180,7 +180,7 @@ impl ConstantBlock {
     }
 }
 
-/// Reads a block of `len` values if all of them but patches are the same; else reads nothing.
+/// Reads a block of `len` values if all of them except patches are equal; otherwise reads nothing.
 pub(crate) fn read_constant(
     reader: &mut ByteReader<'_>,
     len: usize,
@@ -203,7 +203,7 @@ pub(crate) fn read_constant(
     Ok(Some(ConstantBlock { value, patches }))
 }
 
-/// Distances between patched places, and the patched values sign-extended.
+/// Gaps between patched positions, and the patched values, sign-extended.
 fn patches<U: PackedLane>(values: &[U], plan: BlockPlan) -> (Vec<u64>, Vec<u64>) {
     let mut gaps = Vec::with_capacity(plan.patches);
     let mut patched = Vec::with_capacity(plan.patches);
@@ -224,11 +224,11 @@ fn is_outside(distance: u64, width: u8) -> bool {
     width < 64 && distance >> width != 0
 }
 
-/// Finds reference and width. Without patches unless they save more than they cost.
+/// Finds reference and width. Uses patches only if they save more than they cost.
 fn plan<U: PackedLane>(values: &[U]) -> BlockPlan {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        #[expect(unsafe_code, reason = "half of the time goes into comparing")]
+        #[expect(unsafe_code, reason = "comparisons take half of the time")]
         // SAFETY: the processor has AVX2.
         return unsafe { plan_by_avx2(values) };
     }
@@ -244,7 +244,7 @@ fn plan_by_avx2<U: PackedLane>(values: &[U]) -> BlockPlan {
 
 #[expect(
     clippy::inline_always,
-    reason = "it is compiled for what its caller is compiled for"
+    reason = "it must be compiled for the instruction set of its caller"
 )]
 #[inline(always)]
 fn plan_by_any<U: PackedLane>(values: &[U]) -> BlockPlan {
@@ -262,7 +262,7 @@ fn plan_by_any<U: PackedLane>(values: &[U]) -> BlockPlan {
     let count = n.min(SAMPLE);
     let sample = &mut sample[..count];
     for (i, slot) in sample.iter_mut().enumerate() {
-        // Places with no period of their own, so that a period in the values does not mislead.
+        // Aperiodic positions, so that a period in the values does not mislead.
         let jitter = (i as u32).wrapping_mul(0x9E37_79B1) as usize >> 16;
         let (from, to) = (i * n / count, (i + 1) * n / count);
         *slot = values[from + jitter % (to - from)].signed();
@@ -303,7 +303,7 @@ fn plan_by_any<U: PackedLane>(values: &[U]) -> BlockPlan {
     best.1
 }
 
-/// Start and width of the narrowest stretch that holds `keep` of the sorted sample.
+/// Start and width of the narrowest interval that contains `keep` values of the sorted sample.
 fn narrowest(sample: &[i64], keep: usize) -> (i64, u8) {
     let mut best = (sample[0], u64::MAX);
     for pair in 0..=sample.len() - keep {
@@ -315,8 +315,8 @@ fn narrowest(sample: &[i64], keep: usize) -> (i64, u8) {
     (best.0, bits_of(best.1))
 }
 
-/// Reference of a window of `width` bits around the stretch that begins at `low`: the room that is
-/// left over is shared by both sides, for the values that the sample did not see.
+/// Reference of a window of `width` bits around the interval that begins at `low`. The remaining
+/// room is divided between both sides, for values that the sample did not contain.
 fn spread(low: i64, width: u8, sample: &[i64], keep: usize, min: i64) -> i64 {
     if width == 0 {
         return low;

@@ -1,7 +1,8 @@
-//! Values to bytes and back: one place that knows which encoding does what for which type.
+//! Converts values to bytes and back: the one place that knows which encoding handles which type.
 //!
-//! Invariant: [`decode`] gives back exactly the values that [`encode`] was given, or an error; it
-//! never panics, whatever the bytes, and allocates at most in proportion to its [`DecodeLimits`].
+//! Invariant: [`decode`] returns exactly the values that [`encode`] was given, or an error. It
+//! never panics, whatever the bytes, and its allocations are at most proportional to its
+//! [`DecodeLimits`].
 
 use crate::bytes::ByteReader;
 use crate::choose::{choose, may_repeat};
@@ -18,13 +19,13 @@ use std::ops::Range;
 mod read;
 mod write;
 
-/// Bytes below which there are too few for an entropy coder.
+/// Bytes below which an entropy coder does not pay.
 const PLANES_BYTES_MIN: usize = 256;
 
-/// So many numbers at equal distances, on average, are better kept as such.
+/// Average number of equidistant numbers from which on they are better stored as such.
 const REGULAR_LEN: usize = 16;
 
-/// What must be known beside the bytes to decode them.
+/// The data, in addition to the bytes, that decoding needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyHeader {
     /// How the values are encoded.
@@ -35,11 +36,11 @@ pub struct BodyHeader {
     pub body_bytes: u32,
 }
 
-/// Appends `values` as `choice` asks; what it leaves open, suits them. An encoding that cannot hold
-/// these values exactly, or not this type, gives way to `PLAIN`.
+/// Appends `values` as `choice` asks; what it leaves open is chosen to suit the values. If an
+/// encoding cannot hold these values exactly, or does not support the type, `PLAIN` replaces it.
 ///
 /// # Panics
-/// If the encoded values take 4 GiB or more: callers bound their pages far below that.
+/// If the encoded values take 4 GiB or more: callers limit their pages far below that.
 pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
     if choice.encoding.is_none() && choice.goal == EncodingGoal::Small {
         let put = |encoding, out: &mut Vec<u8>| write::put(values, encoding, out).is_ok();
@@ -85,9 +86,9 @@ pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>)
     }
 }
 
-/// As [`encode`], for times. Where nothing is asked for and they are not regular, they go on grids if
-/// that takes at most twice what differences do: of times on a grid it is told by counting bits
-/// how many are before another.
+/// Like [`encode`], for times. If no encoding is requested and the times are not regular, they are
+/// stored on grids if that takes at most twice the size of differences: for times on a grid,
+/// counting bits is enough to tell how many are before a given time.
 ///
 /// # Panics
 /// As [`encode`].
@@ -118,8 +119,9 @@ pub fn encode_times(times: &[i64], choice: EncodingChoice, out: &mut Vec<u8>) ->
     }
 }
 
-/// Puts floats that repeat as ENTRIES, if that is smaller by an eighth than what `out` holds
-/// from `start` on: how near entries are to each other, and so how small, is not worth a guess.
+/// Stores repetitive floats as ENTRIES if that is smaller by an eighth than the bytes of `out` from
+/// `start` on. How close the entries are to one another, and so how small they become, is not
+/// estimated but tried.
 fn as_entries(
     values: PageValues<'_>,
     header: BodyHeader,
@@ -145,8 +147,8 @@ fn as_entries(
     entries
 }
 
-/// Puts ENTRIES, which `out` holds from `start` on, in planes under Zstandard, which are read more
-/// slowly: by an eighth it must be less.
+/// Stores ENTRIES, which `out` holds from `start` on, in planes under Zstandard. They are slower to
+/// read, so they must be smaller by an eighth.
 fn in_planes(
     values: PageValues<'_>,
     header: BodyHeader,
@@ -176,8 +178,8 @@ fn page_bytes(bytes: usize) -> u32 {
     u32::try_from(bytes).expect("a page is far smaller than 4 GiB")
 }
 
-/// Compresses what `out` holds from `start` on, if that makes it smaller: by a sixteenth, where the
-/// caller leaves the compressor open. Gives the compressor that was used.
+/// Compresses the bytes of `out` from `start` on if that makes them smaller: by a sixteenth, if the
+/// caller leaves the compressor open. Returns the compressor used.
 fn compress_in_place(
     compressor: Compressor,
     choice: EncodingChoice,
@@ -198,10 +200,10 @@ fn compress_in_place(
     compressor
 }
 
-/// Appends `values` as asked.
+/// Appends `values` with the given encoding and compressor.
 ///
 /// # Errors
-/// If the encoding is not one for values of this type, or is only reserved.
+/// If the encoding does not support this type, or is only reserved.
 ///
 /// # Panics
 /// If the encoded values take 4 GiB or more.
@@ -225,8 +227,8 @@ pub fn encode_as(
 /// Decodes `count` values of type `kind` from all of `bytes`.
 ///
 /// # Errors
-/// If the bytes are damaged, hold more than `limits` allow, or are encoded in a way that this
-/// version does not know.
+/// If the bytes are damaged, contain more than `limits` allow, or use an encoding that this version
+/// does not know.
 pub fn decode(
     kind: ValueType,
     header: BodyHeader,
@@ -243,17 +245,17 @@ pub fn decode(
     read(kind, header.encoding, count, &body, limits)
 }
 
-/// Integers that are told without making each of them.
+/// Integers in a form that does not list each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RegularIntegers {
-    /// Mostly at equal distances.
+    /// Mostly equidistant.
     Progressions(Vec<Progression>),
     /// On grids.
     Grids(NumberGrids),
 }
 
 impl RegularIntegers {
-    /// How many they are.
+    /// Number of integers.
     pub fn len(&self) -> u64 {
         match self {
             Self::Progressions(all) => all.iter().map(|one| u64::from(one.len)).sum(),
@@ -266,7 +268,7 @@ impl RegularIntegers {
         self.len() == 0
     }
 
-    /// Each of them.
+    /// Iterates over the integers.
     pub fn each(&self) -> Box<dyn Iterator<Item = i64> + '_> {
         match self {
             Self::Progressions(all) => {
@@ -286,12 +288,12 @@ impl RegularIntegers {
     }
 }
 
-/// The `count` integers that `bytes` hold, in a form that is shorter than each of them; `None` where
-/// they are neither stored on grids nor as differences, or are no progressions of some length: then
-/// they are for [`decode`], and whether they are damaged is not known.
+/// Decodes the `count` integers in `bytes` to a form that is shorter than a list. `None` if they
+/// are stored neither on grids nor as differences, or if their progressions are too short: then
+/// [`decode`] must read them, and they have not been checked for damage.
 ///
 /// # Errors
-/// If the bytes are damaged, or hold more than `limits` allow.
+/// If the bytes are damaged, or contain more than `limits` allow.
 pub fn decode_regular(
     header: BodyHeader,
     count: usize,
@@ -317,12 +319,12 @@ pub fn decode_regular(
     Ok(found)
 }
 
-/// Those of the `count` integers that `rows` names, which must ascend, as far as they are from `min` to
-/// `max`: which they are, and they themselves. `None` for an encoding or a compressor that tells it for
-/// no less than [`decode_part`] does. What is passed over is not checked.
+/// Decodes the integers in `rows` (which must ascend) out of `count` that are from `min` to `max`:
+/// which they are, and their values. `None` for an encoding or a compressor with which this is no
+/// faster than [`decode_part`]. Skipped bytes are not checked.
 ///
 /// # Errors
-/// If the bytes that are decoded are damaged, or hold more than `limits` allow.
+/// If the decoded bytes are damaged, or contain more than `limits` allow.
 pub fn decode_within(
     header: BodyHeader,
     count: usize,
@@ -338,14 +340,14 @@ pub fn decode_within(
     read_grid_within(&mut ByteReader::new(bytes), count, rows, (min, max)).map(Some)
 }
 
-/// Those of the `count` values that `rows` names, without decoding all others; `None` for an encoding or
-/// a compressor that cannot do so. What is passed over is not checked.
+/// Decodes the values in `rows` out of `count` without decoding all others; `None` for an encoding
+/// or a compressor that cannot do so. Skipped bytes are not checked.
 ///
 /// # Errors
-/// If the bytes that are decoded are damaged, or hold more than `limits` allow.
+/// If the decoded bytes are damaged, or contain more than `limits` allow.
 ///
 /// # Panics
-/// If `rows` are not within `count`.
+/// If `rows` is out of bounds of `count`.
 pub fn decode_part(
     kind: ValueType,
     header: BodyHeader,

@@ -1,4 +1,4 @@
-//! The checksum of everything that is stored: CRC-32C.
+//! The checksum of all stored data: CRC-32C.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
@@ -11,18 +11,18 @@ pub fn crc32c<const PARTS: usize>(parts: [&[u8]; PARTS]) -> u32 {
     digest.finalize() as u32
 }
 
-/// The first bytes of a file: how many, and their checksum. What is written after them makes it
-/// [`grow`](Self::grow), so that a file's checksum is known without reading it again.
+/// The first bytes of a file: their number and checksum. Appended bytes make it
+/// [`grow`](Self::grow), so that a file's checksum is known without reading the file again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChecksummedPrefix {
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u64,
     /// Their CRC-32C.
     pub checksum: u32,
 }
 
 impl ChecksummedPrefix {
-    /// The extent of these bytes.
+    /// The prefix that consists of these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let mut extent = Self::default();
@@ -30,7 +30,7 @@ impl ChecksummedPrefix {
         extent
     }
 
-    /// Takes the bytes that follow into it.
+    /// Adds the bytes that follow.
     pub fn grow(&mut self, bytes: &[u8]) {
         let state = u64::from(!self.checksum);
         let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, state);

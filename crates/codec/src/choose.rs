@@ -1,7 +1,8 @@
-//! Which encoding suits some values that are hot: by sampling, and a comparison of estimated sizes.
+//! Chooses the encoding that suits hot values, by sampling and comparing estimated sizes.
 //!
-//! Pure: the same values always give the same choice. Where two come out about the same, the one
-//! that decodes faster wins. What suits values that are cold is found by trying: [`crate::smallest`].
+//! The choice is pure: the same values always give the same result. If two encodings come out about
+//! equal, the one that decodes faster wins. [`crate::smallest`] finds what suits cold values, by
+//! trying.
 
 use crate::alp::{self, AlpFloat};
 use crate::alp_rd;
@@ -14,14 +15,14 @@ use crate::kinds::Encoding;
 use crate::repeats::{cycle, distinct};
 use crate::values::PageValues;
 
-/// Bits a value below which a dictionary is not worth a search through the whole page.
+/// Bits per value below which searching the whole page for a dictionary does not pay.
 const WIDE_BITS: usize = 6;
-/// Cycles that are looked for where values take less than [`WIDE_BITS`].
+/// Longest cycle to look for if values take less than [`WIDE_BITS`].
 const SHORT_CYCLE: usize = 1024;
-/// Bytes of text from which on a table of symbols can pay.
+/// Bytes of text from which on a symbol table can pay.
 const TEXT_BYTES_MIN: usize = 2 << 10;
 
-/// The encoding for `values`, of those that are fast to write and to read.
+/// The encoding for `values`, among those that are fast to write and to read.
 pub fn choose(values: PageValues<'_>) -> Encoding {
     match values {
         PageValues::Bool(values) => choose_truths(values),
@@ -43,7 +44,7 @@ fn count_runs(count: usize, same: impl Fn(usize, usize) -> bool) -> usize {
 
 fn choose_truths(values: &[bool]) -> Encoding {
     let runs = count_runs(values.len(), |a, b| values[a] == values[b]);
-    // A run takes about ten bits, a value one.
+    // A run takes about ten bits, a value takes one.
     if runs * 12 < values.len() {
         Encoding::Runs
     } else {
@@ -62,13 +63,13 @@ fn choose_integer<T: PageInteger>(values: &[T]) -> Encoding {
         return Encoding::Runs;
     }
     let (frame, delta) = integer::estimate(values);
-    // Prefix sums take time; a difference of a twentieth does not pay for it.
+    // Prefix sums take time, which saving a twentieth does not justify.
     let (packed, size) = if delta < frame - frame / 20 {
         (Encoding::Delta, delta)
     } else {
         (Encoding::For, frame)
     };
-    // A run's value takes what a value takes in a frame, or more; its length another ten bits.
+    // The value of a run takes at least as much as in a frame; its length takes another ten bits.
     let by_runs = 12 + runs * 2 + (frame * runs).div_ceil(count);
     if runs * 4 < count && by_runs < size - size / 5 {
         return Encoding::Runs;
@@ -95,14 +96,14 @@ fn choose_float<F: AlpFloat>(values: &[F]) -> Encoding {
     }
     let plain = count * F::BYTES;
     let (frames, steps) = alp::estimate(values);
-    // As for integers: prefix sums must pay.
+    // As for integers, prefix sums must pay.
     let (form, alp) = if steps < frames - frames / 20 {
         (Encoding::AlpDelta, steps)
     } else {
         (Encoding::Alp, frames)
     };
     let by_runs = 12 + runs * (F::BYTES + 2);
-    // Runs are read fastest: below half a bit a value nothing is to be gained by steps.
+    // Runs are fastest to read: below half a bit per value, steps gain nothing.
     let steps_pay = alp * 2 <= by_runs && by_runs * 16 >= count;
     if runs * 4 < count && by_runs < frames - frames / 5 && !steps_pay {
         return Encoding::Runs;
@@ -123,7 +124,7 @@ fn choose_float<F: AlpFloat>(values: &[F]) -> Encoding {
     best.0
 }
 
-/// Whether, by a sample, at most three quarters of some floats are distinct.
+/// Whether, according to a sample, at most three quarters of the floats are distinct.
 pub(crate) fn may_repeat(values: PageValues<'_>) -> bool {
     fn repeat<F: AlpFloat>(values: &[F]) -> bool {
         let distinct = distinct(values.len(), |at| values[at].lane().wide());
@@ -136,15 +137,15 @@ pub(crate) fn may_repeat(values: PageValues<'_>) -> bool {
     }
 }
 
-/// Estimated bytes with a dictionary, where that is well below the `best` that is known. `whole` is
-/// what all values would take as entries.
+/// Estimated bytes with a dictionary, if that is well below the known `best`. `whole` is what all
+/// values would take as entries.
 fn by_entries(
     count: usize,
     best: usize,
     whole: usize,
     key: impl Fn(usize) -> u64,
 ) -> Option<usize> {
-    // Less than two bits a value: nothing to gain.
+    // Less than two bits per value: there is nothing to gain.
     if best * 4 < count {
         return None;
     }
@@ -161,7 +162,8 @@ fn by_entries(
     }
     let longest = if is_wide { count / 2 } else { SHORT_CYCLE };
     let period = cycle(count, longest, &key)?;
-    // The indices' differences are 1, but where the cycle begins again, and where it fails.
+    // The differences of indices are 1, except where the cycle restarts and where it is
+    // interrupted.
     Some(of_entries(period) + count / 32).filter(pays)
 }
 
@@ -182,7 +184,7 @@ fn choose_strings(offsets: &[i32], data: &[u8]) -> Encoding {
     if text.len() < TEXT_BYTES_MIN {
         return Encoding::Plain;
     }
-    // Symbols are read about as fast as LZ4, and several times as fast as Zstandard.
+    // Symbols are read about as fast as LZ4, and several times faster than Zstandard.
     let (symbols, compressed) = (fsst::estimate(text), sampled(text));
     let [plain, lz4, zstd] = [text.len(), compressed.lz4, compressed.zstd];
     if symbols < plain - plain / 8 && symbols < lz4 && symbols < zstd + zstd / 8 {

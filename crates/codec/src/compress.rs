@@ -1,16 +1,16 @@
-//! Compressors of encoded bytes, and the decision whether one earns its cost.
+//! Compressors of encoded bytes, and the decision whether one is worth its cost.
 
 use crate::error::{CodecError, Result};
 use crate::kinds::{Compressor, EncodingGoal};
 use std::cell::RefCell;
 use std::io::{Read, Write};
 
-/// Bytes that are compressed to see what that would save.
+/// Bytes that are compressed to estimate the saving.
 const SAMPLE_BYTES: usize = 16 << 10;
 /// Bytes below which no compressor pays.
 const BODY_BYTES_MIN: usize = 64;
 
-/// Level of Zstandard.
+/// Compression level of Zstandard.
 fn zstd_level(goal: EncodingGoal) -> i32 {
     match goal {
         EncodingGoal::Fast => 1,
@@ -19,15 +19,15 @@ fn zstd_level(goal: EncodingGoal) -> i32 {
 }
 
 thread_local! {
-    /// Contexts of the fast level, which are kept: a page takes less time than making one.
+    /// Contexts of the fast level, which are reused: creating one takes longer than a page.
     static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
     static UNPACKER: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// `body`, compressed by Zstandard.
+/// Compresses `body` with Zstandard.
 fn zstd_pack(goal: EncodingGoal, body: &[u8]) -> std::io::Result<Vec<u8>> {
     if goal == EncodingGoal::Small {
-        // Such a context takes megabytes, and few pages are encoded so.
+        // Such a context takes megabytes, and few pages need one.
         return zstd::bulk::compress(body, zstd_level(goal));
     }
     PACKER.with_borrow_mut(|kept| {
@@ -39,7 +39,7 @@ fn zstd_pack(goal: EncodingGoal, body: &[u8]) -> std::io::Result<Vec<u8>> {
     })
 }
 
-/// What Zstandard made of `len` bytes, or fewer.
+/// Decompresses Zstandard to at most `len` bytes.
 fn zstd_unpack(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
     UNPACKER.with_borrow_mut(|kept| {
         let unpacker = match kept.take() {
@@ -50,7 +50,7 @@ fn zstd_unpack(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
     })
 }
 
-/// Level of Gzip.
+/// Compression level of Gzip.
 fn gzip_level(goal: EncodingGoal) -> flate2::Compression {
     match goal {
         EncodingGoal::Fast => flate2::Compression::new(6),
@@ -58,10 +58,10 @@ fn gzip_level(goal: EncodingGoal) -> flate2::Compression {
     }
 }
 
-/// Appends `body`, compressed.
+/// Appends the compressed `body`.
 ///
 /// # Errors
-/// If the compressor takes no body of this size; `out` may then hold a part.
+/// If the compressor does not support a body of this size; `out` may then contain a part.
 pub(crate) fn compress(
     compressor: Compressor,
     goal: EncodingGoal,
@@ -89,13 +89,13 @@ pub(crate) fn compress(
     Ok(())
 }
 
-/// Undoes [`compress`]; `len` is the exact length of the result, which the caller has bounded.
+/// Inverts [`compress`]; `len` is the exact length of the result, which the caller has limited.
 pub(crate) fn decompress(compressor: Compressor, packed: &[u8], len: usize) -> Result<Vec<u8>> {
     const WRONG: CodecError = CodecError::Damaged("its compressed bytes are damaged");
     let body = match compressor {
         Compressor::Uncompressed => packed.to_vec(),
         Compressor::Snappy => {
-            // The length that stands in the bytes is compared before it is believed.
+            // Compare the length in the bytes before relying on it.
             if snap::raw::decompress_len(packed).map_err(|_| WRONG)? != len {
                 return Err(WRONG);
             }
@@ -115,8 +115,8 @@ pub(crate) fn decompress(compressor: Compressor, packed: &[u8], len: usize) -> R
     }
 }
 
-/// The bytes of one member that takes all of `packed`: up to `len` and one more, which tells that
-/// there are too many.
+/// Decompresses a single member that makes up all of `packed`: up to `len` bytes and one more,
+/// which reveals an excess.
 fn gunzip(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
     let mut decoder = flate2::bufread::GzDecoder::new(packed);
     let mut body = Vec::with_capacity(len + 1);
@@ -131,7 +131,7 @@ fn gunzip(packed: &[u8], len: usize) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Estimated bytes of a body under compressors.
+/// Estimated bytes of a body for each compressor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CompressedSizes {
     pub(crate) lz4: usize,
@@ -145,7 +145,7 @@ impl CompressedSizes {
     }
 }
 
-/// Estimates from a stretch in the middle of `body`.
+/// Estimates from a section in the middle of `body`.
 pub(crate) fn sampled(body: &[u8]) -> CompressedSizes {
     let sample = middle(body);
     let lz4 = lz4_flex::block::compress(sample).len();
@@ -163,8 +163,9 @@ fn middle(body: &[u8]) -> &[u8] {
     &body[from..(from + SAMPLE_BYTES).min(body.len())]
 }
 
-/// Which compressor is worth its time for `body`: judged by a sample from its middle. LZ4 must save
-/// a twelfth; Zstandard, which takes several times as long to read, an eighth of what LZ4 leaves.
+/// Which compressor is worth its time for `body`, judged by a sample from its middle. LZ4 must save
+/// a twelfth; Zstandard, which takes several times as long to read, must save an eighth of what LZ4
+/// leaves.
 pub(crate) fn choose_compressor(body: &[u8]) -> Compressor {
     if body.len() < BODY_BYTES_MIN {
         return Compressor::Uncompressed;

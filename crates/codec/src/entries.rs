@@ -1,4 +1,4 @@
-//! Distinct values once, and the entry of each value.
+//! Stores distinct values once, and for each value the index of its entry.
 
 pub(crate) mod numbers;
 mod planes;

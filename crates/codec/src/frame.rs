@@ -1,4 +1,4 @@
-//! Framing of records in logs (WAL, manifest, catalog, series log): length, checksum, payload.
+//! Frames the records of logs (WAL, manifest, catalog, series log): length, checksum, payload.
 //!
 //! ```text
 //! u32 LE  length of the payload
@@ -6,8 +6,8 @@
 //! [u8]    payload
 //! ```
 //!
-//! Invariant: a frame that was cut off or in which any byte changed is never read as a frame, short
-//! of a collision of the checksum.
+//! Invariant: a frame that is truncated, or in which any byte changed, is never accepted, except
+//! for a collision of the checksum.
 
 use crate::checksum::crc32c;
 
@@ -17,13 +17,13 @@ pub const HEADER_BYTES: usize = 8;
 /// Appends one frame: payload length u32 LE, crc32c (u32 LE) of length and payload, payload.
 ///
 /// # Panics
-/// If the payload has 4 GiB or more: callers bound their records far below that.
+/// If the payload has 4 GiB or more: callers limit their records far below that.
 pub fn write(payload: &[u8], out: &mut Vec<u8>) {
     out.reserve(HEADER_BYTES + payload.len());
     write_with(out, |out| out.extend_from_slice(payload));
 }
 
-/// Appends one frame whose payload `fill` appends in place, which spares large ones a copy.
+/// Appends one frame whose payload `fill` appends in place, which saves copying large payloads.
 ///
 /// # Panics
 /// As [`write()`].
@@ -38,23 +38,24 @@ pub fn write_with(out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) {
     header[4..].copy_from_slice(&checksum(len, payload).to_le_bytes());
 }
 
-/// What stands at the start of some bytes.
+/// The content at the start of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameRead<'a> {
-    /// A whole frame: its payload and the bytes it takes in all.
+    /// A complete frame.
     Frame {
         /// The payload.
         payload: &'a [u8],
-        /// Bytes of the whole frame, header and payload.
+        /// Length of the whole frame, header and payload.
         len: usize,
     },
     /// There are no bytes.
     End,
-    /// Not a whole, undamaged frame: cut off, or checksum wrong. A reason for the log.
+    /// No complete, undamaged frame: it is truncated, or its checksum is wrong. The text is for the
+    /// log.
     Damaged(&'static str),
 }
 
-/// Reads the frame that `bytes` begin with.
+/// Reads the frame at the start of `bytes`.
 pub fn read(bytes: &[u8]) -> FrameRead<'_> {
     if bytes.is_empty() {
         return FrameRead::End;
@@ -123,7 +124,7 @@ mod tests {
             log[bit / 8] ^= 1 << (bit % 8);
         }
         assert!(matches!(read(&log), FrameRead::Frame { .. }));
-        // All-zero bytes, as a preallocated or torn file may hold, are no frame.
+        // All-zero bytes, as in a preallocated or torn file, are not a frame.
         assert!(matches!(read(&[0; 16]), FrameRead::Damaged(_)));
     }
 }

@@ -1,6 +1,6 @@
 //! Fast static symbol table for strings (Boncz, Neumann, Leis: FSST, VLDB 2020): up to 255 symbols
-//! of one to eight bytes, each written as one byte. The crate `fsst-rs` finds the symbols and writes;
-//! reading is done here, in safe code, because the crate trusts its table.
+//! of one to eight bytes, each encoded as one byte. The crate `fsst-rs` finds the symbols and
+//! encodes. Decoding is implemented here, in safe code, because the crate trusts its table.
 //!
 //! ```text
 //! u8          number of symbols
@@ -10,7 +10,7 @@
 //! [u8]        codes: a symbol's number, or 255 and a byte that stands for itself
 //! ```
 //!
-//! All values are written as one string; their lengths say where one ends.
+//! All values are encoded as one string; their lengths say where each one ends.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -18,11 +18,11 @@ use crate::integer::{put_for, read_for};
 use crate::plain::{lengths, offsets_of};
 use crate::values::DecodeLimits;
 
-/// The code before a byte that stands for itself.
+/// The code before a literal byte.
 const ESCAPE: u8 = 255;
-/// Bytes of the longest symbol.
+/// Length of the longest symbol, in bytes.
 const SYMBOL_BYTES: usize = 8;
-/// Bytes that are encoded to estimate the whole.
+/// Bytes that are encoded to estimate the total.
 const SAMPLE_BYTES: usize = 4 << 10;
 
 /// Appends strings.
@@ -46,7 +46,7 @@ fn put_table(table: &fsst::Compressor, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads `count` strings, whose codes are all that is left of `reader`.
+/// Reads `count` strings, whose codes make up the rest of `reader`.
 pub(crate) fn read_fsst(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -69,14 +69,15 @@ pub(crate) fn read_fsst(
     Ok((offsets, expand(codes, &symbols, total)?))
 }
 
-/// The `total` bytes that `codes` stand for. A code without a symbol stands for no bytes.
+/// Expands `codes` to `total` bytes. A code without a symbol expands to nothing.
 fn expand(
     codes: &[u8],
     symbols: &[([u8; SYMBOL_BYTES], usize); 256],
     total: usize,
 ) -> Result<Vec<u8>> {
     const WRONG: CodecError = CodecError::Damaged("strings are not as long as they should be");
-    // Whole symbols are copied, and then covered by the next; the last needs room.
+    // Symbols are copied with their full width and then overwritten by the next; the last one needs
+    // room.
     let mut data = vec![0; total + SYMBOL_BYTES];
     let (mut at, mut codes) = (0, codes.iter());
     while let Some(code) = codes.next() {
@@ -100,7 +101,7 @@ fn expand(
     Ok(data)
 }
 
-/// Estimated bytes of `text`, without the lengths of its strings, from a stretch in its middle.
+/// Estimates the bytes of `text`, without the lengths of its strings, from a section in its middle.
 pub(crate) fn estimate(text: &[u8]) -> usize {
     let from = text.len().saturating_sub(SAMPLE_BYTES) / 2;
     let sample = &text[from..(from + SAMPLE_BYTES).min(text.len())];

@@ -1,54 +1,55 @@
-//! Integers that ascend along a grid and miss some of its places, as the times of a device do that
-//! reports every second and is not always heard: one bit a place.
+//! Integers that ascend along a grid and skip some of its places, such as the times of a device
+//! that reports every second but is not always received: one bit per place.
 //!
-//! Where few places are missing, DELTA takes less, and its [progressions](crate::progressions) are
-//! few. In between, most numbers are one step or a few behind the one before, so that a bit a place
-//! takes less than a number a value; and how many numbers are below a bound is told by counting bits.
+//! If few places are missing, DELTA is smaller, and its [progressions](crate::progressions) are
+//! few. In between, most numbers are one or a few steps after the previous one, so that a bit per
+//! place takes less than a number per value; and counting bits tells how many numbers are below a
+//! bound.
 
 use crate::bytes::{ByteReader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{ExactDivisor, gcd};
 use std::ops::Range;
 
-/// Behind so many missing places a new grid takes less than they do.
+/// Number of missing places from which on a new grid takes less than they do.
 const HOLE_MAX: u64 = 128;
-/// Bytes of the head of a grid, about.
+/// Approximate bytes of a grid's head.
 const HEAD_BYTES: usize = 6;
 /// Bits of a word.
 const WORD: u32 = u64::BITS;
-/// Bits of a word from which on it takes less to look at every place than to look for the next one.
+/// Set bits in a word from which on checking every place is faster than finding the next set bit.
 const DENSE: u32 = 20;
 
-/// Numbers that stand on grids of one step, one grid behind the other.
+/// Numbers on consecutive grids with the same step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberGrids {
     step: i64,
     all: Vec<NumberGrid>,
-    /// A bit for each place, set where there is a number; each grid begins with a word.
+    /// One bit per place, set if there is a number; each grid begins at a word boundary.
     words: Vec<u64>,
-    /// How many numbers stand before each word, and in all.
+    /// How many numbers come before each word, and in total.
     before: Vec<u32>,
 }
 
-/// One grid of some: its first and its last place are taken.
+/// One of the grids: its first and last places hold numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct NumberGrid {
     first: i64,
     /// Its first word.
     word: u32,
     places: u32,
-    /// Numbers before it, and with it.
+    /// Number of numbers before it, and including it.
     from: u32,
     to: u32,
 }
 
 impl NumberGrids {
-    /// From one place to the next; positive.
+    /// Distance between places; positive.
     pub fn step(&self) -> i64 {
         self.step
     }
 
-    /// How many numbers they are.
+    /// Total number of numbers.
     pub fn len(&self) -> usize {
         self.before.last().map_or(0, |all| *all as usize)
     }
@@ -58,7 +59,7 @@ impl NumberGrids {
         self.len() == 0
     }
 
-    /// The numbers of each grid that are among the numbers `from..to`.
+    /// The part of each grid that contains some of the numbers `from..to`.
     pub fn parts(&self, from: u32, to: u32) -> impl Iterator<Item = GridPart<'_>> {
         let first = self.all.partition_point(|grid| grid.to <= from);
         let grids = self.all[first..].iter();
@@ -72,18 +73,18 @@ impl NumberGrids {
             })
     }
 
-    /// How many numbers stand before place `place` of the word `word` on: all grids' numbers count.
+    /// How many numbers of all grids come before place `place`, counted from word `word` on.
     #[inline]
     fn rank(&self, word: u32, place: u32) -> u32 {
         let at = (word + place / WORD) as usize;
         let below = (1u64 << (place % WORD)) - 1;
-        // Behind the last place there may be no word.
+        // After the last place, there may be no word.
         let bits = self.words.get(at).map_or(0, |bits| bits & below);
         self.before[at] + bits.count_ones()
     }
 
-    /// Whether a grid has as many numbers as it says, and one at its first and its last place, with
-    /// none behind.
+    /// Whether a grid has as many numbers as it claims, one at its first and at its last place, and
+    /// none after that.
     fn is_whole(&self, grid: &NumberGrid) -> bool {
         let last_place = grid.places.wrapping_sub(1);
         let (first, last) = (grid.word as usize, (grid.word + last_place / WORD) as usize);
@@ -108,7 +109,7 @@ impl NumberGrids {
         from..to.max(from)
     }
 
-    /// The numbers `rows`.
+    /// The numbers in `rows`.
     fn values(&self, rows: Range<u32>) -> Vec<i64> {
         let mut values = Vec::with_capacity(rows.len());
         let parts = self.parts(rows.start, rows.end);
@@ -130,11 +131,11 @@ fn put_word(mut bits: u64, first: i64, step: i64, out: &mut Vec<i64>) {
         }
         return;
     }
-    // Without a branch: what is written at a missing place is written over.
+    // Branch-free: the value written for a missing place is overwritten.
     let mut room = [0; WORD as usize];
     let (mut len, mut number) = (0, first);
     for _ in 0..WORD {
-        // There are no more numbers than places before this one.
+        // There are never more numbers than places before this one.
         room[len % WORD as usize] = number;
         len += (bits & 1) as usize;
         bits >>= 1;
@@ -153,12 +154,12 @@ pub struct GridPart<'a> {
 }
 
 impl GridPart<'_> {
-    /// Which of the page's numbers they are.
+    /// The page's row numbers that they cover.
     pub fn rows(&self) -> Range<u32> {
         self.from..self.to
     }
 
-    /// Appends them; there must be one.
+    /// Appends them; there must be at least one.
     fn put(&self, out: &mut Vec<i64>) {
         let NumberGrids {
             step,
@@ -169,7 +170,7 @@ impl GridPart<'_> {
         let first_word = self.grid.word as usize;
         let end_word = first_word + self.grid.places.div_ceil(WORD) as usize;
         let before = &before[first_word..=end_word];
-        // The words on which they stand.
+        // The words that contain them.
         let from = before.partition_point(|rows| *rows <= self.from) - 1;
         let to = before.partition_point(|rows| *rows < self.to);
         let stride = step.wrapping_mul(i64::from(WORD));
@@ -186,7 +187,7 @@ impl GridPart<'_> {
         out.drain(start..start + (self.from - before[from]) as usize);
     }
 
-    /// Number `row` of the page, which must be one of these.
+    /// The number in row `row` of the page, which must be one of these.
     pub fn get(&self, row: u32) -> i64 {
         if row == self.grid.from {
             return self.grid.first;
@@ -212,11 +213,11 @@ impl GridPart<'_> {
         self.grid.first.wrapping_add(distance)
     }
 
-    /// The first of the page's numbers that is one of these and not below `end`; behind the last of
-    /// these where all are below it.
+    /// The page's row of the first of these numbers that is not below `end`; the row after the last
+    /// one if all are below it.
     pub fn row_at(&self, end: i64) -> u32 {
         let Some(ahead) = end.checked_sub(self.grid.first) else {
-            // It overflows upwards or downwards.
+            // It overflows, upwards or downwards.
             return if end < self.grid.first {
                 self.from
             } else {
@@ -236,15 +237,15 @@ impl GridPart<'_> {
         rank.clamp(self.from, self.to)
     }
 
-    /// Cuts these numbers at `end`, at `end + width`, at `end + 2 * width` and so on: shows each piece
-    /// that is not empty with the number of cuts before it. `width` must be a positive multiple of the
-    /// grid's step, and `end` not below the first of these numbers.
+    /// Cuts these numbers at `end`, `end + width`, `end + 2 * width` and so on. Passes each piece
+    /// that is not empty to the callback, with the number of cuts before it. `width` must be a
+    /// positive multiple of the grid's step, and `end` not below the first of these numbers.
     pub fn cut(&self, end: i64, width: i64, see: impl FnMut(u32, Range<u32>)) {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("popcnt") {
             #[expect(
                 unsafe_code,
-                reason = "bits are counted in one instruction, not in a dozen"
+                reason = "it counts bits in one instruction rather than a dozen"
             )]
             // SAFETY: the processor has POPCNT.
             return unsafe { self.cut_by_popcnt(end, width, see) };
@@ -260,13 +261,13 @@ impl GridPart<'_> {
 
     #[expect(
         clippy::inline_always,
-        reason = "it is compiled for what its caller is compiled for"
+        reason = "it must be compiled for the instruction set of its caller"
     )]
     #[inline(always)]
     fn cut_by_any(&self, end: i64, width: i64, mut see: impl FnMut(u32, Range<u32>)) {
         let NumberGrids { step, .. } = self.grids;
         let places = i64::from(self.grid.places);
-        // A grid begins before its cuts, so that this does not wrap.
+        // A grid begins before its cuts, so this does not wrap.
         let ahead = end.wrapping_sub(self.grid.first).cast_unsigned();
         let place = ahead.div_ceil(step.unsigned_abs());
         let mut place = place.min(places.unsigned_abs()) as i64;
@@ -287,7 +288,7 @@ impl GridPart<'_> {
     }
 }
 
-/// How many numbers stand before each word, and in all, where `rank` stand before the first.
+/// How many numbers come before each word, and in total, if `rank` numbers come before the first.
 fn ranks(words: &[u64], rank: u32) -> Vec<u32> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("popcnt") {
@@ -316,7 +317,8 @@ fn ranks_by_any(words: &[u64], mut rank: u32) -> Vec<u32> {
     ranks
 }
 
-/// Appends `values` on grids; says whether it did: not where they take more than `bytes_max` bytes so.
+/// Appends `values` on grids; returns whether it did so: not if they would take more than
+/// `bytes_max` bytes.
 pub(crate) fn put_grid(values: &[i64], bytes_max: usize, out: &mut Vec<u8>) -> bool {
     let Some(first) = values.first() else {
         return true;
@@ -344,14 +346,15 @@ pub(crate) fn put_grid(values: &[i64], bytes_max: usize, out: &mut Vec<u8>) -> b
     true
 }
 
-/// How far `value` lies after the one before it, `last`; `None` where it does not, or too far for i64.
+/// The distance from the previous value, `last`, to `value`; `None` if it is not positive, or
+/// exceeds i64.
 fn ahead(last: i64, value: i64) -> Option<u64> {
     let ahead = value.checked_sub(last)?;
     (ahead > 0).then_some(ahead.cast_unsigned())
 }
 
-/// The largest number of which all distances from one value to a greater one behind it are multiples.
-/// (Where the next series begins there is none, so that each may have times of its own.)
+/// The largest number that divides every distance from a value to a greater one right after it.
+/// (Between series, the values fall, so each series may have its own times.)
 fn step_of(values: &[i64]) -> u64 {
     let pairs = values.windows(2);
     let divisor = pairs.filter_map(|pair| ahead(pair[0], pair[1])).fold(
@@ -367,7 +370,7 @@ fn step_of(values: &[i64]) -> u64 {
     divisor.factor.max(1)
 }
 
-/// What stands before the words of a grid.
+/// The data before the words of a grid.
 #[derive(Clone, Copy)]
 struct GridHeader {
     first: i64,
@@ -375,8 +378,8 @@ struct GridHeader {
     places: u64,
 }
 
-/// Grids of `values`, at least one, of which distances are multiples of `step`; `None` where they take
-/// more than about `bytes_max`.
+/// The grids of `values`, of which there is at least one and whose distances are multiples of
+/// `step`; `None` if they take more than about `bytes_max`.
 fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<GridHeader>, Vec<u64>)> {
     let divisor = ExactDivisor::new(step);
     let hole_max = step.saturating_mul(HOLE_MAX + 1);
@@ -388,7 +391,7 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<GridHead
     };
     let (mut first_word, mut last) = (0, values[0]);
     for value in values {
-        // From its first place to its last a grid reaches no farther than i64 does.
+        // The distance from the first to the last place of a grid must fit i64.
         let reaches = value.checked_sub(head.first).is_some();
         match ahead(last, *value) {
             Some(ahead) if ahead <= hole_max && reaches => head.places += divisor.divide(ahead),
@@ -419,12 +422,13 @@ fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<GridHead
     Some((heads, words))
 }
 
-/// Reads `count` numbers that were written by [`put_grid`].
+/// Reads `count` numbers written by [`put_grid`].
 pub(crate) fn read_grids(reader: &mut ByteReader<'_>, count: usize) -> Result<NumberGrids> {
     read_around(reader, count, &(0..count))
 }
 
-/// Of `count` numbers that were written by [`put_grid`], reads the grids on which those of `rows` stand.
+/// Reads only the grids that contain the numbers in `rows`, out of `count` numbers written by
+/// [`put_grid`].
 fn read_around(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -499,7 +503,7 @@ fn read_around(
     }
 }
 
-/// Those of `count` numbers written by [`put_grid`] that `rows` names.
+/// Reads the numbers in `rows` out of `count` numbers written by [`put_grid`].
 pub(crate) fn read_grid_part(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -509,8 +513,8 @@ pub(crate) fn read_grid_part(
     Ok(grids.values(rows.start as u32..rows.end as u32))
 }
 
-/// As [`read_grid_part`], of those of `rows`, which must ascend, that are from `min` to `max`; and which
-/// they are.
+/// Like [`read_grid_part`], for the numbers in `rows`, which must ascend, that are from `min` to
+/// `max`; also returns which they are.
 pub(crate) fn read_grid_within(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -523,7 +527,7 @@ pub(crate) fn read_grid_within(
     Ok((within.start as usize..within.end as usize, values))
 }
 
-/// Reads `count` numbers that were written by [`put_grid`], and makes each of them.
+/// Reads `count` numbers written by [`put_grid`] into a list.
 pub(crate) fn read_grid(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<i64>> {
     let grids = read_grids(reader, count)?;
     Ok(grids.values(0..count as u32))

@@ -1,8 +1,9 @@
-//! Frame of reference and delta for integers: blocks behind an optional common scale.
+//! Frame of reference and delta for integers: blocks after an optional common scale.
 //!
-//! Times are kept in nanoseconds but mostly come in seconds or milliseconds: then all differences
-//! share a factor, which is divided out once a page. What is packed is `(value - base) / scale`, or
-//! the differences of neighbours of that. All arithmetic wraps at the width of the lane.
+//! Times are stored in nanoseconds but mostly come in seconds or milliseconds. Then all differences
+//! share a factor, which is divided out once per page. The packed integers are `(value - base) /
+//! scale`, or the differences of neighbours of these. All arithmetic wraps at the width of the
+//! lane.
 
 use crate::bitpack::{BLOCK, PackedLane};
 use crate::block::{block_bytes, put_block, read_block, read_constant, skip_block};
@@ -10,12 +11,12 @@ use crate::bytes::{ByteReader, put_signed, put_varint};
 use crate::error::{CodecError, Result};
 use std::ops::Range;
 
-/// Integers as they stand in a page: what they are in memory, and the lane they are packed as.
+/// The integers of a page: their type in memory, and the lane type as which they are packed.
 pub(crate) trait PageInteger: Copy + PartialEq + Send + Sync + 'static {
     type Lane: PackedLane;
     fn lane(self) -> Self::Lane;
     fn value(lane: Self::Lane) -> Self;
-    /// Values, seen as lanes.
+    /// Views values as lanes.
     fn lanes(values: &mut [Self]) -> &mut [Self::Lane];
 }
 
@@ -43,7 +44,7 @@ integer!(i32, u32);
 integer!(i64, u64);
 integer!(u64, u64);
 
-/// What is subtracted from every value of a page, and by what the rest is divided.
+/// What is subtracted from every value of a page, and the divisor of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct IntegerScale {
     base: u64,
@@ -53,7 +54,7 @@ struct IntegerScale {
 impl IntegerScale {
     const NONE: Self = Self { base: 0, factor: 1 };
 
-    /// The largest factor that all distances from the first value share.
+    /// The largest common factor of all distances from the first value.
     fn from_values<T: PageInteger>(values: &[T]) -> Self {
         let Some(first) = values.first() else {
             return Self::NONE;
@@ -62,7 +63,7 @@ impl IntegerScale {
         let mut divisor = ExactDivisor::new(0);
         let mut last = 0;
         for value in values {
-            // Distances that do not fit i64 share no factor that wrapping would keep.
+            // Distances that do not fit i64 have no common factor that wrapping would preserve.
             let Some(distance) = value.lane().signed().checked_sub(base) else {
                 return Self::NONE;
             };
@@ -104,7 +105,7 @@ impl IntegerScale {
         Ok(Self { base, factor })
     }
 
-    /// Divides distances out of `values` into `scaled`.
+    /// Subtracts the base and divides; writes the results to `scaled`.
     fn divide<T: PageInteger>(self, values: &[T], scaled: &mut [T::Lane]) {
         if self.factor == 1 {
             for (slot, value) in scaled.iter_mut().zip(values) {
@@ -126,7 +127,8 @@ impl IntegerScale {
     }
 }
 
-/// Exact division by a constant: by its odd part's inverse modulo 2^64 (Granlund, Montgomery 1994).
+/// Exact division by a constant, by the inverse of its odd part modulo 2^64 (Granlund, Montgomery
+/// 1994).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExactDivisor {
     pub(crate) factor: u64,
@@ -159,7 +161,7 @@ impl ExactDivisor {
         }
     }
 
-    /// `number / factor`, if that leaves no rest.
+    /// `number / factor`, if there is no remainder.
     pub(crate) fn divide(self, number: u64) -> u64 {
         (number >> self.shift).wrapping_mul(self.inverse)
     }
@@ -192,7 +194,7 @@ pub(crate) fn put_for<T: PageInteger>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// Those of `count` values written by [`put_for`] that `rows` names.
+/// Reads the values in `rows` out of `count` values written by [`put_for`].
 pub(crate) fn read_for_part<T: PageInteger>(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -215,8 +217,8 @@ pub(crate) fn read_for_part<T: PageInteger>(
     Ok(values)
 }
 
-/// Shows the blocks in which `count` values stand, up to the last one in which some of `rows` are: the
-/// length of each, and which of its values `rows` names, if any.
+/// Iterates over the blocks of `count` values, up to the last one that contains some of `rows`: the
+/// length of each, and which of its values are in `rows`, if any.
 pub(crate) fn each_block(
     count: usize,
     rows: &Range<usize>,
@@ -277,7 +279,7 @@ pub(crate) fn put_delta<T: PageInteger>(values: &[T], out: &mut Vec<u8>) {
     }
 }
 
-/// What stands before the blocks of [`put_delta`].
+/// The data before the blocks of [`put_delta`].
 pub(crate) struct DeltaHead {
     pub(crate) factor: u64,
     pub(crate) first: i64,
@@ -302,8 +304,8 @@ pub(crate) fn read_delta<T: PageInteger>(
     read_delta_to(reader, count, count)
 }
 
-/// Those of `count` values written by [`put_delta`] that `rows` names: what stands before them is read,
-/// too.
+/// Reads the values in `rows` out of `count` values written by [`put_delta`]; it must also read the
+/// values before them.
 pub(crate) fn read_delta_part<T: PageInteger>(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -315,7 +317,7 @@ pub(crate) fn read_delta_part<T: PageInteger>(
     Ok(values)
 }
 
-/// Reads `count` values, at least up to number `end`.
+/// Reads `count` values, at least up to index `end`.
 fn read_delta_to<T: PageInteger>(
     reader: &mut ByteReader<'_>,
     count: usize,
@@ -361,7 +363,7 @@ fn read_delta_to<T: PageInteger>(
     Ok(values)
 }
 
-/// Appends `len` values that follow `last` at equal distances; gives the last of them.
+/// Appends `len` equidistant values that follow `last`; returns the last of them.
 fn put_steps<T: PageInteger>(
     last: T::Lane,
     step: T::Lane,
@@ -380,14 +382,15 @@ fn put_steps<T: PageInteger>(
     number(len)
 }
 
-/// Lengths of the blocks that `count` values stand in.
+/// Lengths of the blocks of `count` values.
 pub(crate) fn block_lens(count: usize) -> impl Iterator<Item = usize> {
     (0..count)
         .step_by(BLOCK)
         .map(move |from| (count - from).min(BLOCK))
 }
 
-/// Estimated bytes of all of `values` by [`put_for`] and [`put_delta`], from up to three blocks.
+/// Estimates, from up to three blocks, the bytes that [`put_for`] and [`put_delta`] take for all of
+/// `values`.
 pub(crate) fn estimate<T: PageInteger>(values: &[T]) -> (usize, usize) {
     let blocks = values.len().div_ceil(BLOCK);
     let picks: &[usize] = match blocks {
@@ -401,7 +404,7 @@ pub(crate) fn estimate<T: PageInteger>(values: &[T]) -> (usize, usize) {
     for pick in picks {
         let block = &values[pick * BLOCK..((pick + 1) * BLOCK).min(values.len())];
         let scaled = &mut scaled[..block.len()];
-        // The scale is that of the block: close enough, and the same for both.
+        // The scale of the block is close enough, and the same for both.
         IntegerScale::from_values(block).divide(block, scaled);
         frame += block_bytes(scaled);
         for at in (1..scaled.len()).rev() {

@@ -1,16 +1,16 @@
-//! Numbers and names of encodings, compressors and value types; what a caller asks for.
+//! Numbers and names of encodings, compressors and value types, and the options of callers.
 //!
-//! Invariant: a number, once given, keeps its meaning for ever (`docs/formats/encodings.md`).
+//! Invariant: an assigned number keeps its meaning for ever (`docs/formats/encodings.md`).
 
-/// How the values of a page stand in bytes.
+/// How the values of a page are represented in bytes.
 ///
-/// `TS_2DIFF`, `GORILLA`, `RLE` and `DICTIONARY` are the bytes of Apache `TsFile`; the others are
-/// Marigram's own, or those of the crates that are named.
+/// `TS_2DIFF`, `GORILLA`, `RLE` and `DICTIONARY` are compatible with Apache `TsFile`; the others
+/// are Marigram's own, or those of the named crates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Encoding {
-    /// Values one after the other.
+    /// Values one after another.
     Plain = 0,
     /// Runs of equal values; a constant page is one run.
     Runs = 1,
@@ -18,13 +18,13 @@ pub enum Encoding {
     Ts2Diff = 2,
     /// XOR of neighbours (Pelkonen et al. 2015).
     Gorilla = 3,
-    /// Distinct values once, and the number of each value's entry.
+    /// Distinct values once, and for each value the index of its entry.
     Entries = 4,
     /// Frame of reference with `FastLanes` bit packing and patched exceptions.
     For = 5,
-    /// Differences of neighbours, packed as `For`.
+    /// Differences of neighbours, packed like `For`.
     Delta = 6,
-    /// Decimal floats as integers (Afroozeh, Kuffo, Boncz 2023), packed as `For`.
+    /// Decimal floats as integers (Afroozeh, Kuffo, Boncz 2023), packed like `For`.
     Alp = 7,
     /// Floats cut into a left part from a small dictionary and packed right bits (same paper).
     AlpRd = 8,
@@ -34,16 +34,16 @@ pub enum Encoding {
     Fsst = 10,
     /// Runs and bit-packed groups of eight, mixed.
     Rle = 11,
-    /// Distinct strings once, and their numbers as `Rle`.
+    /// Distinct strings once, and their indices as `Rle`.
     Dictionary = 12,
-    /// Decimal floats as integers, packed as `Delta`.
+    /// Decimal floats as integers, packed like `Delta`.
     AlpDelta = 13,
-    /// Integers that ascend along a grid: a bit for each of its places.
+    /// Integers that ascend along a grid: one bit for each of its places.
     Grid = 14,
 }
 
 impl Encoding {
-    /// Every encoding, by its number.
+    /// All encodings, by number.
     pub const ALL: [Self; 15] = [
         Self::Plain,
         Self::Runs,
@@ -62,18 +62,18 @@ impl Encoding {
         Self::Grid,
     ];
 
-    /// The encoding with this number on disk; `None` for a number that none has.
+    /// The encoding with this number on disk; `None` for an unknown number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The encoding of this name, in letters of any case.
+    /// The encoding with this name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let is_named = |encoding: &Self| encoding.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(is_named)
     }
 
-    /// Name, as users write it.
+    /// Name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Plain => "PLAIN",
@@ -94,8 +94,8 @@ impl Encoding {
         }
     }
 
-    /// Whether values of this type can be encoded so. (`RLE` and `TS_2DIFF` hold some floats only,
-    /// `GRID` integers that ascend; a page that they cannot hold becomes `PLAIN`.)
+    /// Whether this encoding supports values of this type. (`RLE` and `TS_2DIFF` hold only some
+    /// floats, and `GRID` only ascending integers; a page that they cannot hold becomes `PLAIN`.)
     pub fn suits(self, kind: ValueType) -> bool {
         use ValueType::{Bool, Bytes, F32, F64, I32, I64, U64};
         match self {
@@ -110,14 +110,14 @@ impl Encoding {
     }
 }
 
-/// What is done to the encoded bytes as a whole.
+/// Compression of the encoded bytes as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Compressor {
-    /// Nothing.
+    /// No compression.
     Uncompressed = 0,
-    /// Snappy, raw format (its length first, without frames).
+    /// Snappy, raw format (the length first, without frames).
     Snappy = 1,
     /// LZ4, block format without a length.
     Lz4 = 2,
@@ -128,7 +128,7 @@ pub enum Compressor {
 }
 
 impl Compressor {
-    /// Every compressor, by its number.
+    /// All compressors, by number.
     pub const ALL: [Self; 5] = [
         Self::Uncompressed,
         Self::Snappy,
@@ -137,18 +137,18 @@ impl Compressor {
         Self::Zstd,
     ];
 
-    /// The compressor with this number on disk; `None` for a number that none has.
+    /// The compressor with this number on disk; `None` for an unknown number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 
-    /// The compressor of this name, in letters of any case.
+    /// The compressor with this name, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         let is_named = |compressor: &Self| compressor.name().eq_ignore_ascii_case(name);
         Self::ALL.into_iter().find(is_named)
     }
 
-    /// Name, as users write it.
+    /// Name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uncompressed => "UNCOMPRESSED",
@@ -160,7 +160,7 @@ impl Compressor {
     }
 }
 
-/// Type of a page's values, as far as encodings care.
+/// Type of a page's values, as encodings distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// Truth values.
@@ -180,7 +180,7 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// Every type.
+    /// All types.
     pub const ALL: [Self; 7] = [
         Self::Bool,
         Self::I32,
@@ -205,24 +205,25 @@ impl ValueType {
     }
 }
 
-/// What the automatic choice is to look for.
+/// The goal of the automatic choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EncodingGoal {
-    /// Small and fast to write and to read: data that arrives and is asked for.
+    /// Small, and fast to write and to read: for data that is arriving and queried.
     #[default]
     Fast,
-    /// As small as can be: data that is written once more and seldom read. Pcodec and stronger
-    /// compression may be used.
+    /// As small as possible: for data that is written once more and seldom read. Pcodec and
+    /// stronger compression may be used.
     Small,
 }
 
-/// What is asked of [`encode`](crate::encode): an encoding and a compressor, or a choice by the values.
+/// The caller's options for [`encode`](crate::encode): an encoding and a compressor, or a choice by
+/// content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EncodingChoice {
-    /// The encoding; `None`: what suits the values.
+    /// The encoding; `None` chooses one that suits the values.
     pub encoding: Option<Encoding>,
-    /// The compressor; `None`: what suits the encoded bytes.
+    /// The compressor; `None` chooses one that suits the encoded bytes.
     pub compressor: Option<Compressor>,
-    /// What the automatic choice looks for.
+    /// The goal of the automatic choice.
     pub goal: EncodingGoal,
 }

@@ -1,9 +1,9 @@
 //! Encodings and compressors of the values of a page, and the framing of records in logs.
 //!
-//! [`encode`] takes the values of one page without nulls, chooses how they stand in bytes
-//! ([`choose`]), and says what it chose; [`decode`] gives them back. Pages of integers and decimal
-//! floats are packed in blocks of 1,024 whose decoding is a few vector instructions a value.
-//! The bytes are described in `docs/formats/encodings.md`.
+//! [`encode`] takes the values of one page without nulls, chooses their encoding ([`choose`]), and
+//! reports it; [`decode`] returns the values. Pages of integers and decimal floats are packed in
+//! blocks of 1,024 that decode with a few vector instructions per value.
+//! `docs/formats/encodings.md` describes the bytes.
 //!
 //! Nothing here does I/O. No encoding is lossy. Decoders never panic on any input and never
 //! allocate more than the caller's [`DecodeLimits`] allow.

@@ -1,5 +1,6 @@
 //! Pcodec (crate `pco`; Loncaric, Jeppesen, Zinberg: Pcodec, 2025): numbers as bins and offsets,
-//! after a mode and a delta that are found for each page. Smallest of all, and slower than packing.
+//! after a mode and a delta that are chosen for each page. Smallest of all, and slower than
+//! packing.
 //!
 //! ```text
 //! u8       0: a chunk of the values
@@ -10,12 +11,13 @@
 //! ...      one chunk's metadata, and its one page
 //! ```
 //!
-//! Under 2, the entries are the distinct values in ascending order, and each value is its place among
-//! them. What an instrument tells in uneven steps (because it was converted, and rounded) are even
-//! steps then, which is what Pcodec needs to find differences and bins.
+//! Under 2, the entries are the distinct values in ascending order, and each value is its index
+//! among them. Readings with uneven steps (because the instrument converted and rounded them) then
+//! have even steps, which Pcodec needs to find differences and bins.
 //!
-//! Invariant: nothing that a damaged page claims is allocated before it was compared with the number
-//! of values. The crate itself refuses most damage; two sizes that it would believe are checked here.
+//! Invariant: every size in a damaged page is compared with the number of values before memory is
+//! allocated for it. The crate itself refuses most damage; this module checks two sizes that the
+//! crate would trust.
 
 use crate::bytes::{ByteReader, put_varint};
 use crate::entries::numbers::{NumberEntry, ascending, number};
@@ -25,30 +27,30 @@ use ::pco::metadata::DeltaEncoding;
 use ::pco::wrapped::{FileCompressor, FileDecompressor};
 use ::pco::{ChunkConfig, PagingSpec};
 
-/// Level of compression: the crate's own middle. Higher ones gain next to nothing on pages.
+/// Compression level: the crate's default. Higher levels gain next to nothing on pages.
 const LEVEL: usize = 8;
-/// Latents that a page may look back on, whatever its number of values.
+/// Smallest limit on how many latents a page may look back, whatever its number of values.
 const WINDOW_MIN: usize = 1 << 15;
-/// Number of the mode in which a dictionary of distinct values stands before all else.
+/// Number of the mode that begins with a dictionary of distinct values.
 const MODE_DICTIONARY: u8 = 4;
 
 /// First bytes of a page.
 const VALUES: u8 = 0;
 const SINGLES: u8 = 1;
 const PLACES: u8 = 2;
-/// How often a value must come on average before places are tried.
+/// How often a value must occur on average before indices are tried.
 const REPEATED_MIN: usize = 4;
 
 const REFUSED: CodecError = CodecError::Unsupported("PCO", "these values");
 
-/// Numbers that Pcodec takes.
+/// Number types that Pcodec supports.
 pub(crate) trait PcoNumber: Number + NumberEntry {
-    /// The values as singles, if that is what all of them are in a wider type. Decimals that were
-    /// singles once are decimals to Pcodec only then.
+    /// The values as singles, if all values of a wider type are singles. Pcodec recognizes decimals
+    /// that were once singles only in this form.
     fn narrowed(_: &[Self]) -> Option<Vec<f32>> {
         None
     }
-    /// The reverse.
+    /// The inverse.
     fn widened(_: Vec<f32>) -> Option<Vec<Self>> {
         None
     }
@@ -152,7 +154,7 @@ fn read_values<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
 }
 
 fn read_places<T: PcoNumber>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
-    const MISSING: CodecError = CodecError::Damaged("a value names an entry that is not there");
+    const MISSING: CodecError = CodecError::Damaged("a value refers to a missing entry");
     let mut reader = ByteReader::new(bytes);
     let entries = reader.count(count)?;
     let len = reader.count(reader.remaining())?;
@@ -185,8 +187,8 @@ fn read_chunk<T: Number>(bytes: &[u8], count: usize) -> Result<Vec<T>> {
     Ok(values)
 }
 
-/// The crate makes room for a dictionary before it looks whether one can be there: it stands behind
-/// the two bytes of the version as four bits of mode and 25 of length, lowest first.
+/// The crate allocates a dictionary before it checks whether there can be one. Its mode (four bits)
+/// and length (25 bits, lowest first) follow the two bytes of the version.
 fn check_dictionary(bytes: &[u8], count: usize) -> Result<()> {
     let Some((head, _)) = bytes.split_first_chunk::<6>() else {
         return Err(CodecError::Damaged("it ends early"));

@@ -1,12 +1,12 @@
-//! Values one after the other: numbers as little-endian words, truth values as bits, strings as
-//! their lengths and then their bytes.
+//! Unencoded values: numbers as little-endian words, truth values as bits, strings as their lengths
+//! and then their bytes.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
 use crate::values::DecodeLimits;
 
-/// A number as it stands in memory and on disk.
+/// A number in memory and on disk.
 pub(crate) trait PlainNumber: Copy {
     const BYTES: usize;
     fn put(values: &[Self], out: &mut Vec<u8>);
@@ -51,7 +51,7 @@ pub(crate) fn put_bits(values: &[bool], out: &mut Vec<u8>) {
     }));
 }
 
-/// Reads `count` truth values; bits past the last must be 0.
+/// Reads `count` truth values; bits after the last one must be 0.
 pub(crate) fn read_bits(reader: &mut ByteReader<'_>, count: usize) -> Result<Vec<u8>> {
     let bits = reader.take(count.div_ceil(8))?.to_vec();
     let unused = bits
@@ -69,7 +69,8 @@ pub(crate) fn lengths(offsets: &[i32]) -> Vec<u32> {
     offsets.windows(2).map(length).collect()
 }
 
-/// Offsets of strings of these lengths, and their bytes in all, if the caller allows so many.
+/// The offsets of strings with these lengths, and their total bytes, if the caller's limits allow
+/// it.
 pub(crate) fn offsets_of(lengths: &[u32], limits: DecodeLimits) -> Result<(Vec<i32>, usize)> {
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     offsets.push(0);

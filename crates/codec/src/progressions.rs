@@ -1,35 +1,35 @@
-//! Integers at equal distances, as regular times are: read from the differences that they are stored
-//! as, without making each of them.
+//! Equidistant integers, such as regular times: read from the stored differences without listing
+//! each of them.
 
 use crate::block::read_constant;
 use crate::bytes::ByteReader;
 use crate::error::Result;
 use crate::integer::{DeltaHead, block_lens};
 
-/// Numbers at equal distances.
+/// Equidistant numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progression {
     /// The first of them.
     pub first: i64,
-    /// From one to the next.
+    /// The distance between two of them.
     pub step: i64,
-    /// How many they are, at least one.
+    /// How many there are, at least one.
     pub len: u32,
 }
 
 impl Progression {
-    /// Number `at` of them, which must be below `len`.
+    /// Number `at` of them; `at` must be below `len`.
     pub fn get(self, at: u32) -> i64 {
         let distance = self.step.wrapping_mul(i64::from(at));
         self.first.wrapping_add(distance)
     }
 }
 
-/// Room for so many progressions is made at once.
+/// How many progressions to allocate at once.
 const OFTEN: usize = 64;
 
-/// Reads `count` integers that were written by [`put_delta`](crate::integer::put_delta) as progressions; `None` where they are more than
-/// `most`, which is then not known to be undamaged.
+/// Reads `count` integers written by [`put_delta`](crate::integer::put_delta) as progressions;
+/// `None` if there would be more than `most`; then the input has not been fully checked.
 pub(crate) fn read_progressions(
     reader: &mut ByteReader<'_>,
     count: usize,

@@ -1,19 +1,19 @@
-//! Whether values repeat: how many are distinct, and whether they come in a cycle. By samples, in a
+//! Detects repeated values: how many are distinct, and whether they form a cycle. It samples, in a
 //! small part of the time that encoding takes.
 
-/// Values looked at to guess how many are distinct.
+/// Number of values sampled to estimate how many are distinct.
 const SAMPLE: usize = 256;
-/// Slots of the table that finds equal ones among them.
+/// Slots of the table that finds equal values among them.
 const SLOTS: usize = 1024;
-/// Values that must be seen twice before anything is concluded.
+/// Values that must occur twice before a conclusion is drawn.
 const REPEATED_MIN: usize = 4;
-/// Places that must agree with those one cycle later.
+/// Positions that must match those one cycle later.
 const CHECKS: usize = 64;
-/// Values in a row that must come again where a cycle begins again.
+/// Consecutive values that must recur at the start of a cycle.
 const HEAD: usize = 8;
 
-/// About how many of `count` values are distinct; `None` where hardly any comes twice. `key` gives
-/// the bits of the value at a place.
+/// Estimates how many of `count` values are distinct; `None` if hardly any occurs twice. `key`
+/// returns the bits of the value at a position.
 pub(crate) fn distinct(count: usize, key: impl Fn(usize) -> u64) -> Option<usize> {
     let seen = count.min(SAMPLE);
     let step = count / seen.max(1);
@@ -35,7 +35,8 @@ pub(crate) fn distinct(count: usize, key: impl Fn(usize) -> u64) -> Option<usize
     if seen - kinds < REPEATED_MIN {
         return None;
     }
-    // Of `d` values that are equally frequent, a sample of `s` shows d · (1 - e^(-s/d)).
+    // If `d` values are equally frequent, a sample of `s` contains d · (1 - e^(-s/d)) distinct
+    // ones.
     let mut guess = kinds as f64;
     while guess * (1.0 - (-(seen as f64) / guess).exp()) < kinds as f64 - 0.5 {
         guess *= 1.1;
@@ -43,14 +44,14 @@ pub(crate) fn distinct(count: usize, key: impl Fn(usize) -> u64) -> Option<usize
     Some(guess as usize)
 }
 
-/// The `sample`th of some places that are `step` apart, moved about within it, so that a period in
-/// the values does not mislead.
+/// The `sample`th of positions that are `step` apart, moved at random within the step, so that a
+/// period in the values does not mislead.
 fn jittered(sample: usize, step: usize) -> usize {
     let jitter = u64::from((sample as u32).wrapping_mul(0x9E37_79B1)) * step as u64;
     sample * step + (jitter >> 32) as usize
 }
 
-/// The length of the cycle that values come in, up to `longest`.
+/// The length of the values' cycle, up to `longest`.
 pub(crate) fn cycle(count: usize, longest: usize, key: impl Fn(usize) -> u64) -> Option<usize> {
     if count < 4 * HEAD {
         return None;
@@ -65,7 +66,7 @@ pub(crate) fn cycle(count: usize, longest: usize, key: impl Fn(usize) -> u64) ->
             let at = jittered(check, room / checks);
             usize::from(key(at) == key(at + period))
         };
-        // A few readings may be off.
+        // Tolerate a few wrong readings.
         (0..checks).map(agree).sum::<usize>() * 16 >= checks * 15
     };
     (1..=longest)

@@ -11,7 +11,7 @@ use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 use crate::integer::{put_for, read_for};
 
-/// Cuts `0..count` into runs: the row that each run begins with, and its length.
+/// Cuts `0..count` into runs: the first row of each run, and its length.
 pub(crate) fn cut(count: usize, same: impl Fn(usize, usize) -> bool) -> (Vec<usize>, Vec<u32>) {
     let (mut starts, mut lengths) = (Vec::new(), Vec::new());
     let mut start = 0;
@@ -25,7 +25,7 @@ pub(crate) fn cut(count: usize, same: impl Fn(usize, usize) -> bool) -> (Vec<usi
     (starts, lengths)
 }
 
-/// Appends number and lengths of runs; their values follow.
+/// Appends the number and lengths of runs; their values follow.
 pub(crate) fn put_lengths(lengths: &[u32], out: &mut Vec<u8>) {
     put_varint(lengths.len() as u64, out);
     put_for(lengths, out);
@@ -44,7 +44,7 @@ pub(crate) fn read_lengths(reader: &mut ByteReader<'_>, count: usize) -> Result<
     Ok(lengths)
 }
 
-/// Each value as often as its run is long.
+/// Repeats each value by the length of its run.
 pub(crate) fn expand<T: Copy>(values: &[T], lengths: &[u32], count: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(count);
     for (value, length) in values.iter().zip(lengths) {

@@ -1,7 +1,7 @@
-//! The smallest form of values that have gone cold: every encoding that may be it is tried.
+//! Finds the smallest encoding of cold values by trying every plausible one.
 //!
-//! Pure, like the choice for hot values. Candidates are tried from the one that is read fastest to
-//! the one that is read slowest; a slower one must be smaller by a hundredth.
+//! The result is pure, like the choice for hot values. Candidates are tried from the fastest to
+//! read to the slowest; a slower one must be smaller by a hundredth.
 
 use crate::compress::{compress, sampled};
 use crate::kinds::{Compressor, Encoding, EncodingGoal, ValueType};
@@ -17,7 +17,7 @@ pub(crate) struct EncodedCandidate {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Encodings that are tried, from fast to slow.
+/// Encodings to try, from fast to slow.
 const ORDER: [Encoding; 11] = [
     Encoding::Plain,
     Encoding::Runs,
@@ -32,8 +32,8 @@ const ORDER: [Encoding; 11] = [
     Encoding::Pco,
 ];
 
-/// The smallest form of `values`: with the compressor that is asked for, or the one that suits.
-/// `put` appends values in an encoding, and says whether it can hold them.
+/// The smallest representation of `values`, with the requested compressor or the one that suits.
+/// `put` appends values in an encoding, and returns whether the encoding can hold them.
 pub(crate) fn smallest(
     values: PageValues<'_>,
     compressor: Option<Compressor>,
@@ -67,8 +67,8 @@ pub(crate) fn smallest(
         if tried == [Compressor::Uncompressed] {
             break;
         }
-        // Stronger levels save a fifth more than the fast ones that are sampled, hardly ever more,
-        // and nothing where those save nothing.
+        // Stronger levels hardly ever save more than a fifth over the sampled fast ones, and
+        // nothing if those save nothing.
         let sampled = sampled(body).best();
         let known = best.as_ref().map_or(usize::MAX, |best| best.bytes.len());
         if sampled > known / 4 * 5 || sampled + body.len() / 64 > body.len() {
@@ -79,7 +79,7 @@ pub(crate) fn smallest(
             if compress(*compressor, EncodingGoal::Small, body, &mut bytes).is_err() {
                 break;
             }
-            // What Zstandard leaves far larger than the best, Gzip does not make the best.
+            // If the Zstandard result is far larger than the best, Gzip cannot win.
             let is_far = best
                 .as_ref()
                 .is_some_and(|best| bytes.len() > best.bytes.len() * 9 / 8);
@@ -113,7 +113,7 @@ fn keep(
     }
 }
 
-/// Whether an encoding is worth a try.
+/// Whether an encoding is worth trying.
 fn may_be(encoding: Encoding, values: PageValues<'_>) -> bool {
     let kind = values.value_type();
     match encoding {

@@ -1,12 +1,13 @@
 //! The forms that values have in pages of Apache `TsFile`, byte for byte: `PLAIN`, `RLE`,
-//! `TS_2DIFF`, `GORILLA` and `DICTIONARY`.
+//! `TS_2DIFF`, `GORILLA` and `DICTIONARY`; and, only to read them, `GORILLA_V1` and `ZIGZAG`.
 //!
-//! What is written is what the Java writer of Apache `TsFile` writes for the same values; what is
-//! read is what its Java and C++ writers write. Values are exact: a page that a form cannot hold
-//! (floats that are no decimals under `RLE` and `TS_2DIFF`, the end mark under `GORILLA`) is refused.
-//! Unsigned integers stand as the signed ones with the same bits. An empty page has no bytes.
+//! What is written is what the Java writer of Apache `TsFile` writes for the same values. Pages of our
+//! own segments ([`decode`]) must be such pages; pages of files ([`decode_foreign`]) may be whatever
+//! its Java and C++ writers write. Values are exact: a page that a form cannot hold (floats that are no
+//! decimals under `RLE` and `TS_2DIFF`, the end mark under `GORILLA`) is refused. Unsigned integers
+//! stand as the signed ones with the same bits. An empty page has no bytes.
 //!
-//! The bytes are described in `docs/formats/encodings.md`.
+//! `docs/formats/encodings.md` describes the bytes.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -16,10 +17,14 @@ use crate::values::{DecodeLimits, OwnedValues, PageValues};
 use floats::{DecimalFloat, DecimalHeader, put_decimals};
 use word::TsFileInteger;
 
+pub use foreign::{decode_foreign, decode_gorilla_v1, decode_times, decode_zigzag};
+
 mod bits;
 mod dictionary;
 mod floats;
+mod foreign;
 mod gorilla;
+mod gorilla_v1;
 mod plain;
 mod rle;
 #[cfg(test)]
@@ -27,10 +32,10 @@ mod tests;
 mod ts2diff;
 mod word;
 
-/// Appends `values` as `encoding` has them in `TsFile`; `PLAIN` is the one of `TsFile`, too.
+/// Appends `values` in the `TsFile` variant of `encoding`, `PLAIN` included.
 ///
 /// # Errors
-/// If the encoding is none of `TsFile`, or cannot hold these values; `out` is then as it was.
+/// If `TsFile` does not have the encoding, or it cannot hold these values; `out` is then unchanged.
 pub fn encode(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     let done = put(values, encoding, out);
@@ -114,10 +119,11 @@ fn put_floats<F: DecimalFloat>(values: &[F], encoding: Encoding, out: &mut Vec<u
     put_words(&words, F::GORILLA_END, encoding, out)
 }
 
-/// Decodes `count` values from all of `bytes`, which are the values of a page of `TsFile`.
+/// Decodes `count` values from all of `bytes`, which are the values of a `TsFile` page.
 ///
 /// # Errors
-/// If the bytes are damaged, hold more than `limits` allow, or the encoding is none of `TsFile`.
+/// If the bytes are damaged, contain more than `limits` allow, or `TsFile` does not have the
+/// encoding.
 pub fn decode(
     kind: ValueType,
     encoding: Encoding,
@@ -132,6 +138,15 @@ pub fn decode(
     Ok(values)
 }
 
+/// What a decoder takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strictness {
+    /// What is written here; anything else is damage.
+    Own,
+    /// What the libraries of the format read.
+    Foreign,
+}
+
 /// As [`decode`], from a reader, and without a look at `limits.values`.
 pub(crate) fn read(
     kind: ValueType,
@@ -140,12 +155,23 @@ pub(crate) fn read(
     reader: &mut ByteReader<'_>,
     limits: DecodeLimits,
 ) -> Result<OwnedValues> {
+    read_as(kind, encoding, count, reader, limits, Strictness::Own)
+}
+
+fn read_as(
+    kind: ValueType,
+    encoding: Encoding,
+    count: usize,
+    reader: &mut ByteReader<'_>,
+    limits: DecodeLimits,
+    strictness: Strictness,
+) -> Result<OwnedValues> {
     let is_plain = encoding == Encoding::Plain;
     Ok(match kind {
         ValueType::Bool => {
             let truths = match encoding {
-                Encoding::Plain => plain::read_truths(reader, count)?,
-                Encoding::Rle => truths(&rle::read_rle::<i32>(reader, count)?)?,
+                Encoding::Plain => plain::read_truths(reader, count, strictness)?,
+                Encoding::Rle => truths(&rle::read_rle::<i32>(reader, count)?, strictness)?,
                 _ => return Err(unsupported(encoding, kind)),
             };
             let mut bits = Vec::with_capacity(count.div_ceil(8));
@@ -153,34 +179,48 @@ pub(crate) fn read(
             OwnedValues::Bool { bits, len: count }
         }
         ValueType::I32 if is_plain => OwnedValues::I32(plain::read_varints(reader, count)?),
-        ValueType::I32 => OwnedValues::I32(read_words(reader, i32::GORILLA_END, encoding, count)?),
+        ValueType::I32 => OwnedValues::I32(read_words(
+            reader,
+            i32::GORILLA_END,
+            encoding,
+            count,
+            strictness,
+        )?),
         ValueType::I64 if is_plain => {
             let pieces = plain::read_pieces(reader, count)?.iter();
             OwnedValues::I64(pieces.map(|piece| i64::from_be_bytes(*piece)).collect())
         }
-        ValueType::I64 => OwnedValues::I64(read_words(reader, i64::GORILLA_END, encoding, count)?),
+        ValueType::I64 => OwnedValues::I64(read_words(
+            reader,
+            i64::GORILLA_END,
+            encoding,
+            count,
+            strictness,
+        )?),
         ValueType::U64 if is_plain => {
             let pieces = plain::read_pieces(reader, count)?.iter();
             OwnedValues::U64(pieces.map(|piece| u64::from_be_bytes(*piece)).collect())
         }
         ValueType::U64 => {
-            let words = read_words(reader, i64::GORILLA_END, encoding, count)?;
+            let words = read_words(reader, i64::GORILLA_END, encoding, count, strictness)?;
             OwnedValues::U64(words.into_iter().map(|word| word as u64).collect())
         }
         ValueType::F32 if is_plain => {
             let pieces = plain::read_pieces(reader, count)?.iter();
             OwnedValues::F32(pieces.map(|piece| f32::from_be_bytes(*piece)).collect())
         }
-        ValueType::F32 => OwnedValues::F32(read_floats(reader, encoding, count)?),
+        ValueType::F32 => OwnedValues::F32(read_floats(reader, encoding, count, strictness)?),
         ValueType::F64 if is_plain => {
             let pieces = plain::read_pieces(reader, count)?.iter();
             OwnedValues::F64(pieces.map(|piece| f64::from_be_bytes(*piece)).collect())
         }
-        ValueType::F64 => OwnedValues::F64(read_floats(reader, encoding, count)?),
+        ValueType::F64 => OwnedValues::F64(read_floats(reader, encoding, count, strictness)?),
         ValueType::Bytes => {
             let (offsets, data) = match encoding {
-                Encoding::Plain => plain::read_strings(reader, count, limits)?,
-                Encoding::Dictionary => dictionary::read_dictionary(reader, count, limits)?,
+                Encoding::Plain => plain::read_strings(reader, count, limits, strictness)?,
+                Encoding::Dictionary => {
+                    dictionary::read_dictionary(reader, count, limits, strictness)?
+                }
                 _ => return Err(unsupported(encoding, kind)),
             };
             OwnedValues::Bytes { offsets, data }
@@ -188,10 +228,11 @@ pub(crate) fn read(
     })
 }
 
-fn truths(numbers: &[i32]) -> Result<Vec<bool>> {
+fn truths(numbers: &[i32], strictness: Strictness) -> Result<Vec<bool>> {
     let truth = |number: &i32| match number {
         0 => Ok(false),
         1 => Ok(true),
+        _ if strictness == Strictness::Foreign => Ok(true),
         _ => Err(CodecError::Damaged("a truth value is neither 0 nor 1")),
     };
     numbers.iter().map(truth).collect()
@@ -202,11 +243,12 @@ fn read_words<W: TsFileInteger>(
     end: W,
     encoding: Encoding,
     count: usize,
+    strictness: Strictness,
 ) -> Result<Vec<W>> {
     match encoding {
         Encoding::Rle => rle::read_rle(reader, count),
         Encoding::Ts2Diff => ts2diff::read_ts2diff(reader, count),
-        Encoding::Gorilla => gorilla::read_gorilla(reader, end, count),
+        Encoding::Gorilla => gorilla::read_gorilla(reader, end, count, strictness),
         _ => Err(CodecError::Unsupported(encoding.name(), "pages of TsFile")),
     }
 }
@@ -215,20 +257,21 @@ fn read_floats<F: DecimalFloat>(
     reader: &mut ByteReader<'_>,
     encoding: Encoding,
     count: usize,
+    strictness: Strictness,
 ) -> Result<Vec<F>> {
     if count == 0 {
         return Ok(Vec::new());
     }
     if encoding == Encoding::Gorilla {
-        let words = read_words(reader, F::GORILLA_END, encoding, count)?;
+        let words = read_words(reader, F::GORILLA_END, encoding, count, strictness)?;
         return Ok(words.into_iter().map(F::from_bits).collect());
     }
-    let decimals = DecimalHeader::read(reader, count)?;
-    let words = read_words(reader, encoding_end::<F>(), encoding, count)?;
+    let decimals = DecimalHeader::read(reader, count, strictness)?;
+    let words = read_words(reader, encoding_end::<F>(), encoding, count, strictness)?;
     Ok(decimals.join(words))
 }
 
-/// `RLE` and `TS_2DIFF` have no end mark; any word will do.
+/// `RLE` and `TS_2DIFF` have no end mark, so any word will do.
 fn encoding_end<F: DecimalFloat>() -> F::Word {
     F::GORILLA_END
 }

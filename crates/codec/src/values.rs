@@ -1,4 +1,4 @@
-//! Values of a page: borrowed, to be encoded, and owned, decoded; what a page may hold.
+//! The values of a page, borrowed for encoding and owned after decoding; and the limits of a page.
 
 use crate::error::{CodecError, Result};
 use crate::kinds::ValueType;
@@ -20,7 +20,7 @@ pub enum PageValues<'a> {
     F64(&'a [f64]),
     /// Strings and bytes.
     Bytes {
-        /// One more entry than there are values, ascending, starting at any position of `data`.
+        /// One more entry than there are values, ascending, starting at any offset in `data`.
         offsets: &'a [i32],
         /// The values' bytes.
         data: &'a [u8],
@@ -82,7 +82,7 @@ impl PageValues<'_> {
 /// Decoded values of one page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnedValues {
-    /// Truth values, one bit each, lowest bit first.
+    /// Truth values, one bit each, least significant bit first.
     Bool {
         /// The bits; those past `len` are 0.
         bits: Vec<u8>,
@@ -108,12 +108,12 @@ pub enum OwnedValues {
     },
 }
 
-/// What a caller lets a page hold, so that damaged bytes cannot ask for memory.
+/// What a caller allows in a page, so that damaged bytes cannot make it allocate memory.
 #[derive(Clone, Copy, Debug)]
 pub struct DecodeLimits {
-    /// Values, at most.
+    /// Most values.
     pub values: usize,
-    /// Bytes of a body after decompression, and of strings after decoding, at most.
+    /// Most bytes of a body after decompression, and of strings after decoding.
     pub bytes: usize,
 }
 

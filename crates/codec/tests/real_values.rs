@@ -1,13 +1,14 @@
-//! Columns of real measurements come back with every bit, never take more than they would raw, and
-//! take, chosen automatically for cold data, about what the best single codec makes of them.
+//! Columns of real measurements decode bit for bit, and never take more than raw values. Chosen
+//! automatically for cold data, the encoding takes about as much as the best single codec.
 //!
-//! `MARIGRAM_SHARED` may name a directory whose folder `data` holds `nab/*.csv` and `ett/*.csv`
-//! (a time, then columns of numbers) and `alp/*.bin` (raw little-endian doubles). Without it, columns
-//! are made here that resemble such data. Built without optimization, only a part of each is used.
+//! `MARIGRAM_SHARED` may name a directory whose folder `data` contains `nab/*.csv` and `ett/*.csv`
+//! (a time, then columns of numbers) and `alp/*.bin` (raw little-endian doubles). Without it, the
+//! test generates columns that resemble such data. Without optimization, it uses only a part of
+//! each.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
-    reason = "a test reads files that a person names; the crate itself does no I/O"
+    reason = "a test reads files that the user names; the crate itself does no I/O"
 )]
 
 use marigram_codec::{
@@ -34,7 +35,7 @@ const COLD: EncodingChoice = EncodingChoice {
 /// Named columns.
 fn columns() -> Vec<(String, Vec<f64>)> {
     let Some(shared) = std::env::var_os("MARIGRAM_SHARED") else {
-        eprintln!("MARIGRAM_SHARED is not set: columns are made instead of read");
+        eprintln!("MARIGRAM_SHARED is not set: columns are generated instead of read");
         return made();
     };
     let mut columns = Vec::new();
@@ -82,8 +83,8 @@ fn read_file(path: &Path, columns: &mut Vec<(String, Vec<f64>)>) {
     }
 }
 
-/// A random walk in hundredths, a duty cycle with few levels, a price list with outliers, angles
-/// that were computed, and a sensor that fails for a while.
+/// A random walk in hundredths, a duty cycle with few levels, a price list with outliers, computed
+/// angles, and a sensor that fails for a while.
 fn made() -> Vec<(String, Vec<f64>)> {
     let mut state = 7u64;
     let mut random = move |below: u64| {
@@ -174,7 +175,7 @@ fn real_columns_come_back_and_do_not_grow() {
     }
 }
 
-/// Bytes of a column in pages.
+/// Bytes of a column, in pages.
 fn size(values: &[f64], choice: EncodingChoice) -> usize {
     let mut out = Vec::new();
     for page in values.chunks(PAGE) {
@@ -217,7 +218,7 @@ fn auto_is_about_as_small_as_the_best_single_codec() {
             best.1.name(),
             best.2.name(),
         );
-        // What is a page of a few bytes anyway is not worth a search.
+        // A page of a few bytes is not worth a search.
         let slack = 32 * values.len().div_ceil(PAGE);
         if cold * 100 > best.0 * 103 + slack * 100 {
             worse.push(name);

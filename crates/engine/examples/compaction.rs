@@ -1,12 +1,12 @@
-//! Measures what compaction costs and gains: rows of the standard set arrive, a part of them late,
-//! while compaction runs; then everything is put in its place.
+//! Measures the cost and the benefit of compaction: rows of the standard set arrive, some of them
+//! late, while compaction runs; then everything is moved to its place.
 //!
 //! `cargo run --release -p marigram-engine --example compaction -- DIR [DEVICES] [ROWS] [LATE_PERCENT]
 //! [POLICY] [FLUSH_KIB]`
 //!
-//! ROWS is the number of rows of each device, one a second. A late row comes after a random part of
-//! all that follows it, so that late rows lie anywhere. POLICY: `balance`, `inner_cross`,
-//! `cross_inner`, or `none`: nothing is compacted before everything has come.
+//! ROWS is the number of rows of each device, one per second. A late row arrives after a random
+//! part of all rows that follow it, so late rows can be anywhere. POLICY is `balance`,
+//! `inner_cross`, `cross_inner`, or `none`, which compacts nothing before all rows have arrived.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type};
@@ -26,13 +26,13 @@ const SECOND_NS: i64 = 1_000_000_000;
 /// Midnight, so that up to a day of rows is one partition.
 const START_NS: i64 = 1_704_067_200 * SECOND_NS;
 
-/// What is to be measured.
+/// What to measure.
 struct MeasurementPlan {
     dir: PathBuf,
     devices: u32,
     rows: u32,
     late_percent: u64,
-    /// `None`: nothing is compacted before everything has come.
+    /// `None` compacts nothing before all rows have arrived.
     policy: Option<CompactionPolicy>,
     flush_bytes: usize,
 }
@@ -71,7 +71,7 @@ impl MeasurementPlan {
     }
 }
 
-/// A number that looks random, of two others.
+/// A pseudo-random number derived from two others.
 fn mix(a: u64, b: u64) -> u64 {
     let mut x = (a << 32 | b).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     for _ in 0..2 {
@@ -80,13 +80,13 @@ fn mix(a: u64, b: u64) -> u64 {
     x ^ (x >> 32)
 }
 
-/// About normal with mean 0 and standard deviation 1: a sum of four even numbers.
+/// Approximately normal with mean 0 and standard deviation 1: a sum of four uniform numbers.
 fn normal(seed: u64) -> f64 {
     let part = |at: u32| f64::from((seed >> (16 * at)) as u16) / 65_536.0 - 0.5;
     (0..4).map(part).sum::<f64>() * 3f64.sqrt()
 }
 
-/// Rows on their way: device and second.
+/// Rows that arrive, as device and second.
 struct RowArrivals {
     devices: ArrayRef,
     count: u32,
@@ -153,7 +153,7 @@ fn ingest(plan: &MeasurementPlan, engine: &Engine) -> Result<(), Box<dyn Error>>
         count: plan.devices,
         rows: Vec::new(),
     };
-    // Late rows by the second at which they come.
+    // Late rows by the second in which they arrive.
     let mut held: Vec<Vec<(u32, u32)>> = vec![Vec::new(); plan.rows as usize + 1];
     for second in 0..plan.rows {
         for device in 0..plan.devices {
@@ -172,7 +172,7 @@ fn ingest(plan: &MeasurementPlan, engine: &Engine) -> Result<(), Box<dyn Error>>
     arrivals.write(engine, true)
 }
 
-/// Sums both fields of all rows; gives rows and ms, the best of three.
+/// Sums both fields of all rows; returns rows and ms, the best of three.
 fn aggregate(engine: &Engine, clock: &dyn Clock) -> Result<(u64, f64), Box<dyn Error>> {
     let mut best = (0, f64::MAX);
     for _ in 0..3 {

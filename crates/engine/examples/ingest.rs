@@ -1,10 +1,10 @@
-//! Measures how fast standard set S is stored by columnar batches of 10,000 rows, durable each, in a
-//! new directory: 1,000 devices with three tags, 10,000 rows of each, one a second.
+//! Measures how fast standard set S is stored in columnar batches of 10,000 rows, each durable, in
+//! a new directory: 1,000 devices with three tags and 10,000 rows each, one per second.
 //!
 //! `cargo run --release -p marigram-engine --example ingest -- DIR [WRITERS] [os]`
 //!
-//! With `os` nothing is synced: what is measured then is the processor's part. Values are drawn before
-//! the clock starts; putting them into batches is on the clock.
+//! With `os`, nothing is synced, so the result is only the processor's share. Values are drawn
+//! before the clock starts; building batches counts.
 
 use arrow_array::{ArrayRef, Float32Array, Int32Array, Int64Array, StringArray};
 use marigram_engine::{Durability, Engine, EngineOptions, WriteOptions};
@@ -16,10 +16,10 @@ use std::sync::Arc;
 const BATCH_ROWS: usize = 10_000;
 const DEVICES: usize = 1000;
 const DEVICE_ROWS: usize = 10_000;
-/// Values that are drawn for each writer; batches begin at different places among them.
+/// Number of values drawn for each writer; batches start at different positions in them.
 const DRAWN: usize = 1 << 20;
 
-/// What one writer sends: some of the devices, and all their rows.
+/// What one writer sends: some of the devices, with all their rows.
 struct WriterShare {
     tags: Vec<BatchTag>,
     devices: usize,
@@ -67,7 +67,7 @@ impl WriterShare {
         }
     }
 
-    /// Rows `from..to` of the part, which come second by second, device by device.
+    /// Rows `from..to` of the writer's share, second by second, device by device.
     fn batch(&self, from: usize, to: usize) -> WriteBatch {
         let first = from * 7919 % (DRAWN - BATCH_ROWS);
         let drawn = first..first + to - from;

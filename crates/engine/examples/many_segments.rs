@@ -1,10 +1,10 @@
-//! Very many segments and few descriptors: how long opening, queries and compaction take, and in how
-//! much memory.
+//! Measures very many segments with few descriptors: the time of opening, queries and compaction,
+//! and their memory.
 //!
 //! `(ulimit -n 256; many_segments DIR SEGMENTS OPEN_FILES)`; DIR must not exist.
 #![allow(
     clippy::disallowed_methods,
-    reason = "a measurement reads what the machine says of it"
+    reason = "a measurement reads the machine's figures"
 )]
 
 use marigram_engine::backup::BackupOptions;

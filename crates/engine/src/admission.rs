@@ -1,7 +1,7 @@
-//! Admission: memory for a batch is taken before anything of it is stored.
+//! Admission control for writes: memory for a batch is reserved before any of it is stored.
 //!
-//! At the ceiling, room is made first (caches emptied, memtables flushed), then writers wait a
-//! bounded time, then they are refused with an error that says when to try again.
+//! At the ceiling, the engine first makes room (empties caches, flushes memtables). Then writers
+//! wait for a limited time. After that, they are refused with an error that says when to retry.
 
 use crate::background::BackgroundSignal;
 use crate::error::{EngineError, Result};
@@ -10,15 +10,16 @@ use crate::memory::{Holder, MemoryAccountant};
 use crate::shard::{Shard, ShardContext};
 use std::time::Duration;
 
-/// How long a writer waits for room at most, and how often it looks.
+/// How long a writer waits for memory at most, and how often it checks.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// After so many looks in vain even what the last-value cache needs is let go of.
+/// Number of unsuccessful checks after which even the last-value cache's required memory is
+/// released.
 const LOOKS_BEFORE_CACHES: u128 = 25;
-/// When a refused writer may try again.
+/// When a refused writer may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Memory taken for rows; given back unless it is kept by those who now hold the rows.
+/// Memory reserved for rows; released when dropped, unless the holder of the rows keeps it.
 #[derive(Debug)]
 pub(crate) struct WriteReservation<'a> {
     memory: &'a MemoryAccountant,
@@ -26,7 +27,7 @@ pub(crate) struct WriteReservation<'a> {
 }
 
 impl WriteReservation<'_> {
-    /// Takes as much as there is now known to be needed in place of the estimate.
+    /// Replaces the estimate by the bytes that are now known to be needed.
     pub fn adjust(&mut self, bytes: usize) {
         if bytes >= self.bytes {
             self.memory.grow(Holder::Memtable, bytes - self.bytes);
@@ -36,7 +37,7 @@ impl WriteReservation<'_> {
         self.bytes = bytes;
     }
 
-    /// So many bytes belong to a memtable from here on.
+    /// Hands this many bytes over to a memtable.
     pub fn keep(&mut self, bytes: usize) {
         self.bytes -= bytes;
     }
@@ -48,7 +49,7 @@ impl Drop for WriteReservation<'_> {
     }
 }
 
-/// Takes `bytes` for rows.
+/// Reserves `bytes` for rows.
 pub(crate) fn admit<'a>(
     context: &'a ShardContext,
     shards: &[Shard],
@@ -88,7 +89,7 @@ pub(crate) fn admit<'a>(
     }
     Err(EngineError::Busy {
         reason: format!(
-            "{} of {} bytes of memory are in use, {} of them by rows that wait to be flushed",
+            "{} of {} bytes of memory are in use, {} of them by rows that wait for a flush",
             memory.used(),
             memory.limit(),
             memory.used_by(Holder::Memtable)
@@ -97,8 +98,8 @@ pub(crate) fn admit<'a>(
     })
 }
 
-/// Has memtables flushed: by the background threads, or, where there are none, here; then caches
-/// are emptied at once, because nobody else makes room later.
+/// Flushes memtables: on the background threads, or, if there are none, on this thread. Without
+/// threads, it also empties caches at once, because nothing else makes room later.
 fn make_room(
     context: &ShardContext,
     shards: &[Shard],
@@ -114,7 +115,7 @@ fn make_room(
         }
         flushing |= !shard.state.read().frozen.is_empty();
     }
-    // Small memtables become small segments: only where there is nothing else to flush.
+    // Small memtables become small segments, so flush them only if there is nothing else to flush.
     if !flushing || !threads {
         for shard in shards {
             shard.freeze()?;

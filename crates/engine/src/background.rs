@@ -1,18 +1,18 @@
-//! Threads that do in the background what would else wait for the owner.
+//! Threads for background work that the owner would otherwise have to do.
 
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long an idle thread sleeps at most: ages and ttls are looked at that often.
+/// How long an idle thread sleeps at most: it checks ages and ttls this often.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// Wakes and stops background threads, and tells writers when there may be room.
+/// Wakes and stops background threads, and notifies writers when memory may be free.
 #[derive(Debug, Default)]
 pub(crate) struct BackgroundSignal {
     stopping: AtomicBool,
-    /// Memory was refused to somebody since this was last asked.
+    /// Whether memory was refused to a holder since this was last read.
     pressed: AtomicBool,
     rung: Mutex<u64>,
     work: Condvar,
@@ -20,47 +20,48 @@ pub(crate) struct BackgroundSignal {
 }
 
 impl BackgroundSignal {
-    /// There is work.
+    /// Announces work.
     pub fn ring(&self) {
         *self.rung.lock() += 1;
         self.work.notify_all();
     }
 
-    /// Memory was refused to somebody: there is work. Cheap while nobody has taken notice of it.
+    /// Announces that memory was refused to a holder. Cheap while the last announcement has not
+    /// been read.
     pub fn press(&self) {
         if !self.pressed.swap(true, Ordering::AcqRel) {
             self.ring();
         }
     }
 
-    /// Whether memory was refused to somebody since the last call.
+    /// Whether memory was refused to a holder since the last call.
     pub fn take_pressed(&self) -> bool {
         self.pressed.swap(false, Ordering::AcqRel)
     }
 
-    /// There may be room in memory.
+    /// Announces that memory may be free.
     pub fn tell_room(&self) {
         let _rung = self.rung.lock();
         self.room.notify_all();
     }
 
-    /// Waits until there may be room, or `timeout` has passed.
+    /// Waits until memory may be free, or `timeout` has passed.
     pub fn wait_for_room(&self, timeout: Duration) {
         self.room.wait_for(&mut self.rung.lock(), timeout);
     }
 
-    /// Threads are to end.
+    /// Asks the threads to end.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.ring();
     }
 
-    /// Whether threads are to end.
+    /// Whether the threads must end.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// Waits until somebody rings, at most `timeout` and never longer than an idle thread does.
+    /// Waits for an announcement, at most `timeout` and never longer than an idle thread does.
     pub fn rest(&self, timeout: Duration) {
         let mut rung = self.rung.lock();
         if !self.is_stopping() {
@@ -68,7 +69,8 @@ impl BackgroundSignal {
         }
     }
 
-    /// Waits for work since `seen`, at most `timeout`; gives what to wait from next.
+    /// Waits for work announced after `seen`, at most `timeout`; returns the value to pass next
+    /// time.
     fn wait(&self, seen: u64, timeout: Duration) -> u64 {
         let mut rung = self.rung.lock();
         if *rung == seen && !self.is_stopping() {
@@ -85,8 +87,9 @@ pub(crate) struct BackgroundThreads {
 }
 
 impl BackgroundThreads {
-    /// Starts a thread that calls `round` until the bell stops it: again at once while it finds
-    /// work, else when the bell rings or after `pause` (a second, where it is longer).
+    /// Starts a thread that calls `round` until the signal stops it: again at once while it finds
+    /// work, otherwise after an announcement or after `pause` (after a second if `pause` is
+    /// longer).
     pub fn start(
         &self,
         name: &str,
@@ -110,7 +113,7 @@ impl BackgroundThreads {
         Ok(())
     }
 
-    /// Waits for all threads to end. The bell must have been told to stop.
+    /// Waits for all threads to end. The signal must have been told to stop.
     pub fn join(&self) {
         let handles = std::mem::take(&mut *self.handles.lock());
         let this = std::thread::current().id();

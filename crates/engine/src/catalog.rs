@@ -1,11 +1,12 @@
-//! Databases and tables in memory, and how they change: durably first, then visibly.
+//! Databases and tables in memory, and their changes, which are first durable and then visible.
 //!
-//! One lock orders all changes, so that many writers may grow one schema at once: each looks again
-//! under the lock and adds only what is still missing. Readers take the current schema by name.
+//! One lock orders all changes, so that many writers may grow a schema at the same time: each
+//! checks again under the lock, and adds only what is still missing. Readers get the current schema
+//! by name.
 
 use crate::error::{EngineError, Result};
 use crate::health::EngineHealth;
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_manifest::{
     Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
 };
@@ -19,22 +20,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A table to be created.
+/// A table to create.
 #[derive(Clone, Debug, Default)]
 pub struct TableSpec {
     /// Name.
     pub name: String,
-    /// Name of the time column; `time` where there is none given.
+    /// Name of the time column; `time` by default.
     pub time_name: Option<String>,
     /// Tags in the order of their ordinals.
     pub tags: Vec<(String, TagType)>,
     /// Fields.
     pub fields: Vec<(String, FieldType)>,
-    /// How values of fields are stored, by the field's name; as suits them where none is named.
+    /// How the values of fields are stored, by field name; chosen by content for the others.
     pub codecs: BTreeMap<String, ColumnCodec>,
     /// Settings.
     pub options: TableOptions,
-    /// What it is kept from, if it is a rollup.
+    /// Its source, if it is a rollup.
     pub rollup: Option<Rollup>,
     /// Its query, if it is a view.
     pub view: Option<View>,
@@ -43,39 +44,39 @@ pub struct TableSpec {
 /// A change of a table.
 #[derive(Clone, Debug)]
 pub enum TableChange {
-    /// A tag more. Series that exist have none.
+    /// Adds a tag. It is null in existing series.
     AddTag(String, TagType),
-    /// A field more. Rows that exist carry none.
+    /// Adds a field. Existing rows have no value for it.
     AddField(String, FieldType),
-    /// Another codec for a field. Pages that are written keep theirs until they are compacted.
+    /// Sets the codec of a field. Existing pages keep theirs until they are compacted.
     SetCodec(String, ColumnCodec),
-    /// Other settings, from the next flush on. Rows that are in segments keep their partitions,
-    /// and their pages until they are compacted. The identity of series stays as it is.
+    /// Replaces the settings, from the next flush on. Rows in segments keep their partitions, and
+    /// keep their pages until they are compacted. The identity of series stays the same.
     SetOptions(TableOptions),
-    /// How often a rollup is brought up to date, and how far it stays behind; both in ns.
+    /// Sets how often a rollup is refreshed, and how far it stays behind; both in ns.
     SetRefresh(i64, i64),
-    /// Another name. The rows stay where they are: they know their table by its number.
+    /// Renames the table. The rows stay in place: they refer to their table by number.
     Rename(String),
-    /// Another name for a column: the first becomes the second.
+    /// Renames a column, from the first name to the second.
     RenameColumn(String, String),
-    /// A field less. Its values are not read any more, and go with the next compaction.
+    /// Drops a field. Its values are no longer read, and the next compaction removes them.
     DropField(String),
-    /// Another query for a view.
+    /// Replaces the query of a view.
     SetView(View),
 }
 
-/// Columns that a write found missing.
+/// Columns that were missing for a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SchemaGrowth {
     pub tags: Vec<(String, TagType)>,
     pub fields: Vec<(String, FieldType)>,
 }
 
-/// The catalog, durable and in memory.
+/// The catalog on disk and in memory.
 #[derive(Debug)]
 pub(crate) struct LiveCatalog {
     durable: Mutex<Catalog>,
-    /// Set when the directory has its identity.
+    /// Set when the directory has its lineage.
     witness: OnceLock<Mutex<WitnessFile>>,
     health: Arc<EngineHealth>,
     visible: RwLock<VisibleCatalog>,
@@ -87,15 +88,15 @@ struct VisibleCatalog {
     /// By database, where they are not the usual ones.
     policies: BTreeMap<String, Arc<RetentionPolicies>>,
     by_id: HashMap<TableId, Arc<TableSchema>>,
-    /// Those of `by_id` that are plain views.
+    /// The plain views in `by_id`.
     views: BTreeMap<TableId, Arc<TableSchema>>,
 }
 
 impl LiveCatalog {
-    /// Opens the catalog of a data directory, if it is what `proof` says; creates it only where it
-    /// need not exist.
+    /// Opens the catalog of a data directory if `proof` confirms it; creates it only if it need not
+    /// exist.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
         health: Arc<EngineHealth>,
@@ -117,7 +118,7 @@ impl LiveCatalog {
     }
 
     /// Writes down from here on, in the directory's witness, how far the catalog is durable.
-    pub fn witness(&self, fs: Arc<dyn FileSystem>, dir: &Path, lineage: u64) -> Result<()> {
+    pub fn witness(&self, fs: Arc<dyn LogStore>, dir: &Path, lineage: u64) -> Result<()> {
         let catalog = self.durable.lock();
         let known = Witnessed {
             log: Some(catalog.extent()),
@@ -132,22 +133,22 @@ impl LiveCatalog {
         Ok(())
     }
 
-    /// Highest id that a table was ever given.
+    /// Highest id that any table ever had.
     pub fn table_max(&self) -> u32 {
         self.durable.lock().state().table_max
     }
 
-    /// Holds back every change until the guard is dropped.
+    /// Blocks every change until the guard is dropped.
     pub fn hold(&self) -> MutexGuard<'_, Catalog> {
         self.durable.lock()
     }
 
-    /// Names of databases, ascending.
+    /// The names of the databases, ascending.
     pub fn databases(&self) -> Vec<String> {
         self.visible.read().databases.keys().cloned().collect()
     }
 
-    /// Tables of a database by name.
+    /// The tables of a database by name.
     pub fn tables(&self, database: &str) -> Result<Vec<Arc<TableSchema>>> {
         Ok(self
             .visible
@@ -198,12 +199,12 @@ impl LiveCatalog {
         self.visible.read().by_id.clone()
     }
 
-    /// Every plain view, ascending by id.
+    /// All plain views, ascending by id.
     pub fn views(&self) -> Vec<Arc<TableSchema>> {
         self.visible.read().views.values().cloned().collect()
     }
 
-    /// A table by id, if it is there.
+    /// A table by id, if it exists.
     pub fn by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
         self.visible.read().by_id.get(&id).cloned()
     }
@@ -218,7 +219,7 @@ impl LiveCatalog {
         Ok(self.visible.read().database(database)?.get(name).cloned())
     }
 
-    /// Makes a database.
+    /// Creates a database.
     pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
         Limits::check_name("database", name)?;
         let mut catalog = self.durable.lock();
@@ -234,7 +235,7 @@ impl LiveCatalog {
         self.commit(&mut catalog, &CatalogEdit::CreateDatabase(name.to_owned()))
     }
 
-    /// Removes a database; gives its tables, whose rows are to be dropped.
+    /// Removes a database; returns its tables, whose rows must be dropped.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<Vec<TableId>> {
         let mut catalog = self.durable.lock();
         let tables: Vec<TableId> = match self.visible.read().database(name) {
@@ -246,7 +247,7 @@ impl LiveCatalog {
         Ok(tables)
     }
 
-    /// Makes a table.
+    /// Creates a table.
     pub fn create_table(
         &self,
         database: &str,
@@ -340,7 +341,7 @@ impl LiveCatalog {
             TableChange::SetRefresh(refresh_ns, lag_ns) => {
                 let Some(rollup) = &schema.rollup else {
                     return Err(EngineError::Invalid(format!(
-                        "table '{name}' is no materialized view"
+                        "table '{name}' is not a materialized view"
                     )));
                 };
                 schema.rollup = Some(Arc::new(Rollup {
@@ -376,7 +377,7 @@ impl LiveCatalog {
             }
             TableChange::SetView(view) => {
                 if schema.view.is_none() {
-                    return Err(EngineError::Invalid(format!("'{name}' is no view")));
+                    return Err(EngineError::Invalid(format!("'{name}' is not a view")));
                 }
                 schema.view = Some(Arc::new(view.clone()));
             }
@@ -384,7 +385,7 @@ impl LiveCatalog {
         self.put(&mut catalog, schema)
     }
 
-    /// Adds what is still missing of `growth` to a table, which is made where it does not exist.
+    /// Adds what is still missing of `growth` to a table, which is created if it does not exist.
     pub fn grow(
         &self,
         database: &str,
@@ -419,7 +420,7 @@ impl LiveCatalog {
         }
     }
 
-    /// Removes a table; `None` where there is none and `if_exists`.
+    /// Removes a table; returns `None` if there is none and `if_exists` is set.
     pub fn drop_table(
         &self,
         database: &str,
@@ -448,15 +449,15 @@ impl LiveCatalog {
         Ok(Some(id))
     }
 
-    /// How far a rollup had come when that was last made durable.
+    /// How far a rollup had come when its progress was last made durable.
     pub fn progress(&self, rollup: TableId) -> RollupProgress {
         let catalog = self.durable.lock();
         let progress = catalog.state().progress.get(&rollup);
         progress.cloned().unwrap_or_default()
     }
 
-    /// Makes durable how far a rollup has come, if `progress` says so, then calls `done`; both
-    /// before any other change.
+    /// Makes the progress of a rollup durable if `progress` returns it, then calls `done`; no other
+    /// change comes in between.
     pub fn put_progress(
         &self,
         rollup: TableId,
@@ -484,8 +485,8 @@ impl LiveCatalog {
 
     fn commit(&self, catalog: &mut Catalog, edit: &CatalogEdit) -> Result<()> {
         if let Err(error) = catalog.commit(edit) {
-            // A catalog that could not be written takes nothing more; writes that need no change
-            // of it stop too, so that an operator hears of it.
+            // A catalog that failed to write accepts nothing more. Writes that need no catalog
+            // change stop as well, so that an operator notices.
             if matches!(
                 error,
                 ManifestError::Io { .. } | ManifestError::Poisoned { .. }
@@ -577,7 +578,7 @@ impl VisibleCatalog {
     }
 }
 
-/// The refusal to write to a rollup or a view.
+/// The error for a write to a rollup or a view.
 pub(crate) fn is_kept(table: &TableSchema) -> EngineError {
     if table.view.is_some() {
         return EngineError::Invalid(format!(
@@ -591,7 +592,7 @@ pub(crate) fn is_kept(table: &TableSchema) -> EngineError {
     ))
 }
 
-/// A table without columns, to grow from.
+/// A table without columns, as a starting point for growth.
 pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
     TableSchema {
         id,
@@ -607,7 +608,7 @@ pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
     }
 }
 
-/// Refuses to change `what` of a table whose form views depend on: their queries name it.
+/// Refuses a change to `what` of a table whose columns or name the queries of views use.
 fn not_needed(catalog: &Catalog, table: &TableSchema, what: String) -> Result<()> {
     let state = catalog.state();
     let by = match (

@@ -1,8 +1,8 @@
-//! Chunks: some rows of one table and one space as they were written, immutable.
+//! Chunks: immutable sets of rows of one table and one space, as they were written.
 //!
-//! A chunk keeps the written arrays as they came ([`ChunkPart`]s) and sorts them by (series, time) once,
-//! when somebody first reads it; from then on it keeps the sorted form alone. Writers never wait
-//! for a sort, and rows that are flushed before anybody reads them are sorted once, by the flush.
+//! A chunk keeps the written arrays ([`ChunkPart`]s) and sorts them by (series, time) once, when it
+//! is first read; from then on, it keeps only the sorted form. Writers never wait for a sort. Rows
+//! that are flushed before they are read are sorted once, by the flush.
 
 pub(crate) mod part;
 pub(crate) mod sort;
@@ -15,11 +15,11 @@ use marigram_segment::SegmentColumn;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 
-/// A chunk of so many rows takes no more.
+/// Number of rows from which on a chunk is full.
 pub(crate) const CHUNK_ROWS: usize = 64 * 1024;
 
-/// Up to some 64 Ki rows of one table and space, immutable; sorted on first use and kept so.
-/// Duplicate (series, time) inside it are merged field by field, last write wins.
+/// Up to some 64 Ki rows of one table and space, immutable; sorted on first use and kept sorted.
+/// Rows with the same (series, time) in it are merged field by field; the last write wins.
 #[derive(Debug)]
 pub struct Chunk {
     table: TableId,
@@ -29,14 +29,14 @@ pub struct Chunk {
     text_bytes: usize,
     range: TimeRange,
     columns: Vec<SegmentColumn>,
-    /// As written, in the order of arrival; `None` once `sorted` is there.
+    /// As written, in the order of arrival; `None` once `sorted` exists.
     parts: Mutex<Option<Arc<[ChunkPart]>>>,
     sorted: OnceLock<SortedRows>,
     pub(crate) shared: SharedRows,
 }
 
 impl Chunk {
-    /// A chunk of `parts` in the order of their arrival, at least one of them, none empty.
+    /// A chunk of `parts` in the order of their arrival; at least one part, none of them empty.
     pub(crate) fn new(
         table: TableId,
         late: bool,
@@ -58,7 +58,7 @@ impl Chunk {
         }
     }
 
-    /// The rows of two chunks of one table and space; `self` is the older one.
+    /// Joins the rows of two chunks of one table and space; `self` is the older one.
     pub(crate) fn join(&self, newer: &Self) -> Self {
         debug_assert!(self.table == newer.table && self.late == newer.late);
         let mut parts: Vec<ChunkPart> = self.parts().iter().cloned().collect();
@@ -84,22 +84,22 @@ impl Chunk {
         self.table
     }
 
-    /// Ascending by id; `sorted().columns` are in this order.
+    /// Ascending by id; `sorted().columns` has the same order.
     pub fn columns(&self) -> &[SegmentColumn] {
         &self.columns
     }
 
-    /// The rows in storage order. The first call sorts; callers at the same time wait for it.
+    /// The rows in storage order. The first call sorts; concurrent callers wait for it.
     ///
     /// # Panics
-    /// Never: parts stay until they are sorted, and have less text than an array can hold.
+    /// Never: parts exist until they are sorted, and have less text than an array can hold.
     pub fn sorted(&self) -> &SortedRows {
         let rows = self.sorted.get_or_init(|| {
             let parts = self
                 .parts
                 .lock()
                 .clone()
-                .expect("parts stay until they are sorted");
+                .expect("parts exist until they are sorted");
             let order = ChunkOrder::from_parts(&parts);
             let sorted_rows = order.times.len();
             let columns = order.gather(
@@ -117,16 +117,19 @@ impl Chunk {
         rows
     }
 
-    /// The rows as parts, in the order of arrival as far as it still matters.
+    /// The rows as parts, in the order of arrival as far as that still matters.
     pub(crate) fn parts(&self) -> Arc<[ChunkPart]> {
         if let Some(parts) = &*self.parts.lock() {
             return parts.clone();
         }
-        let rows = self.sorted.get().expect("parts stay until they are sorted");
+        let rows = self
+            .sorted
+            .get()
+            .expect("parts exist until they are sorted");
         ChunkPart::from_sorted(rows, &self.columns).into()
     }
 
-    /// How many rows were written to it (duplicates counted each).
+    /// How many rows were written to it (counting duplicates).
     pub fn rows(&self) -> usize {
         self.rows
     }
@@ -136,12 +139,12 @@ impl Chunk {
         self.text_bytes
     }
 
-    /// The times of its rows.
+    /// The time range of its rows.
     pub fn range(&self) -> TimeRange {
         self.range
     }
 
-    /// Highest WAL sequence of a row in it.
+    /// Highest WAL sequence of its rows.
     pub fn sequence_max(&self) -> u64 {
         self.sequence_max
     }
@@ -152,7 +155,7 @@ impl Chunk {
     }
 }
 
-/// The type of a column of a checked batch.
+/// The type of a column in a checked batch.
 pub(crate) fn kind_of(array: &dyn arrow_array::Array) -> FieldType {
     FieldType::from_arrow(array.data_type()).expect("columns of checked batches have field types")
 }

@@ -1,9 +1,9 @@
 //! Group commit: changes of a shard queue up; one writer leads and commits all that wait.
 //!
-//! Whoever finds no leader becomes it, takes the whole queue and commits it with one append and
-//! one fsync; the others sleep until their change is decided. There is no thread for it, so that a
-//! single-threaded simulation takes the same steps each time. While a leader syncs, the next group
-//! gathers: the slower the disk, the larger the groups.
+//! A writer that finds no leader becomes the leader, takes the whole queue and commits it with one
+//! append and one fsync; the others sleep until their change is decided. There is no thread for it,
+//! so that a single-threaded simulation always takes the same steps. While a leader syncs, the next
+//! group collects: the slower the disk, the larger the groups.
 
 use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
@@ -14,7 +14,7 @@ use marigram_wal::{DeleteEntry, RoomPromise};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 
-/// A tag set for which the shard had no series when it was asked.
+/// A tag set for which the shard had no series when it was looked up.
 #[derive(Debug)]
 pub(crate) struct NewSlot {
     pub key: TagKey,
@@ -26,41 +26,41 @@ pub(crate) struct NewSlot {
 #[derive(Debug)]
 pub(crate) struct PendingWrite {
     pub table: TableId,
-    /// Per row: the series id where `new_slots` is empty, else the number of a slot there.
+    /// For each row, the series id if `new_slots` is empty, otherwise an index into it.
     pub series: Vec<u32>,
     pub new_slots: Vec<NewSlot>,
     pub times: ScalarBuffer<i64>,
     /// Ascending by id.
     pub columns: Vec<(ColumnId, ArrayRef)>,
-    /// Memory taken for the rows.
+    /// Memory reserved for the rows.
     pub bytes: usize,
-    /// Room in the log for its record.
+    /// Space reserved in the log for its record.
     pub room: Option<RoomPromise>,
-    /// Keeps series that are retired before the commit readable by their ids.
-    #[expect(dead_code, reason = "it is held for as long as the write waits")]
+    /// Keeps series that are retired before the commit readable by id.
+    #[expect(dead_code, reason = "it is held while the write waits")]
     pub pin: Option<RetiredSeriesPin>,
 }
 
-/// Bytes of a record besides what it has for each row, column and series, at most.
+/// Most bytes of a record in addition to those of its rows, columns and series.
 const RECORD_HEAD_BYTES: usize = 256;
-/// Bytes of a column besides its values.
+/// Bytes of a column in addition to its values.
 const COLUMN_HEAD_BYTES: usize = 16;
-/// Bytes of a new series besides its key.
+/// Bytes of a new series in addition to its key.
 const SERIES_HEAD_BYTES: usize = 8;
 
 impl PendingWrite {
-    /// Bytes of its record in the log, at most.
+    /// Most bytes of its record in the log.
     pub fn record_bytes_max(&self) -> u64 {
         let rows = self.times.len();
         let keys = self.new_slots.iter();
         let keys = keys.map(|slot| slot.key.as_bytes().len() + SERIES_HEAD_BYTES);
-        // Values and validity, as they are in memory; bits are rounded up to bytes.
+        // Values and validity, as in memory; bits are rounded up to bytes.
         let columns = self.columns.len() * (COLUMN_HEAD_BYTES + rows.div_ceil(8));
         (RECORD_HEAD_BYTES + self.bytes + columns + keys.sum::<usize>()) as u64
     }
 }
 
-/// What is to be committed.
+/// The change to commit.
 #[derive(Debug)]
 pub(crate) enum CommitChange {
     Write(PendingWrite),
@@ -68,7 +68,7 @@ pub(crate) enum CommitChange {
     DropTable(TableId),
 }
 
-/// A change that waits, and later its outcome.
+/// A change that waits for its commit, and later its outcome.
 #[derive(Debug)]
 pub(crate) struct CommitTicket {
     change: Mutex<Option<CommitChange>>,
@@ -77,18 +77,18 @@ pub(crate) struct CommitTicket {
 }
 
 impl CommitTicket {
-    /// The change; the leader takes it once.
+    /// Takes the change; only the leader does, once.
     pub fn take(&self) -> Option<CommitChange> {
         self.change.lock().take()
     }
 
-    /// Whether it waits to delete all rows of series, which ends the series.
+    /// Whether it waits to delete all rows of series, which retires the series.
     pub fn ends_series(&self) -> bool {
         let change = self.change.lock();
         matches!(&*change, Some(CommitChange::Delete(delete, _)) if delete.range == TimeRange::ALL)
     }
 
-    /// Decides it; the first decision stays.
+    /// Decides the outcome; the first decision counts.
     pub fn decide(&self, outcome: Result<()>) {
         let mut decided = self.decided.lock();
         if !std::mem::replace(&mut *decided, true) {
@@ -111,7 +111,7 @@ struct WaitingCommits {
 }
 
 impl CommitQueue {
-    /// Queues a change. Somebody must [`drive`](Self::drive) its ticket.
+    /// Queues a change. The caller must [`drive`](Self::drive) its ticket.
     pub fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
         let ticket = Arc::new(CommitTicket {
             change: Mutex::new(Some(change)),
@@ -122,8 +122,8 @@ impl CommitQueue {
         ticket
     }
 
-    /// Waits until the ticket is decided, leading a group with `lead` where nobody else does.
-    /// `lead` must decide every ticket it is given.
+    /// Waits until the ticket is decided, and leads a group with `lead` if there is no leader.
+    /// `lead` must decide every ticket that it gets.
     pub fn drive(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) -> Result<()> {
         let mut waiting = self.waiting.lock();
         loop {
@@ -139,8 +139,8 @@ impl CommitQueue {
         }
     }
 
-    /// Leads a group with `lead` if the ticket waits for somebody who does. Whoever has tickets in
-    /// several queues does this with all of them before it waits for any.
+    /// Leads a group with `lead` if the ticket waits and there is no leader. A caller with tickets
+    /// in several queues calls this for all of them before it waits for any.
     pub fn lead_if_free(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) {
         let waiting = self.waiting.lock();
         if !waiting.leading && ticket.outcome.lock().is_none() {
@@ -163,7 +163,7 @@ impl CommitQueue {
     }
 }
 
-/// A group under commit. Dropping it ends the lead, also when the leader panics.
+/// A group that is being committed. Dropping it ends the lead, even if the leader panics.
 struct CommitGroup<'a> {
     queue: &'a CommitQueue,
     tickets: Vec<Arc<CommitTicket>>,
@@ -206,10 +206,10 @@ mod tests {
         busy.drive(&others, |group| {
             let (behind, beside) = (busy.submit(change()), free.submit(change()));
             busy.lead_if_free(&behind, count);
-            assert_eq!(led.get(), 0, "somebody leads there");
+            assert_eq!(led.get(), 0, "that queue already has a leader");
             free.lead_if_free(&beside, count);
             assert_eq!(led.get(), 1);
-            // Decided already: there is nothing to lead.
+            // Already decided: there is nothing to lead.
             free.lead_if_free(&beside, count);
             free.drive(&beside, count).unwrap();
             assert_eq!(led.get(), 1);

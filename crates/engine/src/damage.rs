@@ -1,19 +1,19 @@
-//! Segments whose files are not what the manifest says, as far as a look at the directory tells: one
+//! Segments whose files are not what the manifest says, as far as a directory listing shows: a file
 //! is missing, or has another length.
 //!
-//! Nothing is read for it, so that a directory of 100,000 segments opens as fast as before. Without
-//! it the first query that needs such a segment would be the one to find out.
+//! It reads no file, so a directory of 100,000 segments opens as fast as before. Without this
+//! check, the first query that needs such a segment would find out.
 
 use crate::flush::LiveTables;
 use marigram_manifest::{SegmentId, SegmentMeta};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-/// Segments of a shard that are told one by one; of others it is told how many there are.
+/// Segments of a shard to report individually; of further ones, only the number is reported.
 const TOLD_MAX: usize = 20;
 
-/// The segments of `named` that have no file among `files` (number, length), or one of another
-/// length. Each is told in the log, up to a number.
+/// The segments of `named` that have no file among `files` (number, length), or one with another
+/// length. Logs each of them, up to a limit.
 pub(crate) fn damaged<'a>(
     dir: &Path,
     named: impl Iterator<Item = &'a SegmentMeta>,
@@ -60,6 +60,6 @@ fn tell(dir: &Path, meta: &SegmentMeta, found: Option<u64>, live: &LiveTables) {
         partition_width_ns = meta.partition.width_ns,
         rows = meta.rows,
         "a segment is damaged: {what}; queries that need its rows will fail. Put the file back, or \
-         restore a backup (marigram restore BACKUPS NEW_DIR); marigram verify DIR tells all damage"
+         restore a backup (marigram restore BACKUPS NEW_DIR); marigram verify DIR reports all damage"
     );
 }

@@ -1,12 +1,12 @@
-//! The data directory: its lock, and the file `MARIGRAM` that says what it is.
+//! The data directory: its lock, and the file `MARIGRAM` that identifies it.
 //!
-//! `MARIGRAM` is written once, as text, so that a person who finds the directory can read it:
-//! a line `marigram data directory`, a line `format 1`, a line `shards N`, a line `lineage X`, and a
-//! line `checksum Y` over the lines before it.
+//! `MARIGRAM` is written once, as text, so that a person who finds the directory can read it. It
+//! has the lines `marigram data directory`, `format 1`, `shards N` and `lineage X`, and a line
+//! `checksum Y` over the lines before it.
 //!
-//! The *lineage* tells directories apart that once were one: it is the time of birth, and a
-//! directory that is restored from a backup is born anew. In one lineage a shard's segment of one
-//! number is always the same file. Directories from before lineages have 0.
+//! The *lineage* distinguishes directories that were once the same. It is the time of creation, and
+//! restoring a backup creates a new one. Within a lineage, a shard's segment with a given number is
+//! always the same file. Directories older than lineages have 0.
 //!
 //! A directory that is being restored has the file `RESTORING` from before its first file until
 //! after its last one, and is not opened.
@@ -20,12 +20,12 @@ use std::path::{Path, PathBuf};
 /// Version of the layout of a data directory.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 const TITLE: &str = "marigram data directory";
-/// The file of a directory that is not whole yet.
+/// The file that marks an incomplete directory.
 pub(crate) const RESTORING: &str = "RESTORING";
 /// Most shards that a directory may have.
 const SHARDS_MAX: usize = 4096;
 
-/// Takes the directory's lock, making the directory where it does not exist.
+/// Takes the directory's lock, and creates the directory if it does not exist.
 pub(crate) fn lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
     env.fs
         .create_dir_all(dir)
@@ -44,8 +44,8 @@ pub(crate) fn lock(env: &Env, dir: &Path) -> Result<Box<dyn Lock>> {
     })
 }
 
-/// Makes the names durable by which a new directory is found, as far as the process may: a name
-/// that somebody else's directory holds was there before.
+/// Makes the names on the path to a new directory durable, as far as the process may: names in
+/// directories of other users existed before.
 pub(crate) fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
     for parent in dir.ancestors().skip(1) {
         let parent = if parent.as_os_str().is_empty() {
@@ -61,7 +61,7 @@ pub(crate) fn sync_names_of(env: &Env, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What `MARIGRAM` says.
+/// The content of `MARIGRAM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DirectoryIdentity {
     pub shards: usize,
@@ -69,27 +69,27 @@ pub(crate) struct DirectoryIdentity {
     pub lineage: u64,
 }
 
-/// Refuses a number of shards that no directory may have.
+/// Refuses an invalid number of shards.
 pub(crate) fn check_shards(shards: usize) -> Result<()> {
     if (1..=SHARDS_MAX).contains(&shards) {
         return Ok(());
     }
-    let reason = format!("{shards} shards were asked for; there are 1 to {SHARDS_MAX}");
+    let reason = format!("{shards} shards were requested; give 1 to {SHARDS_MAX}");
     Err(EngineError::Invalid(reason))
 }
 
-/// What the directory's `MARIGRAM` says; `None` where it has none.
+/// The content of the directory's `MARIGRAM`; `None` if it has none.
 pub(crate) fn identity(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     refuse_unfinished(env, dir)?;
     read(env, dir)
 }
 
-/// The lineage of a directory; 0 for one that is older than lineages.
+/// The lineage of a directory; 0 if it is older than lineages.
 pub(crate) fn lineage(env: &Env, dir: &Path) -> Result<u64> {
     Ok(read(env, dir)?.map_or(0, |identity| identity.lineage))
 }
 
-/// An error where a restore was begun and did not end.
+/// An error if a restore was begun and not finished.
 fn refuse_unfinished(env: &Env, dir: &Path) -> Result<()> {
     let path = dir.join(RESTORING);
     if !env
@@ -105,7 +105,7 @@ fn refuse_unfinished(env: &Env, dir: &Path) -> Result<()> {
     )))
 }
 
-/// What `MARIGRAM` says; `None` where it is missing.
+/// The content of `MARIGRAM`; `None` if it is missing.
 fn read(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     let path = dir.join("MARIGRAM");
     let io = |error| EngineError::io(&path, error);
@@ -131,7 +131,7 @@ fn read(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     }
     let number = |line: Option<&str>, word: &str| {
         line.and_then(|line| line.strip_prefix(word)?.trim().parse::<usize>().ok())
-            .ok_or_else(|| corrupt(format!("the line '{word} …' is missing or no number")))
+            .ok_or_else(|| corrupt(format!("the line '{word} …' is missing or not a number")))
     };
     let format = number(lines.next(), "format")?;
     if format != FORMAT_VERSION as usize {
@@ -166,7 +166,7 @@ fn read(env: &Env, dir: &Path) -> Result<Option<DirectoryIdentity>> {
     Ok(Some(DirectoryIdentity { shards, lineage }))
 }
 
-/// The text of `MARIGRAM`.
+/// The text of `MARIGRAM` for an identity.
 pub(crate) fn text_of(identity: DirectoryIdentity) -> String {
     let DirectoryIdentity { shards, lineage } = identity;
     let text =
@@ -175,7 +175,7 @@ pub(crate) fn text_of(identity: DirectoryIdentity) -> String {
     format!("{text}checksum {checksum:08x}\n")
 }
 
-/// Writes `MARIGRAM`, by which the directory becomes one of Marigram, of a new lineage.
+/// Writes `MARIGRAM`, which makes the directory a data directory with a new lineage.
 pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<DirectoryIdentity> {
     let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
     let identity = DirectoryIdentity {
@@ -193,7 +193,7 @@ pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<Direc
     Ok(identity)
 }
 
-/// A shard's directory, made where it does not exist.
+/// Returns a shard's directory, which it creates if it does not exist.
 pub(crate) fn make_shard_dir(env: &Env, dir: &Path, shard: usize) -> Result<PathBuf> {
     let path = shard_dir(dir, shard);
     let make = || {

@@ -1,4 +1,4 @@
-//! The engine: shards, catalog and background threads put together behind one handle.
+//! The engine: shards, catalog and background threads combined behind one handle.
 
 mod inner;
 mod refresh;
@@ -28,16 +28,16 @@ use std::sync::Arc;
 use write::WriteOrigin;
 pub use write::{RejectedRow, WriteOptions, WriteReport};
 
-/// An open data directory. Cheap to clone (one `Arc`); all methods may be called from any thread
-/// and block. The last clone that is dropped stops the threads; what was acknowledged is durable
-/// then as far as [`Durability`](crate::Durability) promises.
+/// An open data directory. Cheap to clone (one `Arc`); all methods block, and may be called from
+/// any thread. Dropping the last clone stops the threads; what was acknowledged is then as durable
+/// as [`Durability`](crate::Durability) promises.
 #[derive(Clone, Debug)]
 pub struct Engine {
     handle: Arc<EngineHandle>,
 }
 
-/// What the clones of an engine share. Threads hold `inner` alone, so that dropping the last
-/// clone ends them.
+/// The part that the clones of an engine share. Threads hold only `inner`, so that dropping the
+/// last clone ends them.
 #[derive(Debug)]
 struct EngineHandle {
     inner: Arc<EngineInner>,
@@ -56,15 +56,15 @@ impl Engine {
     /// Opens or creates a data directory. Recovers first.
     ///
     /// # Errors
-    /// If it is open elsewhere, if the file system refuses, or if what cannot be read around is
-    /// damaged: the catalog, a manifest, a series log, or the log before its tail.
+    /// If it is open elsewhere, the file system fails, or something indispensable is damaged: the
+    /// catalog, a manifest, a series log, or the log before its tail.
     pub fn open(env: Env, dir: &Path, options: EngineOptions) -> Result<Self> {
         let memory = Arc::new(MemoryAccountant::new(options.memory_limit_bytes));
         Self::open_on(memory, env, dir, options)
     }
 
-    /// As [`open`](Self::open), on an accountant that others may know already: so recovery can be
-    /// watched, too. Its limit counts, not that of the options.
+    /// Like [`open`](Self::open), with an existing accountant, so that recovery can be watched,
+    /// too. The accountant's limit applies, rather than that of the options.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -86,10 +86,10 @@ impl Engine {
         })
     }
 
-    /// Flushes, stops threads, releases the lock. Further calls give `Closed`.
+    /// Flushes, stops the threads, releases the lock. Further calls return `Closed`.
     ///
     /// # Errors
-    /// If the flush fails; the engine is closed all the same.
+    /// If the flush fails; the engine is closed nevertheless.
     pub fn close(&self) -> Result<()> {
         let inner = &self.handle.inner;
         inner.check_open()?;
@@ -98,7 +98,7 @@ impl Engine {
         inner.close()
     }
 
-    /// The accountant of everything the engine and its queries hold.
+    /// The accountant of everything that the engine and its queries hold.
     pub fn memory(&self) -> &Arc<MemoryAccountant> {
         &self.inner().context.memory
     }
@@ -108,10 +108,10 @@ impl Engine {
         self.inner().status()
     }
 
-    /// Makes a database.
+    /// Creates a database.
     ///
     /// # Errors
-    /// If the name is taken (unless `if_not_exists`) or not fit to be one, or the disk refuses.
+    /// If the name is taken (unless `if_not_exists`) or invalid, or the disk fails.
     pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
         self.writable()?
             .schemas
@@ -121,7 +121,7 @@ impl Engine {
     /// Removes a database with its tables and rows.
     ///
     /// # Errors
-    /// If there is none of this name (unless `if_exists`), or the disk refuses.
+    /// If there is none with this name (unless `if_exists`), or the disk fails.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
         let inner = self.lasting()?;
         let tables = inner.schemas.tables(name).map_or(0, |tables| tables.len());
@@ -129,12 +129,12 @@ impl Engine {
             let room = self.room_to_drop(tables)?;
             Ok((room, inner.schemas.drop_database(name, if_exists)?))
         })?;
-        // All are gone by now: what fails of one keeps no other.
+        // All are dropped by now, so a failure for one must not keep the others.
         let forgotten = dropped.into_iter().map(|table| self.forget(table));
         forgotten.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Names of databases, ascending.
+    /// The names of the databases, ascending.
     pub fn databases(&self) -> Vec<String> {
         self.inner().schemas.databases()
     }
@@ -162,11 +162,11 @@ impl Engine {
         inner.schemas.change_retention_policies(database, change)
     }
 
-    /// Makes a table.
+    /// Creates a table.
     ///
     /// # Errors
-    /// If the database is missing, the name is taken (unless `if_not_exists`), the schema is not
-    /// within the limits, or the disk refuses.
+    /// If the database is missing, the name is taken (unless `if_not_exists`), the schema exceeds
+    /// the limits, or the disk fails.
     pub fn create_table(
         &self,
         database: &str,
@@ -186,7 +186,7 @@ impl Engine {
     /// Changes a table.
     ///
     /// # Errors
-    /// If it is missing, the change does not fit, or the disk refuses.
+    /// If it is missing, the change is invalid, or the disk fails.
     pub fn alter_table(
         &self,
         database: &str,
@@ -194,7 +194,7 @@ impl Engine {
         change: &TableChange,
     ) -> Result<Arc<TableSchema>> {
         let alter = |inner: &EngineInner| inner.schemas.alter_table(database, table, change);
-        // A shorter time to live frees room.
+        // A shorter time to live frees space.
         if matches!(change, TableChange::SetOptions(_)) {
             let inner = self.lasting()?;
             return self.freeing(|| alter(inner));
@@ -205,7 +205,7 @@ impl Engine {
     /// Removes a table with its rows.
     ///
     /// # Errors
-    /// If there is none of this name (unless `if_exists`), or the disk refuses.
+    /// If there is none with this name (unless `if_exists`), or the disk fails.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
         let inner = self.lasting()?;
         let (_room, dropped) = self.freeing(|| {
@@ -218,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// Tables of a database by name.
+    /// The tables of a database by name.
     ///
     /// # Errors
     /// If there is no such database.
@@ -226,7 +226,7 @@ impl Engine {
         self.opened()?.schemas.tables(database)
     }
 
-    /// A table.
+    /// A table by name.
     ///
     /// # Errors
     /// If there is no such database or table.
@@ -234,11 +234,11 @@ impl Engine {
         self.opened()?.schemas.table(database, table)
     }
 
-    /// Stores the good rows, durable when it returns; names the bad ones.
+    /// Stores the valid rows, which are durable when it returns, and reports the invalid ones.
     ///
     /// # Errors
-    /// For problems of the whole batch: it does not fit together, names what does not exist and
-    /// may not be made, there is no memory for it now, or writes are refused.
+    /// If the whole batch fails: it is inconsistent, it names what does not exist and may not be
+    /// created, there is currently no memory for it, or writes are refused.
     pub fn write(
         &self,
         database: &str,
@@ -254,8 +254,8 @@ impl Engine {
         )
     }
 
-    /// Deletes the rows of the series that match, in a range of time. With [`TimeRange::ALL`] the
-    /// series go with their rows: they leave the index, and the same tags make new ones.
+    /// Deletes the rows of matching series in a range of time. With [`TimeRange::ALL`], the series
+    /// are deleted as well: they leave the index, and the same tags create new ones.
     ///
     /// # Errors
     /// If there is no such table, or writes are refused.
@@ -275,14 +275,14 @@ impl Engine {
         commit_deletes(changes)
     }
 
-    /// What a query on a table sees: one version of every shard.
+    /// A snapshot for a query on a table: one version of every shard.
     ///
     /// # Errors
     /// If there is no such database or table.
     pub fn snapshot(&self, database: &str, table: &str) -> Result<TableSnapshot> {
         let inner = self.opened()?;
         let schema = inner.schemas.table(database, table)?;
-        // Before the views, so that no series of theirs goes before the snapshot holds it.
+        // Before the views, so that no series in them is removed before the snapshot pins it.
         let pins: Vec<_> = inner
             .indexes
             .iter()
@@ -305,29 +305,29 @@ impl Engine {
         Ok(snapshot)
     }
 
-    /// Everything acknowledged is in segments when it returns.
+    /// Flushes; everything acknowledged is in segments when it returns.
     ///
     /// # Errors
-    /// If the disk refuses; nothing is lost then.
+    /// If the disk fails; nothing is then lost.
     pub fn flush(&self) -> Result<()> {
         self.opened()?.flush()
     }
 
-    /// Compacts until nothing is left to merge and all late rows are in their place.
+    /// Compacts until nothing is left to merge and all late rows are in the sequence space.
     ///
     /// # Errors
-    /// If the disk refuses, or a segment is damaged.
+    /// If the disk fails, or a segment is damaged.
     pub fn compact(&self) -> Result<()> {
         self.opened()?.compact()
     }
 
-    /// Flushes, then makes one segment of each partition of a table (of the largest size, where
-    /// one cannot hold it): late rows in their place, deletes spent. Partitions that are so already
-    /// are left alone. Waits until it is done, and is not held back by a budget.
+    /// Flushes, then rewrites each partition of a table as one sorted segment (several if the
+    /// largest size does not suffice), with late rows merged and deletes spent. Skips partitions
+    /// that are so already. Waits until it is done; the rate limit does not apply.
     ///
     /// # Errors
-    /// If there is no such table, the disk refuses, or a segment is damaged. What was done until
-    /// then stays done.
+    /// If there is no such table, the disk fails, or a segment is damaged. What was done before
+    /// stays done.
     pub fn compact_table(&self, database: &str, table: &str) -> Result<TableCompaction> {
         let inner = self.writable()?;
         let table = inner.schemas.table(database, table)?.id;
@@ -335,7 +335,7 @@ impl Engine {
         inner.compact_table(table)
     }
 
-    /// Compactions that run, and the last hundred that ended, oldest first.
+    /// The running compactions, and the last hundred that ended, oldest first.
     pub fn compactions(&self) -> Vec<CompactionInfo> {
         let context = &self.inner().context;
         let clock = &context.env.clock;
@@ -343,30 +343,30 @@ impl Engine {
         context.compactions.list(now)
     }
 
-    /// One round of what background threads do: flushes that are due, one compaction a shard,
-    /// retention. Says whether it did anything.
+    /// Runs one round of background work: flushes that are due, one compaction per shard,
+    /// retention. Returns whether it did anything.
     ///
     /// # Errors
-    /// The first that occurred; the rest of the round was done all the same.
+    /// The first error; the rest of the round is done nevertheless.
     pub fn maintain(&self) -> Result<bool> {
         self.opened()?.maintain()
     }
 
-    /// Drops partitions that every table in them has outlived.
+    /// Drops partitions in which every row is past its table's ttl.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk fails.
     pub fn retain(&self) -> Result<()> {
         self.opened()?.retain().map(drop)
     }
 
-    /// Copies the database, as it is at one moment after the call has begun, into a folder of
-    /// backups, which is made where it does not exist. Reads, writes and compactions go on.
+    /// Copies the database, as it is at one moment after the call began, into a folder of backups,
+    /// which is created if it does not exist. Reads, writes and compactions continue.
     ///
     /// # Errors
-    /// If the folder is something else, another backup into it runs, a segment is damaged, the
-    /// disk refuses, or what this engine's disk holds is not known since an earlier failure.
-    /// Earlier backups are untouched then.
+    /// If the folder is something else, another backup into it runs, a segment is damaged, the disk
+    /// fails, or the content of the disk is unknown after an earlier failure. Earlier backups are
+    /// then untouched.
     pub fn backup(&self, folder: &Path, options: BackupOptions) -> Result<BackupReport> {
         let inner = self.opened()?;
         let origin = backup::BackupOrigin {
@@ -378,7 +378,7 @@ impl Engine {
         backup::take(&origin, folder, options, || inner.flush())
     }
 
-    /// Every segment.
+    /// All segments.
     pub fn segments(&self) -> Vec<SegmentInfo> {
         self.inner()
             .shards
@@ -387,9 +387,9 @@ impl Engine {
             .collect()
     }
 
-    /// Reads everything and checks every checksum; calls `damage` with one message for each
-    /// damaged place (file, offset, reason). Works on an open directory and on a closed one, and on a
-    /// folder of backups.
+    /// Reads everything and checks every checksum; calls `damage` with one message for each damaged
+    /// place (file, offset, reason). Works on an open or a closed directory, and on a folder of
+    /// backups.
     ///
     /// # Errors
     /// If `dir` is neither, or cannot be read at all.
@@ -397,14 +397,15 @@ impl Engine {
         crate::verify::verify(env, dir, damage)
     }
 
-    /// Room in every log to tell that `tables` are gone: before the catalog forgets them.
+    /// Reserves space in every log for the record that drops `tables`, before the catalog drops
+    /// them.
     fn room_to_drop(&self, tables: usize) -> Result<Vec<RoomPromise>> {
         let bytes = (tables * DELETE_HEAD_BYTES) as u64;
         let shards = self.inner().shards.iter();
         shards.map(|shard| shard.promise_room(bytes)).collect()
     }
 
-    /// Tells every shard that a table is gone.
+    /// Tells every shard that a table was dropped.
     fn forget(&self, table: TableId) -> Result<()> {
         self.inner().context.rollups.forget(table);
         let submit = |shard| (shard, Shard::submit(shard, CommitChange::DropTable(table)));
@@ -431,26 +432,26 @@ impl Engine {
         Ok(inner)
     }
 
-    /// For changes that free room on the disk: they are made while it is full, too.
+    /// For changes that free disk space: they are possible even while the disk is full.
     fn lasting(&self) -> Result<&EngineInner> {
         let inner = self.opened()?;
         inner.context.health.check_lasting()?;
         Ok(inner)
     }
 
-    /// Makes a change that frees room, with the reserve where the disk is full.
+    /// Makes a change that frees space; uses the reserve file if the disk is full.
     fn freeing<T>(&self, change: impl Fn() -> Result<T>) -> Result<T> {
         let context = &self.inner().context;
         context.reserve.spend_on(&context.env, change)
     }
 }
 
-/// Bytes of the record of a delete besides its series, at most.
+/// Most bytes of a delete record, without its series.
 const DELETE_HEAD_BYTES: usize = 64;
 
 type ShardChange<'a> = (&'a Shard, CommitChange);
 
-/// What deletes rows of a table: one change for each shard, with room for it in the log.
+/// The changes that delete rows of a table: one for each shard, with space reserved in its log.
 fn deletes<'a>(
     inner: &'a EngineInner,
     table: TableId,
@@ -478,7 +479,7 @@ fn deletes<'a>(
             series,
             range,
         };
-        // In every log before anything stands in one: a full disk refuses all of a delete.
+        // Reserve in every log before writing to any: a full disk refuses the whole delete.
         let series = delete.series.as_ref().map_or(0, Vec::len);
         let room = shard.promise_room((DELETE_HEAD_BYTES + series * size_of::<u32>()) as u64)?;
         changes.push((shard, CommitChange::Delete(delete, Some(room))));

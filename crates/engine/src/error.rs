@@ -1,7 +1,7 @@
-//! What can go wrong in the engine, as one error type.
+//! The errors of the engine, as one type.
 //!
-//! The formats' errors come up unchanged in substance: I/O with its path, corruption with path and
-//! offset. [`EngineError`] is what upper layers map onto protocol answers.
+//! Errors of the formats keep their substance: I/O with its path, corruption with path and offset.
+//! Upper layers map [`EngineError`] to protocol answers.
 
 use marigram_env::{is_out_of_files, is_out_of_space};
 use marigram_manifest::ManifestError;
@@ -13,10 +13,10 @@ use marigram_wal::WalError;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// When to try again what descriptors or room were missing for.
+/// When to retry after a shortage of descriptors or disk space.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Why the engine did not do what it was asked.
+/// Why the engine refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -27,7 +27,7 @@ pub enum EngineError {
         kind: &'static str,
         /// The name asked for.
         name: String,
-        /// A name that exists and is like the one asked for.
+        /// An existing name that is similar.
         nearest: Option<String>,
     },
     /// The name is taken.
@@ -38,30 +38,30 @@ pub enum EngineError {
         /// The name.
         name: String,
     },
-    /// Something else would break: `by` needs it as it is.
+    /// Something else would break: `by` needs it unchanged.
     #[error("{by} needs {what}; drop that first")]
     Needed {
-        /// What was to change or to go, with its kind.
+        /// The object to change or drop, with its kind.
         what: String,
         /// The view that needs it, with its kind.
         by: String,
     },
-    /// The request makes no sense as it stands.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// A name that none may have, too many columns, a setting out of its range.
+    /// An invalid name, too many columns, or a setting out of its range.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// No memory below the ceiling, no room on the disk or no descriptor now; the same request may
-    /// succeed later. Nothing was stored.
+    /// There is currently no memory below the ceiling, no disk space or no descriptor; the same
+    /// request may succeed later. Nothing was stored.
     #[error("{reason}; try again in {} ms", retry_after.as_millis())]
     Busy {
-        /// What is short.
+        /// The resource that is short.
         reason: String,
-        /// When to try again.
+        /// When to retry.
         retry_after: Duration,
     },
-    /// Writes are refused until the cause is gone; reads go on.
+    /// Writes are refused until the cause is gone; reads continue.
     #[error("writes are refused: {0}")]
     ReadOnly(String),
     /// Bytes on disk are not what was written.
@@ -69,21 +69,21 @@ pub enum EngineError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The byte offset.
         offset: u64,
         /// What is wrong.
         reason: String,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The refusal.
+        /// The error.
         source: std::io::Error,
     },
-    /// A change could neither be made durable nor be taken back: whether it is there is known when
-    /// the engine is opened again. Until then it is not visible.
+    /// A change could neither be made durable nor be rolled back; reopening the engine shows
+    /// whether it was made. Until then, it is not visible.
     #[error("{0}")]
     Uncertain(String),
     /// The engine was closed.
@@ -100,7 +100,7 @@ impl EngineError {
         Self::from_io(path.to_owned(), source)
     }
 
-    /// `Busy` where descriptors are short, which passes; else an I/O error.
+    /// `Busy` if descriptors are short, which is temporary; otherwise an I/O error.
     fn from_io(path: PathBuf, source: std::io::Error) -> Self {
         if is_out_of_files(&source) {
             let reason = format!(
@@ -134,7 +134,7 @@ impl EngineError {
             || matches!(self, Self::Io { source, .. } if is_out_of_space(source))
     }
 
-    /// `Busy` where the disk is full, which passes; else an I/O error.
+    /// `Busy` if the disk is full, which is temporary; otherwise an I/O error.
     pub(crate) fn from_disk_full(path: PathBuf, source: std::io::Error) -> Self {
         if !is_out_of_space(&source) {
             return Self::from_io(path, source);
@@ -148,8 +148,8 @@ impl EngineError {
         }
     }
 
-    /// The same error again, for one that is kept and given to everybody who asks. An I/O error
-    /// keeps its kind and text.
+    /// A copy of the error, for one that is stored and returned to every caller. An I/O error keeps
+    /// its kind and text.
     pub(crate) fn again(&self) -> Self {
         match self {
             Self::NotFound {
@@ -204,7 +204,7 @@ impl From<BatchError> for EngineError {
     }
 }
 
-/// Formats' errors have the same two variants each; what they may add later keeps its text.
+/// Errors of the formats each have the same two variants; variants added later keep their text.
 macro_rules! from_format_error {
     ($error:ident) => {
         impl From<$error> for EngineError {

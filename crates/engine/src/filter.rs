@@ -1,10 +1,10 @@
-//! Which series: filters over tags, evaluated on the series index as sets.
+//! Filters over tags that select series, evaluated as sets on the series index.
 
 use marigram_model::{TableId, TagValue};
 use marigram_series_index::{SeriesIndex, ValueTest};
 use roaring::RoaringBitmap;
 
-/// Which series, by their tags. Ordinals are those of the schema.
+/// Selects series by their tags. Ordinals are those of the schema.
 #[derive(Clone, Debug)]
 pub enum TagFilter {
     /// Every series.
@@ -13,25 +13,25 @@ pub enum TagFilter {
     None,
     /// Tag equals one of the values.
     In(u16, Vec<TagValue>),
-    /// Tag has a value that meets the test. The test is made once for each value, not for each
+    /// The tag has a value that meets the test. The test runs once per value rather than once per
     /// series.
     Matches(u16, ValueTest),
     /// The series has no value of the tag.
     IsNull(u16),
     /// The series has a value of the tag.
     IsNotNull(u16),
-    /// Series that meet all of the filters; all series, for no filters.
+    /// Series that meet all of the filters; all series if there are no filters.
     And(Vec<TagFilter>),
-    /// Series that meet one of the filters; no series, for no filters.
+    /// Series that meet at least one of the filters; no series if there are no filters.
     Or(Vec<TagFilter>),
-    /// The other series, those without a value of the tag among them.
+    /// The other series, including those without a value of the tag.
     Not(Box<TagFilter>),
 }
 
-/// Series of a table by shard.
+/// The series of a table, by shard.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesSelection {
-    /// One set a shard.
+    /// One set per shard.
     pub shards: Vec<RoaringBitmap>,
 }
 
@@ -47,17 +47,17 @@ impl SeriesSelection {
     }
 }
 
-/// Values that are looked up at once.
+/// Most values that a filter may look up.
 const VALUES_MAX: usize = 64;
 
 impl TagFilter {
-    /// Whether the series are found by looking up a few values, however many series there are.
+    /// Whether looking up a few values finds the series, however many series there are.
     #[must_use]
     pub fn is_looked_up(&self) -> bool {
         self.lookups().is_some_and(|values| values <= VALUES_MAX)
     }
 
-    /// How many values are looked up; `None` where values are tested one by one.
+    /// Number of values to look up; `None` if values are tested one by one.
     fn lookups(&self) -> Option<usize> {
         match self {
             Self::All | Self::None | Self::IsNull(_) | Self::IsNotNull(_) => Some(0),

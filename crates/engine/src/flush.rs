@@ -1,9 +1,9 @@
-//! Flush: a frozen memtable becomes segments.
+//! Flush: turns a frozen memtable into segments.
 //!
-//! All rows of a table are sorted at once (see [`crate::chunk::sort`]) and written slice by slice,
+//! All rows of a table are sorted at once (see [`crate::chunk::sort`]) and written slice by slice:
 //! one segment for each (partition, space) and each group of tables that share partition width and
-//! ttl. Deletes that came after a chunk are applied to it on the way. Nothing counts before the
-//! manifest says so: a flush that fails leaves files that are removed, and can be tried again.
+//! ttl. Deletes that came after a chunk are applied to it on the way. Nothing takes effect before
+//! the manifest says so: the files of a failed flush are removed, and it can be retried.
 
 mod pieces;
 mod write;
@@ -19,40 +19,40 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the background waits after a flush that failed.
+/// How long the background waits after a failed flush.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Tables that exist, by id.
+/// Existing tables, by id.
 pub(crate) type LiveTables = HashMap<TableId, Arc<TableSchema>>;
 
-/// Reads the tables that exist now.
+/// Reads which tables currently exist.
 ///
-/// Rows of a table that does not exist are garbage. So this is asked only when what is flushed or
-/// merged has been taken: an answer from before may lack a table that was made since, and with it a
-/// table's rows would go.
+/// Rows of a table that does not exist are garbage. So this must only be called after the data to
+/// flush or merge was taken: an earlier answer may lack a table that was created since, and the
+/// table's rows would be lost.
 pub(crate) type LiveSource<'a> = &'a dyn Fn() -> LiveTables;
 
-/// By what the series of a table are told apart.
+/// The identity of a table's series.
 pub(crate) fn identity_of(schema: &TableSchema) -> SeriesIdentity {
     schema.options.identity
 }
 
-/// Whether the disk had no room.
+/// Whether the disk had no space.
 fn is_full(flushed: &Result<()>) -> bool {
     let full = |error: &EngineError| matches!(error, EngineError::Io { source, .. } if source.kind() == ErrorKind::StorageFull);
     flushed.as_ref().is_err_and(full)
 }
 
 impl Shard {
-    /// Flushes the oldest frozen memtable; says whether there was one. After a failure writes are
-    /// refused until a flush of the shard succeeds.
+    /// Flushes the oldest frozen memtable; returns whether there was one. After a failure, writes
+    /// are refused until a flush of the shard succeeds.
     pub fn flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         self.flush_next(&mut self.flushing.lock(), live)
     }
 
-    /// [`flush_oldest`](Self::flush_oldest), unless somebody else flushes the shard just now, who
-    /// looks for more afterwards, or the last flush failed less than [`RETRY_PAUSE`] ago: each
-    /// writer that finds no room wakes those who flush.
+    /// Like [`flush_oldest`](Self::flush_oldest), unless another thread is flushing the shard,
+    /// which looks for more afterwards, or the last flush failed less than [`RETRY_PAUSE`] ago:
+    /// every writer that finds no memory wakes the flushing threads.
     pub fn try_flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         let Some(mut alone) = self.flushing.try_lock() else {
             return Ok(false);
@@ -70,7 +70,7 @@ impl Shard {
             return Ok(false);
         };
         if self.context.health.is_final() {
-            // Nothing can be committed any more: segments would only be left behind.
+            // Nothing can be committed any more, so segments would only be left behind.
             self.context.health.check()?;
         }
         let live = live();
@@ -126,7 +126,7 @@ impl Shard {
             series_log_checksum: Some(series_log_checksum),
             ..ManifestEdit::default()
         };
-        // Before the log is released that would tell it again.
+        // Before the log that could repeat it is released.
         if let Err(error) = self.context.rollups.persist() {
             self.remove_segments(&edit.added);
             return Err(error);
@@ -136,13 +136,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Logs the series that the memtable's rows may name, and which have gone; gives the log's
-    /// position, and the checksum of what is valid.
+    /// Logs the series that the memtable's rows may refer to, and the removed ones; returns the
+    /// log's position, and the checksum of its valid bytes.
     fn log_series(&self, frozen: &FrozenMemtable, live: &LiveTables) -> Result<(u64, u32)> {
         if !self.index.read().retired().is_empty() {
             self.index.write().sweep();
         }
-        // The delete that ended series is to be durable before their end is. During recovery there
+        // The delete that ended series must be durable before their removal. During recovery there
         // is no log yet: what is replayed is durable.
         if self.log.get().is_some() {
             self.sync()?;
@@ -172,10 +172,9 @@ impl Shard {
     /// Removes files that were written and are not in the manifest.
     fn remove_segments(&self, segments: &[SegmentMeta]) {
         for meta in segments {
-            let path = crate::shard::segment_path(&self.segment_dir(), meta.id);
-            if let Err(error) = self.context.env.fs.remove(&path) {
-                let error = EngineError::io(&path, error);
-                tracing::warn!(%error, "a file of a failed flush was not removed");
+            let name = crate::shard::segment_name(self.number, meta.id);
+            if let Err(error) = self.context.blobs.delete(&name) {
+                tracing::warn!(name, %error, "a segment of a failed flush was not removed");
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Whether writes are taken, and why not.
+//! Whether writes are accepted, and if not, why.
 //!
-//! A failed append, fsync or manifest change is final until the engine is opened again: what the
-//! disk holds is not known any more. A flush that failed (a full disk, mostly) left everything as
-//! it was; writes are taken again once it has succeeded.
+//! A failed append, fsync or manifest change is final until the engine is reopened, because the
+//! content of the disk is unknown. A failed flush (mostly because of a full disk) leaves everything
+//! unchanged; writes are accepted again after it has succeeded.
 
 use crate::error::{EngineError, Result};
 use parking_lot::Mutex;
@@ -24,7 +24,7 @@ struct HealthReasons {
 }
 
 impl EngineHealth {
-    /// `ReadOnly` while writes are refused.
+    /// Returns `ReadOnly` while writes are refused.
     pub fn check(&self) -> Result<()> {
         match self.reason() {
             Some(reason) => Err(EngineError::ReadOnly(reason)),
@@ -32,7 +32,8 @@ impl EngineHealth {
         }
     }
 
-    /// `ReadOnly` while not even what frees room may be done: nothing but opening anew helps then.
+    /// Returns `ReadOnly` while not even changes that free space are possible: then only reopening
+    /// helps.
     pub fn check_lasting(&self) -> Result<()> {
         if self.is_final() {
             self.check()
@@ -53,12 +54,12 @@ impl EngineHealth {
             .or_else(|| reasons.flush.values().next().cloned())
     }
 
-    /// Whether nothing but opening anew helps.
+    /// Whether only reopening helps.
     pub fn is_final(&self) -> bool {
         self.refusing.load(Ordering::Acquire) && self.reasons.lock().last.is_some()
     }
 
-    /// Refuses writes until the engine is opened again.
+    /// Refuses writes until the engine is reopened.
     pub fn fail(&self, reason: &str) {
         tracing::error!(reason, "writes are refused from here on");
         self.reasons
@@ -81,7 +82,7 @@ impl EngineHealth {
         self.refusing.store(true, Ordering::Release);
     }
 
-    /// Takes back [`flush_failed`](Self::flush_failed).
+    /// Reverts [`flush_failed`](Self::flush_failed).
     pub fn flush_succeeded(&self, shard: usize) {
         if !self.refusing.load(Ordering::Acquire) {
             return;

@@ -1,15 +1,15 @@
-//! Late marks: for each series the largest time that is frozen or flushed.
+//! High-water marks: for each series, the largest time that has been frozen or flushed.
 //!
 //! A row with a time after its series' mark is in order and goes to the sequence space; any other
-//! is late and goes to the unsequence space. So in the sequence space a series' rows never overlap
-//! between segments. A mark may be too high, never too low: a row called late without need only
-//! takes the longer way.
+//! row is late and goes to the unsequence space. So a series' rows in different segments of the
+//! sequence space never overlap. A mark may be too high, but never too low: a row that is
+//! needlessly treated as late only takes the longer path.
 
-/// Series of a chunk of marks.
+/// Series in a chunk of marks.
 const CHUNK: usize = 4096;
 
-/// Marks by series id, ns. They lie in chunks, which come into being with their first mark: growing
-/// copies nothing, and takes no more than is needed.
+/// Marks by series id, ns. They are stored in chunks, each of which is allocated with its first
+/// mark, so that growth copies nothing and takes no more memory than needed.
 #[derive(Debug, Default)]
 pub(crate) struct HighWaterMarks {
     chunks: Vec<Option<Box<[i64]>>>,
@@ -33,12 +33,13 @@ impl HighWaterMarks {
         }
     }
 
-    /// Which rows are late; `None` where none is.
+    /// Which rows are late; `None` if none is.
     pub fn late(&self, series: &[u32], times: &[i64]) -> Option<Vec<bool>> {
         if self.chunks.is_empty() {
             return None;
         }
-        // A series without a mark has the lowest one: only the lowest time of all is late for it.
+        // A series without a mark has the lowest possible mark, so only the lowest possible time is
+        // late for it.
         let is_late = |(series, time): (&u32, &i64)| *time <= self.mark(*series);
         let first = series.iter().zip(times).position(is_late)?;
         let mut late = Vec::with_capacity(series.len());
@@ -47,7 +48,7 @@ impl HighWaterMarks {
         Some(late)
     }
 
-    /// Memory held, bytes.
+    /// Memory that the marks hold, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let held = self.chunks.iter().flatten().count();
         held * size_of::<[i64; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()

@@ -1,16 +1,16 @@
-//! The last-value cache of a shard: of each series, its newest row, in memory.
+//! The last-value cache of a shard: the newest row of each series, in memory.
 //!
-//! A series is in one of four states: *known* (its newest row is here), *empty* (it has no row at
+//! A series is in one of four states: *known* (its newest row is cached), *empty* (it has no row at
 //! all), *unseen* (it may have rows in storage, and nothing was written to it since the shard was
-//! opened) or *unknown* (looked up in storage when it is asked for, and then known). Known rows
-//! follow every commit; a row that is after all that was ever frozen or flushed makes an unseen
-//! series known without a look. Where the cache's share of memory is full, series whose rows nobody
-//! asked for of late become unknown, and others take their places. Rows that come in fill a part of the
-//! share only, so that millions of series that nobody asks for cost no more than that.
+//! opened) or *unknown* (it is looked up in storage on demand, and is then known). Known rows
+//! follow every commit. A row after everything that was ever frozen or flushed makes an unseen
+//! series known without a lookup. When the cache's share of memory is full, series whose rows were
+//! not requested recently become unknown, and others take their places. Written rows fill only a
+//! part of the share, so that millions of series that are never requested cost no more than that.
 //!
-//! Invariants: commits come in the order of their sequences, before they are visible; what is known
-//! is the newest row as of the last commit. A reader of an older version gets a row only if it has
-//! not changed since that version, and what a reader found in its version is kept only if nothing
+//! Invariants: commits arrive in the order of their sequences, before they are visible; a known row
+//! is the newest as of the last commit. A reader of an older version gets a row only if it has not
+//! changed since that version. What a reader found in its version is cached only if nothing has
 //! happened to the series since.
 
 mod cached_state;
@@ -42,28 +42,28 @@ pub struct LastUpdate<'a> {
     pub series: &'a [u32],
     /// Time of each row, ns.
     pub times: &'a [i64],
-    /// For each row, whether it is not after all that was frozen or flushed of its series;
-    /// `None`: no row is late.
+    /// For each row, whether it is not after everything that was frozen or flushed of its series;
+    /// `None` if no row is late.
     pub late: Option<&'a [bool]>,
-    /// Columns; a null is not carried.
+    /// Columns; a null means that the row has no value.
     pub columns: &'a [(ColumnId, ArrayRef)],
 }
 
-/// What rows fill that nobody has asked for, bytes: about a million of two fields. More of them are
-/// unknown until they are asked for.
+/// Bytes that rows fill without being requested: about a million rows of two fields. Further rows
+/// are unknown until they are requested.
 const UNASKED_BYTES: usize = 32 << 20;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct LastValues {
     memory: Arc<MemoryAccountant>,
     bytes_max: usize,
-    /// Bytes taken from the accountant.
+    /// Bytes reserved from the accountant.
     bytes: usize,
-    /// Rows that found no room since the last sweep.
+    /// Rows that found no memory since the last sweep.
     refused: usize,
     first_new: u32,
-    /// Of each series.
+    /// The state of each series.
     places: Vec<CachedSeriesState>,
     tables: HashMap<TableId, LastTable>,
 }
@@ -71,17 +71,17 @@ pub struct LastValues {
 /// Most rows that are gathered into one batch.
 const BATCH_ROWS: usize = 64 * 1024;
 
-/// What the cache knows of some series, and what it does not.
+/// The known rows of some series, and the unknown series.
 #[derive(Debug)]
 pub(crate) struct LastKnown {
-    /// One row a series, in batches that follow each other.
+    /// One row per series, in consecutive batches.
     pub(crate) rows: Vec<SortedRows>,
     pub(crate) unknown: RoaringBitmap,
 }
 
 impl LastValues {
     /// An empty cache that takes at most `bytes_max` from `memory`. Series below `first_new` may
-    /// have rows in storage; those from it on have none yet.
+    /// have rows in storage; the others have none yet.
     pub fn new(memory: Arc<MemoryAccountant>, bytes_max: usize, first_new: SeriesId) -> Self {
         let (places, tables) = (Vec::new(), HashMap::new());
         Self {
@@ -95,7 +95,7 @@ impl LastValues {
         }
     }
 
-    /// Follows a commit.
+    /// Applies a commit.
     pub fn update(&mut self, rows: &LastUpdate<'_>) {
         let Some(most) = rows.series.iter().max() else {
             return;
@@ -108,7 +108,7 @@ impl LastValues {
         let table = self.tables.entry(rows.table).or_default();
         let columns = || rows.columns.iter().map(|(id, values)| (*id, values));
         let slot_bytes = table.slot_bytes(columns());
-        // Each row is noted, and stays if it is to be stored: see `follow`.
+        // Record each row; it stays if it must be stored: see `follow`.
         let mut actions = vec![SlotUpdate::default(); rows.series.len()];
         let mut stored = 0;
         for (row, (series, time)) in rows.series.iter().zip(rows.times).enumerate() {
@@ -146,7 +146,7 @@ impl LastValues {
             };
             stored += 1;
         }
-        // Of several rows of a series only the newest are stored.
+        // Of several rows of a series, only the newest are stored.
         let mut newest = 0;
         for at in 0..stored {
             let action = actions[at];
@@ -158,8 +158,8 @@ impl LastValues {
         self.settle();
     }
 
-    /// A range was deleted: series (`None`: every one of the table) whose newest row may lie in it
-    /// are no longer known.
+    /// Applies a range delete: series (`None`: all series of the table) whose newest row may be in
+    /// the range are no longer known.
     pub fn invalidate(
         &mut self,
         sequence: u64,
@@ -177,7 +177,7 @@ impl LastValues {
                 let Some(table) = table.as_mut().filter(|table| table.holds(slot, id)) else {
                     return;
                 };
-                // The newest row stays where older ones are deleted.
+                // The newest row stays if older ones are deleted.
                 if !range.contains(table.time(slot)) {
                     table.touch(slot, sequence as u32);
                     return;
@@ -195,7 +195,7 @@ impl LastValues {
             }
             return;
         }
-        // Unseen series stand for every table; they are read again, which does no harm.
+        // Unseen series may belong to any table; reading them again does no harm.
         if let Some(most) = self.first_new.checked_sub(1) {
             Self::reach_places(&mut self.places, self.first_new, most);
         }
@@ -204,7 +204,7 @@ impl LastValues {
         }
     }
 
-    /// Forgets a table that was dropped.
+    /// Drops the rows of a dropped table.
     pub fn remove_table(&mut self, table: TableId) {
         if let Some(table) = self.tables.remove(&table) {
             for (slot, series) in table.series().iter().enumerate() {
@@ -217,7 +217,7 @@ impl LastValues {
         self.account();
     }
 
-    /// Lets go of everything, as of the commit `sequence`.
+    /// Evicts everything, as of the commit `sequence`.
     pub fn evict_all(&mut self, sequence: u64) {
         for place in &mut self.places {
             if place.slot().is_some() {
@@ -228,7 +228,7 @@ impl LastValues {
         self.account();
     }
 
-    /// Lets go of rows that nobody asked for of late: a quarter of all, or fewer.
+    /// Evicts rows that were not requested recently: at most a quarter of all.
     pub fn evict_cold(&mut self) {
         for table in self.tables.values_mut() {
             table.sweep(&mut self.places);
@@ -237,7 +237,7 @@ impl LastValues {
         self.account();
     }
 
-    /// Whether [`known`](Self::cached_rows) leaves nothing unknown.
+    /// Whether [`cached_rows`](Self::cached_rows) leaves nothing unknown.
     pub(crate) fn knows(&self, table: TableId, sequence: u64, series: &RoaringBitmap) -> bool {
         let table = self.tables.get(&table);
         series.iter().all(|id| {
@@ -322,8 +322,8 @@ impl LastValues {
         known
     }
 
-    /// Keeps what a reader of the version `sequence` found in storage: `rows`, one a series, of
-    /// the series `asked`; those without a row have none.
+    /// Caches what a reader of the version `sequence` found in storage: `rows`, one per series, of
+    /// the series `asked`; the series without a row have none.
     pub(crate) fn learn(
         &mut self,
         table: TableId,
@@ -368,7 +368,7 @@ impl LastValues {
         self.settle();
     }
 
-    /// Bytes that may be added now.
+    /// Bytes that may be added at present.
     fn room(&self) -> usize {
         let memory = &self.memory;
         let available = memory.available(Holder::LastValues);
@@ -376,16 +376,16 @@ impl LastValues {
         self.bytes_max.saturating_sub(self.bytes).min(free)
     }
 
-    /// Counts what there is now, and sweeps where texts have grown over the share, or where rows
-    /// have found no room: once for as many as a sweep may let go of, so that it costs each of
-    /// them little.
+    /// Updates the size, and sweeps if texts have grown beyond the share, or if rows have found no
+    /// memory: once per as many rows as a sweep may evict, so that the cost per row is small.
     fn settle(&mut self) {
         self.account();
         let slots: usize = self.tables.values().map(LastTable::slots).sum();
         if self.refused > slots / 4 + 64 && slots > 0 {
             self.evict_cold();
         }
-        // A sweep cools what it passes, so that the ones after it find something to let go of.
+        // A sweep cools the slots that it passes, so that the following ones find something to
+        // evict.
         while self.bytes > self.bytes_max && self.tables.values().any(|table| table.slots() > 0) {
             self.evict_cold();
         }
@@ -395,7 +395,7 @@ impl LastValues {
         Self::reach_places(&mut self.places, self.first_new, series);
     }
 
-    /// Makes places up to `series`.
+    /// Creates states up to `series`.
     fn reach_places(places: &mut Vec<CachedSeriesState>, first_new: u32, series: u32) {
         let len = series as usize + 1;
         let known_before = (first_new as usize).min(len);
@@ -407,7 +407,7 @@ impl LastValues {
         }
     }
 
-    /// Tells the accountant of what was gained or lost.
+    /// Reports growth or shrinkage to the accountant.
     fn account(&mut self) {
         let tables: usize = self.tables.values().map(LastTable::bytes).sum();
         let bytes = tables + self.places.capacity() * size_of::<CachedSeriesState>();
@@ -426,7 +426,7 @@ impl Drop for LastValues {
     }
 }
 
-/// Takes `bytes` out of `room`, if they are there; says whether they were.
+/// Takes `bytes` out of `room` if they are available; returns whether they were.
 fn take(room: &mut usize, bytes: usize) -> bool {
     let rest = room.checked_sub(bytes);
     *room = rest.unwrap_or(*room);

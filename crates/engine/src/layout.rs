@@ -1,11 +1,12 @@
-//! How a table's rows are laid out in new segments: from its settings, those of its fields, and
-//! whether the rows have gone cold.
+//! The layout of a table's rows in new segments, derived from its settings, those of its fields,
+//! and whether the rows are cold.
 
 use marigram_codec::EncodingChoice;
 use marigram_model::{ColumnCodec, TableSchema};
 use marigram_segment::{SegmentColumn, TableLayout};
 
-/// The layout of `columns` of a table; `cold` for rows that are rewritten when they have gone cold.
+/// The layout of `columns` of a table; `cold` for rows that are rewritten after they have become
+/// cold.
 pub(crate) fn layout_of(
     schema: &TableSchema,
     columns: &[SegmentColumn],

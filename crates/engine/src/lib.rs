@@ -1,20 +1,20 @@
-//! The storage engine: rows in by batch, rows out by scan, durable and bounded in memory.
+//! The storage engine: batches in, scans out; durable, and bounded in memory.
 //!
-//! The life of a write: [`Engine::write`] checks a batch, fits it to its table's schema
-//! (`resolve`), finds each row's shard and series (`route`), takes memory for it (`admission`) and
-//! hands it to the shards, where one of the waiting writers commits for all (`commit`, `shard`):
-//! log, memtable, last values. Full memtables become segments (`flush`), segments are merged
-//! (`compaction`) and outlived (`maintain`). `recovery` is the way back.
+//! The path of a write: [`Engine::write`] checks a batch, fits it to its table's schema
+//! (`resolve`), finds each row's shard and series (`route`), reserves memory for it (`admission`)
+//! and hands it to the shards. There, one of the waiting writers commits for all (`commit`,
+//! `shard`): to the log, the memtable and the last values. Full memtables become segments
+//! (`flush`). Segments are merged (`compaction`), and dropped when they are past their ttl
+//! (`maintain`). `recovery` restores the state when the engine is opened.
 //!
-//! The life of a read: a [`TableSnapshot`] holds one version of every shard ([`ShardView`]); a
-//! scan merges its chunks and segments (`merge`, `scan`).
+//! The path of a read: a [`TableSnapshot`] holds one version of every shard ([`ShardView`]); a scan
+//! merges its chunks and segments (`merge`, `scan`).
 //!
-//! Modules stand in an order, and none imports one that stands later:
-//! options, names, error, memory, text, layout, `shared_rows`, chunk, `segment_files`, view, pages; merge,
-//! filter, scan, `last_values`, snapshot, compaction;
-//! health, catalog, rollups, resolve, `high_water_marks`, memtable, commit, route, stats, reserve, trash, shard, flush,
-//! maintain, directory, survey, damage, recovery, status, parallel, backup, verify, background,
-//! admission, engine.
+//! Modules have an order, and none imports a later one: options, names, error, memory, text,
+//! layout, `shared_rows`, chunk, `segment_files`, view, pages; merge, filter, scan, `last_values`,
+//! snapshot, compaction; health, catalog, rollups, resolve, `high_water_marks`, memtable, commit,
+//! route, stats, reserve, trash, shard, flush, maintain, directory, survey, damage, recovery,
+//! status, parallel, backup, verify, background, admission, engine.
 
 mod admission;
 mod background;

@@ -1,7 +1,7 @@
 //! Maintenance of a shard: compaction and retention.
 //!
-//! What to do is decided by pure functions of the manifest's state (`compaction::pick`,
-//! [`outlived`]); this module does it: runs, commits, and makes it visible.
+//! Pure functions of the manifest's state (`compaction::pick`, [`outlived`]) decide what to do;
+//! this module executes it: it runs, commits, and makes the result visible.
 
 use crate::compaction::{
     CompactionPlan, CompactionState, PickInput, PickOptions, RunContext, pick, pick_table, run,
@@ -18,32 +18,31 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// How compactions are picked and done.
+/// How compactions are picked and run.
 pub(crate) struct CompactionSettings<'a> {
     /// When they are due.
     pub options: PickOptions,
     /// Called between batches with the bytes read and written since the last call; may pause.
-    /// Whether to give up.
+    /// Returns whether to stop.
     pub stop: &'a dyn Fn(u64) -> bool,
-    /// Whether to wait while the shard is under maintenance, or to leave it at that.
+    /// Whether to wait while other maintenance of the shard runs, or to return.
     pub wait: bool,
 }
 
-/// What the compaction of a table did.
+/// The result of compacting a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableCompaction {
-    /// Partitions that were compacted, over all shards; those that had nothing to gain are not
-    /// among them.
+    /// Number of compacted partitions, over all shards, without those that had nothing to gain.
     pub partitions: usize,
-    /// Segments that were read.
+    /// Number of segments read.
     pub segments_read: usize,
-    /// Segments that were written.
+    /// Number of segments written.
     pub segments_written: usize,
     /// Encoded bytes read.
     pub bytes_read: u64,
-    /// Bytes written, those copied included.
+    /// Bytes written, including copied ones.
     pub bytes_written: u64,
-    /// Bytes of pages that were copied undecoded.
+    /// Bytes of pages that were copied without decoding.
     pub bytes_copied: u64,
     /// Rows written.
     pub rows: u64,
@@ -61,11 +60,11 @@ impl std::ops::AddAssign for TableCompaction {
     }
 }
 
-/// Options of the tables that are there.
+/// Options of the existing tables.
 type LiveTableOptions = BTreeMap<TableId, TableOptions>;
 
 impl Shard {
-    /// Does one compaction, if one is due; says whether it did.
+    /// Runs one compaction if one is due; returns whether it did.
     pub fn compact_once(
         &self,
         live: LiveSource<'_>,
@@ -86,7 +85,7 @@ impl Shard {
         Ok(done.is_some())
     }
 
-    /// Makes one segment in order, as far as that goes, of each partition of a table.
+    /// Rewrites each partition of a table as one sorted segment, as far as possible.
     pub fn compact_table(
         &self,
         table: TableId,
@@ -99,7 +98,7 @@ impl Shard {
             let holding = segments.filter(|segment| segment.tables.contains(&table));
             holding.map(|segment| segment.partition).collect()
         };
-        // Nothing tells whether the pages of a segment are as the settings ask by now.
+        // Nothing records whether the pages of a segment match the current settings.
         let anew = live()
             .get(&table)
             .is_some_and(|schema| asks_for_a_form(schema));
@@ -122,8 +121,7 @@ impl Shard {
         Ok(all)
     }
 
-    /// The right to change what segments there are; `None` where somebody has it and `wait` is
-    /// not given.
+    /// The lock for changing the set of segments; `None` if it is taken and `wait` is false.
     fn maintain(&self, wait: bool) -> Option<MutexGuard<'_, MaintenanceState>> {
         if wait {
             Some(self.maintenance.lock())
@@ -132,7 +130,7 @@ impl Shard {
         }
     }
 
-    /// Does what was planned; `None` where it was stopped.
+    /// Executes a plan; `None` if it was stopped.
     fn compact(
         &self,
         plan: &CompactionPlan,
@@ -168,18 +166,26 @@ impl Shard {
             (manner.stop)(bytes - told.replace(bytes))
         };
         let context = RunContext {
-            fs: self.context.env.fs.clone(),
+            blobs: self.context.blobs.clone(),
             options: self.context.options.segment.clone(),
             memory: self.context.memory.clone(),
             schemas: live,
-            new_file: &|| self.new_segment(),
+            new_segment: &|| self.new_segment(),
             stop: &stop,
             progress: &progress,
         };
         let done = run(plan, &inputs, &tombstones, tables, &context).and_then(|edit| {
-            let written = edit.as_ref().map(|edit| edit.added.len());
-            edit.map_or(Ok(()), |edit| self.install(edit, false))
-                .map(|()| written)
+            let Some(edit) = edit else {
+                return Ok(None);
+            };
+            let written = edit.added.len();
+            // What it leaves out may have been deleted by a delete that a loss of power still takes:
+            // the cells that the delete touched must then stay touched.
+            if let Err(error) = self.context.rollups.persist() {
+                self.remove_new(&edit);
+                return Err(error);
+            }
+            self.install(edit, false).map(|()| Some(written))
         });
         let state = match &done {
             Ok(Some(_)) => CompactionState::Done,
@@ -225,8 +231,8 @@ impl Shard {
         }))
     }
 
-    /// Drops the partitions that every table in them has outlived; says whether there were any.
-    /// Where the shard is under maintenance, it waits for its end if `wait` says so.
+    /// Drops the partitions in which every row is past its table's ttl; returns whether there were
+    /// any. With `wait`, it waits for other maintenance of the shard to end.
     pub fn retain(&self, live: LiveSource<'_>, wait: bool) -> Result<bool> {
         let Some(_maintenance) = self.maintain(wait) else {
             return Ok(false);
@@ -278,7 +284,7 @@ fn options_of(live: &LiveTables) -> LiveTableOptions {
         .collect()
 }
 
-/// Whether a table's settings name a form of its pages.
+/// Whether a table's settings name an encoding or compressor.
 fn asks_for_a_form(schema: &TableSchema) -> bool {
     let usual = TableOptions {
         partition_ns: schema.options.partition_ns,
@@ -290,7 +296,7 @@ fn asks_for_a_form(schema: &TableSchema) -> bool {
     schema.options != usual || schema.fields.iter().any(named)
 }
 
-/// A version, as the picker sees it.
+/// A version as the picker sees it.
 fn input<'a>(
     manifest: &'a ManifestState,
     tables: &'a LiveTableOptions,
@@ -305,9 +311,9 @@ fn input<'a>(
     }
 }
 
-/// Segments of partitions that lie, for every table in them, before what the table keeps. All
-/// segments that overlap such a partition in time go together: one that stays could hold older
-/// forms of rows that go.
+/// Segments of partitions that are past the ttl of every table in them. All segments that overlap
+/// such a partition in time are dropped together: one that stays could contain older versions of
+/// dropped rows.
 fn outlived(
     segments: &BTreeMap<SegmentId, SegmentMeta>,
     live: &LiveTables,

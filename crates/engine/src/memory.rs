@@ -1,11 +1,11 @@
-//! One ceiling over all memory that grows with data: an accountant on which every holder draws.
+//! One ceiling over all memory that grows with data: an accountant grants it to every holder.
 //!
-//! Each holder has a *reserve*, a part of the ceiling that the others leave to it, and a *share*, the
-//! most that it gets (`docs/decisions/0012-memory.md`). So neither rows that wait to be flushed nor
-//! queries can starve the other, and what nobody uses goes to whoever asks. Who is refused decides
-//! what to do (flush, spill, wait, give up).
+//! Each holder has a *reserve*, a part of the ceiling that the others leave to it, and a *share*,
+//! the most that it can get (`docs/decisions/0012-memory.md`). So neither rows that wait for a
+//! flush nor queries can starve the other, and unused memory is available to any holder. A holder
+//! that is refused decides what to do (flush, spill, wait, give up).
 //!
-//! Where the process is measured, what no holder has taken of it lowers the ceiling for all:
+//! If the process is measured, memory that no holder has reserved lowers the ceiling for all:
 //! reserves and shares are parts of what is left.
 
 mod process_memory;
@@ -24,10 +24,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Who holds memory.
+/// Holders of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holder {
-    /// Rows that are not in segments yet, and what flushing them takes.
+    /// Rows that are not in segments yet, and the memory to flush them.
     Memtable,
     /// Tags and ids of series, and the time up to which each has been flushed.
     SeriesIndex,
@@ -37,28 +37,28 @@ pub enum Holder {
     LastValues,
     /// Bodies of requests, and the batches parsed from them.
     Requests,
-    /// Pages that scans have decoded, and batches on their way to those who read them.
+    /// Pages that scans have decoded, and batches that have not reached their readers.
     Scan,
-    /// What queries keep: sorts, groups, tables of joins.
+    /// State of queries: sorts, groups, hash tables of joins.
     Query,
     /// Compaction.
     Compaction,
-    /// Records of the log on their way back into memory.
+    /// Log records that are being read back into memory.
     Recovery,
-    /// What the process holds beyond all that: code, threads' stacks, what the allocator keeps.
-    /// Known only where it is measured: see [`MemoryAccountant::measured`].
+    /// Further memory of the process: code, stacks of threads, memory that the allocator keeps.
+    /// Only known if it is measured: see [`MemoryAccountant::measured`].
     Process,
 }
 
-/// Of the ceiling, in 32nds.
+/// Reserves and shares are given in this many parts of the ceiling.
 const PARTS: usize = 32;
 
-/// What a process that works has for itself beyond what it began with: one part of so many of the
-/// ceiling.
+/// What a working process uses for itself in addition to its initial memory: one of this many parts
+/// of the ceiling.
 const WORKING_PART: usize = 8;
 
 impl Holder {
-    /// Every holder.
+    /// All holders.
     pub const ALL: [Self; 10] = [
         Self::Memtable,
         Self::SeriesIndex,
@@ -89,12 +89,12 @@ impl Holder {
         }
     }
 
-    /// Whether it gives back what it holds once its work is done, or when memory is short.
+    /// Whether it releases its memory once its work is done, or when memory is short.
     fn gives_back(self) -> bool {
         !matches!(self, Self::SeriesIndex | Self::SegmentIndex)
     }
 
-    /// What the others leave to it and the most that it gets, in 32nds of the ceiling.
+    /// Its reserve and its share, in 32nds of the ceiling.
     fn parts(self) -> (usize, usize) {
         match self {
             Self::Memtable => (4, 16),
@@ -107,27 +107,27 @@ impl Holder {
     }
 }
 
-/// What a holder has, and has had.
+/// Current and past usage of a holder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
     /// In use, bytes.
     pub bytes: usize,
-    /// The most that ever was in use, bytes.
+    /// The most that was ever in use, bytes.
     pub peak_bytes: usize,
     /// How often memory was refused.
     pub refusals: u64,
-    /// How often somebody waited for memory.
+    /// How often a caller waited for memory.
     pub waits: u64,
 }
 
-/// One ceiling over everything; every holder draws on it.
+/// One ceiling over everything; it grants memory to every holder.
 pub struct MemoryAccountant {
     limit: usize,
     state: Mutex<AccountantState>,
-    /// Something was given back.
+    /// Signals that memory was released.
     room: Condvar,
     on_refusal: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    /// The process was larger than the ceiling when it was last measured.
+    /// Whether the process exceeded the ceiling when it was last measured.
     is_over: AtomicBool,
 }
 
@@ -137,9 +137,9 @@ struct AccountantState {
     used: usize,
     peak: usize,
     waiting: usize,
-    /// What [`Holder::Process`] has, over time.
+    /// The memory of [`Holder::Process`], over time.
     unaccounted: UnaccountedMemory,
-    /// Refusals and waits, of all holders, since the process was last measured.
+    /// Whether a holder was refused or waited since the process was last measured.
     refused: bool,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Debug for MemoryAccountant {
 }
 
 impl MemoryAccountant {
-    /// An accountant with nothing in use.
+    /// An accountant without any memory in use.
     #[must_use]
     pub fn new(limit_bytes: usize) -> Self {
         Self {
@@ -177,7 +177,7 @@ impl MemoryAccountant {
         self.state.lock().used
     }
 
-    /// The most bytes that ever were in use by all holders together.
+    /// The most bytes that all holders together ever had in use.
     #[must_use]
     pub fn peak(&self) -> usize {
         self.state.lock().peak
@@ -189,22 +189,22 @@ impl MemoryAccountant {
         self.usage(holder).bytes
     }
 
-    /// What a holder has, and has had.
+    /// Current and past usage of a holder.
     #[must_use]
     pub fn usage(&self, holder: Holder) -> MemoryUsage {
         self.state.lock().usage[holder as usize]
     }
 
-    /// The most bytes that a holder gets, however little the others use.
+    /// The most bytes that a holder can get, however little the others use.
     #[must_use]
     pub fn share(&self, holder: Holder) -> usize {
         let at_rest = self.state.lock().unaccounted.floor_bytes();
         part(self.room_beside(at_rest), holder.parts().1)
     }
 
-    /// The most bytes that a holder can get while nobody else asks for any: what others flush, evict
-    /// or finish is there for it, what indexes hold is not. A process that works has more for itself
-    /// than one that has just begun; that is allowed for.
+    /// The most bytes that a holder can get while no other holder needs any. Memory that others
+    /// flush, evict or finish is available to it; memory that indexes hold is not. It allows for
+    /// the fact that a working process uses more for itself than one that has just started.
     #[must_use]
     pub fn attainable(&self, holder: Holder) -> usize {
         let state = self.state.lock();
@@ -229,14 +229,14 @@ impl MemoryAccountant {
         clamped(room, room.saturating_sub(kept.sum()), holder)
     }
 
-    /// Bytes that a holder could have now in all, what it has included: what the others neither
-    /// use nor have reserved, at least its own reserve, at most its share.
+    /// Bytes that a holder could have in total at present, including what it has: what the others
+    /// neither use nor have reserved, at least its own reserve, at most its share.
     #[must_use]
     pub fn available(&self, holder: Holder) -> usize {
         self.available_in(&self.state.lock(), holder)
     }
 
-    /// Takes `bytes` if they are available; says whether they were.
+    /// Reserves `bytes` if they are available; returns whether they were.
     pub fn try_grow(&self, holder: Holder, bytes: usize) -> bool {
         let mut state = self.state.lock();
         let taken = self.take(&mut state, holder, bytes);
@@ -249,11 +249,11 @@ impl MemoryAccountant {
         taken
     }
 
-    /// As [`try_grow`](Self::try_grow), but waits up to `timeout` for others to give something
-    /// back. Blocks the thread.
+    /// Like [`try_grow`](Self::try_grow), but waits up to `timeout` for others to release memory.
+    /// Blocks the thread.
     #[expect(
         clippy::disallowed_methods,
-        reason = "a wait on a condition has a deadline of the machine's; no data depends on it"
+        reason = "a wait on a condition needs a deadline by the machine's clock; no data depends on it"
     )]
     pub fn wait_grow(&self, holder: Holder, bytes: usize, timeout: Duration) -> bool {
         let mut state = self.state.lock();
@@ -281,21 +281,21 @@ impl MemoryAccountant {
         }
     }
 
-    /// Takes `bytes` whether they are available or not: what exists already must be counted.
+    /// Reserves `bytes` whether or not they are available: existing memory must be counted.
     pub fn grow(&self, holder: Holder, bytes: usize) {
         self.state.lock().add(holder, bytes);
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Releases `bytes` that were reserved.
     ///
     /// # Panics
-    /// In debug builds, if more is given back than was taken.
+    /// In debug builds, if more is released than was reserved.
     pub fn shrink(&self, holder: Holder, bytes: usize) {
         let mut state = self.state.lock();
         let usage = &mut state.usage[holder as usize];
         debug_assert!(
             usage.bytes >= bytes,
-            "{} gave back more than it took",
+            "{} released more than it had reserved",
             holder.name()
         );
         let bytes = bytes.min(usage.bytes);
@@ -306,8 +306,8 @@ impl MemoryAccountant {
         }
     }
 
-    /// The process is resident with so many bytes in all: what no holder has taken of them counts
-    /// as [`Holder::Process`] from here on.
+    /// Records the resident size of the process: what no holder has reserved of it counts as
+    /// [`Holder::Process`] from now on.
     pub fn measured(&self, resident_bytes: usize) -> ProcessMemory {
         let mut state = self.state.lock();
         let before = state.usage[Holder::Process as usize].bytes;
@@ -334,23 +334,24 @@ impl MemoryAccountant {
         measured
     }
 
-    /// Whether the process was larger than the ceiling when it was last measured: who holds most
-    /// gives way.
+    /// Whether the process exceeded the ceiling when it was last measured; then the largest holders
+    /// must give way.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Notes that somebody waits, where the waiting is done elsewhere.
+    /// Records a wait that happens elsewhere.
     pub fn note_wait(&self, holder: Holder) {
         let mut state = self.state.lock();
         state.usage[holder as usize].waits += 1;
         state.refused = true;
     }
 
-    /// `notify` is called, on the asking thread, whenever memory is refused. Set once.
+    /// Sets `notify`, which is called on the requesting thread whenever memory is refused. Set
+    /// once.
     pub(crate) fn on_refusal(&self, notify: impl Fn() + Send + Sync + 'static) {
-        // A second one would be a second engine on one accountant, which none makes.
+        // A second call would mean a second engine on one accountant, which does not occur.
         let _ = self.on_refusal.set(Box::new(notify));
     }
 
@@ -360,9 +361,9 @@ impl MemoryAccountant {
         }
     }
 
-    /// What the holders share beside a process of so many bytes. Some is left for what comes into
-    /// being between two looks at the process; and a little is there whatever it has, so that what
-    /// makes room finds some.
+    /// The memory that the holders share next to a process of this size. Some is left for what may
+    /// appear between two measurements of the process. A little is always available, so that work
+    /// that frees memory can run.
     fn room_beside(&self, process_bytes: usize) -> usize {
         if process_bytes == 0 {
             return self.limit;
@@ -386,8 +387,8 @@ impl MemoryAccountant {
     }
 
     fn take(&self, state: &mut AccountantState, holder: Holder, bytes: usize) -> bool {
-        // Who needs nothing is not refused because others have too much: an operator that is told
-        // to spill batches without columns writes what cannot be read again.
+        // A request for nothing is never refused, even if others have too much: an operator that
+        // must spill batches without columns would write data that cannot be read again.
         if bytes == 0 {
             return true;
         }
@@ -400,13 +401,13 @@ impl MemoryAccountant {
     }
 }
 
-/// `free` bytes, at least the holder's reserve and at most its share of `room`.
+/// `free` bytes, but at least the holder's reserve and at most its share of `room`.
 fn clamped(room: usize, free: usize, holder: Holder) -> usize {
     let (reserve, share) = holder.parts();
     free.max(part(room, reserve)).min(part(room, share))
 }
 
-/// So many 32nds of `bytes`.
+/// This many 32nds of `bytes`.
 fn part(bytes: usize, parts: usize) -> usize {
     if parts == PARTS {
         return bytes;

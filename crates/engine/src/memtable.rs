@@ -1,9 +1,8 @@
-//! The memtable: written rows that are not in segments yet, as chunks per table and space.
+//! The memtable: written rows that are not in segments yet, in chunks per table and space.
 //!
-//! There is no structure per series: idle series cost nothing here. Chunks of one stack rise in
-//! size towards the oldest like the digits of a binary counter, so that a reader sees few chunks
-//! however small the writes are, and each row is put together with others a logarithmic number of
-//! times.
+//! There is no structure per series, so idle series cost nothing. Chunks of one stack grow towards
+//! the oldest like the digits of a binary counter, so that a reader sees few chunks however small
+//! the writes are, and each row is merged a logarithmic number of times.
 
 use crate::chunk::part::ChunkPart;
 use crate::chunk::{CHUNK_ROWS, Chunk};
@@ -22,21 +21,21 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug, Default)]
 pub(crate) struct Memtable {
     tables: BTreeMap<TableId, TableChunks>,
-    /// Deletes that came while it was active.
+    /// Deletes that arrived while it was active.
     pub tombstones: Vec<Arc<Tombstone>>,
-    /// Memory of the rows, as it was taken from the accountant.
+    /// Memory of the rows, as reserved from the accountant.
     pub bytes: usize,
-    /// Number of the rows, repeated ones among them.
+    /// Number of rows, including repeated ones.
     pub rows: usize,
-    /// Set when it is frozen; gives `bytes` back when neither the shard nor a view holds it.
+    /// Set when it is frozen; releases `bytes` when neither the shard nor a view holds it.
     pub reservation: Arc<OnceLock<MemoryReservation>>,
-    /// Highest WAL sequence in it; 0 where there is none.
+    /// Highest WAL sequence in it; 0 if there is none.
     pub sequence_max: u64,
-    /// When the first entry came, on the monotonic clock.
+    /// When the first entry arrived, on the monotonic clock.
     pub since_ns: Option<u64>,
 }
 
-/// Chunks of one table, each space oldest first.
+/// Chunks of one table, each space with the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct TableChunks {
     /// Rows in order.
@@ -49,7 +48,7 @@ pub(crate) struct TableChunks {
 #[derive(Debug, Default)]
 pub(crate) struct ChunkStack {
     chunks: Vec<Arc<Chunk>>,
-    /// So many chunks from the start take no more rows.
+    /// Number of chunks, from the start, that accept no more rows.
     sealed: usize,
 }
 
@@ -58,8 +57,8 @@ impl ChunkStack {
         self.sealed = self.chunks.len();
     }
 
-    /// Adds rows; chunks at their ends are put together while they have at most [`CHUNK_ROWS`] and
-    /// `text_max` bytes of text.
+    /// Adds rows; merges the last chunks while they have at most [`CHUNK_ROWS`] and `text_max`
+    /// bytes of text.
     fn push(&mut self, chunk: Chunk, text_max: usize) {
         let mut chunk = chunk;
         while self.chunks.len() > self.sealed {
@@ -77,19 +76,19 @@ impl ChunkStack {
 }
 
 impl Memtable {
-    /// Whether no entry of the log is in it.
+    /// Whether it contains no entry of the log.
     pub fn is_empty(&self) -> bool {
         self.sequence_max == 0
     }
 
-    /// Notes that an entry with this sequence belongs to it.
+    /// Records that it contains the entry with this sequence.
     pub fn note(&mut self, sequence: u64, now_ns: u64) {
         self.sequence_max = sequence;
         self.since_ns.get_or_insert(now_ns);
     }
 
-    /// Adds the rows of a write. `late` says of each row whether it goes to the unsequence space;
-    /// `None`: no row does.
+    /// Adds the rows of a write. `late` says for each row whether it goes to the unsequence space;
+    /// `None` if no row does.
     pub fn write(
         &mut self,
         sequence: u64,
@@ -132,7 +131,8 @@ impl Memtable {
         }
     }
 
-    /// Adds a delete: chunks of its table take no more rows, so that none stands on both sides.
+    /// Adds a delete: existing chunks of its table accept no more rows, so that none has rows from
+    /// before and after it.
     pub fn delete(&mut self, tombstone: Arc<Tombstone>) {
         if let Some(table) = self.tables.get_mut(&tombstone.table) {
             table.sequence.seal();
@@ -141,18 +141,18 @@ impl Memtable {
         self.tombstones.push(tombstone);
     }
 
-    /// Forgets a table.
+    /// Drops the rows of a table.
     pub fn drop_table(&mut self, table: TableId) {
         self.tables.remove(&table);
         self.tombstones.retain(|tombstone| tombstone.table != table);
     }
 
-    /// Tables with rows, ascending.
+    /// The tables with rows, ascending.
     pub fn tables(&self) -> impl Iterator<Item = (TableId, &TableChunks)> {
         self.tables.iter().map(|(table, chunks)| (*table, chunks))
     }
 
-    /// Chunks of a table: sequence, then late ones, each oldest first.
+    /// The chunks of a table: those in order, then the late ones, each with the oldest first.
     pub fn chunks(&self, table: TableId) -> impl Iterator<Item = &Arc<Chunk>> {
         let of_table = self.tables.get(&table);
         of_table
@@ -160,7 +160,7 @@ impl Memtable {
             .flat_map(|chunks| chunks.sequence.chunks.iter().chain(&chunks.late.chunks))
     }
 
-    /// Raises the marks to the times of its rows: rows not after them are late from here on.
+    /// Raises the marks to the times of its rows: later rows that are not after them are late.
     pub fn raise(&self, marks: &mut HighWaterMarks) {
         let sequence = self
             .tables
@@ -174,11 +174,12 @@ impl Memtable {
     }
 }
 
-/// The rows of a part in order and the late ones, as `late` says of each; there are rows of both.
+/// Splits a part into the rows in order and the late ones, as `late` says; there are rows of both
+/// kinds.
 fn split(part: &ChunkPart, late: &[bool]) -> (ChunkPart, ChunkPart) {
-    // Numbers of rows in order from the start on, those of late rows from the end back. Each row is
-    // noted at both ends and stays at one: a branch on what is as good as random would be foretold
-    // wrong.
+    // Numbers of rows in order fill the array from the start, those of late rows from the end. Each
+    // row is written at both ends and kept at one: the processor would mispredict a branch on
+    // practically random data.
     let mut rows = vec![0; late.len()];
     let (mut in_order, mut end) = (0, late.len());
     for (row, late) in (0_u32..).zip(late) {

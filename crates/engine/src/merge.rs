@@ -1,18 +1,20 @@
-//! Merging: rows of one table out of any number of sources, sorted by (series, time), each once.
+//! Merging: combines the rows of one table from any number of sources, sorted by (series, time),
+//! each once.
 //!
 //! A source is a chunk of a memtable or a table's part of a segment. Rows of two sources with the
-//! same (series, time) become one: field by field, the newest value that is not null wins. Queries
-//! and compaction read through here, so that they cannot disagree about what is stored; a flush sorts
-//! (see `flush`).
+//! same (series, time) become one: for each field, the newest value that is not null wins. Queries
+//! and compaction both read through this module, so they cannot disagree about the content; a flush
+//! sorts instead (see `flush`).
 //!
-//! How it works: each source has a [`cursor`] with its smallest row not yet taken, or a lower bound
-//! of it while the page is not decoded. A heap keeps the cursors in order. The first one gives all
-//! its rows up to the second one's as one slice; only rows that stand in several sources are looked
-//! at one by one. Slices of whole pages are handed on without a copy ([`assemble`]).
+//! How it works: each source has a [`cursor`] with its smallest row that has not been taken, or
+//! with a lower bound of it while the page is not decoded. A heap orders the cursors. The first
+//! cursor supplies all its rows up to the second one's as one slice; only rows that several sources
+//! have are handled individually. Slices of whole pages are passed on without a copy
+//! ([`assemble`]).
 //!
 //! Invariants: a cursor whose bound is not exact is opened before a row at or after its bound is
-//! given; at most one page a column and source is decoded, besides what the batch in the making
-//! holds on to; pages are decoded only when the merge reaches them.
+//! returned; at most one page per column and source is decoded, in addition to those that the
+//! current batch holds; pages are decoded only when the merge reaches them.
 
 mod assemble;
 mod block;
@@ -66,24 +68,24 @@ use std::sync::Arc;
 /// What to read, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct MergeOptions {
-    /// Columns of the rows, in this order; a source that lacks one has nulls there.
+    /// Columns of the rows, in this order; for a source without one, they are null.
     pub columns: Vec<SegmentColumn>,
     /// Rows outside are left out.
     pub range: TimeRange,
     /// Series to read; `None`: all.
     pub series: Option<Arc<RoaringBitmap>>,
-    /// Bounds on values, by which whole pages may be left out.
+    /// Bounds on values, which may rule out whole pages.
     pub bounds: Vec<ColumnBounds>,
-    /// Rows of a batch, about.
+    /// Approximate number of rows in a batch.
     pub batch_rows: usize,
-    /// Bytes of text of a batch, about.
+    /// Approximate bytes of text in a batch.
     pub batch_text_bytes: usize,
-    /// On whose account decoded pages are held.
+    /// The holder of the memory for decoded pages.
     pub memory: Option<(Arc<MemoryAccountant>, Holder)>,
-    /// What to count.
+    /// Counters.
     pub metrics: Option<Arc<ScanMetrics>>,
-    /// Series whose pages this merge counts in `metrics`: merges that share a row group share its
-    /// pages out among them.
+    /// Series whose pages this merge counts in `metrics`: merges that share a row group divide the
+    /// count of its pages.
     pub territory: RangeInclusive<u32>,
 }
 
@@ -115,7 +117,7 @@ pub(crate) struct MergeStream {
 }
 
 impl MergeStream {
-    /// A merge of `sources`, which must all be of one table.
+    /// A merge of `sources`, all of which must belong to one table.
     pub(crate) fn new(sources: Vec<MergeSource>, options: MergeOptions) -> Self {
         let extents = if options.bounds.is_empty() {
             SourceExtents::default()
@@ -148,7 +150,7 @@ impl MergeStream {
         }
     }
 
-    /// Lets go of pages that are decoded, while nobody takes rows. The next rows decode them again.
+    /// Releases decoded pages while no rows are taken. Reading on decodes them again.
     pub(crate) fn release_pages(&mut self) {
         self.cursors.iter_mut().for_each(SourceCursor::release);
     }
@@ -156,9 +158,9 @@ impl MergeStream {
     /// The next rows, sorted and unique; `None` at the end.
     ///
     /// # Errors
-    /// Damage or I/O errors of the pages that are touched, or no memory for them.
+    /// Damage or I/O errors of the pages that are read, or no memory for them.
     pub(crate) fn next_rows(&mut self) -> Result<Option<SortedRows>> {
-        // The clock of merging stands still while pages are planned and read.
+        // Planning and reading pages does not count as merging time.
         let before_ns = self.scope.spent_ns();
         let (rows, took_ns) = ScanMetrics::timed(|| self.gather());
         let others_ns = self.scope.spent_ns() - before_ns;
@@ -179,8 +181,8 @@ impl MergeStream {
         }
     }
 
-    /// Hands rows of the source that comes first to the assembler, or makes its head exact;
-    /// `false` at the end.
+    /// Passes rows of the first source to the assembler, or makes its head exact; `false` at the
+    /// end.
     fn step(&mut self) -> Result<bool> {
         let Some((head, at)) = self.heap.first() else {
             return Ok(false);
@@ -207,7 +209,7 @@ impl MergeStream {
         Ok(true)
     }
 
-    /// Takes the row `key` out of all sources that have it.
+    /// Takes the row `key` from all sources that have it.
     fn merge_equal(&mut self, key: RowKey) -> Result<()> {
         let mut holders = Vec::new();
         while let Some((head, at)) = self.heap.first() {

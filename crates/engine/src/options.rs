@@ -7,32 +7,32 @@ use std::time::Duration;
 pub enum Durability {
     /// After an fsync: it survives power loss.
     Fsync,
-    /// After the write to the log; an fsync follows in the background at this interval. It
-    /// survives the end of the process, and power loss once the interval has passed.
+    /// After the write to the log; an fsync follows in the background at this interval. It survives
+    /// the end of the process, and a power loss once the interval has passed.
     Interval(Duration),
-    /// After the write to the log; the operating system writes it to the disk when it likes.
+    /// After the write to the log; the operating system writes it to the disk at some later time.
     Os,
 }
 
-/// Which kind of compaction goes first where several are due.
+/// Which kind of compaction has priority if several are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CompactionPolicy {
-    /// All kinds alike, in turn (`balance`).
+    /// All kinds equally, in turn (`balance`).
     #[default]
     Balance,
-    /// Sequence with sequence and unsequence with unsequence before anything across
-    /// (`inner_cross`): least is written, and late rows wait longest for their place.
+    /// Compactions within the sequence and within the unsequence space before those across
+    /// (`inner_cross`): writes least, and late rows wait longest for their place.
     InnerCross,
-    /// Unsequence into sequence before anything else (`cross_inner`): late rows come to their
-    /// place soonest, and most is written.
+    /// Compactions from the unsequence into the sequence space first (`cross_inner`): late rows
+    /// reach their place soonest, and compaction writes most.
     CrossInner,
 }
 
 impl CompactionPolicy {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Self; 3] = [Self::Balance, Self::InnerCross, Self::CrossInner];
 
-    /// Its name in settings.
+    /// Name in settings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,33 +50,33 @@ pub struct EngineOptions {
     pub shards: usize,
     /// When a write is acknowledged.
     pub durability: Durability,
-    /// The ceiling over everything the engine and its queries hold, bytes.
+    /// The ceiling over everything that the engine and its queries hold, bytes.
     pub memory_limit_bytes: usize,
-    /// A shard's memtable is flushed at this size, bytes; at a quarter of it where it has 512 rows of
-    /// each series by then.
+    /// A shard's memtable is flushed at this size, bytes; at a quarter of it if it then has 512
+    /// rows of each series on average.
     pub flush_bytes_max: usize,
-    /// A memtable is flushed at this age (`None`: never by age).
+    /// A memtable is flushed at this age (`None` disables this).
     pub flush_age_max: Option<Duration>,
-    /// Threads for flush, compaction and retention. 0: none; the owner calls
+    /// Threads for flush, compaction and retention. With 0, the owner must call
     /// [`Engine::maintain`](crate::Engine::maintain).
     pub background_threads: usize,
-    /// Which kind of compaction goes first.
+    /// Which kind of compaction has priority.
     pub compaction: CompactionPolicy,
-    /// What compaction in the background may read and write together, bytes a second (`None`: as
-    /// much as it can). Compaction that was asked for is not held back.
+    /// Bytes per second that background compaction may read and write in total (`None` for no
+    /// limit). Compaction on demand is not limited.
     pub compaction_bytes_per_second: Option<u64>,
-    /// How long a file that nothing names waits in the folder `trash` before it is removed; zero: not
-    /// at all.
+    /// How long a file that nothing names waits in the folder `trash` before it is removed; zero
+    /// removes it at once.
     pub trash_retention: Duration,
-    /// Files of segments that are kept open at once, of however many there are. Threads that read
-    /// add one each for a moment; logs, manifests and backups come on top.
+    /// Segment files that are kept open at once, however many there are. Threads that read may
+    /// briefly add one each; logs, manifests and backups need further descriptors.
     pub open_files_max: usize,
     /// Settings of new segments.
     pub segment: marigram_segment::SegmentOptions,
 }
 
 impl Default for EngineOptions {
-    /// For an embedded engine on a small machine: fsync, 512 MiB, flush at 64 MiB or 10 minutes.
+    /// Suits an embedded engine on a small machine: fsync, 512 MiB, flush at 64 MiB or 10 minutes.
     fn default() -> Self {
         Self {
             shards: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),

@@ -1,7 +1,7 @@
-//! What is inside segments, for people: encodings, sizes and statistics.
+//! The content of segments, for display: encodings, sizes and statistics.
 //!
-//! Nothing of it stays in memory: directories and page indexes are read for the occasion, so that a
-//! look at everything does not fill what queries are to have.
+//! None of it stays in memory: directories and page indexes are read on demand, so that a full
+//! listing does not use the memory of queries.
 
 use crate::error::{EngineError, Result};
 use crate::view::{OpenSegment, ShardView};
@@ -33,7 +33,7 @@ pub struct PageDetail {
     pub stats: PageStats,
 }
 
-/// What a segment, or a table's part of it, is made of.
+/// The composition of a segment, or of a table's part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SegmentDetail {
     /// Row groups.
@@ -42,10 +42,10 @@ pub struct SegmentDetail {
     pub pages: u64,
     /// Bytes of the pages.
     pub page_bytes: u64,
-    /// Values that are null.
+    /// Number of null values.
     pub nulls: u64,
-    /// Encodings of the first page of each column of each row group, with the compressor after a
-    /// `+` where there is one.
+    /// Encodings of the first page of each column of each row group, followed by `+` and the
+    /// compressor if there is one.
     pub encodings: BTreeSet<String>,
 }
 
@@ -58,10 +58,10 @@ fn columns_of(segment: &Segment, row_group: usize) -> Vec<ColumnId> {
 }
 
 impl OpenSegment {
-    /// What the segment is made of, or the part of it that `table` has.
+    /// The composition of the segment, or of the part that belongs to `table`.
     ///
     /// # Errors
-    /// If what must be read of it is damaged, or the disk refuses.
+    /// If the parts to read are damaged, or the disk fails.
     pub fn detail(&self, table: Option<TableId>) -> Result<SegmentDetail> {
         let segment = self.segment()?.uncached();
         let groups = match table {
@@ -90,12 +90,12 @@ impl OpenSegment {
     }
 }
 
-/// Pages on their way out.
+/// An iterator over pages.
 type PageDetails = Box<dyn Iterator<Item = Result<PageDetail>> + Send>;
 
 impl ShardView {
-    /// The pages of `table`, each read when it is asked for: by segment, row group, column and row.
-    /// Of all segments, or of the one with this number.
+    /// The pages of `table`, each read on demand: by segment, row group, column and row. Of all
+    /// segments, or of the one with this number.
     pub fn pages(
         &self,
         table: TableId,
@@ -118,7 +118,7 @@ fn pages_of_segment(open: &OpenSegment, table: TableId, shard: usize) -> PageDet
     };
     let groups = segment.row_groups_of(table);
     Box::new(groups.flat_map(move |row_group| {
-        // Forgotten with the row group.
+        // Dropped with the row group.
         let segment = Arc::new(segment.uncached());
         match PageGroup::open(segment, row_group, shard, id) {
             Ok(group) => group.pages(),
@@ -131,7 +131,7 @@ fn failed(error: EngineError) -> PageDetails {
     Box::new(std::iter::once(Err(error)))
 }
 
-/// A row group whose pages are looked at.
+/// A row group whose pages are listed.
 #[derive(Clone)]
 struct PageGroup {
     segment: Arc<Segment>,
@@ -139,7 +139,7 @@ struct PageGroup {
     shard: usize,
     id: u64,
     runs: Arc<[SeriesRun]>,
-    /// The row after each run's last.
+    /// For each run, the row after its last one.
     ends: Arc<[u32]>,
 }
 
@@ -195,7 +195,7 @@ impl PageGroup {
         })
     }
 
-    /// The series of a row of the group.
+    /// The series of a row in the group.
     fn series_of(&self, row: u32) -> SeriesId {
         let run = self.ends.partition_point(|end| *end <= row);
         self.runs[run].series

@@ -1,9 +1,9 @@
-//! The same work on several things, on as many threads as the machine runs at once.
+//! Runs the same work on several items, on as many threads as the machine runs at once.
 
 use parking_lot::Mutex;
 
-/// What `work` gives for each of `items`, in their order. A panic of one goes on to the caller, once
-/// all have ended.
+/// The results of `work` for each of `items`, in order. If one of them panics, the caller panics
+/// after all have ended.
 pub(crate) fn side_by_side<T: Send, R: Send>(
     items: impl ExactSizeIterator<Item = T> + Send,
     work: impl Fn(T) -> R + Sync,

@@ -1,10 +1,10 @@
-//! Recovery: a shard's directory becomes an open shard.
+//! Recovery: opens a shard's directory.
 //!
-//! Manifest, series and segments' footers are loaded, and compared with what is known of them; files
-//! that the manifest does not name go to the trash, if the manifest is certain to be the last one;
-//! and what the log holds beyond the segments is replayed into a memtable, which is
-//! flushed whenever it gets over its size: memory stays bounded however long the log is. Replay is
-//! idempotent, so that a crash during recovery only means that the next one begins again.
+//! Manifest, series and the footers of segments are loaded and compared with what is known of them.
+//! Files that the manifest does not name go to the trash, if the manifest is certain to be the
+//! latest one. The part of the log that is not in segments is replayed into a memtable, which is
+//! flushed whenever it exceeds its size, so memory stays bounded however long the log is. Replay is
+//! idempotent: after a crash during recovery, the next one starts again.
 
 use crate::damage::damaged;
 use crate::error::{EngineError, Result};
@@ -16,7 +16,7 @@ use crate::memtable::Memtable;
 use crate::route::values_bytes;
 use crate::shard::{
     DurableShard, MaintenanceState, MeasuredUsage, PRESSED_PART, Shard, ShardContext, ShardLog,
-    ShardState, open_segment, segment_path,
+    ShardState, open_segment, segment_name, segment_prefix,
 };
 use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
@@ -31,10 +31,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-/// So many segments' directories are read for exact late marks; older ones count by their range.
+/// Number of segments whose directories are read for exact high-water marks; older ones count by
+/// their time range.
 const EXACT_SEGMENTS_MAX: usize = 64;
 
-/// What all shards of a directory are opened with.
+/// Parameters for opening the shards of a directory.
 #[derive(Debug)]
 pub(crate) struct ShardOpening<'a> {
     /// The data directory.
@@ -42,19 +43,19 @@ pub(crate) struct ShardOpening<'a> {
     pub lineage: u64,
     /// Number of shards.
     pub shards: usize,
-    /// Tables that the catalog has.
+    /// The tables in the catalog.
     pub live: &'a LiveTables,
-    /// Highest id that it ever gave to a table.
+    /// Highest id that a table in it ever had.
     pub table_max: u32,
 }
 
-/// What was replayed of logs.
+/// What was replayed from logs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecoveredLogs {
-    /// Files with records.
+    /// Number of files with records.
     pub wal_files: usize,
     pub wal_bytes: u64,
-    /// Rows that were not in segments yet.
+    /// Number of rows that were not in segments yet.
     pub rows: u64,
 }
 
@@ -67,7 +68,7 @@ impl RecoveredLogs {
     }
 }
 
-/// Opens or creates a shard, if it is what is known of it; gives it with what was replayed.
+/// Opens or creates a shard if it agrees with what is known of it; also returns what was replayed.
 pub(crate) fn open_shard(
     context: &Arc<ShardContext>,
     dir: PathBuf,
@@ -76,10 +77,10 @@ pub(crate) fn open_shard(
     known: KnownLogs,
 ) -> Result<(Shard, RecoveredLogs)> {
     let (fs, live) = (&context.env.fs, opening.live);
-    let (segment_dir, wal_dir) = (dir.join("segments"), dir.join("wal"));
-    for made in [&segment_dir, &wal_dir] {
-        fs.create_dir_all(made)
-            .map_err(|error| EngineError::io(made, error))?;
+    let wal_dir = dir.join("wal");
+    for made in [dir.join("segments"), wal_dir.clone()] {
+        fs.create_dir_all(&made)
+            .map_err(|error| EngineError::io(&made, error))?;
     }
     fs.sync_dir(&dir)
         .map_err(|error| EngineError::io(&dir, error))?;
@@ -102,11 +103,13 @@ pub(crate) fn open_shard(
     for schema in live.values() {
         index.set_identity(schema.id, identity_of(schema));
     }
-    let files = segments_there(context, &segment_dir)?;
-    let highest_there = match discard {
-        Some(discard) => discard_unnamed(&files, &segment_dir, &durable, discard),
-        None => files.last().map(|(highest, _)| *highest),
+    let files = segments_there(context, number)?;
+    let highest_there = if is_certain {
+        discard_unnamed(&files, number, &durable, context)
+    } else {
+        files.last().map(|(highest, _)| *highest)
     };
+    let segment_dir = context.blobs.location(&segment_prefix(number));
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
     let of = WitnessOwner {
@@ -119,7 +122,7 @@ pub(crate) fn open_shard(
     };
     let witness = WitnessFile::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {
-        Arc::new(open_segment(&context.files, &segment_dir, meta.clone()))
+        Arc::new(open_segment(&context.files, number, meta.clone()))
     };
     let segments: Vec<_> = durable.segments.values().map(open).collect();
     let marks = marks_of(&segments, &index);
@@ -152,7 +155,7 @@ pub(crate) fn open_shard(
         last: Arc::new(Mutex::new(last)),
         flushing: Mutex::default(),
         maintenance: Mutex::new(MaintenanceState::default()),
-        // What stands under a name may be of use to somebody.
+        // An existing file may still be needed, whatever its name.
         next_segment: AtomicU64::new(highest_there.map_or(next_segment, |highest| {
             next_segment.max(highest.saturating_add(1))
         })),
@@ -223,7 +226,7 @@ fn replay(
     };
     assert!(
         shard.log.set(Mutex::new(log)).is_ok(),
-        "a shard is recovered once"
+        "a shard must be recovered only once"
     );
     Ok(RecoveredLogs {
         wal_files: report.files.len(),
@@ -262,7 +265,7 @@ fn replay_entry(
                 .iter()
                 .map(|(_, values)| values_bytes(values.as_ref()));
             let bytes = columns.sum::<usize>() + write.times.len() * 12;
-            // The record stands in the log's window until it is applied.
+            // The record is in the log's window until it is applied.
             let _record = MemoryReservation::counted(memory, Holder::Recovery, bytes);
             memory.grow(Holder::Memtable, bytes);
             shard.write(&mut state, sequence, write, bytes);
@@ -287,8 +290,8 @@ fn replay_entry(
     Ok(())
 }
 
-/// Whether a record names only tables and columns of which the catalog has heard: they were in it,
-/// durably, before any row that used them.
+/// Checks that a record only names tables and columns that the catalog knows: they were durable in
+/// it before any row that used them.
 fn check_columns(shard: &Shard, write: &WriteEntry, opening: &ShardOpening<'_>) -> Result<()> {
     let Some(schema) = opening.live.get(&write.table) else {
         if write.table.0 <= opening.table_max {
@@ -317,8 +320,8 @@ fn check_columns(shard: &Shard, write: &WriteEntry, opening: &ShardOpening<'_>) 
     }
 }
 
-/// On a full disk what was replayed stays in memory, as far as the ceiling lets it: so the database
-/// can be read. It is flushed when there is room.
+/// On a full disk, replayed rows stay in memory as far as the ceiling allows, so that the database
+/// can be read. They are flushed when there is space.
 fn keep_unflushed(shard: &Shard, error: EngineError) -> Result<()> {
     if !error.is_of_full_disk() {
         return Err(error);
@@ -329,7 +332,7 @@ fn keep_unflushed(shard: &Shard, error: EngineError) -> Result<()> {
         memory.share(Holder::Memtable),
     );
     if used <= share {
-        tracing::warn!(shard = shard.number, %error, "what was replayed stays in memory for now");
+        tracing::warn!(shard = shard.number, %error, "replayed rows stay in memory for now");
         return Ok(());
     }
     let reason = format!(
@@ -339,7 +342,8 @@ fn keep_unflushed(shard: &Shard, error: EngineError) -> Result<()> {
     Err(EngineError::ReadOnly(reason))
 }
 
-/// Whether a record names only series that exist: a bug or damage would else show much later.
+/// Checks that a record only names existing series: otherwise a bug or damage would surface much
+/// later.
 fn check_series(shard: &Shard, write: &WriteEntry, index: &SeriesIndex) -> Result<()> {
     let end = index.next_id().0;
     match write.series.iter().find(|series| **series >= end) {
@@ -352,8 +356,8 @@ fn check_series(shard: &Shard, write: &WriteEntry, index: &SeriesIndex) -> Resul
     }
 }
 
-/// Forgets series and deletes of tables that the catalog does not have: they were dropped, and the
-/// crash came before the shard had heard of it.
+/// Drops series and deletes of tables that are not in the catalog: they were dropped, and the crash
+/// came before the shard was told.
 fn forget_dropped(shard: &Shard, live: &LiveTables) {
     let tables: Vec<TableId> = shard.index.read().tables().collect();
     for table in tables.into_iter().filter(|table| !live.contains_key(table)) {
@@ -362,13 +366,12 @@ fn forget_dropped(shard: &Shard, live: &LiveTables) {
     }
 }
 
-/// Takes segments away that the manifest does not name; gives the highest number of those that
-/// stay.
+/// Removes segments that the manifest does not name; returns the highest number of those that stay.
 fn discard_unnamed(
     files: &[(u64, u64)],
-    dir: &Path,
+    shard: usize,
     manifest: &marigram_manifest::ManifestState,
-    discard: DiscardFile<'_>,
+    context: &ShardContext,
 ) -> Option<u64> {
     let mut highest = None;
     for (id, _) in files.iter().copied() {
@@ -376,29 +379,30 @@ fn discard_unnamed(
             highest = Some(id);
             continue;
         }
-        let path = segment_path(dir, SegmentId(id));
-        if let Err(error) = discard(&path) {
-            tracing::warn!(path = %path.display(), %error, "it was not moved to the trash");
+        let name = segment_name(shard, SegmentId(id));
+        if let Err(error) = context.trash.take_segment(&context.env, shard, &name) {
+            tracing::warn!(name, %error, "it was not moved to the trash");
             highest = Some(id);
         }
     }
     highest
 }
 
-/// Numbers of the segments that there are files of, ascending, and the files' lengths.
-fn segments_there(context: &ShardContext, dir: &Path) -> Result<Vec<(u64, u64)>> {
-    let files = context.env.fs.list_lengths(dir);
-    let files = files.map_err(|error| EngineError::io(dir, error))?;
+/// Numbers of the segments that are there, ascending, and their lengths.
+fn segments_there(context: &ShardContext, shard: usize) -> Result<Vec<(u64, u64)>> {
+    let prefix = segment_prefix(shard);
+    let blobs = context.blobs.list(&prefix);
+    let blobs = blobs.map_err(|error| EngineError::io(&context.blobs.location(&prefix), error))?;
     let number = |name: &str| name.strip_suffix(".seg")?.parse().ok();
-    let numbered = files
+    let numbered = blobs
         .iter()
-        .filter_map(|(name, length)| Some((number(name)?, *length)));
+        .filter_map(|blob| Some((number(blob.base_name())?, blob.bytes)));
     let mut numbered: Vec<_> = numbered.collect();
     numbered.sort_unstable();
     Ok(numbered)
 }
 
-/// Late marks from the segments: exact for the newest ones, an upper bound for the others.
+/// High-water marks from the segments: exact for the newest ones, an upper bound for the others.
 fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> HighWaterMarks {
     let mut newest_first: Vec<&OpenSegment> = segments.iter().map(AsRef::as_ref).collect();
     newest_first
@@ -422,7 +426,7 @@ fn marks_of(segments: &[Arc<OpenSegment>], index: &SeriesIndex) -> HighWaterMark
     marks
 }
 
-/// Raises the marks of a segment's series to the largest time of the page with their last row.
+/// Raises the marks of a segment's series to the largest time in the page with their last row.
 fn raise_exactly(marks: &mut HighWaterMarks, segment: &OpenSegment) -> Result<()> {
     let segment = segment.segment()?;
     for (at, row_group) in segment.row_groups().iter().enumerate() {

@@ -1,12 +1,12 @@
-//! Room on the disk for changes that free more of it.
+//! Disk space for changes that free more of it.
 //!
-//! A full disk refuses what needs room, and to drop a table needs a little: a record in the catalog,
-//! one in each log, and one in each manifest before a file may go. So a file of the data directory
-//! holds some room (`RESERVE`; it has no content). Where such a change finds the disk full, the
-//! file goes, and the change is tried again. Until the room is held again, nothing else may take it:
-//! writes are refused.
+//! A full disk refuses whatever needs space, and dropping a table needs a little: a record in the
+//! catalog, one in each log, and one in each manifest before a file may be removed. So a file in
+//! the data directory holds some space (`RESERVE`; it has no content). If such a change finds the
+//! disk full, the file is removed and the change is retried. Until the space is held again, nothing
+//! else may take it: writes are refused.
 //!
-//! Where the file system cannot set room aside, there is no reserve, and nothing else changes.
+//! If the file system cannot reserve space, there is no reserve, and nothing else changes.
 
 use crate::error::{EngineError, Result};
 use marigram_env::Env;
@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Room for the catalog and for manifests; and for each log, which takes it in steps of as much.
+/// Space for the catalog and for manifests; and for each log, which grows in steps of this size.
 const STEP_BYTES: u64 = 1 << 20;
-/// When a refused writer may try again.
+/// When a refused writer may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The reserve of a data directory.
@@ -26,9 +26,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub(crate) struct DiskReserve {
     path: PathBuf,
     bytes: u64,
-    /// Whether the file holds the room; changes happen under this lock.
+    /// Whether the file holds the space; it only changes under this lock.
     is_held: Mutex<bool>,
-    /// Whether it was given up, and is not back yet.
+    /// Whether it was released and has not been restored yet.
     is_spent: AtomicBool,
 }
 
@@ -36,7 +36,7 @@ impl DiskReserve {
     /// The file's name.
     pub const FILE: &'static str = "RESERVE";
 
-    /// The reserve of the data directory `dir`, taken if there is room for it.
+    /// The reserve of the data directory `dir`; it is created if there is space for it.
     pub fn open(env: &Env, dir: &Path, shards: usize) -> Self {
         let reserve = Self {
             path: dir.join(Self::FILE),
@@ -46,15 +46,15 @@ impl DiskReserve {
         };
         match reserve.take(env) {
             Ok(()) => *reserve.is_held.lock() = true,
-            Err(error) => tracing::debug!(%error, "there is no room for the reserve"),
+            Err(error) => tracing::debug!(%error, "there is no space for the reserve"),
         }
         reserve
     }
 
-    /// Does what frees room on the disk; again with the reserve, where the disk is full.
+    /// Makes a change that frees disk space; retries it with the reserve if the disk is full.
     ///
     /// # Errors
-    /// Those of `change`, of which nothing may be left where it found the disk full.
+    /// The errors of `change`, which must leave nothing behind if it finds the disk full.
     pub fn spend_on<T>(&self, env: &Env, change: impl Fn() -> Result<T>) -> Result<T> {
         match change() {
             Err(error) if error.is_of_full_disk() && self.give_up(env) => change(),
@@ -62,10 +62,10 @@ impl DiskReserve {
         }
     }
 
-    /// Takes the reserve again, if it was given up.
+    /// Restores the reserve if it was released.
     ///
     /// # Errors
-    /// `Busy` where there is no room for it.
+    /// `Busy` if there is no space for it.
     pub fn restore(&self, env: &Env) -> Result<()> {
         if !self.is_spent.load(Ordering::Acquire) {
             return Ok(());
@@ -86,8 +86,8 @@ impl DiskReserve {
         Ok(())
     }
 
-    /// Why writes are refused for its sake, if they are: as a write would, it takes the room again
-    /// where there is some.
+    /// Why writes are refused for its sake, if they are. Like a write, it restores the reserve if
+    /// there is space.
     pub fn refusal(&self, env: &Env) -> Option<String> {
         self.restore(env).err()?;
         Some("the disk is full, and the reserve of space is in use".to_owned())
@@ -101,21 +101,21 @@ impl DiskReserve {
         };
         let taken = file.reserve(0..self.bytes);
         if taken.is_err() {
-            // Some of it may have been taken.
+            // A part of it may have been allocated.
             drop(file);
             self.remove(env)?;
         }
         taken
     }
 
-    /// Says whether there was a reserve.
+    /// Releases the reserve; returns whether there was one.
     fn give_up(&self, env: &Env) -> bool {
         let mut is_held = self.is_held.lock();
         if !*is_held {
             return false;
         }
         if let Err(error) = self.remove(env) {
-            tracing::warn!(%error, "the reserve of disk space could not be given up");
+            tracing::warn!(%error, "cannot release the reserve of disk space");
             return false;
         }
         *is_held = false;

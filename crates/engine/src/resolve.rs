@@ -1,9 +1,9 @@
-//! A written batch against a table's schema: which columns are which, what is missing, which rows
-//! cannot be stored and why.
+//! Resolves a written batch against a table's schema: which columns are which, what is missing, and
+//! which rows cannot be stored, with the reason.
 //!
-//! Work is done column by column; what is done for single rows is done for bad rows only. Nothing
-//! here changes anything: missing columns are handed to the catalog as a [`SchemaGrowth`], and the batch
-//! is resolved again against the schema that comes of it.
+//! It works column by column, and row by row only for bad rows. Nothing here changes anything:
+//! missing columns are passed to the catalog as a [`SchemaGrowth`], and the batch is resolved again
+//! against the resulting schema.
 
 mod coerce;
 mod rejects;
@@ -20,15 +20,15 @@ pub(crate) use rejects::RowRejections;
 /// A batch in the columns of its table.
 #[derive(Debug)]
 pub(crate) struct ResolvedBatch {
-    /// Tag columns by ordinal, ascending; one value a slot.
+    /// Tag columns by ordinal, ascending, with one value per slot.
     pub tags: Vec<(u16, BatchTag)>,
-    /// Field columns, ascending by id; one value a row.
+    /// Field columns, ascending by id, with one value per row.
     pub columns: Vec<(ColumnId, ArrayRef)>,
     /// Rows that cannot be stored.
     pub rejects: RowRejections,
 }
 
-/// What came of a batch.
+/// The result of resolving a batch.
 #[derive(Debug)]
 pub(crate) enum ResolveOutcome {
     /// It fits.
@@ -37,9 +37,9 @@ pub(crate) enum ResolveOutcome {
     Grow(SchemaGrowth),
 }
 
-/// Resolves a checked batch. With `grow`, missing columns are asked for where a row that can be
-/// stored carries them (`new_table`: also the tags that no row carries); without, they are errors.
-/// `now_ns` is the time by which rows are too old for the table's ttl.
+/// Resolves a checked batch. With `grow`, missing columns are requested if a row that can be stored
+/// has values for them (with `new_table`, also the tags that no row has); otherwise they are
+/// errors. `now_ns` decides which rows are too old for the table's ttl.
 pub(crate) fn resolve(
     schema: &TableSchema,
     batch: &WriteBatch,
@@ -130,7 +130,7 @@ impl<'a> ResolvePass<'a> {
                 let wanted = column.kind;
                 self.reject_slots(tag, |slot| {
                     bad.contains(&slot)
-                        .then(|| format!("tag '{name}' is {wanted}, and this is none"))
+                        .then(|| format!("tag '{name}' is {wanted}, and this value is not"))
                 });
             }
             self.add_tag(
@@ -202,14 +202,14 @@ impl<'a> ResolvePass<'a> {
         if let Some(fault) = new_name_fault("field", name, count, Limits::FIELDS_MAX) {
             self.reject_valid(values, || fault.clone());
         } else {
-            // A second type of a name that is new waits until the first has made the column.
+            // A second type for a new name must wait until the first one has created the column.
             self.reject_long_values(name, values);
             self.new_fields.push(field);
         }
         Ok(())
     }
 
-    /// What the name is in the table or the batch, where it is no tag.
+    /// What the name refers to in the table or the batch, if it is not a tag.
     fn other_than_tag(&self, name: &str) -> Option<String> {
         if name == self.schema.time_name {
             return Some(self.is_time());
@@ -248,7 +248,7 @@ impl<'a> ResolvePass<'a> {
         }
     }
 
-    /// Rejects the rows of the slots that carry the tag and for which `reason` gives one.
+    /// Rejects the rows of the slots that have the tag and for which `reason` returns a reason.
     fn reject_slots(&mut self, tag: &BatchTag, reason: impl Fn(usize) -> Option<String>) {
         let carried = (0..tag.values.len()).filter(|slot| tag.values.is_valid(*slot));
         let mut reasons: Vec<Option<String>> = Vec::new();
@@ -268,7 +268,7 @@ impl<'a> ResolvePass<'a> {
         }
     }
 
-    /// Rejects the rows that carry a value.
+    /// Rejects the rows that have a value.
     fn reject_valid(&mut self, values: &ArrayRef, reason: impl Fn() -> String) {
         for row in (0..values.len()).filter(|row| values.is_valid(*row)) {
             self.rejects.add(row, &reason);
@@ -317,7 +317,7 @@ impl<'a> ResolvePass<'a> {
         }
     }
 
-    /// What is missing and carried by a row that can be stored.
+    /// The missing columns for which a row that can be stored has values.
     fn growth(&self, new_table: bool) -> SchemaGrowth {
         let good = |row: usize| !self.rejects.contains(row);
         let mut growth = SchemaGrowth::default();
@@ -344,7 +344,7 @@ impl<'a> ResolvePass<'a> {
     }
 }
 
-/// The values of two columns that never carry the same row.
+/// The values of two columns, at most one of which has a value in each row.
 fn either(first: &ArrayRef, second: &ArrayRef) -> ArrayRef {
     let valid: BooleanArray = match first.nulls() {
         None => return first.clone(),

@@ -1,14 +1,14 @@
-//! What rollups need of storage: which times of their sources were touched since they were told.
+//! Tracks for each rollup which times of its source were touched since its last refresh.
 //!
-//! A rollup tells of all times before a watermark, but for touched ones. Whoever asks takes those,
-//! and everything from the watermark on, from the source. Rows after the watermark, which most
-//! are, cost their writer one comparison.
+//! A rollup covers all times before its watermark, except touched ones. A query takes those, and
+//! everything from the watermark on, from the source. Rows after the watermark, which are the most
+//! common, cost their writer one comparison.
 //!
 //! Why nothing is missed: times are touched while the rows become visible, under the lock of the
-//! shard's state, so that whoever took the touched times sees those rows in any later snapshot.
-//! Touched times are durable before a flush releases the log that would touch them again, and rows
-//! of a rollup are durable before its progress is. A crash can only leave more times touched, or
-//! an older watermark, than need be.
+//! shard's state, so whoever took the touched times sees those rows in any later snapshot. Touched
+//! times are durable before a flush releases the log that would touch them again, and the rows of a
+//! rollup are durable before its progress is. After a crash, more times may be touched, or the
+//! watermark may be older, than necessary, but never the reverse.
 
 use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
@@ -17,7 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What one rollup was told, and what was not.
+/// What one rollup covers, and what it does not.
 #[derive(Debug)]
 struct TrackedRollup {
     rollup: TableId,
@@ -28,30 +28,31 @@ struct TrackedRollup {
 
 #[derive(Debug, Default)]
 struct RollupTrackerState {
-    /// What is durable.
+    /// The durable progress.
     durable: RollupProgress,
-    /// Watermark that readers go by.
+    /// The watermark that readers see.
     through_ns: i64,
-    /// Rows before this are noted: the watermark, or the one that a refresh is about to reach.
+    /// Rows before this time are recorded: the watermark, or the one that the current refresh will
+    /// reach.
     noted_ns: i64,
-    /// Touched since the last refresh began, or before it and not part of it.
+    /// Times touched since the last refresh began, or before it and not part of it.
     touched: TimeSet,
-    /// What the refresh that runs has taken.
+    /// The times that the current refresh has taken.
     taken: TimeSet,
     /// Changes when a refresh begins or ends.
     epoch: u64,
 }
 
-/// How far a rollup has come, at one moment.
+/// The state of a rollup at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RollupState {
-    /// What it tells, and what it does not.
+    /// What it covers, and what it does not.
     pub progress: RollupProgress,
-    /// Differs where a refresh has begun or ended meanwhile.
+    /// Differs if a refresh has begun or ended in between.
     pub epoch: u64,
 }
 
-/// The rollups of an engine, by their sources.
+/// The rollups of an engine, by source.
 #[derive(Debug)]
 pub(crate) struct RollupTracker {
     schemas: Arc<LiveCatalog>,
@@ -59,7 +60,7 @@ pub(crate) struct RollupTracker {
 }
 
 impl RollupTracker {
-    /// The rollups of a catalog that was just opened.
+    /// The rollups in a catalog that was just opened.
     pub fn new(schemas: Arc<LiveCatalog>) -> Self {
         let rollups = Self {
             by_source: RwLock::default(),
@@ -71,14 +72,14 @@ impl RollupTracker {
         rollups
     }
 
-    /// Ids of the rollups.
+    /// The ids of the rollups.
     pub fn ids(&self) -> Vec<TableId> {
         let by_source = self.by_source.read();
         let all = by_source.values().flatten();
         all.map(|tracked| tracked.rollup).collect()
     }
 
-    /// Begins to note what touches a table's rollup; nothing for other tables.
+    /// Starts to track what touches a table's rollup; does nothing for other tables.
     pub fn register(&self, table: &TableSchema) {
         let Some(rollup) = &table.rollup else { return };
         let durable = self.schemas.progress(table.id);
@@ -101,7 +102,7 @@ impl RollupTracker {
         }
     }
 
-    /// Forgets a table that was dropped.
+    /// Stops tracking a dropped table.
     pub fn forget(&self, table: TableId) {
         let mut by_source = self.by_source.write();
         by_source.remove(&table);
@@ -111,7 +112,7 @@ impl RollupTracker {
         by_source.retain(|_, of_source| !of_source.is_empty());
     }
 
-    /// Rows of these times become visible in a table; ns.
+    /// Records that rows with these times (ns) become visible in a table.
     pub fn touch_rows(&self, table: TableId, times: &[i64]) {
         let by_source = self.by_source.read();
         let Some(of_source) = by_source.get(&table) else {
@@ -135,7 +136,7 @@ impl RollupTracker {
         }
     }
 
-    /// Rows of a range of time go from a table.
+    /// Records that rows in a range of time are deleted from a table.
     pub fn touch_range(&self, table: TableId, range: TimeRange) {
         let by_source = self.by_source.read();
         for tracked in by_source.get(&table).into_iter().flatten() {
@@ -152,10 +153,10 @@ impl RollupTracker {
         }
     }
 
-    /// How far a rollup has come.
+    /// The state of a rollup.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a rollup.
     pub fn state(&self, rollup: TableId) -> Result<RollupState> {
         let tracked = self.tracked(rollup)?;
         let tracker_state = tracked.tracker_state.lock();
@@ -165,11 +166,11 @@ impl RollupTracker {
         })
     }
 
-    /// A refresh begins, which will tell the rollup of `taken` and of everything up to
+    /// Begins a refresh, after which the rollup will cover `taken` and everything up to
     /// `through_ns`. One at a time.
     ///
     /// # Errors
-    /// If it is no rollup.
+    /// If it is not a rollup.
     pub fn begin(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
         let tracked = self.tracked(rollup)?;
         let mut tracker_state = tracked.tracker_state.lock();
@@ -181,7 +182,7 @@ impl RollupTracker {
         Ok(())
     }
 
-    /// The refresh failed: what it took is touched as before.
+    /// Abandons the refresh: what it took is touched as before.
     pub fn abort(&self, rollup: TableId) {
         if let Ok(tracked) = self.tracked(rollup) {
             let mut tracker_state = tracked.tracker_state.lock();
@@ -190,10 +191,10 @@ impl RollupTracker {
         }
     }
 
-    /// The refresh is done, and its rows are durable.
+    /// Completes the refresh, whose rows are durable.
     ///
     /// # Errors
-    /// If it is no rollup any more, or the disk refuses; the refresh counts as failed then.
+    /// If it is no longer a rollup, or the disk fails; the refresh then counts as failed.
     pub fn finish(&self, rollup: TableId) -> Result<()> {
         let tracked = self.tracked(rollup)?;
         let told = || {
@@ -214,10 +215,10 @@ impl RollupTracker {
         put.inspect_err(|_| self.abort(rollup))
     }
 
-    /// Makes durable which times are touched, as far as that is not known yet.
+    /// Makes the touched times durable, as far as they are not yet.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If the disk fails.
     pub fn persist(&self) -> Result<()> {
         let all: Vec<Arc<TrackedRollup>> =
             self.by_source.read().values().flatten().cloned().collect();
@@ -229,7 +230,7 @@ impl RollupTracker {
             };
             let done = |durable| tracked.tracker_state.lock().durable = durable;
             match self.schemas.put_progress(tracked.rollup, changed, done) {
-                // It was dropped meanwhile.
+                // It was dropped in the meantime.
                 Err(_) if self.schemas.by_id(tracked.rollup).is_none() => {}
                 put => put?,
             }
@@ -251,7 +252,7 @@ impl RollupTracker {
 }
 
 impl TrackedRollup {
-    /// The cell that holds a time.
+    /// The cell that contains a time.
     fn cell(&self, time: i64) -> TimeRange {
         let into = (i128::from(time) - i128::from(self.cell_origin_ns))
             .rem_euclid(i128::from(self.cell_ns));
@@ -272,20 +273,20 @@ impl RollupTrackerState {
         self.touched.coarsen(RollupProgress::RANGES_MAX);
     }
 
-    /// What a refresh has not told stays untold.
+    /// Returns the times that an abandoned refresh took to the touched ones.
     fn give_back(&mut self) {
         let taken = std::mem::take(&mut self.taken);
         self.touch(&taken);
         self.noted_ns = self.through_ns;
     }
 
-    /// What readers go by.
+    /// The progress that readers see.
     fn published(&self) -> RollupProgress {
         published(self.through_ns, self.touched.union(&self.taken))
     }
 }
 
-/// Touched times matter before the watermark alone.
+/// Touched times only matter before the watermark.
 fn published(through_ns: i64, touched: TimeSet) -> RollupProgress {
     let before = through_ns
         .checked_sub(1)

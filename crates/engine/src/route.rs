@@ -1,7 +1,7 @@
-//! Which shard and which series each row of a resolved batch belongs to.
+//! Finds the shard and the series of each row in a resolved batch.
 //!
-//! Identity is worked out once a slot: canonical key, hash, shard, and the series id where the
-//! shard knows it. Rows follow by table look-up, and columns are gathered per shard.
+//! Identity is computed once per slot: canonical key, hash, shard, and the series id if the shard
+//! knows it. Rows follow by table lookup, and columns are gathered per shard.
 
 use crate::commit::{NewSlot, PendingWrite};
 use crate::resolve::ResolvedBatch;
@@ -13,17 +13,18 @@ use marigram_series_index::{RetiredSeriesPin, SeriesIndex};
 use parking_lot::RwLock;
 use std::sync::Arc;
 
-/// A slot whose series the shard did not know when it was asked.
+/// A slot whose series the shard did not know when it was looked up.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Shard of a series by the hash of its identity. Stable for ever: data stand by it. The hash is
-/// mixed again, so that the hash map inside a shard still sees all its bits.
+/// The shard of a series, by the hash of its identity. It must never change, because existing data
+/// depends on it. The hash is mixed again, so that the hash map inside a shard still sees all its
+/// bits.
 pub(crate) fn shard_of(hash: u64, shards: usize) -> usize {
     let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     ((mixed * shards as u64) >> 32) as usize
 }
 
-/// Identity of the slots of a batch.
+/// Identities of the slots in a batch.
 struct SlotRoutes {
     keys: Vec<u8>,
     ends: Vec<usize>,
@@ -108,7 +109,7 @@ pub(crate) fn route(
     writes
 }
 
-/// Shard of every row that is not rejected; for telling which rows a failure concerns.
+/// The shard of every row that is not rejected; used to tell which rows a failure affects.
 pub(crate) fn shard_of_rows(
     table: TableId,
     batch: &WriteBatch,
@@ -173,8 +174,8 @@ fn split(
 
 type RoutedColumns = Vec<(ColumnId, ArrayRef)>;
 
-/// The columns as they are, except where they are small slices of large buffers: those are copied,
-/// so that what is kept is what is counted.
+/// The columns unchanged, except small slices of large buffers, which are copied so that the memory
+/// kept matches the memory counted.
 fn own(columns: &RoutedColumns) -> RoutedColumns {
     let own = |values: &ArrayRef| {
         if values.get_buffer_memory_size() <= 2 * values_bytes(values.as_ref()) + 4096 {
@@ -189,7 +190,8 @@ fn own(columns: &RoutedColumns) -> RoutedColumns {
         .collect()
 }
 
-/// Memory that the rows of a batch will take, bytes, before it is known which of them are stored.
+/// Memory that the rows of a batch will need, bytes, estimated before it is known which of them are
+/// stored.
 pub(crate) fn estimate_bytes(batch: &WriteBatch) -> usize {
     let fields = batch
         .fields
@@ -236,7 +238,7 @@ fn pending(
             *place = slots.series[*place as usize];
         }
     } else {
-        // Rows name slots of their own numbering until the series of all of them have ids.
+        // Rows use temporary slot numbers until all their series have ids.
         let mut numbers = vec![UNKNOWN; slots.series.len()];
         for place in &mut series {
             let slot = *place as usize;
@@ -268,7 +270,8 @@ fn pending(
     }
 }
 
-/// Memory of a column's own values, bytes: not of a larger buffer that it is a slice of.
+/// Memory of a column's own values, bytes, without the rest of a larger buffer that it is a slice
+/// of.
 pub(crate) fn values_bytes(values: &dyn Array) -> usize {
     values
         .to_data()

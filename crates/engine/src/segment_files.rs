@@ -1,36 +1,34 @@
-//! The files of segments, and what is in memory of them: both bounded, however many segments there
-//! are.
+//! The files of segments and their cached content, both bounded, however many segments there are.
 //!
-//! A segment's file is one of a [`FilePool`]: it is opened when something of it is read. Its footer is
+//! A segment is a blob of a [`BlobPool`]: it is opened when something of it is read. Its footer is
 //! read when a query, a compaction or recovery first needs it, and stays in memory with the
 //! directories and page indexes that were read since, until others need the room: a part of the
 //! memory ceiling is for all of them together, and what nobody holds and nobody has used lately goes
 //! first (the clock algorithm).
 //!
-//! Invariant: what is in memory is counted by the accountant, and is let go of only where nobody
-//! holds it, so that nothing uncounted grows.
+//! Invariant: the accountant counts what is in memory, and only what nothing holds is evicted, so
+//! that nothing uncounted grows.
 
 use crate::error::{EngineError, Result};
 use crate::memory::{Holder, MemoryAccountant};
-use marigram_env::{File, FilePool, FileSystem, PooledFile};
+use marigram_env::{BlobPool, BlobStore, PooledBlob, ReadAt};
 use marigram_segment::Segment;
 use parking_lot::{Mutex, RwLock};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// Of the memory ceiling, what footers and indexes that nobody holds may keep: one in so many parts.
+/// Footers and indexes that nothing holds may keep one of this many parts of the memory ceiling.
 const MEMORY_PART: usize = 8;
-/// How far the hand goes at most for a segment that is read: a query may hold all there are.
+/// How far the hand moves at most for one segment that is read: a query may hold all of them.
 const STEPS: usize = 16;
-/// When a query that found no memory for footers may try again.
+/// When a query that found no memory for footers may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What the segments of an engine share.
+/// State that the segments of an engine share.
 #[derive(Debug)]
 pub struct SegmentFiles {
-    pool: Arc<FilePool>,
+    pool: Arc<BlobPool>,
     memory: Arc<MemoryAccountant>,
     ring: Mutex<LoadedRing>,
 }
@@ -39,7 +37,7 @@ pub struct SegmentFiles {
 struct LoadedRing {
     loaded: Vec<Weak<LoadedSegment>>,
     hand: usize,
-    /// Bytes of all of them, as counted last.
+    /// Their total size in bytes, at the last count.
     bytes: usize,
 }
 
@@ -47,50 +45,50 @@ struct LoadedRing {
 #[derive(Debug)]
 pub(crate) struct LoadedSegment {
     files: Arc<SegmentFiles>,
-    file: Arc<PooledFile>,
+    file: Arc<PooledBlob>,
     /// Length in bytes and pin that the manifest names.
     named: (u64, Option<u32>),
     segment: RwLock<Option<Arc<Segment>>>,
-    /// Whether it was asked for since the hand last passed.
+    /// Whether it was used since the hand last passed.
     is_used: AtomicBool,
     counted: AtomicUsize,
-    /// Why the file is no segment, once that is known.
+    /// Why the file is not a valid segment, once that is known.
     damage: OnceLock<EngineError>,
 }
 
 impl SegmentFiles {
-    /// Files on `fs`, of which `open_files_max` are kept open; memory is taken from `memory`.
+    /// Blobs of `store`, of which `open_files_max` are kept open; memory is taken from `memory`.
     #[must_use]
     pub fn new(
-        fs: Arc<dyn FileSystem>,
+        store: Arc<dyn BlobStore>,
         open_files_max: usize,
         memory: Arc<MemoryAccountant>,
     ) -> Arc<Self> {
-        Self::with_pool(FilePool::new(fs, open_files_max), memory)
+        Self::with_pool(BlobPool::new(store, open_files_max), memory)
     }
 
-    /// Files of a pool.
-    pub(crate) fn with_pool(pool: Arc<FilePool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
+    /// Blobs of a pool.
+    pub(crate) fn with_pool(pool: Arc<BlobPool>, memory: Arc<MemoryAccountant>) -> Arc<Self> {
         let ring = Mutex::default();
         Arc::new(Self { pool, memory, ring })
     }
 
-    /// The pool of files.
-    pub(crate) fn pool(&self) -> &Arc<FilePool> {
+    /// The pool.
+    pub(crate) fn pool(&self) -> &Arc<BlobPool> {
         &self.pool
     }
 
-    /// The segment in the file at `path`, of which nothing is read yet. The manifest names it with
+    /// The segment in the blob `name`, of which nothing is read yet. The manifest names it with
     /// this length in bytes and this pin.
     pub(crate) fn segment(
         self: &Arc<Self>,
-        path: PathBuf,
+        name: &str,
         bytes: u64,
         pin: Option<u32>,
     ) -> Arc<LoadedSegment> {
         Arc::new(LoadedSegment {
             files: Arc::clone(self),
-            file: self.pool.file(path),
+            file: self.pool.blob(name),
             named: (bytes, pin),
             segment: RwLock::new(None),
             is_used: AtomicBool::new(false),
@@ -99,7 +97,7 @@ impl SegmentFiles {
         })
     }
 
-    /// Counts anew what has been read of indexes since, and lets go of what is too much.
+    /// Counts again what has been read of indexes since, and evicts what exceeds the limit.
     pub(crate) fn recount(&self) {
         let mut ring = self.ring.lock();
         let mut bytes = 0;
@@ -123,11 +121,11 @@ impl SegmentFiles {
         self.memory.limit() / MEMORY_PART
     }
 
-    /// Lets go of what nobody holds until at most `left` bytes are in memory, or the hand has gone
-    /// `steps` further.
+    /// Evicts what nothing holds until at most `left` bytes are in memory, or the hand has moved by
+    /// `steps`.
     fn evict(&self, left: usize, mut steps: usize) {
         let mut ring = self.ring.lock();
-        // Twice around: the first time what was used lately only loses its mark.
+        // Twice around: the first time, what was used recently only loses its mark.
         steps = steps.min(2 * ring.loaded.len());
         let mut evicted = Vec::new();
         while ring.bytes > left && steps > 0 && !ring.loaded.is_empty() {
@@ -151,13 +149,13 @@ impl SegmentFiles {
         }
     }
 
-    /// Takes memory for a segment that was read, which the caller holds.
+    /// Reserves memory for a segment that was read and that the caller holds.
     fn admit(&self, loaded: &Arc<LoadedSegment>, bytes: usize) -> Result<()> {
         let take = || self.memory.try_grow(Holder::SegmentIndex, bytes);
         if !take() {
             self.evict(0, usize::MAX);
             if !take() {
-                // Without its footer no segment can be read: a part of the ceiling is theirs,
+                // Without its footer, no segment can be read: a part of the ceiling is for footers,
                 // whatever else is in memory.
                 if self.ring.lock().bytes + bytes > self.bytes_max() {
                     return Err(self.refusal());
@@ -194,16 +192,16 @@ impl SegmentFiles {
 
 impl LoadedSegment {
     /// The file.
-    pub fn file(&self) -> &Arc<PooledFile> {
+    pub fn file(&self) -> &Arc<PooledBlob> {
         &self.file
     }
 
-    /// Why the file is no segment, if that is known.
+    /// Why the file is not a valid segment, if that is known.
     pub fn damage(&self) -> Option<&EngineError> {
         self.damage.get()
     }
 
-    /// The segment, whose footer is read if it is not in memory.
+    /// The segment; its footer is read if it is not in memory.
     pub fn get(self: &Arc<Self>) -> Result<Arc<Segment>> {
         if let Some(segment) = &*self.segment.read() {
             if !self.is_used.load(Ordering::Relaxed) {
@@ -214,9 +212,9 @@ impl LoadedSegment {
         if let Some(damage) = self.damage.get() {
             return Err(damage.again());
         }
-        let file: Arc<dyn File> = self.file.clone();
+        let file: Arc<dyn ReadAt> = self.file.clone();
         let (bytes, pin) = self.named;
-        let read = Segment::from_file(file, self.file.path())
+        let read = Segment::from_file(file, &self.file.location())
             .and_then(|segment| segment.check_pin(bytes, pin).map(|()| segment));
         let segment = read.map_err(EngineError::from).inspect_err(|error| {
             if matches!(error, EngineError::Corrupt { .. }) {
@@ -226,7 +224,7 @@ impl LoadedSegment {
         self.keep(Arc::new(segment))
     }
 
-    /// Keeps a segment that was read, unless another thread was faster.
+    /// Stores a segment that was read, unless another thread was faster.
     fn keep(self: &Arc<Self>, segment: Arc<Segment>) -> Result<Arc<Segment>> {
         {
             let mut known = self.segment.write();
@@ -243,7 +241,7 @@ impl LoadedSegment {
         Ok(segment)
     }
 
-    /// Takes the segment out of memory if nobody holds it; gives it with its bytes.
+    /// Removes the segment from memory if nothing holds it; returns it with its size in bytes.
     fn take_unheld(&self) -> Option<(Arc<Segment>, usize)> {
         let mut segment = self.segment.write();
         if segment.as_ref().is_none_or(|s| Arc::strong_count(s) > 1) {
@@ -255,7 +253,7 @@ impl LoadedSegment {
         Some((taken, bytes))
     }
 
-    /// Tells the accountant that it holds so many bytes.
+    /// Reports to the accountant that it holds this many bytes.
     fn count(&self, now: usize) {
         let memory = &self.files.memory;
         let before = self.counted.swap(now, Ordering::Relaxed);

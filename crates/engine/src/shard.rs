@@ -1,8 +1,8 @@
-//! A shard: its log, memtables, segments, series and last values, and the changes of them.
+//! A shard: its log, memtables, segments, series and last values, and changes to them.
 //!
 //! Locks, in the order in which they are taken: `maintenance` (compaction, retention), `flushing`,
-//! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`, `witness`. `state` is held for moments only:
-//! readers copy what they need out of it, and no lock is held while they stream.
+//! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`, `witness`. `state` is
+//! only held briefly: readers copy what they need from it, and no lock is held while they stream.
 
 mod group_leader;
 
@@ -21,7 +21,7 @@ use crate::segment_files::SegmentFiles;
 use crate::stats::EngineCounters;
 use crate::trash::TrashFolder;
 use crate::view::{OpenSegment, ShardView};
-use marigram_env::Env;
+use marigram_env::{BlobStore, Env};
 use marigram_manifest::{
     Manifest, ManifestEdit, ManifestError, SegmentId, SegmentMeta, Tombstone, WitnessFile,
 };
@@ -34,10 +34,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// What all shards of an engine share.
+/// State that all shards of an engine share.
 #[derive(Debug)]
 pub(crate) struct ShardContext {
     pub env: Env,
+    /// Where segments stand.
+    pub blobs: Arc<dyn BlobStore>,
     pub options: EngineOptions,
     pub memory: Arc<MemoryAccountant>,
     pub files: Arc<SegmentFiles>,
@@ -50,15 +52,15 @@ pub(crate) struct ShardContext {
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
-/// sorting it takes about as much again.
+/// sorting it needs about as much again.
 const FLUSH_PART: usize = 8;
 
-/// Where memory runs short, memtables are flushed at this part of the size at which they are full:
-/// smaller ones would free little and leave many small segments.
+/// If memory runs short, memtables are flushed at this part of their full size: smaller ones would
+/// free little and produce many small segments.
 pub(crate) const PRESSED_PART: usize = 8;
-/// Rows that each series of a shard has on average in a memtable that need not become larger: it is
-/// flushed at [`EARLY_PART`] of its full size. More rows of each would make hardly better pages, and
-/// what waits in memory is work left to do when the last row has come.
+/// Average number of rows per series from which on a memtable need not grow: it is flushed at
+/// [`EARLY_PART`] of its full size. More rows per series would hardly improve pages, and what waits
+/// in memory is work that remains after the last row has arrived.
 const EARLY_RUN_ROWS: usize = 512;
 const EARLY_PART: usize = 4;
 
@@ -71,7 +73,7 @@ impl ShardContext {
     }
 }
 
-/// The log under append, and what orders changes.
+/// The log open for appending, which also orders changes.
 #[derive(Debug)]
 pub(crate) struct ShardLog {
     pub wal: Wal,
@@ -79,47 +81,47 @@ pub(crate) struct ShardLog {
     pub next_sequence: u64,
     /// Whether something was appended since the last sync.
     pub unsynced: bool,
-    /// Tables dropped since the shard was opened: they take no rows any more.
+    /// Tables dropped since the shard was opened, which accept no more rows.
     pub dropped: HashSet<TableId>,
-    /// Encoded records; kept for its memory.
+    /// Encoded records; kept for its allocation.
     pub buffer: Vec<u8>,
 }
 
-/// A memtable that takes no more rows and waits to be flushed.
+/// A memtable that accepts no more rows and waits for its flush.
 #[derive(Debug)]
 pub(crate) struct FrozenMemtable {
     pub memtable: Memtable,
-    /// The first log file that holds none of its entries; `None` while the log is replayed.
+    /// The first log file without entries of it; `None` while the log is replayed.
     pub wal_floor: Option<u64>,
-    /// First series that is younger than it.
+    /// First series that is newer than it.
     pub series_end: SeriesId,
 }
 
-/// What readers see, and where rows go.
+/// What readers see, and where rows are written.
 #[derive(Debug)]
 pub(crate) struct ShardState {
     pub active: Memtable,
     /// Oldest first.
     pub frozen: VecDeque<Arc<FrozenMemtable>>,
     pub segments: Vec<Arc<OpenSegment>>,
-    /// All that may still apply to something, ascending by sequence.
+    /// All tombstones that may still apply to something, ascending by sequence.
     pub tombstones: Vec<Arc<Tombstone>>,
-    /// Highest sequence that is visible.
+    /// Highest visible sequence.
     pub sequence: u64,
     pub marks: HighWaterMarks,
 }
 
-/// The manifest, and the log of series, which is opened anew after it failed.
+/// The manifest, and the log of series, which is reopened after a failure.
 #[derive(Debug)]
 pub(crate) struct DurableShard {
     pub manifest: Manifest,
     pub series_log: Option<SeriesLog>,
 }
 
-/// What those who flush a shard share; one at a time holds it.
+/// State of flushing; one thread at a time holds it.
 #[derive(Debug, Default)]
 pub(crate) struct FlushState {
-    /// When the background tries again after a failure, on the monotonic clock.
+    /// When the background retries after a failure, on the monotonic clock.
     pub retry_at_ns: Option<u64>,
 }
 
@@ -132,7 +134,7 @@ pub(crate) struct Shard {
     pub queue: CommitQueue,
     /// Set by recovery before the shard is shared.
     pub log: OnceLock<Mutex<ShardLog>>,
-    /// Room in the log, which is promised without waiting for the log.
+    /// Space in the log, which can be reserved without waiting for the log.
     pub room: OnceLock<Arc<LogRoom>>,
     pub durable: Mutex<DurableShard>,
     pub state: RwLock<ShardState>,
@@ -141,25 +143,25 @@ pub(crate) struct Shard {
     pub flushing: Mutex<FlushState>,
     pub maintenance: Mutex<MaintenanceState>,
     pub next_segment: AtomicU64,
-    /// What was made durable, written down a second time.
+    /// The second record of what is durable.
     pub witness: Mutex<WitnessFile>,
-    /// Whether what the manifest does not name is garbage for certain.
+    /// Whether what the manifest does not name is certainly garbage.
     pub is_certain: bool,
-    /// Segments whose files were missing or of another length when the shard was opened.
+    /// Segments whose files were missing or had another length when the shard was opened.
     pub damaged: BTreeSet<SegmentId>,
     pub counted: MeasuredUsage,
 }
 
-/// What compaction remembers.
+/// State of compaction.
 #[derive(Debug, Default)]
 pub(crate) struct MaintenanceState {
-    /// Compactions done.
+    /// Number of compactions done.
     pub turn: u64,
-    /// Inputs of compactions that met damage: they are left alone until the engine is opened again.
+    /// Inputs of compactions that found damage: they are left alone until the engine is reopened.
     pub unreadable: BTreeSet<SegmentId>,
 }
 
-/// Memory of structures that are measured, not counted, as the accountant knows it.
+/// Memory of structures that are measured rather than counted, as last reported to the accountant.
 #[derive(Debug, Default)]
 pub(crate) struct MeasuredUsage {
     segments: AtomicUsize,
@@ -167,7 +169,7 @@ pub(crate) struct MeasuredUsage {
 }
 
 impl Shard {
-    /// Room in the log for records of `bytes`, for as long as the promise is held.
+    /// Reserves space in the log for records of `bytes`, for as long as the promise is held.
     pub fn promise_room(&self, bytes: u64) -> Result<RoomPromise> {
         let room = self.room.get_or_init(|| Arc::clone(self.log().wal.room()));
         if !room.has_file() {
@@ -186,7 +188,7 @@ impl Shard {
         self.queue.drive(ticket, |group| self.lead(group))
     }
 
-    /// Commits a group that holds a change, if nobody does so just now.
+    /// Commits a group with a change if no other thread is committing.
     pub fn lead_if_free(&self, ticket: &CommitTicket) {
         self.queue.lead_if_free(ticket, |group| self.lead(group));
     }
@@ -199,25 +201,25 @@ impl Shard {
             .lock()
     }
 
-    /// Where segments stand.
-    pub fn segment_dir(&self) -> PathBuf {
-        self.dir.join("segments")
+    /// Prefix of the names of its segments.
+    pub fn segment_prefix(&self) -> String {
+        segment_prefix(self.number)
     }
 
-    /// Takes a file of the shard away that nothing names.
+    /// Removes a file of the shard that nothing names.
     pub fn discard(&self, path: &Path) -> std::io::Result<()> {
         self.context
             .trash
             .take(&self.context.env, self.number, path)
     }
 
-    /// A new segment's number and file.
-    pub fn new_segment(&self) -> (SegmentId, PathBuf) {
+    /// A new segment's number and name.
+    pub fn new_segment(&self) -> (SegmentId, String) {
         let id = SegmentId(self.next_segment.fetch_add(1, Ordering::Relaxed));
-        (id, segment_path(&self.segment_dir(), id))
+        (id, segment_name(self.number, id))
     }
 
-    /// What a query on `table` sees now.
+    /// What a query on `table` currently sees.
     pub fn view(&self, table: TableId) -> ShardView {
         let state = self.state.read();
         let frozen = state
@@ -243,7 +245,7 @@ impl Shard {
         }
     }
 
-    /// Whether the active memtable holds what a flush is worth.
+    /// Whether the active memtable is large enough for a flush.
     pub fn is_full(&self) -> bool {
         let full = self.context.flush_bytes_max().max(1);
         let (bytes, rows) = {
@@ -254,14 +256,14 @@ impl Shard {
         bytes >= full || (bytes >= full.div_ceil(EARLY_PART) && has_long_runs())
     }
 
-    /// Whether the active memtable holds enough to be flushed where memory runs short.
+    /// Whether the active memtable is large enough for a flush if memory runs short.
     pub fn is_worth_freeing(&self) -> bool {
         let least = self.context.flush_bytes_max() / PRESSED_PART;
         self.state.read().active.bytes >= least.max(1)
     }
 
-    /// Freezes the active memtable, if anything is in it: the log begins a new file, and late
-    /// marks rise. Says whether there was anything.
+    /// Freezes the active memtable if it contains anything: the log starts a new file, and
+    /// high-water marks rise. Returns whether it contained anything.
     pub fn freeze(&self) -> Result<bool> {
         let mut log = self.log();
         if self.state.read().active.is_empty() {
@@ -269,7 +271,7 @@ impl Shard {
         }
         let floor = match log.wal.rotate() {
             Ok(floor) => floor,
-            // The old file goes on.
+            // The old file stays in use.
             Err(error @ WalError::Full { .. }) => return Err(error.into()),
             Err(error) => {
                 self.context.health.fail(&error.to_string());
@@ -286,7 +288,7 @@ impl Shard {
         Ok(true)
     }
 
-    /// Makes durable what was appended without a sync.
+    /// Syncs what was appended without a sync.
     pub fn sync(&self) -> Result<()> {
         let mut log = self.log();
         if !std::mem::take(&mut log.unsynced) {
@@ -303,9 +305,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Commits a change of the set of segments, together with the end of tombstones that nothing
-    /// needs any more, and makes it visible. `flushed`: the oldest frozen memtable is now in
-    /// segments.
+    /// Commits a change to the set of segments, together with the removal of spent tombstones, and
+    /// makes it visible. `flushed` says that the oldest frozen memtable is now in segments.
     pub fn install(&self, mut edit: ManifestEdit, flushed: bool) -> Result<()> {
         let mut durable = self.durable.lock();
         let mut after = durable.manifest.state().clone();
@@ -353,7 +354,7 @@ impl Shard {
         drop(state);
         drop(flushed);
         drop(durable);
-        // Readers of an older version open files again by their names: a file goes with its last one.
+        // Readers of an older version reopen files by name: a file is removed with its last reader.
         let removed = left
             .iter()
             .filter(|segment| !kept.contains(&segment.meta.id));
@@ -363,20 +364,20 @@ impl Shard {
         Ok(())
     }
 
-    /// Removes the files of an edit that the manifest surely does not have.
-    fn remove_new(&self, edit: &ManifestEdit) {
+    /// Removes the files of an edit that is certainly not in the manifest.
+    pub fn remove_new(&self, edit: &ManifestEdit) {
         for meta in &edit.added {
             if edit.removed.contains(&meta.id) {
                 continue;
             }
-            let path = segment_path(&self.segment_dir(), meta.id);
-            if let Err(error) = self.context.env.fs.remove(&path) {
-                tracing::warn!(path = %path.display(), %error, "a new segment was not removed");
+            let name = segment_name(self.number, meta.id);
+            if let Err(error) = self.context.blobs.delete(&name) {
+                tracing::warn!(name, %error, "a new segment was not removed");
             }
         }
     }
 
-    /// Opens a segment that an edit added; one that was there before only moves.
+    /// Opens a segment that an edit added; an existing one is only moved.
     fn open_added(&self, meta: &SegmentMeta) -> Arc<OpenSegment> {
         let known = self
             .state
@@ -387,11 +388,11 @@ impl Shard {
             .cloned();
         Arc::new(match known {
             Some(known) => known.moved(meta.clone()),
-            None => open_segment(&self.context.files, &self.segment_dir(), meta.clone()),
+            None => open_segment(&self.context.files, self.number, meta.clone()),
         })
     }
 
-    /// Tells the accountant what the open segments and the series index hold.
+    /// Reports to the accountant what the open segments and the series index hold.
     pub fn measure(&self) {
         let state = self.state.read();
         let segments = state
@@ -415,8 +416,8 @@ impl Shard {
 }
 
 impl ShardState {
-    /// Moves the active memtable to the frozen ones and raises the late marks. From here on its
-    /// memory, taken from `memory`, is given back when nobody holds it any more.
+    /// Moves the active memtable to the frozen ones and raises the high-water marks. From now on,
+    /// its memory, which was reserved from `memory`, is released when nothing holds it any more.
     pub fn freeze(
         &mut self,
         wal_floor: Option<u64>,
@@ -437,18 +438,23 @@ impl ShardState {
     }
 }
 
-/// File of a segment.
-pub(crate) fn segment_path(dir: &Path, id: SegmentId) -> PathBuf {
-    dir.join(format!("{:010}.seg", id.0))
+/// Prefix of the names of a shard's segments in the blob store of the data directory.
+pub(crate) fn segment_prefix(shard: usize) -> String {
+    format!("shards/{shard:04}/segments")
 }
 
-/// A segment of the manifest. One that is damaged stays in the version with its error.
+/// Name of a segment in the blob store of the data directory.
+pub(crate) fn segment_name(shard: usize, id: SegmentId) -> String {
+    format!("{}/{:010}.seg", segment_prefix(shard), id.0)
+}
+
+/// A segment in the manifest. A damaged one stays in the version with its error.
 pub(crate) fn open_segment(
     files: &Arc<SegmentFiles>,
-    dir: &Path,
+    shard: usize,
     meta: SegmentMeta,
 ) -> OpenSegment {
-    OpenSegment::open(files, segment_path(dir, meta.id), meta)
+    OpenSegment::open(files, &segment_name(shard, meta.id), meta)
 }
 
 fn recount(memory: &MemoryAccountant, holder: Holder, counted: &AtomicUsize, now: usize) {

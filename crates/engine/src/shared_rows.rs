@@ -1,5 +1,5 @@
-//! Which series have rows of the same time in two sources: what was found out, kept for as long as
-//! both are there. Chunks and segments never change, so that nothing ever becomes wrong.
+//! Which series have rows with the same time in two sources: the result is cached as long as both
+//! exist. Chunks and segments never change, so a result never becomes wrong.
 
 use marigram_model::TableId;
 use parking_lot::Mutex;
@@ -7,10 +7,10 @@ use roaring::RoaringBitmap;
 use std::any::Any;
 use std::sync::{Arc, Weak};
 
-/// A chunk or segment, whichever.
+/// A chunk or a segment.
 pub(crate) type SharedSource = Arc<dyn Any + Send + Sync>;
 
-/// What is known of the rows that one source shares with others.
+/// What is known about the rows that one source shares with others.
 #[derive(Debug, Default)]
 pub(crate) struct SharedRows(Mutex<Vec<SharedRowsEntry>>);
 
@@ -21,20 +21,20 @@ struct SharedRowsEntry {
     found: Arc<Mutex<SharedSeries>>,
 }
 
-/// What was found out about two sources.
+/// What was found about two sources.
 #[derive(Debug, Default)]
 pub(crate) struct SharedSeries {
-    /// Series that were looked at.
+    /// Series that were compared.
     pub(crate) known: RoaringBitmap,
-    /// Of `known`, those with a time that both sources have.
+    /// The series among `known` with a time that both sources have.
     pub(crate) shared: RoaringBitmap,
 }
 
 impl SharedSeries {
-    /// Whether it is known of all of `series` that the sources share none of their rows.
+    /// Whether it is known for all of `series` that the sources share none of their rows.
     pub(crate) fn is_apart(&self, series: &RoaringBitmap) -> bool {
         let ends = series.min().zip(series.max());
-        // Mostly series are numbered without gaps, and nothing is shared.
+        // Series usually have consecutive numbers, and nothing is shared.
         let is_known = ends.is_none_or(|(first, last)| {
             self.known.contains_range(first..=last) || self.known.is_superset(series)
         });
@@ -43,7 +43,7 @@ impl SharedSeries {
 }
 
 impl SharedRows {
-    /// What is known of `table`'s rows in this source and in `other`.
+    /// What is known about `table`'s rows in this source and in `other`.
     pub(crate) fn with(&self, other: &SharedSource, table: TableId) -> Arc<Mutex<SharedSeries>> {
         let mut entries = self.0.lock();
         let same = |entry: &&SharedRowsEntry| {

@@ -1,7 +1,7 @@
 //! A table as one query sees it: one version of every shard.
 //!
-//! A snapshot holds files and chunks, not locks. The series index and the last-value cache are
-//! shared with writers; they are locked only while they are looked at, never while rows stream.
+//! A snapshot holds files and chunks, but no locks. Writers share the series index and the
+//! last-value cache, which are only locked while they are read, never while rows stream.
 
 use crate::error::Result;
 use crate::filter::{SeriesSelection, TagFilter};
@@ -18,7 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// A table as one query sees it: one version of every shard. Cheap to clone; holds files, not
+/// A table as one query sees it: one version of every shard. Cheap to clone; holds files, but no
 /// locks.
 #[derive(Clone, Debug)]
 pub struct TableSnapshot(Arc<ShardSelection>);
@@ -30,12 +30,12 @@ struct ShardSelection {
     series: Vec<Arc<RwLock<SeriesIndex>>>,
     last: Vec<Arc<Mutex<LastValues>>>,
     memory: Arc<MemoryAccountant>,
-    /// Series that are retired from here on stay readable.
+    /// Series that are retired from now on stay readable.
     _pins: Vec<RetiredSeriesPin>,
 }
 
 impl TableSnapshot {
-    /// A snapshot of a table; views, series indexes and last-value caches by shard.
+    /// A snapshot of a table, with views, series indexes and last-value caches by shard.
     pub(crate) fn new(
         schema: Arc<TableSchema>,
         views: Vec<ShardView>,
@@ -59,7 +59,7 @@ impl TableSnapshot {
         &self.0.schema
     }
 
-    /// What is seen of each shard.
+    /// What the snapshot contains of each shard.
     pub fn views(&self) -> &[ShardView] {
         &self.0.views
     }
@@ -75,14 +75,14 @@ impl TableSnapshot {
         }
     }
 
-    /// How many series there are.
+    /// Number of series.
     pub fn series_total(&self) -> u64 {
         let table = self.0.schema.id;
         let shards = self.0.series.iter();
         shards.map(|index| index.read().count(table)).sum()
     }
 
-    /// The series that meet `filter`, without those whose rows were all deleted.
+    /// The series that meet `filter`, except those whose rows were all deleted.
     pub fn list(&self, filter: &TagFilter) -> SeriesSelection {
         let mut selection = self.select(filter);
         for (series, index) in selection.shards.iter_mut().zip(&self.0.series) {
@@ -91,8 +91,8 @@ impl TableSnapshot {
         selection
     }
 
-    /// Values of a tag for series of a shard, one per entry, of `TagType::data_type`; null where
-    /// the series has none. Nothing, for a tag or shard that is not there.
+    /// Values of a tag for series of a shard, one per entry, in `TagType::data_type`; null for a
+    /// series without one. Empty for a tag or shard that does not exist.
     pub fn tag_values(&self, shard: usize, series: &[SeriesId], tag: u16) -> ArrayRef {
         let Some(column) = self.0.schema.tags.get(usize::from(tag)) else {
             return new_empty_array(&marigram_model::TagType::String.data_type());
@@ -103,15 +103,15 @@ impl TableSnapshot {
         }
     }
 
-    /// Rows there are at most (without regard to overwrites and deletes), and time range; from
-    /// metadata only. Of a segment of several tables whose footer cannot be read, all rows and times are
-    /// counted.
+    /// The most rows there can be (ignoring overwrites and deletes), and their time range, only
+    /// from metadata. For a segment with several tables whose footer cannot be read, all rows and
+    /// times count.
     pub fn estimate(&self) -> (u64, TimeRange) {
         let mut rows = 0;
         let mut range = TimeRange { min: 0, max: -1 };
         for view in &self.0.views {
             for open in &view.segments {
-                // Of one table the manifest knows all that is asked for here.
+                // For a segment with a single table, the manifest has everything needed here.
                 let shared = open.meta.tables.len() > 1;
                 let Some(segment) = shared.then(|| open.segment().ok()).flatten() else {
                     rows += open.meta.rows;
@@ -131,7 +131,7 @@ impl TableSnapshot {
         (rows, range)
     }
 
-    /// The accountant on which scans of the snapshot draw.
+    /// The accountant that scans of the snapshot use.
     pub fn memory(&self) -> &Arc<MemoryAccountant> {
         &self.0.memory
     }
@@ -139,8 +139,8 @@ impl TableSnapshot {
     /// Starts a scan.
     ///
     /// # Errors
-    /// `Invalid` for a field that the table lacks; damage or I/O errors in what must be looked at
-    /// to plan the scan.
+    /// `Invalid` for a field that the table lacks; damage or I/O errors in what must be read to
+    /// plan the scan.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the partitions share the metrics"
@@ -155,7 +155,7 @@ impl TableSnapshot {
         scan::partitions(shards, &columns, request, &self.0.memory, &metrics)
     }
 
-    /// Starts a scan for somebody who adds rows up; `limit` of the request is of no account.
+    /// Starts a scan for an aggregation; ignores `limit` in the request.
     ///
     /// # Errors
     /// As [`scan`](Self::scan).
@@ -178,12 +178,12 @@ impl TableSnapshot {
             .collect()
     }
 
-    /// The latest row of each selected series (time and all fields as of that time), from the
-    /// last-value cache; series it does not know are read once and then known, as far as the cache
-    /// has room. Per shard: rows sorted by series, in batches that follow each other.
+    /// The newest row of each selected series (time and all fields as of that time), from the
+    /// last-value cache. Series that are not in the cache are read once and then cached, as far as
+    /// there is memory. Returns rows per shard, sorted by series, in consecutive batches.
     ///
     /// # Errors
-    /// `Invalid` for a field that the table lacks; damage or I/O errors where storage is read.
+    /// `Invalid` for a field that the table lacks; damage or I/O errors if storage is read.
     pub fn last_rows(
         &self,
         selection: &SeriesSelection,
@@ -205,8 +205,7 @@ impl TableSnapshot {
         Ok(all)
     }
 
-    /// Whether [`last_rows`](Self::last_rows) finds all that is asked for in the cache at this
-    /// moment.
+    /// Whether [`last_rows`](Self::last_rows) would currently find everything in the cache.
     pub fn knows_last_rows(&self, selection: &SeriesSelection) -> bool {
         let table = self.0.schema.id;
         self.0.views.iter().all(|view| {
@@ -234,7 +233,7 @@ impl TableSnapshot {
         if known.unknown.is_empty() {
             return Ok(known.rows);
         }
-        // All fields are read, so that the cache knows the whole row.
+        // All fields are read, so that the whole row can be cached.
         let fields = self.0.schema.fields.iter();
         let all: Vec<SegmentColumn> = fields
             .map(|field| SegmentColumn {

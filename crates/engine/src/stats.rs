@@ -1,8 +1,8 @@
-//! Counters of what the engine has done since it was opened.
+//! Counters of the engine's work since it was opened.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counters, added to by whoever does the work.
+/// Counters that are incremented wherever work is done.
 #[derive(Debug, Default)]
 pub(crate) struct EngineCounters {
     pub rows_written: AtomicU64,
@@ -12,7 +12,7 @@ pub(crate) struct EngineCounters {
     pub flushes: AtomicU64,
     pub flushed_bytes: AtomicU64,
     pub compactions: AtomicU64,
-    /// Written, those copied included.
+    /// Bytes written, including copied ones.
     pub compacted_bytes: AtomicU64,
     pub compaction_copied_bytes: AtomicU64,
     pub compaction_read_bytes: AtomicU64,

@@ -1,76 +1,76 @@
-//! What an engine says about itself.
+//! The engine's figures about itself.
 
 use crate::memory::{Holder, MemoryUsage};
-use crate::shard::{Shard, ShardContext, segment_path};
+use crate::shard::{Shard, ShardContext, segment_name};
 use crate::stats::read;
 use crate::view::OpenSegment;
 use marigram_manifest::SegmentMeta;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Figures of an engine, since it was opened where they count events.
+/// Figures of an engine; counts of events start when it was opened.
 #[derive(Clone, Debug, Default)]
 pub struct EngineStatus {
-    /// Databases.
+    /// Number of databases.
     pub databases: usize,
-    /// Tables of all databases.
+    /// Number of tables in all databases.
     pub tables: usize,
-    /// Series ids given.
+    /// Number of series ids assigned.
     pub series: u64,
-    /// Rows stored.
+    /// Number of rows stored.
     pub rows_written: u64,
-    /// Of these, rows that came in order.
+    /// Those of them that were in order.
     pub rows_in_order: u64,
-    /// Of these, rows that came late.
+    /// Those of them that were late.
     pub rows_late: u64,
-    /// Rows refused.
+    /// Number of rows refused.
     pub rows_rejected: u64,
     /// Bytes of log on disk.
     pub wal_bytes: u64,
-    /// Syncs of the log for writes.
+    /// Number of log syncs for writes.
     pub wal_syncs: u64,
     /// Bytes of rows that are not in segments.
     pub memtable_bytes: u64,
-    /// Segments.
+    /// Number of segments.
     pub segments: u64,
-    /// Of these, segments whose files were missing or of another length when the engine was opened.
+    /// Those of them whose files were missing or had another length when the engine was opened.
     pub segments_damaged: u64,
     /// Bytes of all segments.
     pub segment_bytes: u64,
-    /// Files of segments that are open now, and that are kept open at most.
+    /// Segment files that are currently open, and the most that are kept open.
     pub open_files: u64,
     /// See [`open_files`](Self::open_files).
     pub open_files_max: u64,
     /// How often a file of a segment was opened.
     pub file_opens: u64,
-    /// Memtables flushed.
+    /// Number of memtables flushed.
     pub flushes: u64,
-    /// Bytes of the segments that they became: what was ingested, encoded.
+    /// Bytes of the resulting segments: the ingested rows, encoded.
     pub flushed_bytes: u64,
-    /// Compactions done, moves included.
+    /// Number of compactions done, including moves.
     pub compactions: u64,
-    /// Bytes that they wrote: rows encoded anew, and pages copied.
+    /// Bytes that they wrote: re-encoded rows and copied pages.
     pub compacted_bytes: u64,
-    /// Of these, bytes of pages that were copied undecoded.
+    /// The part of it that are pages copied without decoding.
     pub compaction_copied_bytes: u64,
     /// Encoded bytes that they read.
     pub compaction_read_bytes: u64,
     /// Bytes of segments that only changed their space.
     pub compaction_moved_bytes: u64,
-    /// Bytes that flushes and compactions wrote, for each byte that flushes wrote; 1 before the
-    /// first flush.
+    /// Bytes that flushes and compactions wrote per byte that flushes wrote; 1 before the first
+    /// flush.
     pub write_amplification: f64,
-    /// What each holder has of the memory, and has had.
+    /// Current and past memory usage of each holder.
     pub memory: Vec<(&'static str, MemoryUsage)>,
-    /// The most memory that ever was in use, bytes.
+    /// The most memory that was ever in use, bytes.
     pub memory_peak_bytes: u64,
     /// Why writes are refused, if they are.
     pub read_only: Option<String>,
     /// How long opening took, ms.
     pub recovery_ms: u64,
-    /// How much log was replayed, bytes.
+    /// Bytes of log that were replayed.
     pub recovery_wal_bytes: u64,
-    /// Rows of the log that were not in segments yet.
+    /// Replayed rows that were not in segments yet.
     pub recovery_rows: u64,
 }
 
@@ -83,11 +83,11 @@ pub struct SegmentInfo {
     pub path: PathBuf,
     /// Its entry in the manifest.
     pub meta: SegmentMeta,
-    /// The open file, for a look inside.
+    /// The open file, for reading its content.
     pub open: Arc<OpenSegment>,
 }
 
-/// The figures that shards and their context know.
+/// The figures that shards and their context provide.
 pub(crate) fn status(context: &ShardContext, shards: &[Shard]) -> EngineStatus {
     let stats = &context.stats;
     let (written, late) = (read(&stats.rows_written), read(&stats.rows_late));
@@ -138,11 +138,11 @@ pub(crate) fn status(context: &ShardContext, shards: &[Shard]) -> EngineStatus {
 
 /// The segments of a shard.
 pub(crate) fn segments(shard: &Shard) -> Vec<SegmentInfo> {
-    let dir = shard.segment_dir();
+    let blobs = &shard.context.blobs;
     let state = shard.state.read();
     let info = |open: &Arc<OpenSegment>| SegmentInfo {
         shard: shard.number,
-        path: segment_path(&dir, open.meta.id),
+        path: blobs.location(&segment_name(shard.number, open.meta.id)),
         meta: open.meta.clone(),
         open: Arc::clone(open),
     };

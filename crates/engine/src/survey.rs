@@ -1,11 +1,11 @@
-//! A look at a data directory before anything in it is changed: is it all there, and is each log the
-//! one that was written last?
+//! Examines a data directory before anything in it is changed: is it complete, and is each log the
+//! latest one?
 //!
-//! Three files decide what counts: the catalog, each shard's manifest, and its log of series. If one
-//! of them is missing, cut short, or an older version of itself, then what stands in the others
-//! looks like garbage. So nothing is made, moved or removed before all of them are known to be
-//! whole; what cannot be known (a directory from before witnesses, or one whose witness is lost) is
-//! no reason to refuse, but one to leave everything where it is.
+//! Three files decide what counts: the catalog, each shard's manifest, and its log of series. If
+//! one of them is missing, truncated, or an older version of itself, then the content of the others
+//! looks like garbage. So nothing is created, moved or removed before all of them are known to be
+//! intact. If that cannot be known (for a directory from before witnesses, or one whose witness is
+//! lost), the directory still opens, but everything stays in place.
 
 use crate::directory::{DirectoryIdentity, shard_dir, text_of};
 use crate::error::{EngineError, Result};
@@ -17,19 +17,19 @@ use marigram_manifest::{
 use marigram_model::TableId;
 use std::path::Path;
 
-/// What is known of some logs before they are opened.
+/// What is known about some logs before they are opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownLogs {
     pub witnessed: Witnessed,
-    /// Whether a log must be there.
+    /// Whether a log must exist.
     pub must_exist: bool,
-    /// Why what the logs say is not certain, although they are whole: what is wrong with the witness.
-    /// One that is missing is no reason to worry: a restored directory has none.
+    /// Why the content of the logs is uncertain although they are intact: what is wrong with the
+    /// witness. A missing witness is no reason for doubt: a restored directory has none.
     pub doubt: Option<String>,
 }
 
 impl KnownLogs {
-    /// What the manifest or the catalog is compared with.
+    /// The proof with which the manifest or the catalog is compared.
     pub fn proof(&self) -> LogProof {
         LogProof {
             exists: self.must_exist,
@@ -37,7 +37,7 @@ impl KnownLogs {
         }
     }
 
-    /// Whether what the logs do not name is garbage for certain.
+    /// Whether what the logs do not name is certainly garbage.
     pub fn is_certain(&self) -> bool {
         self.witnessed.log.is_some()
     }
@@ -75,7 +75,7 @@ pub(crate) fn known_logs(
     })
 }
 
-/// A data directory that was looked at and found whole.
+/// A data directory that was examined and found intact.
 #[derive(Debug)]
 pub(crate) struct DirectorySurvey {
     pub catalog: KnownLogs,
@@ -83,10 +83,10 @@ pub(crate) struct DirectorySurvey {
     pub shards: Vec<KnownLogs>,
 }
 
-/// Looks at a directory with a `MARIGRAM`. Nothing is changed.
+/// Examines a directory with a `MARIGRAM`, without changing anything.
 ///
 /// # Errors
-/// What is missing or not what it was, and what to do.
+/// What is missing or has changed, and what to do.
 pub(crate) fn survey(
     env: &Env,
     dir: &Path,
@@ -108,7 +108,7 @@ pub(crate) fn survey(
     look().map_err(|error| advised(error, dir))
 }
 
-/// The catalog, and how many changes it has ever seen. It is there before `MARIGRAM` is.
+/// Examines the catalog, and how many changes it has ever had. It exists before `MARIGRAM` does.
 pub(crate) fn look_at_catalog(
     env: &Env,
     dir: &Path,
@@ -124,8 +124,8 @@ pub(crate) fn look_at_catalog(
     Ok((known, state, changes))
 }
 
-/// A shard's manifest; `None` where there is none yet. `must_exist`: every shard had been made when
-/// the catalog was changed for the first time.
+/// Examines a shard's manifest; `None` if there is none yet. `must_exist` because every shard was
+/// created before the first change to the catalog.
 pub(crate) fn look_at_shard(
     env: &Env,
     dir: &Path,
@@ -154,8 +154,8 @@ pub(crate) fn look_at_shard(
     Ok((known, state))
 }
 
-/// An error where a shard holds rows of a table of which the catalog has never heard: it knows
-/// those that were dropped, too.
+/// An error if a shard has rows of a table that the catalog has never known: it also knows the
+/// dropped ones.
 pub(crate) fn check_tables(
     dir: &Path,
     shard: usize,
@@ -172,7 +172,7 @@ pub(crate) fn check_tables(
     }
 }
 
-/// The error where a shard has rows of a table of which the catalog has never heard.
+/// The error for a shard with rows of a table that the catalog has never known.
 pub(crate) fn unknown_table(dir: &Path, shard: usize, table: TableId, max: u32) -> EngineError {
     EngineError::Corrupt {
         path: dir.join("CATALOG"),
@@ -184,19 +184,19 @@ pub(crate) fn unknown_table(dir: &Path, shard: usize, table: TableId, max: u32) 
     }
 }
 
-/// An error where there are shards that `MARIGRAM` does not count.
+/// An error if there are more shards than `MARIGRAM` counts.
 pub(crate) fn refuse_more_shards(env: &Env, dir: &Path, shards: usize) -> Result<()> {
     match shards_there(env, dir)?.last() {
         Some(last) if *last >= shards => Err(EngineError::Corrupt {
             path: dir.join("MARIGRAM"),
             offset: 0,
-            reason: format!("it counts {shards} shards, and there is shards/{last:04}"),
+            reason: format!("it counts {shards} shards, but shards/{last:04} exists"),
         }),
         _ => Ok(()),
     }
 }
 
-/// Numbers of the shards that have a directory, ascending.
+/// The numbers of the shards that have a directory, ascending.
 fn shards_there(env: &Env, dir: &Path) -> Result<Vec<usize>> {
     let path = dir.join("shards");
     let io = |error| EngineError::io(&path, error);
@@ -209,7 +209,7 @@ fn shards_there(env: &Env, dir: &Path) -> Result<Vec<usize>> {
     Ok(numbers)
 }
 
-/// An error where a directory without `MARIGRAM` holds what only one with it can have come to hold.
+/// An error if a directory without `MARIGRAM` contains what only a directory with it can contain.
 pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     let exists = |name: &str| {
         let path = dir.join(name);
@@ -223,7 +223,7 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     } else if exists(WitnessFile::FILE)? {
         Some(WitnessFile::FILE.to_owned())
     } else if exists("CATALOG")? {
-        // An interrupted beginning leaves an empty one.
+        // An interrupted creation leaves an empty one.
         let read = Catalog::read_proved(env.fs.as_ref(), dir, &LogProof::default());
         let (_, changes) = read
             .map_err(|error| advised(error.into(), dir))?
@@ -247,7 +247,7 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     });
     let path = dir.join("MARIGRAM");
     let reason = format!(
-        "the file is missing, though {remains} is there; if all shards are there, it was: printf \
+        "the file is missing, although {remains} exists; if all shards exist, this restores it: printf \
          '{}' > {}",
         text.replace('\n', "\\n"),
         path.display()
@@ -263,7 +263,7 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
     ))
 }
 
-/// An error of damage with what holds for every damage that keeps a directory shut.
+/// Adds the advice for every kind of damage that keeps a directory from opening.
 fn advised(error: EngineError, dir: &Path) -> EngineError {
     match error {
         EngineError::Corrupt {

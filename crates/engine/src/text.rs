@@ -1,21 +1,20 @@
-//! How many bytes of text rows have.
+//! Counts the bytes of text in rows.
 //!
 //! A text may have a mebibyte, and an Arrow array holds less than 2 GiB of texts because its
-//! offsets have 32 bits. So whoever puts rows together counts their texts besides the rows. Columns
-//! of other types are passed over: a table without texts pays for a look at its column types.
+//! offsets have 32 bits. So code that combines rows counts their texts as well as the rows. Columns
+//! of other types are ignored: a table without texts only pays for checking its column types.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use std::ops::Range;
 
-/// A chunk with so many bytes of text takes no more rows.
+/// Bytes of text from which on a chunk accepts no more rows.
 pub(crate) const CHUNK_TEXT_BYTES: usize = 256 << 20;
-/// Rows that are put together anew, for a reader or for a segment, have about so many bytes of
-/// text at most.
+/// Approximate limit on the text bytes of rows that are combined for a reader or a segment.
 pub(crate) const BATCH_TEXT_BYTES: usize = 64 << 20;
 
-/// Where each text of a column of strings or bytes begins and ends; `None` for other columns.
+/// The offsets of the texts in a column of strings or bytes; `None` for other columns.
 pub(crate) fn offsets(values: &dyn Array) -> Option<&[i32]> {
     match values.data_type() {
         DataType::Utf8 => Some(values.as_string::<i32>().offsets()),
@@ -31,7 +30,7 @@ pub(crate) fn bytes_in(values: &dyn Array, rows: Range<usize>) -> usize {
     })
 }
 
-/// Bytes of text in all of some columns.
+/// Bytes of text in all of the given columns.
 pub(crate) fn bytes_of<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> usize {
     let columns = columns.into_iter();
     columns
@@ -39,8 +38,8 @@ pub(crate) fn bytes_of<'a>(columns: impl IntoIterator<Item = &'a ArrayRef>) -> u
         .sum()
 }
 
-/// The end of the longest part of `rows` that begins at their start and has at most `bytes` of text
-/// in these columns; at least one row where there is one.
+/// The end of the longest prefix of `rows` with at most `bytes` of text in these columns; at least
+/// one row if there is one.
 pub(crate) fn end_within<'a>(
     columns: impl IntoIterator<Item = &'a ArrayRef>,
     rows: Range<usize>,
@@ -111,16 +110,16 @@ mod tests {
         assert_eq!(end_within(&columns, 4..4, 0), 4);
     }
 
-    /// What is put together has at most the bound, and what one more row or part brings. All of
-    /// it must be far from what 32-bit offsets can say.
+    /// Combined rows have at most the limit, plus what one more row or part adds. The total must be
+    /// far below what 32-bit offsets can address.
     #[test]
     fn the_bounds_keep_arrays_far_below_two_gibibytes() {
         let offsets_max = i32::MAX as usize;
-        // A batch that is at its bound, and then the texts of one row.
+        // A batch at its limit, and then the texts of one row.
         assert!(BATCH_TEXT_BYTES + Limits::VALUE_BYTES_MAX < offsets_max / 2);
-        // A chunk, written as one part that is cut at the bound.
+        // A chunk, written as one part that is cut at the limit.
         assert!(CHUNK_TEXT_BYTES + Limits::VALUE_BYTES_MAX < offsets_max / 2);
-        // Rows of a page, as many as a batch of the bound has.
+        // The rows of a page, as many as a batch at the limit has.
         const { assert!(BATCH_TEXT_BYTES <= CHUNK_TEXT_BYTES) };
     }
 }

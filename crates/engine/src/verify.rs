@@ -1,14 +1,14 @@
 //! Verification: reads every byte of a data directory and checks every checksum.
 //!
-//! Nothing is changed. An open directory can be verified too: what is appended meanwhile is taken
-//! as far as it is there, and a segment that compaction removes meanwhile is passed over.
+//! Nothing is changed. An open directory can be verified, too: bytes that are appended meanwhile
+//! are checked as far as they exist, and a segment that compaction removes meanwhile is skipped.
 
 mod read_only;
 
 use crate::backup;
 use crate::directory::{self, shard_dir};
 use crate::error::{EngineError, Result};
-use crate::shard::segment_path;
+use crate::shard::segment_name;
 use crate::survey::{
     KnownLogs, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
 };
@@ -37,7 +37,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
             Err(error) => return Err(error),
             Ok(()) => {
                 let reason = format!(
-                    "{} is no data directory of Marigram (it has no file MARIGRAM) and no folder of \
+                    "{} is neither a Marigram data directory (it has no file MARIGRAM) nor a folder of \
                      backups",
                     dir.display()
                 );
@@ -66,7 +66,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
         }
     };
     for shard in 0..identity.shards {
-        // Only a directory that was made and never opened to the end lacks a shard.
+        // Only a directory whose creation was interrupted may lack a shard.
         let must_exist = catalog.as_ref().is_some_and(|(_, changes)| *changes > 0);
         match look_at_shard(env, dir, identity.lineage, shard, must_exist) {
             Ok((known, Some(manifest))) => {
@@ -76,7 +76,7 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
                 {
                     damage(error.to_string());
                 }
-                verify_shard(env, &shard_dir(dir, shard), &manifest, &known, damage);
+                verify_shard(env, (dir, shard), &manifest, &known, damage);
             }
             Ok((_, None)) => {}
             Err(error) => damage(error.to_string()),
@@ -85,33 +85,35 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
     Ok(())
 }
 
-/// Tells a witness that is no witness. One that is missing is not told: a restored directory, or one
-/// from before witnesses, has none until it is opened.
+/// Reports an invalid witness. A missing one is not reported: a restored directory, or one from
+/// before witnesses, has none until it is opened.
 fn doubt(known: &KnownLogs, damage: &mut dyn FnMut(String)) {
     if let Some(doubt) = &known.doubt {
         damage(format!(
-            "{doubt}: whether the logs beside it are whole to their ends is not certain; it is \
-             written anew when the directory is opened"
+            "{doubt}: it is not certain that the logs next to it are complete; it is \
+             rewritten when the directory is opened"
         ));
     }
 }
 
-/// Tells a copy of the catalog that is damaged.
+/// Reports a damaged copy of the catalog.
 fn verify_copy(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) {
     if let Err(error) = Catalog::read_copy(env.fs.as_ref(), dir) {
         damage(format!(
-            "{error}; it is written anew when the directory is opened"
+            "{error}; it is rewritten when the directory is opened"
         ));
     }
 }
 
 fn verify_shard(
     env: &Env,
-    dir: &Path,
+    (data_dir, shard): (&Path, usize),
     state: &ManifestState,
     known: &KnownLogs,
     damage: &mut dyn FnMut(String),
 ) {
+    let dir = &shard_dir(data_dir, shard);
+    let blobs = env.blob_store(data_dir);
     let position = LogPosition(state.series_log_bytes);
     let series = SeriesLog::read(env.fs.as_ref(), dir, position, state.series_log_checksum);
     if let Err(error) = series {
@@ -119,10 +121,10 @@ fn verify_shard(
     }
     for meta in state.segments.values() {
         let mut found = Vec::new();
-        let path = segment_path(&dir.join("segments"), meta.id);
-        Segment::verify(&env.fs, &path, &mut |error| found.push(error.to_string()));
+        let name = segment_name(shard, meta.id);
+        Segment::verify(&*blobs, &name, &mut |error| found.push(error.to_string()));
         if found.is_empty()
-            && let Err(error) = Segment::open(&env.fs, &path)
+            && let Err(error) = Segment::open(&*blobs, &name)
                 .and_then(|segment| segment.check_pin(meta.bytes, meta.pin))
         {
             found.push(error.to_string());
@@ -135,8 +137,8 @@ fn verify_shard(
     verify_wal(env, &dir.join("wal"), state.wal_floor, known, damage);
 }
 
-/// Replays the log to nowhere. A torn tail is told too, though opening would only cut it off: what
-/// is damaged there could also be the disk's fault.
+/// Replays the log without effect. A torn tail is also reported, although opening would just cut it
+/// off: the disk could have damaged it.
 fn verify_wal(
     env: &Env,
     dir: &Path,

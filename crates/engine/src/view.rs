@@ -1,23 +1,23 @@
 //! What one query, or one compaction, sees of a shard: open segments, chunks, tombstones.
 //!
-//! Immutable: a change of the shard makes a new view, and files stay where they are while a view holds
-//! them, so that they can be opened again.
+//! Immutable: a change of the shard creates a new view, and files stay in place while a view holds
+//! them, so that they can be reopened.
 
 use crate::chunk::Chunk;
 use crate::error::{EngineError, Result};
 use crate::memory::MemoryReservation;
 use crate::segment_files::{LoadedSegment, SegmentFiles};
 use crate::shared_rows::SharedRows;
-use marigram_env::{File, PooledFile};
+use marigram_env::{PooledBlob, ReadAt};
 use marigram_manifest::{SegmentMeta, Tombstone};
 use marigram_segment::Segment;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A segment of a version: its entry in the manifest and its file.
+/// A segment in a version: its entry in the manifest and its file.
 ///
-/// A damaged segment stays in the version, and whoever touches it gets the error. A disk that
-/// refused is asked again: it may be well by then. The file stays as long as a version names it.
+/// A damaged segment stays in the version, and every reader of it gets the error. After a disk
+/// error, the disk is tried again: it may have recovered. The file exists as long as a version
+/// names it.
 #[derive(Debug)]
 pub struct OpenSegment {
     /// Its entry in the manifest.
@@ -27,17 +27,17 @@ pub struct OpenSegment {
 }
 
 impl OpenSegment {
-    /// The segment in the file at `path`, which is read when it is first asked for.
+    /// The segment in the blob `name`, which is read when it is first asked for.
     #[must_use]
-    pub fn open(files: &Arc<SegmentFiles>, path: PathBuf, meta: SegmentMeta) -> Self {
+    pub fn open(files: &Arc<SegmentFiles>, name: &str, meta: SegmentMeta) -> Self {
         Self {
-            loaded: files.segment(path, meta.bytes, meta.pin),
+            loaded: files.segment(name, meta.bytes, meta.pin),
             meta,
             shared: Arc::default(),
         }
     }
 
-    /// The same file under another entry of the manifest.
+    /// The same file with another entry in the manifest.
     pub(crate) fn moved(&self, meta: SegmentMeta) -> Self {
         Self {
             meta,
@@ -49,7 +49,8 @@ impl OpenSegment {
     /// The segment, or why it cannot be read.
     ///
     /// # Errors
-    /// If the file is no segment or cannot be read, or there is no memory for its footer now.
+    /// If the file is not a segment or cannot be read, or there is currently no memory for its
+    /// footer.
     pub fn segment(&self) -> Result<Arc<Segment>> {
         let is_new = self.loaded.damage().is_none();
         self.loaded.get().inspect_err(|error| {
@@ -59,32 +60,32 @@ impl OpenSegment {
         })
     }
 
-    /// The file, whatever is in it.
-    pub(crate) fn file(&self) -> Arc<dyn File> {
+    /// The blob, whatever is in it.
+    pub(crate) fn file(&self) -> Arc<dyn ReadAt> {
         self.loaded.file().clone()
     }
 
-    /// Has the file removed when no version and no reader holds it any more.
+    /// Has the blob deleted when no version and no reader holds it any more.
     pub(crate) fn remove_when_unused(&self) {
-        self.loaded.file().remove_when_unused();
+        self.loaded.file().delete_when_unused();
     }
 
-    /// Memory that is taken as long as the segment is one of the version, bytes: here and in the
+    /// Memory that the segment needs while it belongs to the version, bytes: here and in the
     /// manifest's state.
     pub(crate) fn meta_bytes(&self) -> usize {
         let meta = size_of::<SegmentMeta>() + size_of_val(&*self.meta.tables);
         2 * meta
             + size_of::<Self>()
             + size_of::<LoadedSegment>()
-            + size_of::<PooledFile>()
-            + self.loaded.file().path().as_os_str().len()
+            + size_of::<PooledBlob>()
+            + self.loaded.file().name().len()
     }
 }
 
 /// What one query sees of one shard: immutable.
 ///
 /// Which of two sources with the same (series, time) is newer: unsequence is newer than sequence;
-/// in one space the higher `sequence_max` is newer. A tombstone applies to the sources whose
+/// within a space, the higher `sequence_max` is newer. A tombstone applies to the sources whose
 /// `sequence_max` is lower than its `sequence`.
 #[derive(Clone, Debug)]
 pub struct ShardView {

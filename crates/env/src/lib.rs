@@ -1,8 +1,10 @@
-//! What Marigram takes from the world: files and time, behind traits.
+//! What Marigram takes from the world: logs, blobs and time, behind traits.
 //!
-//! The engine reaches disk and clock only through [`Env`]. In production that is [`OsFs`] and
-//! [`SystemClock`]; in tests it is [`SimFs`] and [`SimClock`], which lose power, tear writes and
-//! return errors, and do so in the same way each time for the same seed.
+//! The engine reaches disk and clock only through [`Env`]: [`LogStore`] for files under append,
+//! [`BlobStore`] for immutable blobs, [`Clock`] for time. In production these are [`OsFs`],
+//! [`FileBlobs`] over it, and [`SystemClock`]. In tests they are [`SimFs`], [`FileBlobs`] over it,
+//! and [`SimClock`]: they lose power, tear writes and return errors, in the same way each time for
+//! the same seed.
 //!
 //! Invariant: no function here promises more durability than the traits say, and the simulation
 //! never keeps more than they promise except by chance.
@@ -11,7 +13,9 @@
     reason = "this crate is where the machine's disk and clock are reached"
 )]
 
-mod file_pool;
+mod blob;
+mod blob_pool;
+mod file_blobs;
 mod os;
 mod read_ahead;
 mod relief;
@@ -19,20 +23,27 @@ mod shortage;
 mod sim;
 mod traits;
 
-pub use file_pool::{FilePool, PooledFile};
+pub use blob::{BlobMeta, BlobStore, BlobStores, BlobUpload, PutMode, UNFINISHED};
+pub use blob_pool::{BlobPool, PooledBlob};
+pub use file_blobs::{FileBlobStores, FileBlobs};
 pub use os::{OsFs, SystemClock};
 pub use relief::ReliefFs;
 pub use shortage::{is_out_of_files, is_out_of_space};
-pub use sim::{DiskSnapshot, FaultRepeat, OpKind, PlannedFault, SimClock, SimCrash, SimFs};
-pub use traits::{Clock, File, FileSystem, Lock};
+pub use sim::{
+    DiskSnapshot, FaultRepeat, OpKind, PlannedFault, SimBucket, SimClock, SimCrash, SimFs,
+};
+pub use traits::{Clock, File, Lock, LogStore, ReadAt};
 
+use std::path::Path;
 use std::sync::Arc;
 
 /// What an engine gets from the world. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
-    /// Disk.
-    pub fs: Arc<dyn FileSystem>,
+    /// Disk: files under append.
+    pub fs: Arc<dyn LogStore>,
+    /// Where immutable blobs stand.
+    pub blobs: Arc<dyn BlobStores>,
     /// Time.
     pub clock: Arc<dyn Clock>,
 }
@@ -42,6 +53,7 @@ impl Env {
     pub fn real() -> Self {
         Self {
             fs: Arc::new(OsFs),
+            blobs: Arc::new(FileBlobStores),
             clock: Arc::new(SystemClock::new()),
         }
     }
@@ -50,7 +62,14 @@ impl Env {
     pub fn simulated(fs: &SimFs, clock: &SimClock) -> Self {
         Self {
             fs: Arc::new(fs.clone()),
+            blobs: Arc::new(FileBlobStores),
             clock: Arc::new(clock.clone()),
         }
+    }
+
+    /// The blob store of the data directory, or folder of backups, `dir`.
+    #[must_use]
+    pub fn blob_store(&self, dir: &Path) -> Arc<dyn BlobStore> {
+        self.blobs.at(&self.fs, dir)
     }
 }

@@ -1,7 +1,7 @@
 //! The machine's own disk and clock.
 
 use crate::read_ahead::ReadAhead;
-use crate::traits::{Clock, File, FileSystem, Lock};
+use crate::traits::{Clock, File, Lock, LogStore, ReadAt};
 use std::fs;
 use std::io::{self, Write as _};
 use std::ops::Range;
@@ -17,7 +17,7 @@ pub struct OsFs;
 #[derive(Debug)]
 struct OsFile {
     file: fs::File,
-    /// Where it is read here and there.
+    /// Set once reads are announced to be scattered.
     ahead: OnceLock<Box<ReadAhead>>,
 }
 
@@ -34,7 +34,7 @@ struct OsLock(#[expect(dead_code, reason = "kept open, which is what holds the l
 
 impl Lock for OsLock {}
 
-impl File for OsFile {
+impl ReadAt for OsFile {
     fn len(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
@@ -46,17 +46,19 @@ impl File for OsFile {
         self.file.read_exact_at(buf, offset)
     }
 
+    fn advise_random_access(&self) {
+        self.ahead
+            .get_or_init(|| Box::new(ReadAhead::begin(&self.file)));
+    }
+}
+
+impl File for OsFile {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.file).write_all(bytes)
     }
 
     fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
-    }
-
-    fn advise_random_access(&self) {
-        self.ahead
-            .get_or_init(|| Box::new(ReadAhead::begin(&self.file)));
     }
 
     fn truncate(&self, len: u64) -> io::Result<()> {
@@ -68,7 +70,7 @@ impl File for OsFile {
     }
 }
 
-impl FileSystem for OsFs {
+impl LogStore for OsFs {
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
     }
@@ -96,7 +98,7 @@ impl FileSystem for OsFs {
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(dir)? {
-            // Marigram gives no name that is not UTF-8: such a one is not ours to see.
+            // Marigram's own names are UTF-8: others are not ours.
             if let Ok(name) = entry?.file_name().into_string() {
                 names.push(name);
             }
@@ -115,7 +117,7 @@ impl FileSystem for OsFs {
             match entry.metadata() {
                 Ok(metadata) if metadata.is_file() => files.push((name, metadata.len())),
                 Ok(_) => files.push((name, 0)),
-                // It was removed a moment ago.
+                // It was removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -130,6 +132,17 @@ impl FileSystem for OsFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // A hard link fails on every system if the name is taken.
+        match rename_without_replacing(from, to) {
+            Some(outcome) => outcome,
+            None => {
+                fs::hard_link(from, to)?;
+                fs::remove_file(from)
+            }
+        }
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {
@@ -162,7 +175,23 @@ impl FileSystem for OsFs {
     }
 }
 
-/// Takes blocks for a range of a file without changing its length.
+/// Renames atomically, unless `to` exists; `None` if this file system cannot.
+#[cfg(target_os = "linux")]
+fn rename_without_replacing(from: &Path, to: &Path) -> Option<io::Result<()>> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => None,
+        outcome => Some(outcome.map_err(io::Error::from)),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_without_replacing(_: &Path, _: &Path) -> Option<io::Result<()>> {
+    None
+}
+
+/// Allocates blocks for a range of a file without changing its length.
 #[cfg(target_os = "linux")]
 fn reserve(file: &fs::File, range: Range<u64>) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
@@ -172,7 +201,7 @@ fn reserve(file: &fs::File, range: Range<u64>) -> io::Result<()> {
         return Ok(());
     }
     match fallocate(file, FallocateFlags::KEEP_SIZE, range.start, len) {
-        // Not every file system can: appends may find its disk full then.
+        // A file system without this feature: appends may find the disk full.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
         outcome => Ok(outcome?),
     }
@@ -233,7 +262,7 @@ mod tests {
     #[test]
     fn files_are_appended_to_read_truncated_and_renamed() {
         let dir = tempfile::tempdir().unwrap();
-        let fs: &dyn FileSystem = &OsFs;
+        let fs: &dyn LogStore = &OsFs;
         let nested = dir.path().join("a/b");
         fs.create_dir_all(&nested).unwrap();
         let file = fs.create(&nested.join("x")).unwrap();

@@ -1,21 +1,21 @@
-//! When the kernel reads ahead of those who read a file that is mostly read here and there.
+//! Controls the kernel's read-ahead in a file whose reads are mostly scattered.
 //!
-//! It reads ahead from the first byte on, by as much as 8 MiB on some disks; for a page of a few KiB it
-//! reads many times as much. So it is told not to, and told to do it again while a thread reads
-//! in order.
+//! By default the kernel reads ahead from the first byte on, by as much as 8 MiB on some disks: many
+//! times the few KiB of a page. So read-ahead is switched off, and on again while a thread reads
+//! sequentially.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Bytes that are read in order before the kernel reads ahead.
+/// Bytes that a thread reads sequentially before read-ahead is switched on.
 const ORDERLY_MIN: u64 = 64 << 10;
-/// Bytes that may be left out between two reads that are in order.
+/// Bytes that two sequential reads may skip between them.
 const GAP_MAX: u64 = 1 << 20;
-/// Reads elsewhere after which a thread is taken to have ended what it read in order: between two parts it
-/// looks up where the next one stands.
+/// Reads elsewhere that end a sequential read: between two parts a thread looks up where the next
+/// one is.
 const STRAYS_MAX: u32 = 8;
-/// Threads of a file that are told apart; what two that are not read looks like reads here and there.
+/// Threads of a file that are distinguished; two that share a state look like scattered reads.
 const THREADS: usize = 8;
 
 /// How a file is read.
@@ -29,23 +29,23 @@ pub(crate) struct ReadAhead {
 /// How a thread reads.
 #[derive(Debug, Default)]
 struct ReaderState {
-    /// Where what it reads in order has come to.
+    /// Where its sequential read has arrived.
     end: AtomicU64,
-    /// Bytes that it read in order.
+    /// Bytes that it read sequentially.
     orderly: AtomicU64,
     /// Reads elsewhere since then.
     strays: AtomicU32,
 }
 
 impl ReadAhead {
-    /// Of a file that is read here and there from now on.
+    /// For a file whose reads are scattered from now on.
     pub(crate) fn begin(file: &File) -> Self {
         read_ahead(file, false);
         Self::default()
     }
 
-    /// Tells the kernel what is best for a read of `len` bytes at `offset` by this thread, before it is
-    /// done. That several threads do so at a time costs a read ahead too much or too little.
+    /// Switches read-ahead as suits a read of `len` bytes at `offset` by this thread, before the read.
+    /// A race between threads costs one read-ahead too many or too few.
     pub(crate) fn before(&self, file: &File, offset: u64, len: u64) {
         let reader = &self.threads[thread_number() % THREADS];
         let wanted = reader.follow(offset, len);
@@ -57,7 +57,7 @@ impl ReadAhead {
 }
 
 impl ReaderState {
-    /// Follows a read; whether the thread reads in order.
+    /// Notes a read; returns whether the thread reads sequentially.
     fn follow(&self, offset: u64, len: u64) -> bool {
         let last = self.end.load(Ordering::Relaxed);
         let before = self.orderly.load(Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl ReaderState {
     }
 }
 
-/// Tells the kernel whether to read ahead in a file.
+/// Switches the kernel's read-ahead in a file.
 #[cfg(target_os = "linux")]
 fn read_ahead(file: &File, wanted: bool) {
     use rustix::fs::{Advice, fadvise};
@@ -86,14 +86,14 @@ fn read_ahead(file: &File, wanted: bool) {
     } else {
         Advice::Random
     };
-    // What is read is the same without it.
+    // It is only a hint.
     let _ = fadvise(file, 0, None, advice);
 }
 
 #[cfg(not(target_os = "linux"))]
 fn read_ahead(_: &File, _: bool) {}
 
-/// A number of this thread; those of threads that run at the same time differ mostly.
+/// A number of this thread; threads that run at the same time mostly have different ones.
 fn thread_number() -> usize {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     thread_local! {

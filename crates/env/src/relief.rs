@@ -1,30 +1,26 @@
-//! What to do where the system refuses descriptors.
+//! Relief for a system that is short of file descriptors.
 
-use crate::file_pool::FilePool;
+use crate::blob_pool::BlobPool;
 use crate::shortage::is_out_of_files;
-use crate::traits::{File, FileSystem, Lock};
+use crate::traits::{File, Lock, LogStore};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file system that closes files of a pool where no more may be open, and tries again: whatever
-/// needs a descriptor comes before files that are only kept open because they were read once.
+/// A file system that retries what the system refused for lack of descriptors, after it has closed
+/// blobs of a pool: whatever needs a descriptor comes before blobs that are open only because they
+/// were read once.
 #[derive(Debug)]
 pub struct ReliefFs {
-    fs: Arc<dyn FileSystem>,
-    pool: Arc<FilePool>,
+    fs: Arc<dyn LogStore>,
+    pool: Arc<BlobPool>,
 }
 
 impl ReliefFs {
-    /// Around `fs`, with a pool of its own that keeps up to `capacity` files open.
+    /// Around `fs`, with the pool whose blobs it closes.
     #[must_use]
-    pub fn with_pool(fs: Arc<dyn FileSystem>, capacity: usize) -> (Arc<Self>, Arc<FilePool>) {
-        let pool = FilePool::new(Arc::clone(&fs), capacity);
-        let relieved = Self {
-            fs,
-            pool: Arc::clone(&pool),
-        };
-        (Arc::new(relieved), pool)
+    pub fn new(fs: Arc<dyn LogStore>, pool: Arc<BlobPool>) -> Self {
+        Self { fs, pool }
     }
 
     fn retry<T>(&self, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
@@ -37,7 +33,7 @@ impl ReliefFs {
     }
 }
 
-impl FileSystem for ReliefFs {
+impl LogStore for ReliefFs {
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.fs.create_dir_all(path)
     }
@@ -64,6 +60,10 @@ impl FileSystem for ReliefFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.fs.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.fs.rename_new(from, to)
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {

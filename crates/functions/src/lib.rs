@@ -42,6 +42,7 @@ mod text_forms;
 mod time_bucket;
 mod time_zones;
 mod top_n;
+pub mod zone_functions;
 pub mod zoned;
 
 pub use arguments::TIME;
@@ -50,7 +51,7 @@ pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use named_cast::NAMED_CAST;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
-pub use refusal::refused;
+pub use refusal::{Refusal, refused, refused_at};
 pub use text_forms::SIMILAR_TO_REGEX;
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;

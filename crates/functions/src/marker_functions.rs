@@ -1,5 +1,5 @@
 //! `time_bucket_gapfill`, `locf`, `interpolate` and `fill_value`, and the mark of an `ASOF JOIN`: calls
-//! that `crate::gapfill` and `crate::asof` take out of a plan before anything is evaluated.
+//! that rules take out of a plan before anything is evaluated.
 //!
 //! Here is only what they take and what type they answer.
 
@@ -18,6 +18,8 @@ pub const LOCF: &str = "locf";
 pub const INTERPOLATE: &str = "interpolate";
 /// The name of the function that puts a constant.
 pub const VALUE: &str = "fill_value";
+/// The names that the two ends of a range may have.
+pub const ENDS: [&str; 2] = ["start", "finish"];
 /// Stands around the match condition of an `ASOF JOIN`.
 pub const AS_OF: &str = "asof_match";
 
@@ -99,7 +101,7 @@ impl ScalarUDFImpl for MarkerFunction {
     }
 }
 
-/// As `time_bucket`, with the ends of the range in structs between (see `crate::named`).
+/// As `time_bucket`, with the ends of the range in structs between (the dialect makes them of named arguments).
 fn bucket(types: &[DataType]) -> Result<Vec<DataType>> {
     let is_end = |kind: &DataType| matches!(kind, DataType::Struct(_));
     let plain: Vec<DataType> = types.iter().filter(|t| !is_end(t)).cloned().collect();

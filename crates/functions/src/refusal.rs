@@ -1,13 +1,46 @@
-//! Values that a function refuses.
+//! Statements that are refused.
 
 use datafusion::common::DataFusionError;
-use marigram_service::ServiceError;
 
-/// The error of a function that refuses its arguments, with PostgreSQL's SQLSTATE.
+/// What is wrong with a statement or with the values that it computes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// PostgreSQL's code.
+    pub sqlstate: &'static str,
+    /// What is wrong, and what to do.
+    pub message: String,
+    /// The name that is wrong, by which its position in the statement is found.
+    pub name: Option<String>,
+}
+
+impl From<Refusal> for DataFusionError {
+    fn from(refusal: Refusal) -> Self {
+        Self::External(Box::new(refusal))
+    }
+}
+
+/// The error of a function or an operator that refuses its arguments.
 pub fn refused(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
-    DataFusionError::External(Box::new(ServiceError::Invalid {
-        message: message.into(),
-        position: None,
+    let message = message.into();
+    Refusal {
         sqlstate,
-    }))
+        message,
+        name: None,
+    }
+    .into()
+}
+
+/// The same, at `name` in the statement.
+pub fn refused_at(
+    sqlstate: &'static str,
+    name: &str,
+    message: impl Into<String>,
+) -> DataFusionError {
+    Refusal {
+        sqlstate,
+        message: message.into(),
+        name: Some(name.to_owned()),
+    }
+    .into()
 }

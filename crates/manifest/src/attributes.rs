@@ -1,4 +1,4 @@
-//! Attributes of tables and columns: what format version 1 had no place for, as keys with values.
+//! Attributes of tables and columns: keys with values, for what format version 1 has no field.
 //!
 //! A setting that has its default is not written. A reader refuses keys that it does not know,
 //! since it would lose them on the next rewrite. The keys stand in `docs/formats/catalog.md`.
@@ -32,12 +32,12 @@ const VIEW_COLUMN_BYTES_MIN: usize = 8;
 /// The value of [`IDENTITY`] for [`SeriesIdentity::Sha256`].
 const IDENTITY_SHA256: u8 = 1;
 
-/// What the attributes of a table tell.
+/// The attributes of a table, decoded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableAttributes {
     /// The settings that are attributes, the others with their defaults.
     pub(crate) options: TableOptions,
-    /// What it is kept from.
+    /// How it is derived, if it is a rollup.
     pub(crate) rollup: Option<Rollup>,
     /// Its query, if it is a view.
     pub(crate) view: Option<View>,
@@ -109,13 +109,13 @@ fn view_bytes(view: &View) -> Vec<u8> {
 fn view(value: &mut RecordReader<'_>) -> Result<View, MalformedRecord> {
     let query = value.text()?;
     let (mut columns, mut reads) = (Vec::new(), Vec::new());
-    for _ in 0..value.count(VIEW_COLUMN_BYTES_MIN)? {
+    for _ in 0..value.u32_count(VIEW_COLUMN_BYTES_MIN)? {
         columns.push(ViewColumn {
             of_query: value.text()?,
             name: value.text()?,
         });
     }
-    for _ in 0..value.count(size_of::<u32>())? {
+    for _ in 0..value.u32_count(size_of::<u32>())? {
         reads.push(TableId(value.u32()?));
     }
     if !reads.is_sorted_by(|a, b| a < b) {
@@ -143,11 +143,11 @@ pub(crate) fn read_table_attributes(
             PAGE_BYTES => options.page_bytes = value.u32()?,
             TABLE_ENCODING => options.encoding = Some(encoding(value)?),
             TABLE_COMPRESSOR => options.compressor = Some(compressor(value)?),
-            COLD_CODEC => match value.u8()? {
+            COLD_CODEC => match value.byte()? {
                 COLD_AUTO => options.cold_codec = ColdCodec::Auto,
                 other => return malformed(format!("no cold codec has the number {other}")),
             },
-            IDENTITY => match value.u8()? {
+            IDENTITY => match value.byte()? {
                 IDENTITY_SHA256 => options.identity = SeriesIdentity::Sha256,
                 other => return malformed(format!("no series identity has the number {other}")),
             },
@@ -162,7 +162,7 @@ pub(crate) fn read_table_attributes(
                 });
             }
             ZONED => {
-                while !value.is_at_end() {
+                while !value.is_empty() {
                     let id = ColumnId(value.u32()?);
                     if options.zoned.last().is_some_and(|last| *last >= id) {
                         return malformed("the columns with a zone are out of order".to_owned());
@@ -209,13 +209,13 @@ pub(crate) fn put_no_attributes(out: &mut Vec<u8>) {
     AttributeList::default().write(out);
 }
 
-/// Reads the attributes of what has none, a tag.
+/// Reads the attribute list of a tag, which must be empty.
 pub(crate) fn no_attributes(reader: &mut RecordReader<'_>) -> Result<(), MalformedRecord> {
     read_list(reader, "tag", |_, _| Ok(false))
 }
 
 fn encoding(value: &mut RecordReader<'_>) -> Result<Encoding, MalformedRecord> {
-    let number = value.u8()?;
+    let number = value.byte()?;
     match Encoding::from_number(number) {
         Some(encoding) => Ok(encoding),
         None => malformed(format!("no encoding has the number {number}")),
@@ -223,14 +223,14 @@ fn encoding(value: &mut RecordReader<'_>) -> Result<Encoding, MalformedRecord> {
 }
 
 fn compressor(value: &mut RecordReader<'_>) -> Result<Compressor, MalformedRecord> {
-    let number = value.u8()?;
+    let number = value.byte()?;
     match Compressor::from_number(number) {
         Some(compressor) => Ok(compressor),
         None => malformed(format!("no compressor has the number {number}")),
     }
 }
 
-/// Attributes on their way out.
+/// Attributes being written.
 #[derive(Default)]
 struct AttributeList {
     count: u16,
@@ -271,7 +271,7 @@ fn read_list(
                 "a {what} has an attribute ({key}) that this Marigram does not know"
             ));
         }
-        value.finish()?;
+        value.end()?;
     }
     Ok(())
 }
@@ -299,7 +299,7 @@ mod tests {
     fn table(bytes: &[u8]) -> Result<TableAttributes, String> {
         let mut reader = RecordReader::new(bytes);
         let table = read_table_attributes(&mut reader).map_err(|error| error.to_string())?;
-        reader.finish().map_err(|error| error.to_string())?;
+        reader.end().map_err(|error| error.to_string())?;
         Ok(table)
     }
 

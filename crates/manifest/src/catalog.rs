@@ -4,7 +4,7 @@ use crate::error::ManifestError;
 use crate::log::{EditLog, LogOptions, io, read_file, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::{
     FieldColumn, Limits, RetentionPolicies, RollupProgress, TableId, TableSchema, TagColumn, View,
 };
@@ -37,7 +37,7 @@ pub enum CatalogEdit {
     PutPolicies(String, Arc<RetentionPolicies>),
 }
 
-/// What a catalog holds.
+/// The contents of a catalog.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogState {
     /// Databases by name, each with its tables by name.
@@ -60,8 +60,8 @@ impl Catalog {
     /// acknowledged and is cut off.
     ///
     /// # Errors
-    /// `Corrupt` for damage elsewhere.
-    pub fn open(fs: Arc<dyn FileSystem>, dir: &Path) -> Result<Self, ManifestError> {
+    /// `Corrupt` for damage anywhere else.
+    pub fn open(fs: Arc<dyn LogStore>, dir: &Path) -> Result<Self, ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
 
@@ -70,21 +70,21 @@ impl Catalog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
     ) -> Result<Self, ManifestError> {
         EditLog::open(fs, dir, options, &LogProof::default()).map(|log| Self { log })
     }
 
-    /// Opens the catalog in `dir` if it is what `proof` says, and creates it only where it need not
+    /// Opens the catalog in `dir` if it agrees with `proof`, and creates it only if it need not
     /// exist.
     ///
     /// # Errors
     /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then, and the
     /// reason says whether the copy beside it can take its place.
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Self, ManifestError> {
@@ -95,19 +95,19 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<CatalogState, ManifestError> {
+    pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<CatalogState, ManifestError> {
         let (exists, durable) = (true, None);
         let read = Self::read_proved(fs, dir, &LogProof { exists, durable })?;
         Ok(read.map(|(state, _)| state).unwrap_or_default())
     }
 
-    /// As [`read`](Self::read), and compares it with what must be there; gives also how many changes
-    /// there were ever. `None` where there is none and need be none.
+    /// As [`read`](Self::read), but checks the catalog against its proof; also returns the number of
+    /// changes ever made. `None` if there is none and none is required.
     ///
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
     pub fn read_proved(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Option<(CatalogState, u64)>, ManifestError> {
@@ -119,10 +119,7 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read_copy(
-        fs: &dyn FileSystem,
-        dir: &Path,
-    ) -> Result<Option<CatalogState>, ManifestError> {
+    pub fn read_copy(fs: &dyn LogStore, dir: &Path) -> Result<Option<CatalogState>, ManifestError> {
         let path = dir.join(Self::COPY);
         if !fs.exists(&path).map_err(io(&path))? {
             return Ok(None);
@@ -132,13 +129,13 @@ impl Catalog {
         CatalogState::from_log(&path, &bytes).map(Some)
     }
 
-    /// How far the catalog is durable; for its witness.
+    /// The durable extent of the catalog, for its witness.
     #[must_use]
     pub fn extent(&self) -> LogExtent {
         self.log.extent()
     }
 
-    /// Makes a change durable, then applies it.
+    /// Commits a change: makes it durable, then applies it.
     ///
     /// # Errors
     /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
@@ -169,7 +166,7 @@ impl Catalog {
         TableId(self.state().table_max.saturating_add(1))
     }
 
-    /// What was cut off on opening; for the operator's log.
+    /// The tail that was cut off on opening, for the operator's log.
     #[must_use]
     pub fn torn_tail(&self) -> Option<&TornTail> {
         self.log.torn()
@@ -240,7 +237,7 @@ impl CatalogState {
         Ok(())
     }
 
-    /// The rollups that are kept from a table.
+    /// The rollups of a table.
     pub fn rollups_of(&self, source: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
         let of_source = move |table: &&Arc<TableSchema>| {
             let rollup = table.rollup.as_ref();
@@ -249,7 +246,7 @@ impl CatalogState {
         self.tables.values().filter(of_source)
     }
 
-    /// The views that read a table or view themselves.
+    /// The views that read a table or view directly.
     pub fn readers_of(&self, id: TableId) -> impl Iterator<Item = &Arc<TableSchema>> {
         let reads = move |table: &&Arc<TableSchema>| {
             let view = table.view.as_ref();
@@ -258,7 +255,7 @@ impl CatalogState {
         self.tables.values().filter(reads)
     }
 
-    /// Whether what a view reads is there; nothing of a table.
+    /// Whether everything that a view reads exists; does nothing for a table.
     pub(crate) fn check_reads(&self, table: &TableSchema) -> Result<(), String> {
         let Some(view) = &table.view else {
             return Ok(());
@@ -275,8 +272,8 @@ impl CatalogState {
         Ok(())
     }
 
-    /// Whether views read themselves through one another, or too many of them; with `changed` in
-    /// the place of what is there under its id.
+    /// Whether the views, with `changed` in place of the entry of its id, form a cycle or nest too
+    /// deeply.
     pub(crate) fn check_depth(&self, changed: Option<&TableSchema>) -> Result<(), String> {
         let stored = self.tables.values().map(|table| &**table);
         let views: BTreeMap<TableId, (&str, &View)> = stored
@@ -300,7 +297,7 @@ impl CatalogState {
                 }
                 grows |= depths.insert(*id, depth) != Some(depth);
             }
-            // Each round that grows one leads to its end or to one that is too deep.
+            // Each round either changes nothing or makes a depth grow, up to the limit.
             if !grows {
                 return Ok(());
             }

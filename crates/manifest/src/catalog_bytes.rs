@@ -71,15 +71,15 @@ impl LoggedState for CatalogState {
             table_max: reader.u32()?,
             ..Self::default()
         };
-        // Built by edits, so that a snapshot is held to the same rules as they are.
+        // Built by edits, so that the same rules apply to a snapshot as to them.
         let table_max = std::mem::take(&mut state.table_max);
-        for _ in 0..reader.count(TEXT_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(TEXT_BYTES_MIN)? {
             state.add(&CatalogEdit::CreateDatabase(reader.text()?))?;
         }
         let mut views = Vec::new();
-        for _ in 0..reader.count(TABLE_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(TABLE_BYTES_MIN)? {
             let table = Arc::new(table(reader)?);
-            // A view that was made anew may read tables that are younger than it is.
+            // A replaced view may read tables that are younger than it.
             state.check_table(&table).map_err(MalformedRecord)?;
             state.apply(&CatalogEdit::PutTable(Arc::clone(&table)));
             views.extend(table.view.is_some().then_some(table));
@@ -93,13 +93,13 @@ impl LoggedState for CatalogState {
         }
         state.table_max = table_max;
         if version >= ROLLUPS_VERSION {
-            for _ in 0..reader.count(PROGRESS_BYTES_MIN)? {
+            for _ in 0..reader.u32_count(PROGRESS_BYTES_MIN)? {
                 let (id, progress) = progress(reader)?;
                 state.add(&CatalogEdit::PutProgress(id, progress))?;
             }
         }
         if version >= POLICIES_VERSION {
-            for _ in 0..reader.count(POLICIES_BYTES_MIN)? {
+            for _ in 0..reader.u32_count(POLICIES_BYTES_MIN)? {
                 let (database, policies) = policies(reader)?;
                 state.add(&CatalogEdit::PutPolicies(database, policies))?;
             }
@@ -140,7 +140,7 @@ impl LoggedState for CatalogState {
         reader: &mut RecordReader<'_>,
         _version: u32,
     ) -> Result<CatalogEdit, MalformedRecord> {
-        Ok(match reader.u8()? {
+        Ok(match reader.byte()? {
             CREATE_DATABASE => CatalogEdit::CreateDatabase(reader.text()?),
             DROP_DATABASE => CatalogEdit::DropDatabase(reader.text()?),
             PUT_TABLE => CatalogEdit::PutTable(Arc::new(table(reader)?)),
@@ -214,7 +214,7 @@ fn progress(reader: &mut RecordReader<'_>) -> Result<(TableId, RollupProgress), 
     let id = TableId(reader.u32()?);
     let through_ns = reader.i64()?;
     let mut ranges = Vec::new();
-    for _ in 0..reader.count(2 * size_of::<i64>())? {
+    for _ in 0..reader.u32_count(2 * size_of::<i64>())? {
         let (min, max) = (reader.i64()?, reader.i64()?);
         ranges.push(TimeRange { min, max });
     }
@@ -252,7 +252,7 @@ fn policies(
 ) -> Result<(String, Arc<RetentionPolicies>), MalformedRecord> {
     let database = reader.text()?;
     let mut policies = Vec::new();
-    for _ in 0..reader.count(POLICY_BYTES_MIN)? {
+    for _ in 0..reader.u32_count(POLICY_BYTES_MIN)? {
         policies.push(RetentionPolicy {
             name: reader.text()?,
             duration_ns: if reader.flag()? {
@@ -279,9 +279,9 @@ fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> 
         None
     };
     let mut tags = Vec::new();
-    for _ in 0..reader.count(TAG_BYTES_MIN)? {
+    for _ in 0..reader.u32_count(TAG_BYTES_MIN)? {
         let name = reader.text()?;
-        let number = reader.u8()?;
+        let number = reader.byte()?;
         let Some(kind) = TagType::from_number(number) else {
             return malformed(format!("no tag type has the number {number}"));
         };
@@ -289,10 +289,10 @@ fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> 
         tags.push(TagColumn { name, kind });
     }
     let mut fields = Vec::new();
-    for _ in 0..reader.count(FIELD_BYTES_MIN)? {
+    for _ in 0..reader.u32_count(FIELD_BYTES_MIN)? {
         let id = ColumnId(reader.u32()?);
         let name = reader.text()?;
-        let number = reader.u8()?;
+        let number = reader.byte()?;
         let Some(kind) = FieldType::from_number(number) else {
             return malformed(format!("no field type has the number {number}"));
         };

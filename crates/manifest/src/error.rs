@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file or directory.
@@ -14,15 +14,15 @@ pub enum ManifestError {
         /// Why.
         source: std::io::Error,
     },
-    /// There is no room for the change. Nothing of it is on disk, and a later one may succeed.
+    /// There is no space for the change. No part of it is on disk, and a later one may succeed.
     #[error("{path}: {source}", path = path.display())]
     Full {
         /// The file.
         path: PathBuf,
-        /// What the disk said.
+        /// The disk's error.
         source: std::io::Error,
     },
-    /// The file does not hold what was written.
+    /// The file is damaged.
     #[error("{path} at byte {offset}: {reason}; the file is damaged, restore it from a backup", path = path.display())]
     Corrupt {
         /// The file.

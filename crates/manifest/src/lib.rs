@@ -1,8 +1,8 @@
-//! What is in a shard (`MANIFEST`), and what databases and tables there are (`CATALOG`).
+//! The contents of a shard (`MANIFEST`), and the databases and tables of a directory (`CATALOG`).
 //!
-//! Beside each stands a witness (`WITNESS`), which tells a log that was cut short or replaced.
-//! Both files are one kind of log: a snapshot of a state and the edits since,
-//! each one checksummed and durable before it takes effect. The layouts are in
+//! A witness (`WITNESS`) beside each detects a log that was cut short or replaced. Both files are the
+//! same kind of log: a snapshot of a state and the edits since, each one checksummed and durable
+//! before it takes effect. The layouts are in
 //! `docs/formats/manifest.md` and `docs/formats/catalog.md`.
 //!
 //! Invariant: a reader sees the state after some whole number of edits, and at least all those

@@ -13,22 +13,22 @@
 //!   loss takes back uncovers an older file with the same state.
 //! - An edit is appended and synced before it takes effect. Power loss can tear only the last
 //!   edit, whose commit never returned: it is cut off.
-//! - After what was synced, a seal is appended and not synced. It costs little, and where it
-//!   stands, damage before it is damage and not a torn write. Damage that a whole later record
-//!   follows is an error; acknowledged edits are not dropped without a word.
+//! - After a sync, a seal is appended and not synced. It costs little, and proves that damage before
+//!   it is not a torn write. Damage that a whole later record follows is an error: acknowledged edits
+//!   are never dropped silently.
 //! - What a new process reads may be in the page cache only, and may stay there even if a sync now
 //!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
-//!   does not end in a seal is written anew on opening, before anybody acts on what was read.
-//!   So is one of an older format version: a file never holds edits of a version but its own.
-//! - What a log lost at its end, or to an older version of itself, the log cannot tell: it is
-//!   compared with what was written down elsewhere (`proof`) before anything is changed.
+//!   does not end in a seal is rewritten on opening, before anybody acts on what was read.
+//!   So is one of an older format version: a file holds edits of one version only.
+//! - A log cannot detect that its end was lost, or that an older copy replaced it. So it is compared
+//!   with what was recorded elsewhere (`proof`) before anything is changed.
 
 use crate::error::ManifestError;
 use crate::proof::{LogProof, prove};
 use crate::record::{EDIT, LoggedState, new_log, put_record, put_seal};
 use crate::replay::{LogExtent, ReplayedLog, TornTail, replay};
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{File, FileSystem, is_out_of_space};
+use marigram_env::{File, LogStore, is_out_of_space};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,11 +51,11 @@ impl Default for LogOptions {
 /// A log under append, and the state after its last edit.
 #[derive(Debug)]
 pub(crate) struct EditLog<S> {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     path: PathBuf,
     file: Arc<dyn File>,
-    /// A second, equal file; `None` where there is to be none, or it could not be written.
+    /// A second, equal file; `None` if the log has none, or it could not be written.
     copy: Option<Arc<dyn File>>,
     state: S,
     /// What is durable.
@@ -70,10 +70,10 @@ pub(crate) struct EditLog<S> {
 }
 
 impl<S: LoggedState> EditLog<S> {
-    /// Opens the log in `dir`, or creates it with the default state where it need not exist.
-    /// Nothing is changed before it is known to be what `proof` says.
+    /// Opens the log in `dir`, or creates it with the default state if it need not exist. Nothing is
+    /// changed before the log is known to agree with `proof`.
     pub(crate) fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
         proof: &LogProof,
@@ -97,7 +97,7 @@ impl<S: LoggedState> EditLog<S> {
                 fs.remove(&unfinished).map_err(io(&unfinished))?;
             }
         }
-        // An old version's reader would take new edits for damage.
+        // A reader of the old version would report new edits as damage.
         if !replayed.is_sealed || replayed.version < S::VERSION {
             let number = replayed.extent.number;
             let written = write_new(&*fs, dir, &replayed.state, number)?;
@@ -122,9 +122,9 @@ impl<S: LoggedState> EditLog<S> {
         })
     }
 
-    /// A log that was just written.
+    /// A log that was just created.
     fn begun(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         state: S,
         number: u64,
@@ -165,9 +165,9 @@ impl<S: LoggedState> EditLog<S> {
         self.torn.as_ref()
     }
 
-    /// Makes an edit durable and applies it to the state. Where the disk is full (`Full`), nothing
-    /// has changed. If it fails otherwise, the edit is not applied, may or may not be there when the
-    /// log is opened again, and nothing more can be committed.
+    /// Makes an edit durable and applies it to the state. If the disk is full (`Full`), nothing has
+    /// changed. After any other failure the edit is not applied, may or may not be there when the log
+    /// is opened again, and nothing more can be committed.
     pub(crate) fn commit(&mut self, edit: &S::Edit) -> Result<(), ManifestError> {
         if let Some(reason) = &self.poisoned {
             let (path, reason) = (self.path.clone(), reason.clone());
@@ -228,7 +228,7 @@ impl<S: LoggedState> EditLog<S> {
         whole.grow(&bytes[edit_bytes..]);
         self.whole = whole;
         if let Err(error) = self.file.append(&bytes[edit_bytes..]) {
-            // The edit stands; but the file's end is unknown now.
+            // The edit is durable, but the end of the file is unknown now.
             self.poisoned = Some(io(&self.path)(error).to_string());
         }
         if self
@@ -236,7 +236,7 @@ impl<S: LoggedState> EditLog<S> {
             .as_ref()
             .is_some_and(|copy| copy.append(&bytes).is_err())
         {
-            // It is made anew when the log is, or when it is opened.
+            // It is rewritten with the log, or when the log is opened.
             self.copy = None;
         }
         Ok(())
@@ -244,7 +244,7 @@ impl<S: LoggedState> EditLog<S> {
 }
 
 impl<S> EditLog<S> {
-    /// Appends an edit, with room for `bytes` in all. On a full disk nothing of it stays.
+    /// Appends an edit, with space for `bytes` in total. On a full disk no part of it stays.
     fn append_edit(&self, edit: &[u8], bytes: u64) -> Result<(), ManifestError> {
         let full = |source| ManifestError::Full {
             path: self.path.clone(),
@@ -266,7 +266,7 @@ impl<S> EditLog<S> {
     }
 }
 
-/// A log that was written with nothing but a snapshot.
+/// A log that holds only a snapshot.
 struct SnapshotLog {
     file: Arc<dyn File>,
     copy: Option<Arc<dyn File>>,
@@ -274,9 +274,9 @@ struct SnapshotLog {
     whole: ChecksummedPrefix,
 }
 
-/// Writes a log with nothing but a snapshot, durably, in the stead of the one in `dir`.
+/// Replaces the log in `dir`, durably, by one that holds only a snapshot.
 fn write_new<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     state: &S,
     number: u64,
@@ -297,15 +297,15 @@ fn write_new<S: LoggedState>(
     })
 }
 
-/// Puts a file with these bytes in the stead of `path`, durably.
+/// Replaces the file `path`, durably, by one with these bytes.
 fn replace(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     path: &Path,
     bytes: &[u8],
 ) -> Result<Arc<dyn File>, ManifestError> {
     let temporary = temporary(path);
-    // Until the file has its name, a full disk leaves everything as it was.
+    // Until the rename, a full disk leaves everything unchanged.
     let refused = |source| {
         if is_out_of_space(&source) {
             let _ = fs.remove(&temporary);
@@ -322,13 +322,13 @@ fn replace(
     fs.open(path).map_err(io(path))
 }
 
-/// A log as bytes and as what they say.
+/// A log as bytes, and decoded.
 pub(crate) type ReadLog<S> = (Vec<u8>, ReplayedLog<S>);
 
-/// Reads the log in `dir` and compares it with what must be there; changes nothing. `None` where
-/// there is none and need be none.
+/// Reads the log in `dir` and checks it against its proof; changes nothing. `None` if there is no log
+/// and none is required.
 pub(crate) fn read_proved<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     proof: &LogProof,
 ) -> Result<Option<ReadLog<S>>, ManifestError> {
@@ -370,7 +370,7 @@ pub(crate) fn read_proved<S: LoggedState>(
                 reason,
             })
         }
-        // An edit goes to the copy after it was made durable.
+        // An edit is written to the copy only after it is durable in the log.
         (Ok(Some((_, log))), Some((bytes, copy)))
             if copy.extent.number > log.extent.number
                 && prove(&dir.join(name), &bytes, copy.extent, proof).is_ok() =>
@@ -393,7 +393,7 @@ pub(crate) fn read_proved<S: LoggedState>(
 
 /// The copy beside a log, if there is one that can be read.
 fn read_copy<S: LoggedState>(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
 ) -> Option<(Vec<u8>, ReplayedLog<S>)> {
@@ -406,7 +406,7 @@ fn read_copy<S: LoggedState>(
     Some((bytes, replayed))
 }
 
-/// What to do where a log is damaged and its copy is not.
+/// Advice to the operator of a damaged log whose copy is sound.
 fn advice(copy: &Path, path: &Path, number: u64, fits: bool) -> String {
     let (copy, path) = (copy.display(), path.display());
     let what = if fits {
@@ -417,9 +417,9 @@ fn advice(copy: &Path, path: &Path, number: u64, fits: bool) -> String {
     format!("{copy} is whole up to change {number}, {what}: to use it, cp {copy} {path}")
 }
 
-/// The copy of a log, made where it is not equal to `bytes`.
+/// The copy of a log, rewritten if it is not equal to `bytes`.
 fn equal_copy(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
     bytes: &[u8],
@@ -434,10 +434,9 @@ fn equal_copy(
     new_copy(fs, dir, name, bytes)
 }
 
-/// Puts a copy in the stead of the one that is there. A failure leaves nothing unfinished behind, as
-/// far as that is possible: work goes on without it.
+/// Replaces the copy. A failure leaves nothing unfinished behind if possible, and is not fatal.
 fn new_copy(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     name: &str,
     bytes: &[u8],

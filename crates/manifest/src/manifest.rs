@@ -5,7 +5,7 @@ use crate::log::{EditLog, LogOptions, io, read_proved};
 use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
 use crate::state::{ManifestEdit, ManifestState};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,10 +25,7 @@ impl Manifest {
     ///
     /// # Errors
     /// `Corrupt` for damage elsewhere, and for a manifest that is missing beside segments.
-    pub fn open(
-        fs: Arc<dyn FileSystem>,
-        dir: &Path,
-    ) -> Result<(Self, ManifestState), ManifestError> {
+    pub fn open(fs: Arc<dyn LogStore>, dir: &Path) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_with(fs, dir, LogOptions::default())
     }
 
@@ -37,20 +34,20 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
     ) -> Result<(Self, ManifestState), ManifestError> {
         Self::open_as(fs, dir, options, &LogProof::default())
     }
 
-    /// Opens the manifest in `dir` if it is what `proof` says, and creates it only where it need
-    /// not exist.
+    /// Opens the manifest in `dir` if it agrees with `proof`, and creates it only if it need not
+    /// exist.
     ///
     /// # Errors
     /// As [`open`](Self::open), and `Corrupt` where it is not; nothing was changed then.
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<(Self, ManifestState), ManifestError> {
@@ -58,7 +55,7 @@ impl Manifest {
     }
 
     fn open_as(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
         proof: &LogProof,
@@ -73,18 +70,18 @@ impl Manifest {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<ManifestState, ManifestError> {
+    pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<ManifestState, ManifestError> {
         let (exists, durable) = (true, None);
         Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
     }
 
-    /// As [`read`](Self::read), and compares it with what must be there; `None` where there is none
-    /// and need be none.
+    /// As [`read`](Self::read), but checks the manifest against its proof; `None` if there is none and
+    /// none is required.
     ///
     /// # Errors
     /// As [`open_proved`](Self::open_proved).
     pub fn read_proved(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         proof: &LogProof,
     ) -> Result<Option<ManifestState>, ManifestError> {
@@ -93,13 +90,13 @@ impl Manifest {
         Ok(read.map(|(_, replayed)| replayed.state))
     }
 
-    /// How far the manifest is durable; for its witness.
+    /// The durable extent of the manifest, for its witness.
     #[must_use]
     pub fn extent(&self) -> LogExtent {
         self.log.extent()
     }
 
-    /// Makes a change durable, then applies it.
+    /// Commits a change: makes it durable, then applies it.
     ///
     /// # Errors
     /// `Refused` if the edit contradicts the state: nothing has changed. After any other error it
@@ -115,7 +112,7 @@ impl Manifest {
         self.log.state()
     }
 
-    /// What was cut off on opening; for the operator's log.
+    /// The tail that was cut off on opening, for the operator's log.
     #[must_use]
     pub fn torn_tail(&self) -> Option<&TornTail> {
         self.log.torn()
@@ -132,9 +129,9 @@ impl ManifestState {
     }
 }
 
-/// A manifest comes into being before any segment. Where segments stand without one, it was lost,
-/// and a new, empty one would declare them garbage.
-fn refuse_missing(fs: &dyn FileSystem, dir: &Path) -> Result<(), ManifestError> {
+/// A manifest is created before any segment. If there are segments without one, it was lost, and a
+/// new, empty one would declare them garbage.
+fn refuse_missing(fs: &dyn LogStore, dir: &Path) -> Result<(), ManifestError> {
     let (path, segments) = (dir.join("MANIFEST"), dir.join(SEGMENTS));
     if fs.exists(&path).map_err(io(&path))? || !fs.exists(&segments).map_err(io(&segments))? {
         return Ok(());

@@ -52,7 +52,7 @@ impl LoggedState for ManifestState {
             ..Self::default()
         };
         state.series_log_checksum = pin(reader, version)?;
-        for _ in 0..reader.count(SEGMENT_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(SEGMENT_BYTES_MIN)? {
             let segment = segment(reader, version)?;
             let last = state.segments.last_key_value().map(|(id, _)| *id);
             if last >= Some(segment.id) || segment.id.0 > state.segment_max {
@@ -60,7 +60,7 @@ impl LoggedState for ManifestState {
             }
             state.segments.insert(segment.id, segment);
         }
-        for _ in 0..reader.count(TOMBSTONE_BYTES_MIN)? {
+        for _ in 0..reader.u32_count(TOMBSTONE_BYTES_MIN)? {
             let tombstone = tombstone(reader)?;
             if state
                 .tombstones
@@ -130,7 +130,7 @@ fn list<T>(
     item_bytes: usize,
     mut item: impl FnMut(&mut RecordReader<'_>) -> Result<T, MalformedRecord>,
 ) -> Result<Vec<T>, MalformedRecord> {
-    (0..reader.count(item_bytes)?)
+    (0..reader.u32_count(item_bytes)?)
         .map(|_| item(reader))
         .collect()
 }
@@ -190,7 +190,7 @@ fn pin(reader: &mut RecordReader<'_>, version: u32) -> Result<Option<u32>, Malfo
 fn segment(reader: &mut RecordReader<'_>, version: u32) -> Result<SegmentMeta, MalformedRecord> {
     let meta = SegmentMeta {
         id: SegmentId(reader.u64()?),
-        space: match reader.u8()? {
+        space: match reader.byte()? {
             1 => SegmentSpace::Sequence,
             2 => SegmentSpace::Unsequence,
             other => return malformed(format!("no space has the number {other}")),

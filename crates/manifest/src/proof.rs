@@ -1,25 +1,24 @@
-//! What proves that a log is whole.
+//! The proof that a log is whole.
 //!
-//! A log alone cannot tell a tail that power loss tore from one that was lost later, nor an old
-//! copy of itself from the file that was written last: each is a log that ends. So what is durable
-//! of a log is written down a second time, in another file (`witness`), and compared on opening,
-//! before anything is changed.
+//! A log alone cannot distinguish a tail that power loss tore from one that was lost later, nor an old
+//! copy of itself from the newest file. So the durable extent of a log is recorded a second time, in
+//! another file (`witness`), and compared on opening, before anything is changed.
 
 use crate::error::ManifestError;
 use crate::replay::LogExtent;
 use marigram_codec::ChecksummedPrefix;
 use std::path::Path;
 
-/// What must be there when a log is opened.
+/// What is known about a log before it is opened.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogProof {
-    /// Whether there must be a file at all: a new one would stand in for one that was lost.
+    /// Whether the file must exist: a new one would hide that it was lost.
     pub exists: bool,
-    /// How far the log went at least.
+    /// The least extent that the log must have.
     pub durable: Option<LogExtent>,
 }
 
-/// Compares a log with what must be there; `bytes` is the file, `found` how far it goes.
+/// Checks a log against its proof; `bytes` is the file, `found` its extent.
 pub(crate) fn prove(
     path: &Path,
     bytes: &[u8],
@@ -53,7 +52,7 @@ pub(crate) fn prove(
             .and_then(|end| bytes.get(..end))
             .is_some_and(|bytes| ChecksummedPrefix::new(bytes) == durable.extent)
     } else {
-        // It was written anew since, after everything that was known then.
+        // It was rewritten later, after everything that the proof knows.
         found.base >= durable.number
     };
     if same {

@@ -6,16 +6,16 @@ use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SNAPSHOT};
 use marigram_codec::{ChecksummedPrefix, frame};
 use std::path::Path;
 
-/// The end of a log that was left out on opening: an edit whose commit never returned.
+/// The end of a log that was dropped on opening: an edit whose commit never returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
-    /// First byte left out.
+    /// First byte dropped.
     pub offset: u64,
-    /// Why it is no whole record.
+    /// Why it is not a whole record.
     pub reason: &'static str,
 }
 
-/// How far a log goes.
+/// The extent of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogExtent {
     /// Number of its snapshot.
@@ -26,7 +26,7 @@ pub struct LogExtent {
     pub extent: ChecksummedPrefix,
 }
 
-/// What a log holds.
+/// The contents of a log.
 #[derive(Debug)]
 pub(crate) struct ReplayedLog<S> {
     pub(crate) state: S,
@@ -36,7 +36,7 @@ pub(crate) struct ReplayedLog<S> {
     pub(crate) extent: LogExtent,
     /// Header and snapshot.
     pub(crate) snapshot: ChecksummedPrefix,
-    /// All that counts, seals too.
+    /// Everything that is valid, seals included.
     pub(crate) whole: ChecksummedPrefix,
     /// Whether the last record is a seal.
     pub(crate) is_sealed: bool,
@@ -78,7 +78,7 @@ pub(crate) fn replay<S: LoggedState>(
             "the first record is not a snapshot".to_owned(),
         ));
     }
-    let state = S::decode(&mut reader, version).and_then(|state| reader.finish().map(|()| state));
+    let state = S::decode(&mut reader, version).and_then(|state| reader.end().map(|()| state));
     let mut state = state.map_err(|malformed| corrupt(start, malformed.to_string()))?;
     let (base, mut at) = (number, snapshot.end);
     let (mut torn, mut is_sealed) = (None, false);
@@ -143,11 +143,11 @@ fn apply<S: LoggedState>(
                     return Err(MalformedRecord(reason.to_owned()));
                 }
             }
-            reader.finish().map(|()| true)
+            reader.end().map(|()| true)
         }
         EDIT if Some(found) == number.checked_add(1) => {
             let edit = S::decode_edit(&mut reader, version)?;
-            reader.finish()?;
+            reader.end()?;
             state.check(&edit).map_err(MalformedRecord)?;
             state.apply_checked(&edit);
             *number = found;
@@ -177,7 +177,7 @@ fn whole(bytes: &[u8], at: usize) -> Result<WholeRecords<'_>, &'static str> {
 
 fn prefix(payload: &[u8]) -> Result<(u64, u8, RecordReader<'_>), MalformedRecord> {
     let mut reader = RecordReader::new(payload);
-    Ok((reader.u64()?, reader.u8()?, reader))
+    Ok((reader.u64()?, reader.byte()?, reader))
 }
 
 /// Where the first whole record at or after byte `from` stands whose number is `number` or soon

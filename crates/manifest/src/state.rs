@@ -1,4 +1,4 @@
-//! What a shard holds, and how that changes.
+//! The contents of a shard, and its changes.
 
 use marigram_model::{SeriesId, TableId, TimeRange};
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub struct ManifestEdit {
     pub series_log_checksum: Option<u32>,
 }
 
-/// What a shard holds.
+/// The contents of a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ManifestState {
     /// Segments.

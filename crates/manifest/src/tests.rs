@@ -10,12 +10,12 @@ use crate::{
     Manifest, ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace,
     Tombstone,
 };
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_model::{DAY_NS, SeriesId, TableId, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) fn disk(seed: u64) -> (SimFs, Arc<dyn FileSystem>, PathBuf) {
+pub(crate) fn disk(seed: u64) -> (SimFs, Arc<dyn LogStore>, PathBuf) {
     let sim = SimFs::new(seed);
     let dir = Path::new("/shard").to_owned();
     sim.create_dir_all(&dir).unwrap();

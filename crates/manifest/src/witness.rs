@@ -1,19 +1,19 @@
-//! The witness: what was made durable of the logs beside it, written down a second time.
+//! The witness: the durable extent of the logs beside it, recorded a second time.
 //!
 //! The file `WITNESS` stands in the data directory for the catalog, and in each shard's directory
 //! for its manifest and its write-ahead log. An entry is appended after the log itself was synced,
-//! and is not synced: it costs a write, and says no more than is true. Power loss may take entries
-//! with it, so the witness is a lower bound; where it says more than a log holds, the log has lost
-//! what was acknowledged. Layout: `docs/formats/witness.md`.
+//! and is not synced: it costs one write, and never claims too much. Power loss may lose entries, so
+//! the witness is a lower bound; if it claims more than a log holds, the log has lost acknowledged
+//! data. Layout: `docs/formats/witness.md`.
 //!
-//! Invariant: whatever becomes of the witness, no log is taken for damaged that is whole. An entry
-//! that cannot be written is left out.
+//! Invariant: whatever happens to the witness, a whole log is never reported as damaged. An entry that
+//! cannot be written is skipped.
 
 use crate::error::ManifestError;
 use crate::log::{io, read_file};
 use crate::replay::LogExtent;
 use marigram_codec::{ChecksummedPrefix, crc32c};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const MAGIC: [u8; 8] = *b"MARIWITN";
 const VERSION: u32 = 1;
 /// Bytes of the header and of each entry.
 const SLOT_BYTES: usize = 36;
-/// The file is written anew when it has grown to this.
+/// The file is rewritten when it reaches this size, bytes.
 const BYTES_MAX: u64 = 64 * 1024;
 /// The name of the file that is being written.
 const NEW: &str = "WITNESS.tmp";
@@ -32,7 +32,7 @@ const WAL: u32 = 2;
 /// The shard's number in a witness of the whole directory.
 const NO_SHARD: u32 = u32::MAX;
 
-/// Whose witness it is.
+/// The owner of a witness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WitnessOwner {
     /// Lineage of the data directory.
@@ -41,7 +41,7 @@ pub struct WitnessOwner {
     pub shard: Option<u32>,
 }
 
-/// What was durable at some time.
+/// What was durable at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Witnessed {
     /// Of the manifest, or of the catalog.
@@ -53,11 +53,11 @@ pub struct Witnessed {
 /// The witness under append.
 #[derive(Debug)]
 pub struct WitnessFile {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     of: WitnessOwner,
     known: Witnessed,
-    /// `None` where an entry could not be written: the next one writes the file anew.
+    /// `None` if an entry could not be written: the next one rewrites the file.
     file: Option<Arc<dyn File>>,
     bytes: u64,
 }
@@ -66,12 +66,12 @@ impl WitnessFile {
     /// The file's name.
     pub const FILE: &'static str = "WITNESS";
 
-    /// What the witness in `dir` says, and whose it is; `None` where there is none.
+    /// Reads the witness in `dir` and its owner; `None` if there is none.
     ///
     /// # Errors
     /// `Corrupt` if it is no witness.
     pub fn read(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
     ) -> Result<Option<(WitnessOwner, Witnessed)>, ManifestError> {
         let path = dir.join(Self::FILE);
@@ -82,7 +82,7 @@ impl WitnessFile {
         Self::decode(&path, &read_file(&*file).map_err(io(&path))?).map(Some)
     }
 
-    /// What the bytes of a witness say; `path` is for messages.
+    /// Decodes the bytes of a witness; `path` is for messages.
     ///
     /// # Errors
     /// `Corrupt` if the header is damaged, `Version` for a newer format. Entries that are not whole
@@ -134,14 +134,14 @@ impl WitnessFile {
         Ok((of, known))
     }
 
-    /// The witness of `dir`, which is to say what is `known` by now. Where there is none that can
-    /// be added to, it is written anew.
+    /// Opens the witness of `dir` and makes it record what is `known`. If there is none that can be
+    /// appended to, it is rewritten.
     ///
     /// # Errors
     /// `Io` if there is none, and none can be written: what is done without one would not be known
     /// for certain later. One that can only not be added to stays as it is.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         of: WitnessOwner,
         known: Witnessed,
@@ -176,7 +176,7 @@ impl WitnessFile {
         Ok(witness)
     }
 
-    /// Goes on with the file that is there; `false` where it cannot be added to.
+    /// Continues the existing file; `false` if it cannot be appended to.
     fn reopen(&mut self) -> Result<bool, ManifestError> {
         let Some((of, known)) = Self::read(&*self.fs, &self.dir)? else {
             return Ok(false);
@@ -191,7 +191,7 @@ impl WitnessFile {
         Ok(true)
     }
 
-    /// Says how far the manifest or the catalog is durable.
+    /// Records the durable extent of the manifest or the catalog.
     pub fn note_log(&mut self, log: LogExtent) {
         if self.known.log == Some(log) {
             return;
@@ -200,7 +200,7 @@ impl WitnessFile {
         self.append(&log_slot(log));
     }
 
-    /// Says how far a file of the write-ahead log is durable.
+    /// Records the durable extent of a file of the write-ahead log.
     pub fn note_wal(&mut self, number: u64, extent: ChecksummedPrefix) {
         if self.known.wal.get(&number) == Some(&extent) {
             return;
@@ -209,7 +209,7 @@ impl WitnessFile {
         self.append(&wal_slot(number, extent));
     }
 
-    /// Forgets files of the write-ahead log below `floor`: they are not needed any more.
+    /// Forgets files of the write-ahead log below `floor`, which are no longer needed.
     pub fn release_wal(&mut self, floor: u64) {
         self.known.wal = self.known.wal.split_off(&floor);
     }
@@ -220,19 +220,19 @@ impl WitnessFile {
                 if file.append(slot).is_ok() {
                     self.bytes += SLOT_BYTES as u64;
                 } else {
-                    // A part of it may stand there.
+                    // A part of it may be in the file.
                     self.file = None;
                 }
             }
             _ => {
-                // What cannot be said now is said with the next entry.
+                // The next entry records it.
                 let _ = self.renew();
             }
         }
     }
 
-    /// Writes what is known to a new file, durably, in the stead of the old one; where that fails
-    /// the old one stays, which says less and nothing wrong.
+    /// Replaces the file, durably, by one with all that is known. If that fails, the old one stays,
+    /// which claims less and nothing wrong.
     fn renew(&mut self) -> std::io::Result<()> {
         let (path, new) = (self.dir.join(Self::FILE), self.dir.join(NEW));
         let mut bytes = header(self.of).to_vec();

@@ -1,4 +1,4 @@
-//! Marigram inside a program: open a directory, write rows, ask SQL, get Arrow back.
+//! Marigram inside a program: opens a directory, writes rows, runs SQL, and gets Arrow back.
 //!
 //! Run it with `cargo run --release -p marigram --example embedded`.
 
@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let db = Marigram::open("./embedded-data")?;
 
     // Rows: a slot for each device, then a time and values for each row. The table and its columns
-    // appear by themselves. `write` returns when the rows are safe on disk.
+    // are created automatically. `write` returns when the rows are safe on disk.
     let mut rows = BatchBuilder::new("weather");
     let north = rows.slot([("station", TagValueRef::String("north"))]);
     let south = rows.slot([("station", TagValueRef::String("south"))]);

@@ -1,13 +1,13 @@
-//! Measures memory while standard set S is written and aggregates over it run in a loop.
+//! Measures memory while it writes standard set S and runs aggregates over it in a loop.
 //!
 //! `cargo run --release -p marigram --example memory_ceiling -- DIR [DEVICES] [ROWS] [LIMIT]`
 //!
-//! By default S100M (10,000 devices × 10,000 rows) under 512 MB. The limit covers the whole
-//! process, this program's own rows among it, as it does in the server.
+//! The default is S100M (10,000 devices × 10,000 rows) under 512 MB. The limit covers the whole
+//! process, including this program's own rows, as in the server.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what is measured is this machine's memory over this machine's time"
+    reason = "it measures this machine's memory over time"
 )]
 
 #[path = "../tests/ceiling/workload.rs"]
@@ -21,7 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let dir = PathBuf::from(arguments.next().ok_or("the data directory is missing")?);
     let mut number = |default: usize| match arguments.next() {
-        Some(text) => text.parse().map_err(|_| format!("'{text}' is no number")),
+        Some(text) => text
+            .parse()
+            .map_err(|_| format!("'{text}' is not a number")),
         None => Ok(default),
     };
     let (devices, rows) = (number(10_000)?, number(10_000)?);
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let outcome = run(&dir, &plan)?;
     let mb = |bytes: usize| bytes as f64 / 1e6;
     println!(
-        "{} rows in {:.1} s, {:.2} M rows/s; {} writes were told to try again",
+        "{} rows in {:.1} s, {:.2} M rows/s; {} writes had to be retried",
         outcome.rows,
         outcome.seconds,
         outcome.rows as f64 / outcome.seconds / 1e6,

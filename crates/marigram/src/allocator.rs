@@ -1,18 +1,19 @@
-//! What the allocator keeps of freed memory, and how it is told to give it back.
+//! Limits how much freed memory the allocator keeps, and makes it return memory to the system.
 //!
-//! The library sets no allocator: it asks glibc's, which most programs use, and changes its settings
-//! only where the program wants that ([`tune_allocator`]).
+//! The library sets no allocator: it talks to glibc's, which most programs use, and changes the
+//! settings only if the program asks for it ([`tune_allocator`]).
 
-/// Bounds what the allocator keeps in a program that is a server under a memory limit: a few arenas
-/// instead of eight a core, and the free end of each goes back to the system from 1 MiB on. As glibc
-/// has it by default, each arena keeps an end of up to 64 MiB, which no call gives back. For programs
-/// that are nothing but a server, before they start threads; it does nothing with other allocators.
+/// Limits what the allocator keeps, for a program that is a server under a memory limit: a few
+/// arenas instead of eight per core, each of which returns its free end to the system from 1 MiB
+/// on. By default, glibc lets each arena keep a free end of up to 64 MiB, which no call returns.
+/// Only for programs that are nothing but a server; call it before they start threads. It does
+/// nothing with other allocators.
 pub fn tune_allocator(memory_limit_bytes: usize, cores: usize) {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         let arenas = cores.min(memory_limit_bytes / BYTES_AN_ARENA).max(2);
         set(M_ARENA_MAX, arenas);
-        // Either of these ends that glibc raises both by itself.
+        // Setting either one stops glibc from raising both by itself.
         set(M_MMAP_THRESHOLD, 512 << 10);
         set(M_TRIM_THRESHOLD, 1 << 20);
     }
@@ -20,7 +21,7 @@ pub fn tune_allocator(memory_limit_bytes: usize, cores: usize) {
     let _ = (memory_limit_bytes, cores);
 }
 
-/// What of the limit there is to be for each arena.
+/// Bytes of the limit for each arena.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const BYTES_AN_ARENA: usize = 64 << 20;
 
@@ -33,34 +34,34 @@ const M_MMAP_THRESHOLD: std::ffi::c_int = -3;
 const M_ARENA_MAX: std::ffi::c_int = -8;
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "there is no other way to ask for it")]
+#[expect(unsafe_code, reason = "glibc has no safe interface for it")]
 fn set(setting: std::ffi::c_int, value: usize) {
     unsafe extern "C" {
         /// glibc: `man 3 mallopt`.
         fn mallopt(setting: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
     }
     let value = std::ffi::c_int::try_from(value).unwrap_or(std::ffi::c_int::MAX);
-    // SAFETY: it takes two numbers; one that it does not know changes nothing.
+    // SAFETY: it takes two numbers; an unknown setting changes nothing.
     unsafe {
         mallopt(setting, value);
     }
 }
 
-/// Has the allocator give the pages that nobody uses back to the system, in all its arenas. Who
-/// allocates from an arena meanwhile waits for its turn.
+/// Makes the allocator return unused pages of all its arenas to the system. Threads that allocate
+/// from an arena meanwhile wait.
 pub(crate) fn purge() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     trim();
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "there is no other way to ask for it")]
+#[expect(unsafe_code, reason = "glibc has no safe interface for it")]
 fn trim() {
     unsafe extern "C" {
         /// glibc: `man 3 malloc_trim`.
         fn malloc_trim(pad: usize) -> std::ffi::c_int;
     }
-    // SAFETY: it takes a number, and may be called at any time from any thread.
+    // SAFETY: it takes a number, and any thread may call it at any time.
     unsafe {
         malloc_trim(0);
     }

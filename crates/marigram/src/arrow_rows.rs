@@ -1,12 +1,12 @@
-//! Arrow record batches to batches of rows to be written.
+//! Converts Arrow record batches to batches of rows to write.
 //!
-//! Columns are found by name. What a column is (time, tag, field) comes from the table's schema,
-//! or from [`Roles`] where the table does not exist yet. Values are converted only where nothing is
-//! lost; a row with a value that does not fit, or without a time, is named and left out, and the
-//! others are kept.
+//! Columns are matched by name. The role of a column (time, tag, field) comes from the table's
+//! schema, or from [`Roles`] if the table does not exist yet. Values are converted only if the
+//! conversion is lossless. A row that lacks a time, or has a value that does not fit, is reported
+//! and left out; the other rows are kept.
 //!
-//! Distinct tag sets are found with one code a value and column: dictionary keys are used as they
-//! stand, and text is hashed only where it differs from the row above.
+//! Distinct tag sets are found by one code per value and column: dictionary keys are used directly,
+//! and a text is hashed only if it differs from the row above.
 
 mod cast;
 mod slots;
@@ -43,7 +43,7 @@ impl Roles {
         }
     }
 
-    /// The roles that the columns of an existing table have.
+    /// The roles of an existing table's columns.
     pub fn of(schema: &TableSchema) -> Self {
         Self::new(
             schema.time_name.clone(),
@@ -57,9 +57,9 @@ impl Roles {
 pub struct Converted {
     /// The rows that could be converted, in their order.
     pub batch: WriteBatch,
-    /// The rows that could not, by their number in the record batch; ascending.
+    /// The rows that could not be converted, by their number in the record batch; ascending.
     pub rejected: Vec<RejectedRow>,
-    /// For each row of `batch` its number in the record batch; `None` where they are the same.
+    /// For each row of `batch`, its number in the record batch; `None` if the numbers are the same.
     pub rows: Option<Vec<u32>>,
 }
 
@@ -73,13 +73,13 @@ impl Converted {
     }
 }
 
-/// Converts `rows` for `table`. Where `schema` is given, columns take the types that they have
-/// there; a column that the table lacks keeps its own type and is a field (or a tag, if `roles`
-/// says so).
+/// Converts `rows` for `table`. With `schema`, columns take the types that they have there. A
+/// column that the table lacks keeps its own type and becomes a field (or a tag, if `roles` says
+/// so).
 ///
 /// # Errors
-/// If there is no time column, a column has a type that no tag or field can have, or a name stands
-/// twice.
+/// If there is no time column, a column has a type that no tag or field can have, or a column name
+/// occurs twice.
 pub fn convert(
     table: &str,
     roles: &Roles,
@@ -99,7 +99,7 @@ pub fn convert(
         .find(|(at, name)| names[..*at].contains(name))
     {
         return Err(Error::Arrow(format!(
-            "column '{}' stands twice in the rows",
+            "column '{}' occurs twice in the rows",
             twice.1
         )));
     }
@@ -186,8 +186,8 @@ pub fn convert(
 /// Names and types of tags, and of fields.
 type TagAndFieldTypes = (Vec<(String, TagType)>, Vec<(String, FieldType)>);
 
-/// The types that a table gets if it is made for these rows: tags in the order of `roles`, fields
-/// in the order of the columns.
+/// The column types of a table created for these rows: tags in the order of `roles`, fields in the
+/// order of the columns.
 ///
 /// # Errors
 /// If a column has a type that no tag or field can have.
@@ -223,7 +223,7 @@ impl RefusedRows {
             .or_insert_with(reason);
     }
 
-    /// Which of `rows` rows stay; `None` for all.
+    /// Selects the rows to keep; `None` keeps all.
     fn keep(&self, rows: usize) -> Option<BooleanArray> {
         if self.0.is_empty() {
             return None;
@@ -243,7 +243,7 @@ impl RefusedRows {
     }
 }
 
-/// Times as ns. A number without a unit is ns already; text is read as a timestamp.
+/// Times as ns. A number without a unit is in ns; a text is parsed as a timestamp.
 fn times(name: &str, values: &ArrayRef, refused: &mut RefusedRows) -> Result<Int64Array> {
     let nanoseconds = DataType::Timestamp(TimeUnit::Nanosecond, None);
     let whole = match values.data_type() {

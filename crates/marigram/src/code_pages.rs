@@ -1,24 +1,24 @@
-//! Pages of the program's own code that are mapped: tens of megabytes, most of them touched once.
+//! Mapped pages of the program's own code: tens of megabytes, most of them used once.
 //!
-//! With each page that is used the system maps the 15 around it, and leaves them mapped until the
-//! whole machine runs short, so that they count as resident though nobody uses them: four fifths of
-//! what is resident of the code, measured. Two things help. It never maps beyond the end of a
-//! mapping, so the code is split into short ones. And where the limit is near, the code is unmapped:
-//! what is still used comes back from the page cache without a read from the disk.
+//! With each page that is used, the system maps the 15 pages around it and leaves them mapped until
+//! the whole machine runs short of memory. They count as resident although nothing uses them: by
+//! measurement, four fifths of the resident code. Two things help. The system never maps beyond the
+//! end of a mapping, so the code is split into short mappings. And near the limit, the code is
+//! unmapped: pages still in use come back from the page cache without a disk read.
 //!
-//! Invariant: only mappings of the executable that cannot be written and of which no page was ever
-//! written are let go of, so that nothing is lost.
+//! Invariant: only mappings of the executable that are not writable and of which no page was ever
+//! written are released, so nothing is lost.
 
 use std::ops::Range;
 
 /// Smaller mappings are not worth a call.
 const BYTES_MIN: usize = 1 << 20;
-/// The code is split into mappings of so many bytes, or of twice as many where there would be too
-/// many of them, and so on.
+/// The code is split into mappings of this size, or of twice, four times, … the size if there would
+/// be too many of them.
 const SPLIT_BYTES: usize = 16 << 10;
-/// Of the mappings that the system lets a process have, the part that splitting may take.
+/// Splitting may take one of this many parts of the mappings that the system allows a process.
 const MAPPINGS_SHARE: usize = 4;
-/// How many it lets a process have by default.
+/// The number of mappings that it allows by default.
 const MAPPINGS_MAX: usize = 65_530;
 
 /// Mappings of the executable's code and constants.
@@ -28,9 +28,9 @@ pub(crate) struct CodePages {
 }
 
 impl CodePages {
-    /// Those of this process; none where the system does not say.
+    /// Those of this process; none if the system does not report them.
     pub(crate) fn of_this_process() -> Self {
-        // These files describe the process and are no part of a database.
+        // These files describe the process and do not belong to a database.
         let executable = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         Self {
@@ -38,7 +38,7 @@ impl CodePages {
         }
     }
 
-    /// Splits them, so that the system maps little more of them than what is used.
+    /// Splits the mappings, so that the system maps little more than what is used.
     pub(crate) fn split(&self) {
         let most = std::fs::read_to_string("/proc/sys/vm/max_map_count");
         let most = most.ok().and_then(|text| text.trim().parse().ok());
@@ -47,8 +47,8 @@ impl CodePages {
         for range in &self.ranges {
             for start in range.clone().step_by(2 * part) {
                 let end = range.end.min(start + part);
-                // Neighbours that differ in nothing would be one mapping. This differs, and has no
-                // other effect: code is not part of a core dump anyway.
+                // The kernel would merge adjacent mappings with equal flags. This flag differs and
+                // has no other effect: code is not part of a core dump anyway.
                 advise(&(start..end), DO_NOT_DUMP);
             }
         }
@@ -56,7 +56,7 @@ impl CodePages {
         let _ = part;
     }
 
-    /// Unmaps them.
+    /// Unmaps the pages.
     pub(crate) fn unmap(&self) {
         #[cfg(target_os = "linux")]
         for range in &self.ranges {
@@ -65,8 +65,8 @@ impl CodePages {
     }
 }
 
-/// The mappings of `executable` in the text of `/proc/self/smaps` that are read alone and have no
-/// page of their own; neighbours as one.
+/// The mappings of `executable` in the text of `/proc/self/smaps` that are read-only and have no
+/// private pages; adjacent ones are joined.
 fn untouched(smaps: &str, executable: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut candidate: Option<Range<usize>> = None;
@@ -91,7 +91,7 @@ fn untouched(smaps: &str, executable: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// The bytes of each part where `ranges` are split into at most `parts_max`.
+/// The size of each part if `ranges` are split into at most `parts_max` parts.
 fn part_bytes(ranges: &[Range<usize>], parts_max: usize) -> usize {
     let all: usize = ranges.iter().map(Range::len).sum();
     let mut part = SPLIT_BYTES;
@@ -116,7 +116,7 @@ const DO_NOT_NEED: std::ffi::c_int = 4;
 const DO_NOT_DUMP: std::ffi::c_int = 16;
 
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "there is no other way to ask for it")]
+#[expect(unsafe_code, reason = "the system has no safe interface for it")]
 fn advise(range: &Range<usize>, advice: std::ffi::c_int) {
     use std::ffi::{c_int, c_void};
 
@@ -125,9 +125,9 @@ fn advise(range: &Range<usize>, advice: std::ffi::c_int) {
         fn madvise(address: *mut c_void, length: usize, advice: c_int) -> c_int;
     }
     let address = std::ptr::with_exposed_provenance_mut(range.start);
-    // SAFETY: the range is a part of a mapping of the executable, which stays for the life of the
-    // process. It cannot be written and none of its pages differs from the file, so that each comes
-    // back as it was when it is next used. An error leaves it as it is.
+    // SAFETY: the range is part of a mapping of the executable, which exists for the life of the
+    // process. It is not writable and none of its pages differs from the file, so each page comes
+    // back unchanged when it is next used. An error changes nothing.
     unsafe {
         madvise(address, range.len(), advice);
     }
@@ -137,7 +137,7 @@ fn advise(range: &Range<usize>, advice: std::ffi::c_int) {
 mod tests {
     use super::*;
 
-    /// Those of what is let go of.
+    /// The bounds of the mappings to release.
     fn bounds(smaps: &str) -> Vec<(usize, usize)> {
         let ranges = untouched(smaps, "/bin/marigram").into_iter();
         ranges.map(|range| (range.start, range.end)).collect()
@@ -186,7 +186,7 @@ Anonymous:             0 kB
         assert_eq!(part_bytes(&[], 0), SPLIT_BYTES);
     }
 
-    /// The system maps nothing beyond the mapping in which a page is used.
+    /// The system maps nothing beyond the mapping that contains the used page.
     #[test]
     #[cfg(target_os = "linux")]
     fn little_more_is_mapped_than_what_is_used() {

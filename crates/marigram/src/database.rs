@@ -15,20 +15,21 @@ use marigram_engine::{
 use marigram_env::Env;
 use marigram_influx::InfluxQl;
 use marigram_model::{TableSchema, WriteBatch};
-use marigram_service::{Answer, DEFAULT_DATABASE, Query, RowStream, Session};
+use marigram_pgtext::split_script;
+use marigram_service::{Answer, DEFAULT_DATABASE, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Where in the data directory queries put what they spill. Emptied when it is opened.
+/// Directory in the data directory to which queries spill. Emptied when the database is opened.
 const SPILL_DIR: &str = "spill";
 
-/// Who statements of the embedded API are from.
+/// The user of statements from the embedded API.
 const USER: &str = "embedded";
 
-/// An open database. Cheap to clone; all clones are the same database. It is closed by
-/// [`close`](Self::close); what was acknowledged is safe without it, too.
+/// An open database. Cheap to clone; all clones are the same database. [`close`](Self::close)
+/// closes it; acknowledged writes are safe without it, too.
 ///
 /// The methods here block and may be called from any thread. Servers use the async traits
 /// [`Ingest`](crate::Ingest), [`Query`] and [`Status`](crate::Status), which this type implements.
@@ -37,10 +38,10 @@ pub struct Marigram {
     pub(crate) engine: Engine,
     pub(crate) sql: SqlService,
     pub(crate) runtime: Arc<BlockingRuntime>,
-    /// Of servers.
+    /// Statements of servers.
     pub(crate) statements: Arc<StatementRegistry>,
     pub(crate) watch: Option<Arc<MemoryWatch>>,
-    /// Statements so far that named files as tables.
+    /// Number of statements that named files as tables.
     pub(crate) file_tables: Arc<AtomicU64>,
 }
 
@@ -59,7 +60,7 @@ impl Marigram {
         OpenOptions::default()
     }
 
-    /// Opens or creates the database in `dir` of any environment: for tests that simulate a disk.
+    /// Opens or creates the database in `dir` of any environment; for tests that simulate a disk.
     ///
     /// # Errors
     /// As [`open`](Self::open), and if a setting is out of its range.
@@ -78,7 +79,7 @@ impl Marigram {
         let engine_options = options.engine()?;
         let memory = Arc::new(MemoryAccountant::new(engine_options.memory_limit_bytes));
         let statements = Arc::<StatementRegistry>::default();
-        // Before recovery, which has to keep the limit as well.
+        // Before recovery, which must keep the limit as well.
         let watch = if options.whole_process == Some(true) {
             Some(Arc::new(MemoryWatch::start(&memory, &statements)?))
         } else {
@@ -86,10 +87,10 @@ impl Marigram {
         };
         let engine = Engine::open_on(memory, env, dir, engine_options)?;
         engine.create_database(DEFAULT_DATABASE, true)?;
-        // Only now is the directory known to be ours.
+        // Only now is it certain that the directory is ours.
         if let Some(dir) = &spill_dir {
             match empty(dir) {
-                // Queries that fit in memory work on a full disk.
+                // Queries that fit in memory still work on a full disk.
                 Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
                     tracing::warn!(%error, "no query can spill to {}", dir.display());
                 }
@@ -119,23 +120,23 @@ impl Marigram {
         })
     }
 
-    /// Writes everything to segments and releases the directory. Every later call of any clone
+    /// Writes everything to segments and releases the directory. Every later call on any clone
     /// fails.
     ///
     /// # Errors
-    /// If the last flush fails; what was acknowledged is in the log then.
+    /// If the last flush fails; the log then holds what was acknowledged.
     pub fn close(&self) -> Result<()> {
         Ok(self.engine.close()?)
     }
 
-    /// Copies the database, as it is at one moment, into a folder of backups, which is made where
-    /// it does not exist; only what the folder does not have yet is copied. Keeps the newest
-    /// `keep` backups (`None`: all). Reads and writes go on. [`restore`](crate::restore) makes a
-    /// data directory of it.
+    /// Copies the database, as it is at one moment, into a folder of backups, which is created if
+    /// it does not exist; only what the folder does not have yet is copied. Keeps the newest `keep`
+    /// backups (`None`: all). Reads and writes continue. [`restore`](crate::restore) turns a backup
+    /// into a data directory.
     ///
     /// # Errors
     /// If the folder is something else, another backup into it runs, a segment is damaged, or the
-    /// disk refuses. Earlier backups are untouched then.
+    /// disk fails. Earlier backups are then untouched.
     pub fn backup(&self, folder: impl AsRef<Path>, keep: Option<usize>) -> Result<BackupReport> {
         let options = BackupOptions { keep };
         Ok(self.engine.backup(folder.as_ref(), options)?)
@@ -147,20 +148,20 @@ impl Marigram {
         &self.engine
     }
 
-    /// Creates a database if it is not there.
+    /// Creates a database if it does not exist.
     ///
     /// # Errors
-    /// If the name is no name, or the disk fails.
+    /// If the name is invalid, or the disk fails.
     pub fn create_database(&self, name: &str) -> Result<()> {
         Ok(self.engine.create_database(name, true)?)
     }
 
-    /// Stores a batch; creates its table and columns where they are missing. The rows are durable
-    /// when it returns (see [`OpenOptions::durability`]). Rows that conflict with the table's types
-    /// are named in the report, and the others are stored.
+    /// Stores a batch; creates its table and columns if they are missing. The rows are durable when
+    /// it returns (see [`OpenOptions::durability`]). The report names rows that conflict with the
+    /// table's types; the others are stored.
     ///
     /// # Errors
-    /// If the database does not exist, the batch does not fit together, or nothing can be written.
+    /// If the database does not exist, the batch is inconsistent, or nothing can be written.
     pub fn write(&self, database: &str, batch: &WriteBatch) -> Result<WriteReport> {
         batch.check()?;
         Ok(self
@@ -193,7 +194,7 @@ impl Marigram {
         Ok(report)
     }
 
-    /// The table, created from `roles` where it is missing.
+    /// The table, created from `roles` if it is missing.
     fn table_for(
         &self,
         database: &str,
@@ -245,16 +246,16 @@ impl Marigram {
         Ok(self.engine.table(database, table)?)
     }
 
-    /// Runs the statements of `script` one after the other in the default database, and gives the
-    /// rows of the last one (none, if it has no rows).
+    /// Runs the statements of `script` one after another in the default database, and returns the
+    /// rows of the last one (none if it has no rows).
     ///
     /// # Errors
-    /// The first statement's that fails; those before it are done.
+    /// The first statement that fails; those before it have taken effect.
     pub fn sql(&self, script: &str) -> Result<Vec<RecordBatch>> {
         self.sql_in(DEFAULT_DATABASE, script)
     }
 
-    /// As [`sql`](Self::sql), in another database.
+    /// Like [`sql`](Self::sql), in another database.
     ///
     /// # Errors
     /// As [`sql`](Self::sql).
@@ -262,8 +263,9 @@ impl Marigram {
         let mut session = Session::new(database, USER);
         wait(async {
             let mut last = Vec::new();
-            for statement in self.sql.split(script)? {
-                last = match self.execute_with_files(&mut session, &statement).await? {
+            for statement in split_script(script) {
+                let text = statement.text;
+                last = match self.execute_with_files(&mut session, text).await? {
                     Answer::Rows(rows) => rows.batches.try_collect().await?,
                     Answer::Done { .. } => Vec::new(),
                 };
@@ -276,7 +278,7 @@ impl Marigram {
     /// stops when the stream is dropped.
     ///
     /// # Errors
-    /// If the statement is wrong, or is one that has no rows.
+    /// If the statement is invalid, or returns no rows.
     pub async fn sql_stream(&self, statement: &str) -> Result<RowStream> {
         let mut session = Session::new(DEFAULT_DATABASE, USER);
         match self.execute_with_files(&mut session, statement).await? {
@@ -288,10 +290,10 @@ impl Marigram {
     }
 }
 
-/// Makes a directory, or removes what a process that died has left in it.
+/// Creates a directory, or removes what a dead process left in it.
 fn empty(dir: &Path) -> std::io::Result<()> {
-    // Spilled rows are no part of the database: they are written and read by DataFusion on the
-    // real disk, and nothing of them is wanted after the query.
+    // Spilled rows do not belong to the database: DataFusion writes and reads them on the real
+    // disk, and they are useless after the query.
     match std::fs::remove_dir_all(dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
@@ -299,12 +301,12 @@ fn empty(dir: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(dir)
 }
 
-/// Makes a data directory of the backup `number` (`None`: the newest one) in the folder `from`.
-/// `into` must be empty, missing, or left over from a restore that was cut short. Everything is
-/// checked on its way.
+/// Restores the backup `number` (`None`: the newest one) in the folder `from` as a data directory.
+/// `into` must be empty, missing, or left over from an interrupted restore. Every file is checked
+/// on the way.
 ///
 /// # Errors
-/// If there is no such backup, `into` holds something, the backup is damaged, or the disk refuses.
+/// If there is no such backup, `into` contains something, the backup is damaged, or the disk fails.
 pub fn restore(
     from: impl AsRef<Path>,
     number: Option<u64>,

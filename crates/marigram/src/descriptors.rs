@@ -1,40 +1,40 @@
-//! How the descriptors of a process are shared out among segments, connections and the rest.
+//! Divides the file descriptors of a process among segments, connections and the rest.
 //!
-//! A process has a limited number of them (`ulimit -n`). Segments are many and can be opened again, so
-//! they get what is left; connections may have half; and so much is set aside that the log, the
-//! manifest and a flush always find theirs.
+//! A process has a limited number of them (`ulimit -n`). Segments are many and can be opened again,
+//! so they get what is left. Connections may take half. Enough are set aside for the log, the
+//! manifest and a flush.
 
 /// Set aside for the process itself: standard streams, sockets that listen, threads' epolls.
 const PROCESS: usize = 48;
-/// Set aside for each shard: its log, manifest and series log, what a flush and a compaction write, and
-/// what a backup reads of it.
+/// Set aside for each shard: its log, manifest and series log, and the files that a flush and a
+/// compaction write and that a backup reads.
 const SHARD: usize = 8;
-/// Of what is left after connections, segments get so many parts of [`PARTS`]; the rest is for reads
-/// under way, files that queries spill, and `COPY`.
+/// Of what is left after connections, segments get this many of [`PARTS`] parts; the rest is for
+/// reads in progress, files that queries spill, and `COPY`.
 const SEGMENT_PARTS: usize = 3;
 const PARTS: usize = 4;
-/// Files of segments that are kept open at least and at most.
+/// Fewest and most segment files to keep open.
 const SEGMENTS_MIN: usize = 8;
 const SEGMENTS_MAX: usize = 65_536;
-/// Connections of each protocol that are taken at least.
+/// Fewest connections of each protocol.
 const CONNECTIONS_MIN: usize = 4;
-/// Where the system does not say how many there are.
+/// Assumed if the system does not report a limit.
 const LIMIT_UNKNOWN: usize = 1024;
 
-/// Descriptors of a process, shared out.
+/// The descriptors of a process, divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptors {
-    /// What the process may have open.
+    /// Descriptors that the process may have open.
     pub limit: usize,
-    /// Files of segments that are kept open.
+    /// Segment files that are kept open.
     pub segments: usize,
     /// Connections of each of two protocols.
     pub connections_max: usize,
 }
 
 impl Descriptors {
-    /// Shares out `limit` descriptors for a database of `shards` and, where it is served,
-    /// `connections` of each protocol, if there are enough for so many.
+    /// Divides `limit` descriptors for a database with `shards` and, if it is served, up to
+    /// `connections` of each protocol.
     #[must_use]
     pub fn share(limit: usize, shards: usize, connections: usize) -> Self {
         let left = limit.saturating_sub(PROCESS + SHARD * shards);
@@ -48,7 +48,7 @@ impl Descriptors {
         }
     }
 
-    /// What this process may have open now, shared out.
+    /// Divides the descriptors that this process may currently have open.
     #[must_use]
     pub fn of_process(shards: Option<usize>, connections: usize) -> Self {
         let shards = shards.unwrap_or_else(crate::machine::cores);

@@ -1,4 +1,4 @@
-//! What can go wrong in the embedded API, and how it reads for servers.
+//! Errors of the embedded API, and their translation for servers.
 
 use marigram_engine::EngineError;
 use marigram_model::BatchError;
@@ -14,27 +14,27 @@ pub enum Error {
     /// A statement was wrong or failed.
     #[error(transparent)]
     Query(#[from] ServiceError),
-    /// A batch does not fit together.
-    #[error("the batch does not fit together: {0}")]
+    /// A batch is inconsistent.
+    #[error("the batch is inconsistent: {0}")]
     Batch(#[from] BatchError),
-    /// Arrow rows cannot become rows of the table.
+    /// Arrow rows cannot be converted to rows of the table.
     #[error("{0}")]
     Arrow(String),
-    /// An option has a value that it cannot have.
+    /// An option has an invalid value.
     #[error("{0}")]
     Option(String),
     /// The threads that answer queries could not be started.
     #[error("cannot start the threads that answer queries: {0}")]
     Runtime(std::io::Error),
-    /// The directory for what queries spill cannot be made or emptied.
-    #[error("cannot make or empty the directory for what queries spill: {0}")]
+    /// The spill directory of queries cannot be created or emptied.
+    #[error("cannot create or empty the directory to which queries spill: {0}")]
     Spill(std::io::Error),
 }
 
 /// Result of the embedded API.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An engine error as servers hand it on. The codes are PostgreSQL's SQLSTATEs.
+/// Translates an engine error for servers. The codes are PostgreSQL's SQLSTATEs.
 pub(crate) fn service_error(error: EngineError) -> ServiceError {
     let message = error.to_string();
     match error {
@@ -83,7 +83,7 @@ pub(crate) fn service_error(error: EngineError) -> ServiceError {
     }
 }
 
-/// An error of this crate as servers hand it on.
+/// Translates an error of this crate for servers.
 pub(crate) fn to_service(error: Error) -> ServiceError {
     match error {
         Error::Engine(error) => service_error(error),
@@ -109,7 +109,7 @@ mod tests {
             nearest: Some("sensors".into()),
         };
         let ServiceError::NotFound(message, code) = service_error(missing) else {
-            panic!("a missing table is not found")
+            panic!("a missing table is reported as not found")
         };
         assert_eq!(code, "42P01");
         assert!(message.contains("sensors"), "{message}");

@@ -1,12 +1,15 @@
 //! Files in place of tables: `SELECT * FROM 'machine.csv'`.
 //!
-//! A text after FROM or JOIN that ends like a file of rows is one. It is made a table over the file
-//! for the one statement, with the delimiter and the header that an import would find.
+//! A text after FROM or JOIN whose extension is that of a file with rows names such a file. For
+//! that one statement, it becomes a table over the file, with the delimiter and the header that an
+//! import would detect.
 //!
-//! Invariant: only the embedded API and the command line come here. Servers ask [`Query::execute`],
-//! which knows no files, so that no client reads those of the server's machine.
+//! Invariant: only the embedded API and the command line use this module. Servers use
+//! [`Query::execute`], which does not know files, so that no client reads files of the server's
+//! machine.
 
 use crate::database::Marigram;
+use marigram_pgtext::{StatementLexer, Token};
 use marigram_service::{Answer, Query, Result, ServiceError, Session};
 use marigram_tabular::dialect::{self, DialectOptions};
 use std::io::Read;
@@ -14,13 +17,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Bytes by which the dialect of a CSV file is told.
+/// Bytes from which the dialect of a CSV file is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
 
-/// Functions in whose parentheses FROM is no clause.
+/// Functions whose arguments use FROM as a keyword rather than as a clause.
 const WITH_FROM: [&str; 5] = ["EXTRACT", "SUBSTRING", "TRIM", "OVERLAY", "POSITION"];
 
-/// First words of statements in which files are looked for.
+/// First words of statements that may name files.
 const BEGINNINGS: [&str; 8] = [
     "SELECT",
     "WITH",
@@ -32,7 +35,7 @@ const BEGINNINGS: [&str; 8] = [
     "SUMMARIZE",
 ];
 
-/// Words after a table that are no name for it.
+/// Words after a table that are not an alias.
 const NOT_ALIASES: [&str; 22] = [
     "WHERE",
     "GROUP",
@@ -58,7 +61,7 @@ const NOT_ALIASES: [&str; 22] = [
     "USING",
 ];
 
-/// Form of a file, by its ending.
+/// Format of a file, by its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QueriedFileFormat {
     Csv,
@@ -69,20 +72,20 @@ enum QueriedFileFormat {
 /// A file that a statement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct NamedFile {
-    /// Where it stands in the statement, with its quotes.
+    /// Its range in the statement, with its quotes.
     place: Range<usize>,
     path: String,
     form: QueriedFileFormat,
-    /// Whether the statement gives it no name of its own.
+    /// Whether the statement gives it no alias.
     is_unnamed: bool,
 }
 
 impl Marigram {
-    /// Runs one statement as [`Query::execute`] does, and takes texts after FROM and JOIN that end in
-    /// `.csv`, `.tsv`, `.parquet`, `.json`, `.jsonl` or `.ndjson` for files of this machine.
+    /// Runs one statement like [`Query::execute`], and treats texts after FROM and JOIN that end in
+    /// `.csv`, `.tsv`, `.parquet`, `.json`, `.jsonl` or `.ndjson` as files of this machine.
     ///
     /// # Errors
-    /// As [`Query::execute`]; if a file is not there, or cannot be read as it stands, or
+    /// As [`Query::execute`]; if a file does not exist or cannot be read, or
     /// [`OpenOptions::any_file`](crate::OpenOptions::any_file) is not set.
     pub async fn execute_with_files(
         &self,
@@ -165,7 +168,7 @@ impl Marigram {
     }
 }
 
-/// The options that say how a CSV file is written.
+/// The options that describe the dialect of a CSV file.
 #[expect(
     clippy::disallowed_methods,
     reason = "the file is the user's, not the database's"
@@ -221,7 +224,7 @@ fn invalid(sqlstate: &'static str, message: String) -> ServiceError {
     }
 }
 
-/// The same error; its place is one of the statement that was run, not of the one that was given.
+/// The same error without its position, which refers to the rewritten statement.
 fn without_position(error: ServiceError) -> ServiceError {
     match error {
         ServiceError::Invalid {
@@ -241,126 +244,66 @@ fn form_of(path: &str) -> Option<QueriedFileFormat> {
     }
 }
 
-/// The files that a statement names in place of tables, in their order.
+/// The files that a statement names as tables, in their order.
 fn named_files(statement: &str) -> Vec<NamedFile> {
-    let bytes = statement.as_bytes();
     let mut files: Vec<NamedFile> = Vec::new();
-    // Whether each parenthesis that is open is one of a function with a FROM of its own.
+    // For each open parenthesis, whether it belongs to a function with a FROM of its own.
     let mut parentheses: Vec<bool> = Vec::new();
     let mut first: Option<String> = None;
     let mut last = String::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let rest = &statement[at..];
-        match bytes[at] {
-            b'-' if rest.starts_with("--") => {
-                at += rest.find('\n').unwrap_or(rest.len());
-                continue;
-            }
-            b'/' if rest.starts_with("/*") => {
-                at += rest.find("*/").map_or(rest.len(), |end| end + 2);
-                continue;
-            }
-            quote @ (b'\'' | b'"') => {
-                let end = quote_end(bytes, at + 1, quote);
-                let is_source = matches!(last.as_str(), "FROM" | "JOIN")
-                    && parentheses.last() != Some(&true)
-                    // COPY t FROM 'file' is COPY's own affair.
-                    && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
-                let text = statement.get(at + 1..end.saturating_sub(1)).unwrap_or("");
-                last.clear();
-                if quote == b'\''
-                    && is_source
-                    && let Some(form) = form_of(text)
-                {
-                    files.push(NamedFile {
-                        place: at..end,
-                        path: text.replace("''", "'"),
-                        form,
-                        is_unnamed: is_unnamed(&statement[end..]),
-                    });
-                }
-                at = end;
-                continue;
-            }
-            b'$' => {
-                at += dollar_len(rest);
-                last.clear();
-                continue;
-            }
-            b'(' => parentheses.push(WITH_FROM.contains(&last.as_str())),
-            b')' => {
-                parentheses.pop();
-            }
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
-                let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-                let len = rest.bytes().take_while(is_word).count();
-                last = rest[..len].to_ascii_uppercase();
+    let mut lexer = StatementLexer::new(statement);
+    while let Some((begin, token)) = lexer.next() {
+        let mut word = String::new();
+        match token {
+            Token::Word(written) => {
+                word = written.to_ascii_uppercase();
                 if first.is_none() {
-                    if !BEGINNINGS.contains(&last.as_str()) {
+                    if !BEGINNINGS.contains(&word.as_str()) {
                         return Vec::new();
                     }
-                    first = Some(last.clone());
-                } else if first.as_deref() == Some("CREATE") && files.is_empty() && last == "VIEW" {
+                    first = Some(word.clone());
+                } else if first.as_deref() == Some("CREATE") && files.is_empty() && word == "VIEW" {
                     // The table over the file is gone when the statement ends.
                     return Vec::new();
                 }
-                at += len;
-                continue;
             }
-            _ => {}
+            Token::Text(path) => {
+                let is_source = matches!(last.as_str(), "FROM" | "JOIN")
+                    && parentheses.last() != Some(&true)
+                    // COPY itself handles COPY t FROM 'file'.
+                    && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
+                let is_quoted = statement[begin..].starts_with('\'') && !lexer.is_open();
+                if is_source
+                    && is_quoted
+                    && let Some(form) = form_of(&path)
+                {
+                    let place = begin..lexer.offset();
+                    files.push(NamedFile {
+                        is_unnamed: is_unnamed(&statement[place.end..]),
+                        place,
+                        path,
+                        form,
+                    });
+                }
+            }
+            Token::Sign('(') => parentheses.push(WITH_FROM.contains(&last.as_str())),
+            Token::Sign(')') => {
+                parentheses.pop();
+            }
+            Token::Quoted(_) | Token::Sign(_) => {}
         }
-        if !bytes[at].is_ascii_whitespace() {
-            last.clear();
-        }
-        at += 1;
+        last = word;
     }
     files
 }
 
-/// After the closing quote; a doubled quote is part of the text.
-fn quote_end(bytes: &[u8], mut at: usize, quote: u8) -> usize {
-    while at < bytes.len() {
-        if bytes[at] == quote {
-            if bytes.get(at + 1) != Some(&quote) {
-                return at + 1;
-            }
-            at += 1;
-        }
-        at += 1;
-    }
-    bytes.len()
-}
-
-/// Bytes of a text in dollar quotes, or of the dollar where none begins.
-fn dollar_len(text: &str) -> usize {
-    let Some(len) = text[1..].find('$') else {
-        return 1;
-    };
-    let tag = &text[..len + 2];
-    if !tag[1..=len]
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    {
-        return 1;
-    }
-    match text[tag.len()..].find(tag) {
-        Some(end) => end + 2 * tag.len(),
-        None => text.len(),
-    }
-}
-
 /// Whether what follows a table gives it no name.
 fn is_unnamed(after: &str) -> bool {
-    let after = after.trim_start();
-    if after.starts_with('"') {
-        return false;
+    match StatementLexer::new(after).next() {
+        Some((_, Token::Word(word))) => NOT_ALIASES.contains(&word.to_ascii_uppercase().as_str()),
+        Some((_, Token::Quoted(_))) => false,
+        _ => true,
     }
-    let word: String = after
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .collect();
-    word.is_empty() || NOT_ALIASES.contains(&word.to_ascii_uppercase().as_str())
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@
 //! # Ok(()) }
 //! ```
 //!
-//! This crate is the composition root: it puts engine, SQL and runtime together and knows nothing
-//! of sockets or terminals. Servers speak to it through the traits of `marigram_service`; the
-//! command line uses the same public API as an embedder.
+//! This crate is the composition root: it combines engine, SQL and runtime, and knows nothing of
+//! sockets or terminals. Servers use it through the traits of `marigram_service`; the command line
+//! uses the same public API as an embedder.
 //!
-//! Invariant: nothing here is global. Two databases in one process share nothing but the machine.
+//! Invariant: there is no global state. Two databases in one process share nothing but the machine.
 
 mod allocator;
 mod arrow_rows;

@@ -1,4 +1,4 @@
-//! What the machine has: for defaults that fit it.
+//! Properties of the machine, from which defaults are derived.
 
 use std::num::NonZero;
 use std::thread;
@@ -8,10 +8,10 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Memory that this process may use, bytes: the machine's, or its control group's where that is
-/// less. `None` where the system does not say.
+/// Memory that this process may use, in bytes: that of its control group if it is less than the
+/// machine's. `None` if the system does not report it.
 pub(crate) fn memory_bytes() -> Option<usize> {
-    // These files describe the machine and are no part of a database, so they are read directly.
+    // These files describe the machine and do not belong to a database, so they are read directly.
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| total(&text));
@@ -23,9 +23,9 @@ pub(crate) fn memory_bytes() -> Option<usize> {
     machine.into_iter().chain(limits).min()
 }
 
-/// The files that may hold a limit of this process, by `/proc/self/cgroup`: those of its control
-/// groups, of version 1 and 2, and of all groups above them. In a container the path of a group may
-/// be the one outside, so that only the root is there.
+/// The files that may contain a memory limit of this process, according to `/proc/self/cgroup`:
+/// those of its control groups, of version 1 and 2, and of all their parents. In a container, the
+/// group's path may be the one outside, so that only the root exists.
 fn limit_files(own: &str) -> Vec<String> {
     let mut files = Vec::new();
     for line in own.lines() {
@@ -52,14 +52,14 @@ fn limit_files(own: &str) -> Vec<String> {
     files
 }
 
-/// Files that this process may have open; `None` where the system does not say.
+/// Files that this process may have open; `None` if the system does not report it.
 pub(crate) fn open_files_limit() -> Option<usize> {
-    // As above: the file describes the process.
+    // The file describes the process, so it is read directly.
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     open_files(&limits)
 }
 
-/// The soft limit of open files in Linux's `/proc/self/limits`.
+/// The soft limit on open files in Linux's `/proc/self/limits`.
 fn open_files(limits: &str) -> Option<usize> {
     let line = limits
         .lines()

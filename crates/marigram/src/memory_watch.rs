@@ -1,11 +1,11 @@
-//! The watch over what the process really holds.
+//! Watches how much memory the process really holds.
 //!
-//! Counters know what was asked for; the system knows what is resident: code, stacks, what the
-//! allocator keeps and what nobody counted as well. Where the ceiling is to cover the whole process,
-//! a thread tells the accountant of the difference, and so the rest gives way to it. Where the
-//! allocator keeps much, it is told to give it back: freed memory must not look used, or an idle
-//! process would refuse work. Where the process stays over its limit for all that, statements are
-//! stopped, one after the other.
+//! The accountant knows the memory that was granted. The system knows the memory that is resident:
+//! it includes code, stacks, what the allocator keeps, and what nothing counted. If the ceiling
+//! covers the whole process, a thread reports the difference to the accountant, so that the other
+//! holders give way. If the allocator keeps much freed memory, the thread makes the allocator
+//! return it: freed memory must not look used, or an idle process would refuse work. If the process
+//! stays over its limit in spite of this, the thread stops statements one after another.
 
 use crate::allocator;
 use crate::code_pages::CodePages;
@@ -20,37 +20,39 @@ use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Between two looks, and near the limit: little can be taken meanwhile that is not counted.
+/// Time between two measurements, and the same near the limit: little uncounted memory can be taken
+/// in it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOK_EVERY_NEAR: Duration = Duration::from_millis(5);
-/// What is left for that, with what the accountant leaves of small limits: as much as three or four
-/// operators take at once, whatever the limit, bytes. At most a tenth of the limit.
+/// Bytes reserved for that, together with what the accountant leaves of small limits: as much as
+/// three or four operators take at once, whatever the limit. At most a tenth of the limit.
 const HEADROOM: usize = 16 << 20;
-/// Between two purges where memory is short, and where it is not.
+/// Time between two purges: if memory is short, and otherwise.
 const PURGE_PAUSE: Duration = Duration::from_millis(100);
 const PURGE_PAUSE_AT_REST: Duration = Duration::from_secs(5);
-/// How long the process may be over its limit, for all that is purged and refused, until a statement
+/// How long the process may be over its limit, in spite of purges and refusals, before a statement
 /// is stopped.
 const STOP_AFTER: Duration = Duration::from_millis(100);
-/// Of the pages of files, one part of so many counts as used: the others go when the limit is near.
+/// One of this many parts of the file pages counts as used; the others are unmapped near the limit.
 const CODE_IDLE_PART: usize = 2;
-/// Between two times that code is unmapped below the limit; over it, there is no pause.
+/// Time between two unmappings of code below the limit; above it, there is no pause.
 const UNMAP_PAUSE: Duration = Duration::from_millis(60);
-/// A purge takes at most one part of so many of the time, and where the process is over its limit.
+/// A purge takes at most one of this many parts of the time; the second figure applies while the
+/// process is over its limit.
 const PURGE_SHARE: u32 = 20;
 const PURGE_SHARE_OVER: u32 = 4;
 
-/// What the watch has seen and done, for metrics.
+/// Figures of the watch, for metrics.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryWatchFigures {
     pub(crate) resident_bytes: AtomicUsize,
     pub(crate) resident_peak_bytes: AtomicUsize,
     pub(crate) purges: AtomicU64,
-    /// Statements that were stopped.
+    /// Number of statements that were stopped.
     pub(crate) stopped: AtomicU64,
 }
 
-/// A thread that looks until this is dropped.
+/// A thread that watches until this is dropped.
 #[derive(Debug)]
 pub(crate) struct MemoryWatch {
     pub(crate) figures: Arc<MemoryWatchFigures>,
@@ -59,11 +61,11 @@ pub(crate) struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    /// Begins to tell `memory` how much of the process is resident. Does nothing where the system
-    /// does not say. What is resident now is told when it returns.
+    /// Starts to report to `memory` how much of the process is resident. Does nothing if the system
+    /// does not report it. The first report is made before it returns.
     ///
     /// # Errors
-    /// If the machine gives no thread.
+    /// If the system cannot start a thread.
     pub(crate) fn start(
         memory: &Arc<MemoryAccountant>,
         statements: &Arc<StatementRegistry>,
@@ -79,7 +81,7 @@ impl MemoryWatch {
             figures: Arc::clone(&figures),
         };
         looking.code.split();
-        // What ran once, at the start, is not what the process needs.
+        // Code that ran only at startup is not what the process needs.
         looking.code.unmap();
         looking.look(memory);
         let memory: Weak<MemoryAccountant> = Arc::downgrade(memory);
@@ -115,7 +117,7 @@ impl Drop for MemoryWatch {
     }
 }
 
-/// What a look takes.
+/// The cost of a measurement.
 struct LookCost {
     status: Option<ProcessStatus>,
     purging: PurgePolicy,
@@ -127,11 +129,11 @@ struct LookCost {
 }
 
 impl LookCost {
-    /// One look, and a purge where one is due. Gives how long to wait until the next; `None` where
-    /// the system does not say.
+    /// Measures once, and purges if that is due. Returns how long to wait until the next time;
+    /// `None` if the system does not report memory.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long a purge takes is the machine's affair; no data depends on it"
+        reason = "the duration of a purge depends on the machine; no data depends on it"
     )]
     fn look(&mut self, memory: &MemoryAccountant) -> Option<Duration> {
         let now = Instant::now();
@@ -155,8 +157,8 @@ impl LookCost {
         Some(if is_near { LOOK_EVERY_NEAR } else { LOOK_EVERY })
     }
 
-    /// Tells how much is resident, less the code that goes as soon as it is in the way; gives what
-    /// is resident with it.
+    /// Reports how much is resident, without the code that can be unmapped at once; returns it
+    /// including that code.
     fn tell(&self, memory: &MemoryAccountant) -> Option<(usize, ProcessMemory)> {
         let ResidentMemory { bytes, file_bytes } = self.status.as_ref()?.resident()?;
         let figures = &self.figures;
@@ -169,25 +171,25 @@ impl LookCost {
     }
 }
 
-/// What counts as used of a small limit though nobody has it: the accountant leaves a 32nd.
+/// What counts as used of a small limit although nothing holds it: the accountant leaves a 32nd.
 fn headroom(limit: usize) -> usize {
     HEADROOM.saturating_sub(limit / 32).min(limit / 10)
 }
 
-/// Whether what is resident comes near the limit.
+/// Whether the resident memory is near the limit.
 fn is_near(resident: usize, limit: usize) -> bool {
     resident > limit / 8 * 7
 }
 
-/// When the allocator is to give back what it keeps.
+/// When the allocator must return what it keeps.
 #[derive(Debug, Default)]
 struct PurgePolicy {
     last: Option<(Instant, Duration)>,
 }
 
 impl PurgePolicy {
-    /// Where it keeps enough to be worth it: soon where somebody was refused or the process comes
-    /// near the limit, and now and then elsewhere.
+    /// Due if it keeps enough to be worth it: soon if a holder was refused memory or the process is
+    /// near the limit, and now and then otherwise.
     fn is_due(&self, measured: ProcessMemory, limit: usize, now: Instant) -> bool {
         if measured.retained_bytes < limit / 32 {
             return false;
@@ -209,15 +211,15 @@ impl PurgePolicy {
     }
 }
 
-/// When code is to be unmapped.
+/// When code must be unmapped.
 #[derive(Debug, Default)]
 struct UnmapPolicy {
     last: Option<Instant>,
 }
 
 impl UnmapPolicy {
-    /// Where the process comes near the limit; what is used of the code must not come and go all
-    /// the time.
+    /// Due if the process is near the limit; code in use must not be unmapped and mapped all the
+    /// time.
     fn is_due(&mut self, resident: usize, limit: usize, now: Instant) -> bool {
         let rested = |last: Instant| now.saturating_duration_since(last) >= UNMAP_PAUSE;
         let is_due = is_near(resident, limit) && self.last.is_none_or(rested);
@@ -229,15 +231,15 @@ impl UnmapPolicy {
     }
 }
 
-/// When a statement is to be stopped.
+/// When a statement must be stopped.
 #[derive(Debug, Default)]
 struct OverrunPolicy {
-    /// When the process was found over its limit, or a statement was stopped for it.
+    /// When the process was found over its limit, or a statement was stopped for that reason.
     since: Option<Instant>,
 }
 
 impl OverrunPolicy {
-    /// Where the process has been over its limit for a while, and again after each such while.
+    /// Due if the process has been over its limit for a while, and again after each such while.
     fn is_due(&mut self, is_over: bool, now: Instant) -> bool {
         if !is_over {
             self.since = None;
@@ -252,14 +254,14 @@ impl OverrunPolicy {
     }
 }
 
-/// `/proc/self/status`, kept open: a look costs one read.
+/// `/proc/self/status`, kept open: a measurement costs one read.
 #[derive(Debug)]
 struct ProcessStatus(File);
 
 impl ProcessStatus {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the file describes the process and is no part of a database"
+        reason = "the file describes the process and does not belong to a database"
     )]
     fn open() -> Option<Self> {
         File::open("/proc/self/status").ok().map(Self)
@@ -281,15 +283,15 @@ impl ProcessStatus {
     }
 }
 
-/// What is resident.
+/// Resident memory.
 #[derive(Clone, Copy, Debug)]
 struct ResidentMemory {
     bytes: usize,
-    /// Pages of files among it: the process' code, above all.
+    /// Pages of files in it, mostly the code of the process.
     file_bytes: usize,
 }
 
-/// Memory of this process that is resident, bytes; `None` where the system does not say.
+/// Resident memory of this process, in bytes; `None` if the system does not report it.
 #[must_use]
 pub fn resident_bytes() -> Option<usize> {
     Some(ProcessStatus::open()?.resident()?.bytes)
@@ -312,8 +314,8 @@ mod tests {
         drop(watch);
     }
 
-    /// Blocks too small for the allocator to return by itself, in threads' own arenas, are freed:
-    /// who is refused for their sake gets memory within moments.
+    /// Blocks too small for the allocator to return by itself, in arenas of threads, are freed: a
+    /// holder that is refused because of them gets memory within moments.
     #[test]
     fn what_the_allocator_keeps_is_given_back_to_who_is_refused() {
         const KEPT: usize = 128 << 20;
@@ -328,13 +330,13 @@ mod tests {
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(fill)).collect();
             threads.into_iter().map(|t| t.join().unwrap()).collect()
         });
-        // The ends stay, so that nothing but a purge finds what lies between them.
+        // The ends stay allocated, so that only a purge finds the memory between them.
         let ends: Vec<Vec<u8>> = held
             .into_iter()
             .filter_map(|blocks| blocks.into_iter().next_back())
             .collect();
-        // More than there is as long as the freed blocks count, and less than there is afterwards,
-        // though each arena keeps its end.
+        // More than is available while the freed blocks count, and less than is available
+        // afterwards, although each arena keeps its end.
         let wanted = KEPT / 4;
         let given = memory.wait_grow(Holder::SeriesIndex, wanted, Duration::from_secs(20));
         assert!(given, "{memory:?}");

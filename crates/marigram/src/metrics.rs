@@ -1,4 +1,4 @@
-//! The engine's figures as metrics, in Prometheus' names.
+//! The engine's figures as metrics with Prometheus names.
 
 use crate::memory_watch::MemoryWatchFigures;
 use marigram_engine::EngineStatus;
@@ -7,6 +7,7 @@ use marigram_sql::{PlanCacheStats, RollupStatus, touched_ns};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every metric of an engine, `memory_limit` in bytes.
+#[expect(clippy::too_many_lines, reason = "a list of metrics")]
 pub(crate) fn engine_metrics(
     status: &EngineStatus,
     memory_limit: usize,
@@ -33,7 +34,7 @@ pub(crate) fn engine_metrics(
         ),
         gauge(
             "marigram_open_files_max",
-            "Files of segments that are kept open at most.",
+            "The most files of segments that are kept open.",
             status.open_files_max as f64,
         ),
         counter(
@@ -63,7 +64,7 @@ pub(crate) fn engine_metrics(
         ),
         counter(
             "marigram_plan_cache_hits",
-            "Statements since start whose plan was kept from before.",
+            "Statements since start whose plan came from the plan cache.",
             plans.hits,
         ),
         counter(
@@ -73,17 +74,17 @@ pub(crate) fn engine_metrics(
         ),
         counter(
             "marigram_plan_cache_operators",
-            "Statements since start whose operators were kept from before, too.",
+            "Statements since start whose physical plan came from the plan cache, too.",
             plans.template_hits,
         ),
         counter(
             "marigram_short_statements",
-            "Statements since start that were carried out by the thread that asked.",
+            "Statements since start that ran inline, on the calling thread.",
             plans.inline_statements,
         ),
         gauge(
             "marigram_plan_cache_plans",
-            "Plans of statements that are kept.",
+            "Entries of the plan cache.",
             plans.plans as f64,
         ),
         gauge(
@@ -104,7 +105,7 @@ pub(crate) fn engine_metrics(
         gauge("marigram_segments", "Segments.", status.segments as f64),
         gauge(
             "marigram_segments_damaged",
-            "Segments whose files were missing or of another length at start.",
+            "Segments whose files were missing or had another length at start.",
             status.segments_damaged as f64,
         ),
         gauge(
@@ -119,7 +120,7 @@ pub(crate) fn engine_metrics(
         ),
         counter(
             "marigram_flushed_bytes",
-            "Bytes written by flushes since start: what was ingested, encoded.",
+            "Bytes written by flushes since start: the ingested rows, encoded.",
             status.flushed_bytes,
         ),
         counter(
@@ -164,7 +165,7 @@ pub(crate) fn engine_metrics(
         ),
         gauge(
             "marigram_read_only",
-            "1 where writes are refused.",
+            "1 if writes are refused, otherwise 0.",
             f64::from(u8::from(status.read_only.is_some())),
         ),
         gauge(
@@ -214,25 +215,25 @@ pub(crate) fn engine_metrics(
     metrics
 }
 
-/// What the watch over the process has seen and done.
+/// Figures of the watch over the process' memory.
 pub(crate) fn process_metrics(figures: &MemoryWatchFigures) -> Vec<Metric> {
     let bytes = |of: &AtomicUsize| of.load(Ordering::Relaxed) as f64;
     vec![
         metric(
             "marigram_resident_bytes",
-            "Memory of the process that is resident, files that it has mapped included.",
+            "Resident memory of the process, including files that it has mapped.",
             false,
             bytes(&figures.resident_bytes),
         ),
         metric(
             "marigram_resident_peak_bytes",
-            "The most memory of the process that was resident since start, looked at 50 times a second.",
+            "The most resident memory of the process since start, measured 50 times per second.",
             false,
             bytes(&figures.resident_peak_bytes),
         ),
         metric(
             "marigram_memory_purges",
-            "Times since start that the allocator was told to give back what it keeps.",
+            "Times since start that the allocator was made to return freed memory.",
             true,
             figures.purges.load(Ordering::Relaxed) as f64,
         ),
@@ -245,7 +246,7 @@ pub(crate) fn process_metrics(figures: &MemoryWatchFigures) -> Vec<Metric> {
     ]
 }
 
-/// How far each materialized view is behind, and what its refreshes did.
+/// How far each materialized view is behind its source, and what its refreshes did.
 pub(crate) fn view_metrics(views: &[RollupStatus]) -> Vec<Metric> {
     let seconds = |ns: i64| ns as f64 / 1e9;
     let of_view = |view: &RollupStatus| {
@@ -256,13 +257,13 @@ pub(crate) fn view_metrics(views: &[RollupStatus]) -> Vec<Metric> {
         let all = [
             metric(
                 "marigram_view_behind_seconds",
-                "Time from what a materialized view tells to the newest row of its table.",
+                "Time from the watermark of a materialized view to the newest row of its table.",
                 false,
                 seconds(view.behind_ns),
             ),
             metric(
                 "marigram_view_touched_seconds",
-                "Time in which rows came or went since a materialized view was refreshed.",
+                "Total length of the touched times of a materialized view.",
                 false,
                 seconds(touched_ns(view)),
             ),

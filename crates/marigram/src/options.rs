@@ -1,5 +1,5 @@
 //! How a database is opened: every setting of engine and queries, with defaults that fit the
-//! machine, and the same names in Rust, in a config file and on the command line.
+//! machine, and with the same names in Rust, in a configuration file and on the command line.
 
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Result};
@@ -20,9 +20,10 @@ pub enum Durability {
     /// Before it is acknowledged.
     #[default]
     Fsync,
-    /// Within [`OpenOptions::sync_interval`] of it.
+    /// Within [`OpenOptions::sync_interval`] after it is acknowledged.
     Interval,
-    /// When the operating system likes. Survives a crash of the process, not of the machine.
+    /// Whenever the operating system writes it. It survives a crash of the process, but not of the
+    /// machine.
     Os,
 }
 
@@ -51,18 +52,18 @@ impl fmt::Display for Durability {
     }
 }
 
-/// Which kind of compaction goes first where several are due.
+/// Which kind of compaction has priority if several are due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compaction {
-    /// All kinds alike, in turn.
+    /// All kinds equally, in turn.
     #[default]
     Balance,
-    /// Segments in order with one another and late ones with one another, before late ones go
-    /// where they belong: least is written.
+    /// First compactions among segments in order and among late ones, then those that move late
+    /// segments where they belong: writes least.
     InnerCross,
-    /// Late segments go where they belong before all else: late rows cost reads least, and most is
-    /// written.
+    /// First compactions that move late segments where they belong: late rows cost reads least, and
+    /// compaction writes most.
     CrossInner,
 }
 
@@ -94,14 +95,14 @@ impl fmt::Display for Compaction {
     }
 }
 
-/// Settings of an open database. `OpenOptions::default()` fits the machine; change what you like
-/// and [`open`](Self::open).
+/// Settings of an open database. `OpenOptions::default()` fits the machine; change what you need
+/// and call [`open`](Self::open).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OpenOptions {
-    /// Shards of a new data directory (an existing one keeps its number). Default: one a core, and
-    /// at most one for 32 MiB of the memory limit.
+    /// Shards of a new data directory (an existing one keeps its number). Default: one per core,
+    /// and at most one per 32 MiB of the memory limit.
     pub shards: Option<usize>,
     /// When an acknowledged write is safe from power loss. Default: before it is acknowledged.
     pub durability: Option<Durability>,
@@ -110,48 +111,48 @@ pub struct OpenOptions {
     /// Ceiling over memtables, caches, indexes, queries and compaction together. Default: half of
     /// the machine's (or container's) memory.
     pub memory_limit: Option<ByteSize>,
-    /// A shard's memtable is written to a segment at this size. Default: an eighth of the memory
-    /// limit shared among the shards, between 4 MiB and 64 MiB. At a quarter of it where the series of
-    /// the shard have 512 rows in it on average.
+    /// A shard's memtable is flushed to a segment at this size. Default: an eighth of the memory
+    /// limit divided among the shards, between 4 MiB and 64 MiB; at a quarter of that size if the
+    /// shard's series have 512 rows in the memtable on average.
     pub flush_size: Option<ByteSize>,
-    /// A memtable older than this is written to a segment. Default 10 min; 0 means never by age.
+    /// A memtable older than this is flushed to a segment. Default 10 min; 0 means never by age.
     pub flush_age: Option<Span>,
-    /// Threads for flush, compaction and retention. Default: one for two cores.
+    /// Threads for flush, compaction and retention. Default: one per two cores.
     pub background_threads: Option<usize>,
-    /// Which kind of compaction goes first. Default: all in turn.
+    /// Which kind of compaction has priority. Default: all in turn.
     pub compaction: Option<Compaction>,
-    /// What compaction in the background may read and write a second. Default: no limit; 0 means
+    /// Bytes per second that background compaction may read and write. Default: no limit; 0 means
     /// the same.
     pub compaction_rate: Option<ByteSize>,
-    /// How long a file that nothing names waits in the folder `trash` before it is removed; 0: not
-    /// at all. Default 1 day.
+    /// How long a file that nothing names waits in the folder `trash` before it is removed; 0
+    /// removes it at once. Default 1 day.
     pub trash_retention: Option<Span>,
-    /// Threads that answer queries. Default: one a core, and at most one for 32 MiB of the memory
+    /// Threads that answer queries. Default: one per core, and at most one per 32 MiB of the memory
     /// limit.
     pub query_threads: Option<usize>,
-    /// Files of segments that are kept open at once. Default: what the limit of open files leaves.
+    /// Segment files kept open at once. Default: what the limit on open files leaves.
     pub open_files: Option<usize>,
     /// Rows of a row group of a segment. Default 1,048,576.
     pub row_group_rows: Option<usize>,
-    /// Whether the memory limit covers the whole process, as a server's does: what the process
-    /// holds besides the database then counts against it. Default: the database alone.
+    /// Whether the memory limit covers the whole process, as in a server: other memory of the
+    /// process then counts against it. Default: only the database.
     pub whole_process: Option<bool>,
     /// Directory under which `COPY … TO 'file'` and `COPY … FROM 'file'` may write and read.
     /// Default: none, and COPY touches no files.
     pub copy_dir: Option<PathBuf>,
-    /// Whether statements may read and write any file that this process may. For programs whose
-    /// statements are their own; never for a server. Default: no.
+    /// Whether statements may read and write any file that this process may. For programs that run
+    /// only their own statements; never for a server. Default: no.
     #[serde(skip)]
     pub any_file: bool,
 }
 
 const MEMORY_WHERE_UNKNOWN: usize = 2 << 30;
 const MEMORY_LIMIT_MIN: usize = 32 << 20;
-/// What of the limit each shard and each thread for queries is to have at least, on a machine with
-/// many cores and little memory.
+/// Least memory of the limit for each shard and each query thread, on a machine with many cores and
+/// little memory.
 const SHARD_BYTES: usize = 32 << 20;
 const THREAD_BYTES: usize = 32 << 20;
-/// What of the limit there is to be for each thread that may wait, and most of these threads.
+/// Memory of the limit for each thread that may wait, and the most such threads.
 const WAITING_BYTES: usize = 8 << 20;
 const WAITING_MAX: usize = 512;
 
@@ -219,7 +220,7 @@ impl OpenOptions {
         self
     }
 
-    /// These settings where they are set, and those of `other` elsewhere.
+    /// These settings, and those of `other` for the ones that are not set.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -247,14 +248,14 @@ impl OpenOptions {
         at_least_one("query_threads", self.query_threads.unwrap_or_else(fitting))
     }
 
-    /// Threads that may do blocking work at the same time in one pool: their stacks are memory, too.
-    /// Servers bound their own pool by it.
+    /// Threads of one pool that may do blocking work at the same time: their stacks are memory,
+    /// too. Servers use it to limit their own pool.
     #[must_use]
     pub fn threads_for_waiting(&self) -> usize {
         affordable(WAITING_MAX, self.limit_bytes(), WAITING_BYTES)
     }
 
-    /// The memory limit, as it is set or fits the machine, bytes.
+    /// The memory limit in bytes, from the setting or from the machine.
     #[must_use]
     pub fn limit_bytes(&self) -> usize {
         let by_machine =
@@ -262,7 +263,7 @@ impl OpenOptions {
         self.memory_limit.map_or_else(by_machine, |size| size.0)
     }
 
-    /// The engine's settings, every default filled in.
+    /// The engine's settings with all defaults filled in.
     pub(crate) fn engine(&self) -> Result<EngineOptions> {
         let cores = machine::cores();
         let memory_limit_bytes = self.limit_bytes();
@@ -322,7 +323,7 @@ impl OpenOptions {
     }
 }
 
-/// At most `wanted` of what is to have `each` bytes of the limit, and at least one.
+/// At most `wanted`, each of which takes `each` bytes of the limit, and at least one.
 fn affordable(wanted: usize, limit_bytes: usize, each: usize) -> usize {
     wanted.min(limit_bytes / each).max(1)
 }

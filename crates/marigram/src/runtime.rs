@@ -1,7 +1,7 @@
 //! The threads on which writes block, and how a thread waits for a query.
 //!
-//! A database has threads of its own for what waits for the disk, so that it never keeps a thread
-//! that serves connections. Queries bring their own ([`marigram_sql::SqlService`]).
+//! A database has its own threads for work that waits for the disk, so that it never blocks a
+//! thread that serves connections. Queries have theirs ([`marigram_sql::SqlService`]).
 
 use crate::error::{Error, Result};
 use marigram_service::ServiceError;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// A runtime that may be dropped anywhere, also in an async context.
+/// A runtime that may be dropped anywhere, even in an async context.
 #[derive(Debug)]
 pub(crate) struct BlockingRuntime {
     runtime: Option<Runtime>,
@@ -20,7 +20,7 @@ pub(crate) struct BlockingRuntime {
 }
 
 impl BlockingRuntime {
-    /// With at most so many threads that wait.
+    /// A runtime with at most this many threads that wait.
     pub(crate) fn new(threads_max: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -40,7 +40,8 @@ impl BlockingRuntime {
         &self.handle
     }
 
-    /// Runs blocking `work` on a thread for that; it runs to its end even if nobody waits for it.
+    /// Runs blocking `work` on a thread of this pool; it runs to its end even if no one waits for
+    /// it.
     pub(crate) async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -70,8 +71,8 @@ impl Wake for ThreadWaker {
     }
 }
 
-/// Blocks this thread until `work` is done. It needs no runtime, and may be one of a runtime's own:
-/// the work is only waiting for threads of the database.
+/// Blocks this thread until `work` is done. It needs no runtime, and the thread may belong to one:
+/// the work only waits for threads of the database.
 pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut context = Context::from_waker(&waker);
@@ -79,7 +80,7 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
     loop {
         match work.as_mut().poll(&mut context) {
             Poll::Ready(done) => return done,
-            // Who wakes between the poll and this makes it return at once.
+            // A wake-up between the poll and this call makes it return at once.
             Poll::Pending => thread::park(),
         }
     }

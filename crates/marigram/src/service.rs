@@ -1,7 +1,8 @@
-//! The database as servers see it: [`Ingest`], [`Query`], [`LanguageQuery`], [`Status`] and [`Backup`].
+//! Implements the traits that servers use: [`Ingest`], [`Query`], [`LanguageQuery`], [`Status`] and
+//! [`Backup`].
 //!
-//! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work, and
-//! queries on those of `marigram_sql`, and stop when their reader goes away.
+//! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work.
+//! Queries run on those of `marigram_sql`, and stop when their reader disconnects.
 
 use crate::arrow_rows::Roles;
 use crate::database::Marigram;
@@ -23,7 +24,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Tables of one request that are written at the same time, so that they share a sync.
+/// Tables of one request that are written at the same time, so that they share an fsync.
 const TABLES_AT_ONCE: usize = 16;
 
 #[async_trait]
@@ -133,7 +134,7 @@ fn other_policys(batch: &WriteBatch) -> WriteReport {
     }
 }
 
-/// Batches with their places, those of a table together and in order: a later one overwrites.
+/// Groups batches, with their positions, by table and in order: a later one overwrites.
 fn by_table(batches: Vec<WriteBatch>) -> Vec<Vec<(usize, WriteBatch)>> {
     let mut tables: Vec<Vec<(usize, WriteBatch)>> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
@@ -148,8 +149,8 @@ fn by_table(batches: Vec<WriteBatch>) -> Vec<Vec<(usize, WriteBatch)>> {
 }
 
 impl Marigram {
-    /// Writes one batch. A fault of the batch as a whole (a name that is none, too many columns)
-    /// refuses its rows and no other batch's.
+    /// Writes one batch. A fault of the batch as a whole (an invalid name, too many columns)
+    /// refuses its rows, but no other batch's.
     fn store(&self, database: &str, batch: &WriteBatch, create: bool) -> Result<WriteReport> {
         let mut result = self.write(database, batch);
         if let Err(crate::Error::Engine(EngineError::NotFound {
@@ -163,7 +164,8 @@ impl Marigram {
             result = self.write(database, batch);
         }
         match result {
-            // A disk that fails in one shard leaves what others have stored: no refusal of the batch.
+            // If the disk of one shard fails, the rows in the other shards stay stored: that is not
+            // a refusal of the batch.
             Ok(report) if !report.rejected.is_empty() => match self.engine.status().read_only {
                 Some(reason) => Err(ServiceError::Internal(format!(
                     "{reason}; {} rows of table '{}' are stored and {} are not",
@@ -203,7 +205,7 @@ fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
     }
 }
 
-/// A table's schema as Arrow; each column's metadata says its role.
+/// A table's schema as Arrow; each column's metadata names its role.
 fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     let column = |name: &str, data_type: DataType, role: &str, nullable: bool| {
         let role = HashMap::from([("marigram.role".to_owned(), role.to_owned())]);
@@ -242,10 +244,6 @@ impl Query for Marigram {
 
     async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
         self.sql.read_only_session(database, user).await
-    }
-
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        self.sql.split(script)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
@@ -353,8 +351,8 @@ impl Backup for Marigram {
 }
 
 impl Roles {
-    /// The roles that [`Ingest::table_schema`] wrote into a schema's metadata; `None` where no
-    /// column is the time.
+    /// The roles that [`Ingest::table_schema`] wrote into a schema's metadata; `None` if no column
+    /// is the time.
     pub fn from_metadata(schema: &Schema) -> Option<Self> {
         let of_role = |role: &'static str| {
             schema

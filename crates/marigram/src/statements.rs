@@ -1,11 +1,11 @@
-//! The statements of servers that run, and how one of them is stopped where the process is over its
-//! limit and nothing else brings it back.
+//! The running statements of servers, and the way to stop one if the process is over its limit and
+//! nothing else helps.
 //!
-//! What an operator holds without accounting for it has no name, so the statement that has worked
-//! longest goes: a dashboard's takes milliseconds. Statements whose reader dawdles come last, because
-//! they grow no more.
+//! Memory that an operator holds without accounting for it cannot be attributed, so the statement
+//! that has worked longest is stopped: those of a dashboard take milliseconds. Statements whose
+//! reader is slow come last, because they do not grow any more.
 //!
-//! Invariant: a statement is in the list from its start until its answer was read or dropped.
+//! Invariant: a statement is in the list from its start until its answer has been read or dropped.
 
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
-/// A statement that has not worked for so long is not what takes the memory.
+/// A statement that has worked for less than this is not the one that takes the memory.
 const AGE_MIN: Duration = Duration::from_millis(100);
-/// When who was stopped may try again.
+/// When a client whose statement was stopped may retry.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Statements that run.
+/// Running statements.
 #[derive(Debug, Default)]
 pub(crate) struct StatementRegistry {
     running: Mutex<RunningStatements>,
@@ -32,19 +32,19 @@ pub(crate) struct StatementRegistry {
 #[derive(Debug, Default)]
 struct RunningStatements {
     next: u64,
-    /// By number: the oldest first.
+    /// By number, so that the oldest is first.
     handles: BTreeMap<u64, Arc<StatementHandle>>,
 }
 
 #[derive(Debug)]
 struct StatementHandle {
     begun: Instant,
-    /// Whether its reader waits for it.
+    /// Whether its reader is waiting for it.
     is_awaited: AtomicBool,
     stop: Notify,
 }
 
-/// One statement; out of the list when it is dropped.
+/// One statement; leaves the list when dropped.
 #[derive(Debug)]
 pub(crate) struct RunningStatement {
     statements: Arc<StatementRegistry>,
@@ -53,10 +53,10 @@ pub(crate) struct RunningStatement {
 }
 
 impl StatementRegistry {
-    /// A statement begins.
+    /// Registers a new statement.
     #[expect(
         clippy::disallowed_methods,
-        reason = "how long a statement runs is the machine's affair; no data depends on it"
+        reason = "the duration of a statement depends on the machine; no data depends on it"
     )]
     pub(crate) fn begin(self: &Arc<Self>) -> RunningStatement {
         let handle = Arc::new(StatementHandle {
@@ -76,7 +76,7 @@ impl StatementRegistry {
         }
     }
 
-    /// Stops the statement that has worked longest at `now`; says whether there was one.
+    /// Stops the statement that has worked longest at `now`; returns whether there was one.
     pub(crate) fn stop_longest(&self, now: Instant) -> bool {
         let mut running = self.running.lock();
         let old = |handle: &StatementHandle| now.saturating_duration_since(handle.begun) >= AGE_MIN;
@@ -97,7 +97,7 @@ impl StatementRegistry {
 }
 
 impl RunningStatement {
-    /// Waits for `work`, unless the statement is stopped before.
+    /// Waits for `work`, unless the statement is stopped first.
     pub(crate) async fn until_stopped<T>(
         &self,
         work: impl Future<Output = Result<T>>,
@@ -112,7 +112,7 @@ impl RunningStatement {
         done
     }
 
-    /// The answer, whose rows end when the statement is stopped.
+    /// Wraps the answer: its rows end when the statement is stopped.
     pub(crate) fn watch(self, answer: Answer) -> Answer {
         let Answer::Rows(RowStream { schema, batches }) = answer else {
             return answer;
@@ -129,7 +129,7 @@ impl RunningStatement {
         });
         Answer::Rows(RowStream {
             schema,
-            // Who reads may ask again after the end.
+            // The reader may poll again after the end.
             batches: watched.fuse().boxed(),
         })
     }
@@ -195,7 +195,7 @@ mod tests {
         let batches = futures::stream::empty().boxed();
         let none = Answer::Rows(RowStream { schema, batches });
         let Answer::Rows(mut rows) = statements.begin().watch(none) else {
-            panic!("rows stay rows");
+            panic!("an answer with rows keeps them");
         };
         for _ in 0..3 {
             assert!(block_on(rows.batches.next()).is_none());
@@ -209,7 +209,7 @@ mod tests {
         let running = statements.begin();
         let begun = running.handle.begun;
         let Answer::Rows(rows) = running.watch(endless()) else {
-            panic!("rows stay rows");
+            panic!("an answer with rows keeps them");
         };
         let mut batches = rows.batches;
         assert!(block_on(batches.next()).unwrap().is_ok());

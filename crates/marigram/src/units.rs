@@ -1,20 +1,20 @@
-//! Sizes and spans of time as people write them: `512MB`, `1GiB`, `30s`, `7d`.
+//! Parses sizes and durations as people write them: `512MB`, `1GiB`, `30s`, `7d`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A number of bytes. Reads `4096`, `64KB`, `512MB`, `1.5GiB`; decimal and binary units are told
-/// apart (`KB` = 1,000, `KiB` = 1,024), and case does not matter.
+/// A number of bytes. Parses `4096`, `64KB`, `512MB`, `1.5GiB`; decimal and binary units differ
+/// (`KB` = 1,000, `KiB` = 1,024), and case does not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ByteSize(pub usize);
 
-/// A span of time. Reads `250ms`, `30s`, `10m`, `24h`, `7d`, `2w`; a number alone is seconds.
+/// A duration. Parses `250ms`, `30s`, `10m`, `24h`, `7d`, `2w`; a bare number is in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
-/// Why a text is no size or span.
+/// Why a text is not a size or a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is not {what}: {reason}")]
 pub struct UnitError {
@@ -152,7 +152,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// What a config file may hold where a size or span is meant.
+/// The values that a configuration file may have for a size or a duration.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TextOrNumber {

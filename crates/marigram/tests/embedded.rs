@@ -1,4 +1,4 @@
-//! The embedded API from outside, on a real disk: write, ask, close, open again.
+//! The embedded API from outside, on a real disk: write, query, close, reopen.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -156,7 +156,7 @@ fn servers_write_and_stream_through_the_traits() {
             seen += batch.unwrap().num_rows();
         }
         assert_eq!(seen, 2);
-        // The blocking API works inside an async context, too.
+        // The blocking API also works inside an async context.
         assert_eq!(db.sql_in("plant", "SELECT 1").unwrap()[0].num_rows(), 1);
     });
     db.close().unwrap();
@@ -202,7 +202,7 @@ fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
     let rows = db.sql(&query).unwrap();
     let label = arrow::util::display::array_value_to_string(rows[0].column(0), 0).unwrap();
     assert_eq!(label, "x;y");
-    // It is a table of the one statement.
+    // The file is a table for this one statement only.
     db.sql("CREATE TABLE units (time TIMESTAMP, unit STRING TAG, rpm BIGINT FIELD)")
         .unwrap();
     let insert = format!("INSERT INTO units SELECT now(), p.unit, p.rpm FROM '{path}' AS p");
@@ -215,9 +215,9 @@ fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
         missing.to_string().contains("no file 'nowhere.csv'"),
         "{missing}"
     );
-    // Servers ask this way: they read no files for their clients.
+    // Servers use this interface: they read no files for their clients.
     let mut session = marigram::Session::new("main", "a client");
     let asked = futures::executor::block_on(db.execute(&mut session, &query));
-    assert!(asked.is_err(), "a client of a server reads a file");
+    assert!(asked.is_err(), "a client of a server must not read files");
     db.close().unwrap();
 }

@@ -1,9 +1,9 @@
 //! The memory ceiling at a small scale: rows are written while queries run in a loop, and the
-//! process never holds more than the limit and a tenth of it.
+//! process never holds more than the limit plus a tenth of it.
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what is measured is this machine's memory over this machine's time"
+    reason = "it measures this machine's memory over time"
 )]
 
 #[path = "ceiling/workload.rs"]
@@ -12,7 +12,7 @@ mod workload;
 use marigram::{Durability, OpenOptions};
 use workload::{Plan, run};
 
-/// The code alone takes a good part of it.
+/// The code alone takes a considerable part of it.
 const LIMIT: usize = 256 << 20;
 
 #[test]

@@ -1,13 +1,13 @@
-//! Ascending numbers, cut at equal distances: rows in order of time, cut into buckets.
+//! Cuts ascending numbers at equal distances, such as rows in time order into buckets.
 
 use std::ops::Range;
 
-/// So many numbers are compared at once.
+/// How many numbers are compared at once.
 const LANES: usize = 8;
 
-/// Cuts `numbers`, which ascend, at `end`, at `end + width`, at `end + 2 * width` and so on: shows each
-/// piece that is not empty with the number of cuts before it. `width` must be positive, and there must
-/// be a cut behind the last number.
+/// Cuts the ascending `numbers` at `end`, `end + width`, `end + 2 * width` and so on. Passes each
+/// piece that is not empty to the callback, with the number of cuts before it. `width` must be
+/// positive, and there must be a cut after the last number.
 #[inline]
 pub fn cut_ascending(
     numbers: &[i64],
@@ -24,7 +24,7 @@ pub fn cut_ascending(
             cuts = cuts.saturating_add(1);
             end = end.saturating_add(width);
         } else {
-            // Pieces without numbers are passed over all at once.
+            // Skip all empty pieces at once.
             let ahead = next.abs_diff(end) / width.unsigned_abs() + 1;
             cuts = cuts.saturating_add(u32::try_from(ahead).unwrap_or(u32::MAX));
             end = end.saturating_add_unsigned(ahead.saturating_mul(width.unsigned_abs()));
@@ -32,13 +32,14 @@ pub fn cut_ascending(
     }
 }
 
-/// How many of `numbers`, which ascend, are below `end`: by eights, of which the last one tells.
+/// How many of the ascending `numbers` are below `end`. Searches by chunks of eight, of which the
+/// last number decides.
 #[inline]
 fn count_below(numbers: &[i64], end: i64) -> usize {
     let (chunks, rest) = numbers.as_chunks::<LANES>();
     let is_below = |chunk: &&[i64; LANES]| chunk[LANES - 1] < end;
     let whole = chunks.iter().take_while(is_below).count();
-    // Within a chunk all are looked at: where the end is cannot be foreseen.
+    // Compare all numbers of a chunk: the position of the end is not predictable.
     let more = match chunks.get(whole) {
         Some(chunk) => chunk.iter().map(|number| usize::from(*number < end)).sum(),
         None => rest.iter().take_while(|number| **number < end).count(),

@@ -1,7 +1,7 @@
-//! A columnar batch of rows being written to one table, before series have ids.
+//! A columnar batch of rows to write to one table, before series have ids.
 //!
-//! A batch names each distinct tag set once: a *slot*. `slots[row]` says whose row it is. So a
-//! series is looked up once a batch and not once a row.
+//! A batch contains each distinct tag set once, as a *slot*. `slots[row]` is the slot of a row. So
+//! a series is looked up once per batch rather than once per row.
 
 use crate::schema::Limits;
 use crate::tags::TagValueRef;
@@ -10,32 +10,32 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 
-/// A tag column of a batch: one value a slot.
+/// A tag column of a batch, with one value per slot.
 #[derive(Clone, Debug)]
 pub struct BatchTag {
     /// Name.
     pub name: String,
-    /// One value a slot, of an Arrow type of [`TagType::data_type`]; null where the slot has none.
+    /// One value per slot, of an Arrow type of [`TagType::data_type`]; null if the slot has none.
     pub values: ArrayRef,
 }
 
-/// A field column of a batch: one value a row.
+/// A field column of a batch, with one value per row.
 #[derive(Clone, Debug)]
 pub struct BatchField {
-    /// Name. Where rows of a batch disagree about a field's type, the name stands once for each
-    /// type; the table's schema decides which of them is right.
+    /// Name. If rows of a batch disagree about a field's type, the name occurs once for each type;
+    /// the table's schema decides which type is right.
     pub name: String,
-    /// One value a row, of an Arrow type of [`FieldType::data_type`]; null where the row carries
-    /// no value.
+    /// One value per row, of an Arrow type of [`FieldType::data_type`]; null if the row has no
+    /// value.
     pub values: ArrayRef,
 }
 
-/// Rows to be written to one table.
+/// Rows to write to one table.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     /// Table.
     pub table: String,
-    /// Tag columns, one value a slot.
+    /// Tag columns, with one value per slot.
     pub tags: Vec<BatchTag>,
     /// Number of slots.
     pub slot_count: usize,
@@ -43,11 +43,11 @@ pub struct WriteBatch {
     pub slots: Vec<u32>,
     /// Time of each row, ns.
     pub times: ScalarBuffer<i64>,
-    /// Field columns, one value a row.
+    /// Field columns, with one value per row.
     pub fields: Vec<BatchField>,
 }
 
-/// Why a batch is not one.
+/// Why a batch is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchError {
@@ -61,7 +61,7 @@ pub enum BatchError {
         /// The length it should have.
         expected: usize,
     },
-    /// A column's Arrow type is none that a tag or field can have.
+    /// No tag or field can have the column's Arrow type.
     #[error("column '{column}' has the type {found}, which no {kind} can have")]
     Type {
         /// The column.
@@ -71,17 +71,17 @@ pub enum BatchError {
         /// Its Arrow type.
         found: String,
     },
-    /// A row names a slot that is not there.
+    /// A row refers to a slot that does not exist.
     #[error("row {row} names slot {slot} of {count}")]
     Slot {
         /// The row, from 0.
         row: usize,
-        /// The slot it names.
+        /// The slot that it refers to.
         slot: u32,
         /// Number of slots.
         count: usize,
     },
-    /// A column that must be there is not, or stands twice.
+    /// A required column is missing or occurs twice.
     #[error("{0}")]
     Column(String),
 }
@@ -99,7 +99,7 @@ impl WriteBatch {
         self.times.is_empty()
     }
 
-    /// Memory that the batch holds, bytes.
+    /// Memory that the batch holds, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let tags = self
@@ -113,11 +113,11 @@ impl WriteBatch {
         tags.chain(fields).sum::<usize>() + self.times.len() * 12
     }
 
-    /// Whether lengths, types and slots fit together. Names and values are checked against
-    /// [`Limits`] by the engine, which refuses single rows.
+    /// Checks that lengths, types and slots are consistent. The engine checks names and values
+    /// against [`Limits`], and refuses single rows.
     ///
     /// # Errors
-    /// The first thing that does not fit.
+    /// The first inconsistency.
     pub fn check(&self) -> Result<(), BatchError> {
         let rows = self.times.len();
         let length = |column: &str, len, expected| {
@@ -168,7 +168,7 @@ impl BatchTag {
         tag_type(self.values.data_type()).expect("the batch was checked")
     }
 
-    /// The value of `slot`; `None` where it is null.
+    /// The value of `slot`; `None` if it is null.
     ///
     /// # Panics
     /// If the batch was not checked, or there is no such slot.
@@ -190,7 +190,7 @@ impl BatchTag {
         Some(TagValueRef::Bool(truths.value(slot)))
     }
 
-    /// What is wrong with the value of `slot`, if something is: an empty text, or one over
+    /// What is wrong with the value of `slot`, if anything: it is an empty text, or exceeds
     /// [`Limits::TAG_BYTES_MAX`].
     #[must_use]
     pub fn fault(&self, slot: usize) -> Option<String> {

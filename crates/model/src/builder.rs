@@ -1,4 +1,4 @@
-//! Builds a batch row by row: for protocols that come in rows, and for tests.
+//! Builds a batch row by row, for row-oriented protocols and for tests.
 
 use crate::batch::{BatchField, BatchTag, WriteBatch};
 use crate::tags::TagValueRef;
@@ -12,9 +12,9 @@ use std::collections::HashMap;
 
 /// Builds a [`WriteBatch`] row by row.
 ///
-/// A row is: [`slot`](Self::slot) for its tag set, then [`row`](Self::row), then one call of
-/// [`field`](Self::field) a value. Columns appear as they are named. A value of another type than
-/// the column of its name makes a second column of that name.
+/// To build a row, call [`slot`](Self::slot) for its tag set, then [`row`](Self::row), then
+/// [`field`](Self::field) once for each value. Columns are created when they are first named. A
+/// value whose type differs from its column's creates a second column with that name.
 #[derive(Debug)]
 pub struct BatchBuilder {
     table: String,
@@ -94,7 +94,7 @@ impl FieldValueRef<'_> {
 }
 
 impl BuilderValues {
-    /// Reserves nothing: a batch may have many columns of few rows.
+    /// Reserves no memory: a batch may have many columns with few rows.
     fn new(kind: FieldType) -> Self {
         match kind {
             FieldType::Bool => Self::Bool(BooleanBuilder::with_capacity(0)),
@@ -211,7 +211,7 @@ impl BatchBuilder {
     }
 
     /// Adds a slot: a tag set, each tag once. The caller remembers the slot, so that a tag set is
-    /// added once a batch (two slots with one tag set are allowed, and only cost time).
+    /// added once per batch (two slots with the same tag set are allowed, but cost time).
     ///
     /// # Panics
     /// At the 2^32nd slot.
@@ -242,7 +242,7 @@ impl BatchBuilder {
         u32::try_from(slot).expect("a batch has fewer than 2^32 slots")
     }
 
-    /// Adds a tag column without values, so that a table created by the batch has it.
+    /// Adds a tag column without values, so that a table created from the batch has it.
     pub fn declare_tag(&mut self, name: &str, kind: TagType) {
         let kind = match kind {
             TagType::String => FieldType::String,
@@ -264,18 +264,17 @@ impl BatchBuilder {
         self.times.push(time);
     }
 
-    /// Sets a field of the row begun last. A second value for the same field replaces nothing:
-    /// the first one stands.
+    /// Sets a field of the current row. A second value for the same field of the row is ignored.
     ///
     /// # Panics
-    /// If no row was begun.
+    /// If no row has begun.
     pub fn field(&mut self, name: &str, value: FieldValueRef<'_>) {
         let place = self.field_place(name, value.field_type());
         self.field_at(place, value);
     }
 
-    /// The place of the field column of this name and type, which is made if it is not there: for
-    /// callers that remember it and then use [`field_at`](Self::field_at).
+    /// The index of the field column with this name and type, which is created if missing. Callers
+    /// remember it and then use [`field_at`](Self::field_at).
     pub fn field_place(&mut self, name: &str, kind: FieldType) -> usize {
         let places = self.field_places.get(name);
         let place = places
@@ -298,11 +297,12 @@ impl BatchBuilder {
         })
     }
 
-    /// Sets the field at a place of [`field_place`](Self::field_place), whose type must be the
-    /// value's, in the row begun last. As with [`field`](Self::field), the first value stands.
+    /// Sets the field at an index from [`field_place`](Self::field_place) in the current row. The
+    /// column must have the value's type. As with [`field`](Self::field), a second value is
+    /// ignored.
     ///
     /// # Panics
-    /// If no row was begun, there is no such place, or its type is another.
+    /// If no row has begun, there is no such index, or the column has another type.
     pub fn field_at(&mut self, place: usize, value: FieldValueRef<'_>) {
         let row = self.times.len().checked_sub(1).expect("a row was begun");
         let values = &mut self.fields[place].values;
@@ -316,7 +316,7 @@ impl BatchBuilder {
         values.push(value);
     }
 
-    /// The batch.
+    /// Returns the batch.
     #[must_use]
     pub fn finish(self) -> WriteBatch {
         let (rows, slot_count) = (self.times.len(), self.slot_count);

@@ -1,12 +1,13 @@
-//! Numbers that name tables, columns and series; newtypes, so that one cannot stand for another.
+//! Numbers that identify tables, columns and series. They are newtypes, so that they cannot be
+//! confused.
 
 use std::fmt;
 
-/// A table's number, unique in a data directory and never used again after the table is dropped.
+/// A table's number, unique in a data directory and never reused after the table is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u32);
 
-/// A field's number within its table; stable under renames and never used again.
+/// A field's number within its table; stable under renames and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnId(pub u32);
 

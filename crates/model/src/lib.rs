@@ -1,7 +1,7 @@
-//! The words of Marigram as types: ids, time, column types, schemas, tag sets and columnar rows.
+//! The basic types of Marigram: ids, time, column types, schemas, tag sets and columnar rows.
 //!
-//! Every other crate speaks in these. Nothing here does I/O, reads a clock or draws a random
-//! number, so that each function is a pure function of its arguments.
+//! Every other crate uses these types. Nothing here does I/O, reads a clock or draws a random
+//! number, so each function is a pure function of its arguments.
 
 mod ascending;
 mod batch;
@@ -24,7 +24,7 @@ pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
 pub use ids::{ColumnId, SeriesId, TableId};
-pub use names::{nearest, suggested};
+pub use names::{always_quoted, nearest, quoted, suggested};
 pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 pub use retention::{RetentionPolicies, RetentionPolicy};
 pub use rollup::{Rollup, RollupProgress};

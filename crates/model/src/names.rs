@@ -1,10 +1,10 @@
-//! Names that were probably meant.
+//! Names as SQL takes them, and names that were probably meant.
 
-/// Shortest name that may be meant by its beginning, characters.
+/// Shortest name that its beginning may identify, in characters.
 const PREFIX_MIN: usize = 4;
 
-/// The name that `wanted` was probably meant to be: the same but for capitals and separators, or a
-/// slip of the hand away. `None` rather than one that only looks a little like it.
+/// The name that `wanted` was probably meant to be: equal except for case and separators, or a
+/// typing error away. `None` rather than a name with only a slight resemblance.
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let likely = names
         .into_iter()
@@ -12,19 +12,36 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Op
     likely.min().map(|(_, name)| name.to_owned())
 }
 
-/// A name as it is suggested: in the double quotes without which it could not be written, or else in
-/// single ones.
+/// A name as it is suggested: in double quotes if it needs them in SQL, otherwise in single quotes.
 #[must_use]
 pub fn suggested(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if is_plain {
+    if is_plain(name) {
         format!("'{name}'")
     } else {
-        format!("\"{}\"", name.replace('"', "\"\""))
+        always_quoted(name)
     }
+}
+
+/// A name as SQL takes it: plain where it may be, otherwise in quotes.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    if is_plain(name) {
+        name.to_owned()
+    } else {
+        always_quoted(name)
+    }
+}
+
+/// Whether a name means itself without quotes.
+fn is_plain(name: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.chars().all(is_word) && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty()
+}
+
+/// A name in double quotes, as SQL takes every name.
+#[must_use]
+pub fn always_quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// How unlike two names are, from 0; `None` where one is hardly meant by the other.
@@ -51,7 +68,7 @@ fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
         wanted.chars().count().min(name.chars().count()),
     );
     let slips_max = match short {
-        // Any two letters are one slip apart.
+        // Any two letters are only one error apart.
         0..=2 => 0,
         3..=5 => 1,
         6..=9 => 2,
@@ -60,7 +77,7 @@ fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
     if long - short <= slips_max {
         let slips = strsim::damerau_levenshtein(&wanted, &name);
         let same_start = wanted.chars().next() == name.chars().next();
-        // Another first letter is a slip only where most of a longer name is the same.
+        // A different first letter only counts as an error if most of a longer name is the same.
         if slips <= slips_max && (same_start || (slips == 1 && short >= PREFIX_MIN)) {
             return Some(1 + 2 * slips);
         }
@@ -70,7 +87,7 @@ fn unlikeness(wanted: &str, name: &str) -> Option<usize> {
     } else if name.starts_with(&wanted) {
         Some(10 + long - short)
     } else {
-        // What was written is more than the name: less likely than a name that was cut short.
+        // The text is longer than the name: less likely than an abbreviated name.
         wanted.starts_with(&name).then(|| 100 + long - short)
     }
 }

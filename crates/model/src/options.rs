@@ -1,23 +1,23 @@
-//! Settings of tables and columns: how long rows are kept, and how they stand in segments.
+//! Settings of tables and columns: how long rows are kept, and how segments store them.
 //!
-//! Invariant: a setting decides how new pages are written and never how old ones are read.
+//! Invariant: a setting affects how new pages are written, but never how old ones are read.
 
 use crate::ids::ColumnId;
 use crate::time::DAY_NS;
 use crate::types::FieldType;
 use marigram_codec::{Compressor, Encoding, EncodingChoice, EncodingGoal};
 
-/// How a field's values are to be stored; `None` leaves it to the table, and there to the values.
+/// How a field's values are stored; `None` leaves the choice to the table, and then to the values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ColumnCodec {
-    /// Encoding; one that suits the field's type.
+    /// Encoding; must suit the field's type.
     pub encoding: Option<Encoding>,
     /// Compressor.
     pub compressor: Option<Compressor>,
 }
 
 impl ColumnCodec {
-    /// Why a field of this type cannot have the codec, if it cannot.
+    /// Why a field of this type cannot have the codec, if so.
     #[must_use]
     pub fn objection(self, kind: FieldType) -> Option<String> {
         let encoding = self.encoding?;
@@ -38,21 +38,21 @@ impl ColumnCodec {
     }
 }
 
-/// How what has gone cold is stored anew by compaction.
+/// How compaction re-encodes data that has become cold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ColdCodec {
-    /// As before.
+    /// As hot data.
     #[default]
     Same,
-    /// Where nothing else is asked for: as small as can be.
+    /// As small as possible, unless the field's or the table's own codec says otherwise.
     Auto,
 }
 
 impl ColdCodec {
-    /// Every form.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::Same, Self::Auto];
 
-    /// Name, as users write it.
+    /// Name in SQL.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl ColdCodec {
     }
 }
 
-/// By what a series is found in the index.
+/// The key by which the index finds a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SeriesIdentity {
     /// Its tags themselves.
@@ -73,10 +73,10 @@ pub enum SeriesIdentity {
 }
 
 impl SeriesIdentity {
-    /// Every form.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::Plain, Self::Sha256];
 
-    /// Name, as users write it.
+    /// Name in SQL.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -93,19 +93,20 @@ pub struct TableOptions {
     pub partition_ns: i64,
     /// How long rows are kept, ns; `None` keeps them for ever.
     pub ttl_ns: Option<i64>,
-    /// Size of a page: bytes of values of 8 bytes each. A page of any column has this number of
-    /// bytes / 8 rows at most, since pages of all columns share their boundaries.
+    /// Page size, in bytes of 8-byte values. A page of any column has at most this number of bytes
+    /// / 8 rows, because pages of all columns share their boundaries.
     pub page_bytes: u32,
-    /// Encoding of the fields that it suits and that have none of their own; `None`: by content.
+    /// Encoding of the fields that it suits and that have none of their own; `None` chooses by
+    /// content.
     pub encoding: Option<Encoding>,
-    /// Compressor of the fields that have none of their own; `None`: by content.
+    /// Compressor of the fields that have none of their own; `None` chooses by content.
     pub compressor: Option<Compressor>,
-    /// How what has gone cold is stored.
+    /// How cold data is stored.
     pub cold_codec: ColdCodec,
-    /// By what series are found; fixed when the table is created.
+    /// The key by which series are found; fixed when the table is created.
     pub identity: SeriesIdentity,
-    /// The columns of times that were declared `TIMESTAMPTZ`, ascending; the time column among them
-    /// is [`ColumnId::TIME`]. They are stored as all times are: ns since 1970 in UTC.
+    /// Time columns that were declared `TIMESTAMPTZ`, ascending; [`ColumnId::TIME`] stands for the
+    /// time column. They are stored like all times: as ns since 1970 in UTC.
     pub zoned: Vec<ColumnId>,
 }
 
@@ -125,11 +126,11 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// Size of a page where nothing else is asked for, bytes.
+    /// Default page size, bytes.
     pub const PAGE_BYTES: u32 = 64 << 10;
 
-    /// How the values of a field are stored: the field's own codec, or else the table's where that
-    /// suits the type.
+    /// How the values of a field are stored: with the field's own codec, or otherwise with the
+    /// table's if it suits the type.
     #[must_use]
     pub fn codec_of(&self, kind: FieldType, own: ColumnCodec) -> ColumnCodec {
         let default = self
@@ -141,7 +142,7 @@ impl TableOptions {
         }
     }
 
-    /// What is wanted of encodings that are chosen by content.
+    /// The goal when encodings are chosen by content.
     #[must_use]
     pub fn goal(&self, cold: bool) -> EncodingGoal {
         if cold && self.cold_codec == ColdCodec::Auto {
@@ -151,7 +152,7 @@ impl TableOptions {
         }
     }
 
-    /// The choice for a field's pages; `cold` for data that is rewritten when it has gone cold.
+    /// The choice for a field's pages; `cold` for data that is rewritten after it has become cold.
     #[must_use]
     pub fn choice_of(&self, kind: FieldType, own: ColumnCodec, cold: bool) -> EncodingChoice {
         let codec = self.codec_of(kind, own);

@@ -1,4 +1,4 @@
-//! Rows in storage order: what flows between memtable, segments and scans.
+//! Rows in storage order, as they pass between memtable, segments and scans.
 
 use crate::ids::SeriesId;
 use arrow_array::{Array, ArrayRef};
@@ -9,18 +9,18 @@ use arrow_buffer::ScalarBuffer;
 pub struct SeriesRun {
     /// The series.
     pub series: SeriesId,
-    /// How many rows, at least one.
+    /// Number of rows, at least one.
     pub rows: u32,
 }
 
 /// Rows of one table, sorted by (series, time), each (series, time) once.
 ///
-/// `columns` are the columns that the maker and the taker have agreed on, in their order; each has
-/// `times.len()` rows, and nulls where the row carries no value.
+/// The producer and the consumer agree on `columns` and their order. Each column has `times.len()`
+/// rows, with nulls where a row has no value.
 #[derive(Clone, Debug)]
 pub struct SortedRows {
-    /// Runs of series, ascending; their rows add up to `times.len()`. A series may go on in the
-    /// next `SortedRows` of a stream, but never stands twice in one.
+    /// Runs of series, ascending; their rows add up to `times.len()`. A series may continue in the
+    /// next `SortedRows` of a stream, but never occurs twice in one.
     pub runs: Vec<SeriesRun>,
     /// Times, ns.
     pub times: ScalarBuffer<i64>,
@@ -41,7 +41,7 @@ impl SortedRows {
         self.times.is_empty()
     }
 
-    /// Memory that the rows hold, bytes.
+    /// Memory that the rows hold, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.columns
@@ -52,7 +52,7 @@ impl SortedRows {
             + self.runs.len() * size_of::<SeriesRun>()
     }
 
-    /// Whether the rows are as this type promises; for assertions and tests.
+    /// Whether the rows satisfy the invariant of this type; for assertions and tests.
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         let mut row = 0;

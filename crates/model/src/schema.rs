@@ -1,4 +1,4 @@
-//! Schemas: what columns a table has, and what its settings are.
+//! Schemas: the columns of a table and its settings.
 
 use crate::ids::{ColumnId, TableId};
 use crate::options::{ColumnCodec, TableOptions};
@@ -7,7 +7,7 @@ use crate::types::{FieldType, TagType};
 use crate::view::View;
 use std::sync::Arc;
 
-/// Limits on names and values that come from outside.
+/// Limits on names and values from outside.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits;
 
@@ -29,10 +29,10 @@ impl Limits {
     /// Largest page of a table, bytes.
     pub const PAGE_BYTES_MAX: u32 = 256 << 10;
 
-    /// Whether a name of a database, table or column is fit to be one.
+    /// Checks whether a name is valid for a database, table or column.
     ///
     /// # Errors
-    /// If it is empty, too long or holds a control character.
+    /// If it is empty, too long or contains a control character.
     pub fn check_name(kind: &'static str, name: &str) -> Result<(), SchemaError> {
         if name.is_empty() {
             return Err(SchemaError::EmptyName { kind });
@@ -65,16 +65,16 @@ pub enum SchemaError {
         /// The contradiction.
         reason: String,
     },
-    /// A name of nothing.
+    /// An empty name.
     #[error("a {kind} needs a name: this one is empty")]
     EmptyName {
-        /// What the name is of.
+        /// The kind of object.
         kind: &'static str,
     },
-    /// A name over [`Limits::NAME_BYTES_MAX`].
+    /// A name longer than [`Limits::NAME_BYTES_MAX`].
     #[error("the {kind} name '{start}…' has {len} bytes; at most {max} are allowed", max = Limits::NAME_BYTES_MAX)]
     LongName {
-        /// What the name is of.
+        /// The kind of object.
         kind: &'static str,
         /// How it begins.
         start: String,
@@ -82,15 +82,15 @@ pub enum SchemaError {
         len: usize,
     },
     /// A name with a control character.
-    #[error("the {kind} name '{name}' holds a control character")]
+    #[error("the {kind} name '{name}' contains a control character")]
     ControlInName {
-        /// What the name is of.
+        /// The kind of object.
         kind: &'static str,
         /// The name, escaped.
         name: String,
     },
-    /// Two columns of one name.
-    #[error("column '{name}' stands twice in table '{table}'")]
+    /// Two columns with the same name.
+    #[error("column '{name}' occurs twice in table '{table}'")]
     DuplicateColumn {
         /// The table.
         table: String,
@@ -109,12 +109,12 @@ pub enum SchemaError {
         /// The limit.
         max: usize,
     },
-    /// An encoding for values of another type.
+    /// An encoding that does not suit the column's type.
     #[error("column '{name}': {reason}")]
     BadCodec {
         /// The column.
         name: String,
-        /// What is wrong, and what would be right.
+        /// What is wrong, and what would be valid.
         reason: String,
     },
     /// A setting out of its range.
@@ -127,8 +127,8 @@ pub enum SchemaError {
     },
 }
 
-/// A column that identifies a device. Its place in [`TableSchema::tags`] is its ordinal, which
-/// never changes: tags are only ever added at the end.
+/// A column that identifies a device. Its index in [`TableSchema::tags`] is its ordinal, which
+/// never changes: new tags are always added at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagColumn {
     /// Name, unique among the table's columns.
@@ -140,7 +140,7 @@ pub struct TagColumn {
 /// A column that is measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldColumn {
-    /// Number, which segments and the WAL use in the name's stead.
+    /// Number that segments and the WAL use in place of the name.
     pub id: ColumnId,
     /// Name, unique among the table's columns.
     pub name: String,
@@ -150,7 +150,7 @@ pub struct FieldColumn {
     pub codec: ColumnCodec,
 }
 
-/// A table: `name ( time, tags…, fields… )`. Immutable: a change makes a new one.
+/// A table: `name ( time, tags…, fields… )`. Immutable: a change creates a new one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The table's number.
@@ -167,30 +167,30 @@ pub struct TableSchema {
     pub fields: Vec<FieldColumn>,
     /// Settings.
     pub options: TableOptions,
-    /// What it is kept from, if it is a rollup: nobody else writes to it.
+    /// Its source, if it is a rollup: nothing else writes to it.
     pub rollup: Option<Arc<Rollup>>,
-    /// Its query, if it is a plain view: nobody writes to it, and it has neither tags nor fields.
+    /// Its query, if it is a plain view: it cannot be written to, and has neither tags nor fields.
     pub view: Option<Arc<View>>,
-    /// Highest id that a field was ever given which is dropped; 0 where none is.
+    /// Highest id of a dropped field; 0 if there is none.
     pub dropped_max: u32,
 }
 
 impl TableSchema {
-    /// The id for the next field that the table gains.
+    /// The id for the next field of the table.
     #[must_use]
     pub fn next_column(&self) -> ColumnId {
         ColumnId(self.field_max() + 1)
     }
 
-    /// Highest id that a field was ever given, dropped ones included; 0 where there was none.
+    /// Highest id that any field ever had, including dropped fields; 0 if there was none.
     #[must_use]
     pub fn field_max(&self) -> u32 {
         let last = self.fields.last().map_or(0, |field| field.id.0);
         last.max(self.dropped_max)
     }
 
-    /// Whether a field of this id was dropped: what segments and logs still hold of it counts for
-    /// nothing.
+    /// Whether the field with this id was dropped: its remaining data in segments and logs is
+    /// ignored.
     #[must_use]
     pub fn is_dropped(&self, id: ColumnId) -> bool {
         id.0 <= self.dropped_max && id != ColumnId::TIME && self.field_by_id(id).is_none()
@@ -225,10 +225,10 @@ impl TableSchema {
             .chain(self.fields.iter().map(|field| field.name.as_str()))
     }
 
-    /// Whether names, counts and settings are within their limits.
+    /// Checks that names, counts and settings are within their limits.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first violation.
     pub fn check(&self) -> Result<(), SchemaError> {
         Limits::check_name("table", &self.name)?;
         let mut seen = std::collections::HashSet::new();
@@ -270,14 +270,14 @@ impl TableSchema {
             let in_range = rollup.cell_ns > 0 && rollup.refresh_ns > 0 && rollup.lag_ns >= 0;
             if !in_range || rollup.source == self.id {
                 return Err(bad(
-                    "a rollup has another table for its source, and widths and intervals of time",
+                    "a rollup needs another table as its source, and valid widths and intervals",
                 ));
             }
         }
         if self.view.is_some()
             && (self.rollup.is_some() || !self.tags.is_empty() || !self.fields.is_empty())
         {
-            return Err(bad("a view has a query, and no rows of its own"));
+            return Err(bad("a view must have a query, and no rows of its own"));
         }
         for field in &self.fields {
             if let Some(reason) = field.codec.objection(field.kind) {

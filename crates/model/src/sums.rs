@@ -1,4 +1,4 @@
-//! Sums of integers that are exact: whoever wants one that fits a type asks whether it does.
+//! Exact sums of integers; a caller that needs a narrower type checks whether the sum fits.
 
 use std::ops::Range;
 
@@ -26,11 +26,11 @@ fn sum_i32_by_avx2(values: &[i32]) -> i64 {
     values.iter().map(|value| i64::from(*value)).sum()
 }
 
-/// Shows the sum of each piece of `values`, with what came with it: many short ones take less so than
-/// one by one.
+/// Passes the sum of each piece of `values` to the callback, with the piece's label. For many short
+/// pieces, this is faster than one call for each.
 ///
 /// # Panics
-/// If a piece is not within `values`.
+/// If a piece is out of bounds of `values`.
 #[inline]
 pub fn sums_i32<T>(
     values: &[i32],
@@ -57,16 +57,16 @@ fn sums_i32_by_avx2<T>(
     sums_i32_by_any(values, pieces, see);
 }
 
-/// Compiled for what its caller is compiled for.
+/// Compiled for the instruction set of its caller.
 #[inline(always)]
 fn sums_i32_by_any<T>(
     values: &[i32],
     pieces: impl Iterator<Item = (Range<usize>, T)>,
     mut see: impl FnMut(T, i64),
 ) {
-    // Two vectors at once: pieces of about the same length then mostly take the same way.
+    // Two vectors at once: pieces of similar length then mostly take the same branch.
     const LANES: usize = 16;
-    /// From place `LANES - n` on, so many as are to be kept, and then zeros.
+    /// From index `LANES - n` on: ones for the `n` lanes to keep, then zeros.
     const MASKS: [i32; 2 * LANES] = {
         let mut masks = [0; 2 * LANES];
         let (kept, _) = masks.split_at_mut(LANES);
@@ -82,7 +82,7 @@ fn sums_i32_by_any<T>(
                 *lane += i64::from(*value);
             }
         }
-        // What is left is read with what stands behind it, which counts as zero.
+        // The rest is read together with the values after it, which are masked to zero.
         let at = end - rest.len();
         if let Some((chunk, _)) = values[at..].split_first_chunk::<LANES>() {
             let mask = &MASKS[LANES - rest.len()..][..LANES];
@@ -96,8 +96,8 @@ fn sums_i32_by_any<T>(
     }
 }
 
-/// The sum of 64-bit integers by halves: two sums that cannot overflow, of which a processor can do
-/// several at once.
+/// The sum of 64-bit integers, in halves: two sums that cannot overflow, of which a processor can
+/// compute several at once.
 #[inline]
 #[must_use]
 pub fn sum_i64(values: &[i64]) -> i128 {
@@ -109,7 +109,7 @@ pub fn sum_i64(values: &[i64]) -> i128 {
     (i128::from(high) << 32) + i128::from(low)
 }
 
-/// [`sum_i64`] of unsigned integers.
+/// [`sum_i64`] for unsigned integers.
 #[inline]
 #[must_use]
 pub fn sum_u64(values: &[u64]) -> i128 {

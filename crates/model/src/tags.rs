@@ -1,10 +1,10 @@
 //! Tag sets: the identity of a series.
 //!
-//! A tag set has one canonical form in bytes, the *tag key*: for each tag that is not null, in the
-//! order of the table's tags, the tag's ordinal (u16 little-endian), its type's number (u8) and its
-//! value: text as a length (u32 little-endian) and UTF-8, an integer as 8 bytes little-endian, a
-//! truth value as one byte. A tag that is null leaves no trace, so that the key of a series stays
-//! the same when its table gains a tag.
+//! A tag set has one canonical form in bytes, the *tag key*. It contains, for each tag that is not
+//! null, in the order of the table's tags: the tag's ordinal (u16 little-endian), its type's number
+//! (u8) and its value. A text is a length (u32 little-endian) and UTF-8, an integer is 8 bytes
+//! little-endian, a truth value is one byte. A null tag does not appear, so the key of a series
+//! stays the same when its table gains a tag.
 
 use crate::types::TagType;
 use std::fmt;
@@ -75,7 +75,7 @@ impl fmt::Display for TagValueRef<'_> {
     }
 }
 
-/// A tag set in its canonical form (see the head of this file). The empty key is the series
+/// A tag set in its canonical form (see the module documentation). The empty key is the series
 /// without tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagKey(Vec<u8>);
@@ -87,12 +87,12 @@ impl TagKey {
         &self.0
     }
 
-    /// Takes back all tags, keeping the memory.
+    /// Removes all tags, but keeps the memory.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Adds a tag. Tags must be added in ascending order of `ordinal`, each once.
+    /// Appends a tag. Tags must be appended in ascending order of `ordinal`, each once.
     ///
     /// # Panics
     /// If a text has 4 GiB or more.
@@ -110,7 +110,7 @@ impl TagKey {
         }
     }
 
-    /// A key from bytes of unknown origin.
+    /// Checks a key from an untrusted source.
     ///
     /// # Errors
     /// If the bytes are not a canonical key.
@@ -127,7 +127,7 @@ impl TagKey {
     }
 }
 
-/// Why bytes are not a tag key.
+/// Why bytes are not a valid tag key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("damaged tag key: {0}")]
 pub struct TagKeyError(&'static str);

@@ -3,7 +3,7 @@
 /// One day, the default width of a partition.
 pub const DAY_NS: i64 = 86_400_000_000_000;
 
-/// A range of times with both ends included, so that every i64 can be in a range.
+/// A range of times that includes both ends, so that every i64 can be in a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimeRange {
     /// First time in the range, ns.
@@ -13,7 +13,7 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Every time there is.
+    /// All times.
     pub const ALL: Self = Self {
         min: i64::MIN,
         max: i64::MAX,
@@ -43,7 +43,7 @@ impl TimeRange {
         other.is_empty() || (self.min <= other.min && other.max <= self.max)
     }
 
-    /// The times that are in both.
+    /// The times that are in both ranges.
     #[must_use]
     pub fn intersect(self, other: Self) -> Self {
         Self {
@@ -68,8 +68,8 @@ impl TimeRange {
     }
 }
 
-/// Start (ns) of the partition of `width_ns` that holds `time`; partitions are counted from the
-/// epoch. The first partition of i64 time may begin before `i64::MIN`: its start saturates.
+/// Start (ns) of the partition of `width_ns` that contains `time`; partitions are counted from the
+/// epoch. The first partition may begin before `i64::MIN`; its start saturates.
 #[must_use]
 pub fn partition_start(time: i64, width_ns: i64) -> i64 {
     debug_assert!(width_ns > 0, "a partition has a positive width");

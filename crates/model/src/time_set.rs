@@ -1,16 +1,16 @@
-//! Sets of times: ranges that neither overlap nor touch, ascending.
+//! Sets of times: ascending ranges that neither overlap nor touch.
 
 use crate::TimeRange;
 
-/// A set of times, held as the fewest ranges.
+/// A set of times, as the fewest ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TimeSet {
-    /// Ascending; between two of them is at least one time that is in neither.
+    /// Ascending; between any two of them, at least one time is in neither.
     ranges: Vec<TimeRange>,
 }
 
 impl TimeSet {
-    /// The set of a range's times.
+    /// The set of the times in a range.
     #[must_use]
     pub fn from_range(range: TimeRange) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl TimeSet {
         }
     }
 
-    /// The set that ranges hold together, in any order.
+    /// The union of ranges in any order.
     #[must_use]
     pub fn from_ranges(ranges: impl IntoIterator<Item = TimeRange>) -> Self {
         let filled = ranges.into_iter().filter(|range| !range.is_empty());
@@ -38,19 +38,19 @@ impl TimeSet {
         Self { ranges: all }
     }
 
-    /// Its ranges, ascending.
+    /// The ranges of the set, ascending.
     #[must_use]
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
 
-    /// Whether no time is in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
-    /// Whether `time` (ns) is in it.
+    /// Whether `time` (ns) is in the set.
     #[must_use]
     pub fn contains(&self, time: i64) -> bool {
         let at = self.ranges.partition_point(|range| range.max < time);
@@ -72,13 +72,13 @@ impl TimeSet {
         self.ranges.splice(start..start + count, [joined]);
     }
 
-    /// The times that are in either.
+    /// The times that are in either set.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::from_ranges(self.ranges.iter().chain(&other.ranges).copied())
     }
 
-    /// The times that are in both.
+    /// The times that are in both sets.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         let (mut both, mut at) = (Vec::new(), 0);
@@ -98,7 +98,7 @@ impl TimeSet {
         self.intersect(&other.complement())
     }
 
-    /// The times that are not in it.
+    /// The times that are not in this set.
     #[must_use]
     pub fn complement(&self) -> Self {
         let (mut gaps, mut next) = (Vec::new(), Some(i64::MIN));
@@ -113,8 +113,8 @@ impl TimeSet {
         Self { ranges: gaps }
     }
 
-    /// Fills the smallest gaps until no more than `max` ranges, one at least, are left: a set that
-    /// holds all its times, and some more.
+    /// Fills the smallest gaps until at most `max` ranges (at least one) are left; the result
+    /// contains all times of the set, and some more.
     pub fn coarsen(&mut self, max: usize) {
         let excess = self.ranges.len().saturating_sub(max.max(1));
         if excess == 0 {
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Ranges over few times, so that they meet, with the ends of all times among them.
+    /// Ranges over few times, so that they touch, including the ends of the time range.
     fn ranges() -> impl Strategy<Value = Vec<TimeRange>> {
         let end = prop_oneof![8 => -6_i64..=6, 1 => Just(i64::MIN), 1 => Just(i64::MAX)];
         let range = (end.clone(), end).prop_map(|(min, max)| TimeRange { min, max });

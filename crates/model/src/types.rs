@@ -1,4 +1,4 @@
-//! The types that a tag and a field may have, and how they stand in Arrow.
+//! The types that a tag and a field may have, and their Arrow types.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
 use arrow_array::{BinaryArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray};
@@ -22,7 +22,7 @@ pub enum TagType {
 }
 
 impl TagType {
-    /// The type with this number on disk; `None` for a number that no type has.
+    /// The type with this number on disk; `None` for an unknown number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         [Self::String, Self::I64, Self::Bool]
@@ -30,7 +30,7 @@ impl TagType {
             .find(|kind| *kind as u8 == number)
     }
 
-    /// The Arrow type in which tag values are handed on (a dictionary's values, for text).
+    /// The Arrow type of tag values (of a dictionary's values, for text).
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
@@ -89,7 +89,7 @@ impl FieldType {
         Self::Timestamp,
     ];
 
-    /// The type with this number on disk; `None` for a number that no type has.
+    /// The type with this number on disk; `None` for an unknown number.
     #[must_use]
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
@@ -111,7 +111,7 @@ impl FieldType {
         }
     }
 
-    /// What encodings see of the field's values.
+    /// The type of the field's values as encodings see it.
     #[must_use]
     pub fn value_type(self) -> ValueType {
         match self {
@@ -156,9 +156,9 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// One value of one field; for edges, tests and statistics, not for bulk work.
+/// A single value of one field; for edges, tests and statistics, not for bulk work.
 ///
-/// Equality of floats is equality of bits, so that NaN equals itself and -0.0 differs from 0.0.
+/// Floats are equal if their bits are, so NaN equals itself and -0.0 differs from 0.0.
 #[derive(Clone, Debug)]
 pub enum FieldValue {
     /// See [`FieldType::Bool`].
@@ -214,7 +214,7 @@ impl FieldValue {
         }
     }
 
-    /// The order of two values of one type; `None` for different types. Floats are in total order.
+    /// Compares two values of the same type; `None` for different types. Floats are in total order.
     #[must_use]
     pub fn total_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(match (self, other) {
@@ -230,7 +230,7 @@ impl FieldValue {
         })
     }
 
-    /// Row `row` of an array of a field type; `None` where it is null or of another type.
+    /// Row `row` of an array of a field type; `None` if it is null or of another type.
     ///
     /// # Panics
     /// If `row` is not a row of `array`.
@@ -255,7 +255,7 @@ impl FieldValue {
         })
     }
 
-    /// An array with this one value.
+    /// An array with only this value.
     #[must_use]
     pub fn to_array(&self) -> ArrayRef {
         match self {

@@ -1,16 +1,16 @@
-//! Views: queries with a name.
+//! Views: named queries.
 
 use crate::TableId;
 
-/// What a plain view is: a query that is answered anew each time somebody asks. What it says is
-/// SQL's affair; the catalog keeps what it reads in place.
+/// A plain view: a query that runs each time the view is used. Only SQL interprets the query; the
+/// catalog makes sure that what the query reads stays in place.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct View {
-    /// The query, as it was written.
+    /// The query, as written.
     pub query: String,
-    /// Its columns when it was made: those that it has for ever, in this order.
+    /// Its columns when it was created: it keeps them for ever, in this order.
     pub columns: Vec<ViewColumn>,
-    /// The tables and views that it reads, of the same database; ascending.
+    /// The tables and views that it reads, in the same database; ascending.
     pub reads: Vec<TableId>,
 }
 
@@ -24,6 +24,6 @@ pub struct ViewColumn {
 }
 
 impl View {
-    /// Most views that may be read through one another.
+    /// Most views that may be nested.
     pub const DEPTH_MAX: usize = 16;
 }

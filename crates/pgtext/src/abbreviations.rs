@@ -1,17 +1,17 @@
-//! The abbreviations of time zones that PostgreSQL 15 knows (its set `Default`).
+//! The time zone abbreviations of PostgreSQL 15 (its set `Default`).
 //!
-//! Some mean what their zone used at the time in question: `MSK` was three hours and four.
+//! Some stand for what their zone used at the time in question: `MSK` was three hours and four.
 
-/// What an abbreviation stands for.
+/// The meaning of an abbreviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZoneAbbreviation {
-    /// Seconds that are added to UTC.
+    /// An offset in seconds, added to UTC.
     Seconds(i32),
-    /// What clocks of a zone showed at the time.
+    /// The offset of a zone at the time.
     Zone(&'static str),
 }
 
-/// What lower-case letters stand for.
+/// Looks up lower-case letters.
 pub fn abbreviated(letters: &str) -> Option<ZoneAbbreviation> {
     let found = ABBREVIATIONS.binary_search_by_key(&letters, |(known, _)| known);
     found.ok().map(|at| ABBREVIATIONS[at].1)
@@ -19,7 +19,7 @@ pub fn abbreviated(letters: &str) -> Option<ZoneAbbreviation> {
 
 use ZoneAbbreviation::{Seconds, Zone};
 
-/// By their letters, ascending.
+/// Sorted by their letters.
 #[rustfmt::skip]
 const ABBREVIATIONS: &[(&str, ZoneAbbreviation)] = &[
     ("acdt", Seconds(37_800)),

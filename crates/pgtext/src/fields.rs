@@ -1,21 +1,21 @@
-//! The parts of a time's text: numbers, words, dates, clock times and offsets.
+//! Splits a time's text into its parts: numbers, words, dates, clock times and offsets.
 
 /// A part of the text of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeTextField {
-    /// Digits, with the fraction behind a point.
+    /// Digits, with a fraction after a point.
     Number(String),
     /// Letters, in lower case.
     Word(String),
-    /// Numbers and letters with `-`, `/` or `.` between them; `Europe/Berlin` is one, too.
+    /// Numbers and letters separated by `-`, `/` or `.`; also `Europe/Berlin`.
     Date(String),
     /// Digits with colons.
     Time(String),
-    /// What a zone adds to UTC, with its sign.
+    /// A zone's offset from UTC, with its sign.
     Offset(String),
 }
 
-/// The parts of a text; `None` where a character has no place in any.
+/// The parts of a text; `None` if a character belongs to none.
 pub fn fields(text: &str) -> Option<Vec<TimeTextField>> {
     let mut rest = text.trim();
     let mut fields = Vec::new();
@@ -43,7 +43,7 @@ pub fn fields(text: &str) -> Option<Vec<TimeTextField>> {
     Some(fields)
 }
 
-/// Bytes at the head of a text that are of a kind.
+/// Length of the leading characters for which `is_of` returns true, in bytes.
 fn run(text: &str, is_of: impl Fn(char) -> bool) -> usize {
     text.find(|c| !is_of(c)).unwrap_or(text.len())
 }
@@ -78,7 +78,7 @@ fn numeric(text: &str) -> (TimeTextField, usize) {
     }
 }
 
-/// Up to three parts with one mark between them.
+/// Up to three parts separated by one mark.
 fn date_length(text: &str, mark: char) -> usize {
     let mut at = run(text, |c| c.is_ascii_digit());
     for _ in 0..2 {
@@ -123,7 +123,7 @@ fn word(text: &str) -> (TimeTextField, usize) {
         );
     }
     let mut length = letters;
-    // "Jul." may end with a point.
+    // "Jul." may end with a period.
     if mark == Some('.') {
         length += 1;
     }

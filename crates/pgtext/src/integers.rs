@@ -1,13 +1,13 @@
-//! Integers that are taken for times.
+//! Interprets integers as times.
 //!
-//! `1404172800` may be seconds, milliseconds, microseconds or nanoseconds since 1970. It is taken for
-//! the only one of them that lies between 1990 and 2100; where none does, nobody knows what is meant.
+//! `1404172800` may be seconds, milliseconds, microseconds or nanoseconds since 1970. It means the
+//! only one of them that is between 1990 and 2100; if none is, the meaning is unknown.
 
 use crate::zones::utc_text;
 
-/// 1990-01-01 and 2100-01-01, s since 1970: no integer lies between them in two units.
+/// 1990-01-01 and 2100-01-01, s since 1970: no integer is between them in two units.
 const PLAUSIBLE_S: std::ops::Range<i128> = 631_152_000..4_102_444_800;
-/// Units by their names, the functions that say them, and their ns.
+/// Units with their names, the functions that convert them, and their length in ns.
 const UNITS: [(&str, &str, i128); 4] = [
     ("seconds", "to_timestamp_seconds", 1_000_000_000),
     ("milliseconds", "to_timestamp_millis", 1_000_000),
@@ -15,10 +15,10 @@ const UNITS: [(&str, &str, i128); 4] = [
     ("nanoseconds", "to_timestamp_nanos", 1),
 ];
 
-/// An integer that is no plausible time in any unit.
+/// An integer that is not a plausible time in any unit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{value} is no time without a unit: {readings}; write {functions}, or a text such as '2014-07-01 10:15'"
+    "{value} is not a time without a unit: {readings}; write {functions}, or a text such as '2014-07-01 10:15'"
 )]
 pub struct IntegerTimeError {
     value: i128,
@@ -26,10 +26,10 @@ pub struct IntegerTimeError {
     functions: String,
 }
 
-/// The time that an integer means, ns since 1970.
+/// The time that an integer stands for, ns since 1970.
 ///
 /// # Errors
-/// If it lies between 1990 and 2100 in no unit.
+/// If it is between 1990 and 2100 in no unit.
 pub fn integer_time(value: i128) -> Result<i64, IntegerTimeError> {
     let plausible = UNITS.iter().find(|(_, _, unit_ns)| {
         let per_second = 1_000_000_000 / unit_ns;

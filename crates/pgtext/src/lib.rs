@@ -1,13 +1,15 @@
-//! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, and
-//! those of `SIMILAR TO`. Nothing here knows a database, or does I/O.
+//! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, those
+//! of `SIMILAR TO`, and the words and statements of a script. Nothing here knows a database, or does I/O.
 //!
-//! Source of the rules: PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
-//! cases in `tests/` were answered by PostgreSQL 15.
+//! The rules come from PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
+//! expected results in `tests/` come from PostgreSQL 15.
 
 mod abbreviations;
 mod error;
 mod fields;
 mod integers;
+mod lexer;
+mod script;
 mod similar;
 mod times;
 mod to_char;
@@ -15,6 +17,8 @@ mod zones;
 
 pub use error::TimeTextError;
 pub use integers::{IntegerTimeError, integer_time};
+pub use lexer::{StatementLexer, Token};
+pub use script::{ScriptPiece, split_script};
 pub use similar::{SimilarError, similar_to_regex};
 pub use times::{ReferenceClock, TimeText, zone_of};
 pub use to_char::{TimePattern, time_to_char};

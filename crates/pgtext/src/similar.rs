@@ -1,12 +1,12 @@
-//! `SIMILAR TO`: SQL's own regular expressions as those of the crate `regex`.
+//! `SIMILAR TO`: translates SQL's regular expressions to those of the crate `regex`.
 
-/// Why a pattern is none (SQLSTATE `2201B`, `22019` and `22025`).
+/// Why a pattern is invalid (SQLSTATE `2201B`, `22019` and `22025`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimilarError {
     /// The pattern ends with the escape character.
     #[error("the pattern of SIMILAR TO ends with its escape character")]
     EscapeAtEnd,
-    /// One repetition stands behind another.
+    /// One repetition directly follows another.
     #[error("the pattern of SIMILAR TO repeats a repetition")]
     Repeated,
     /// A bracket is not closed.
@@ -14,20 +14,19 @@ pub enum SimilarError {
     OpenBracket,
 }
 
-/// The regular expression that matches what `pattern` is similar to, from its first to its last
-/// character. `escape` is the character before one that stands for itself (PostgreSQL's default is
-/// the backslash).
+/// The regular expression that matches a whole text exactly if it is similar to `pattern`. `escape`
+/// is the character that makes the next one literal (PostgreSQL's default is the backslash).
 ///
 /// # Errors
-/// If an escape or a bracket has no end. Other faults are found by who compiles the expression.
+/// If an escape or a bracket is not complete. Compiling the expression finds other errors.
 pub fn similar_to_regex(pattern: &str, escape: Option<char>) -> Result<String, SimilarError> {
-    // A point matches any character, the end of a line too.
+    // A point matches any character, including a line break.
     let mut regex = String::from("(?s)^(?:");
     let mut rest = pattern.chars().peekable();
     let mut was_repetition = false;
     while let Some(c) = rest.next() {
         let repeats = Some(c) != escape && "*+?{".contains(c);
-        // A `?` behind a repetition makes it short, which does not matter here.
+        // A `?` after a repetition makes it non-greedy, which does not matter here.
         if repeats && was_repetition && c != '?' {
             return Err(SimilarError::Repeated);
         }
@@ -86,7 +85,7 @@ fn push_class(
     }
 }
 
-/// A character that was escaped: a class of characters such as `\d`, or itself.
+/// An escaped character: a character class such as `\d`, or the character itself.
 fn push_escaped(regex: &mut String, c: char) {
     if "dDwWsS".contains(c) {
         regex.push('\\');
@@ -97,7 +96,7 @@ fn push_escaped(regex: &mut String, c: char) {
 }
 
 fn push_plain(regex: &mut String, c: char) {
-    // `\\<` and `\\>` are not characters but ends of words.
+    // `\\<` and `\\>` match word boundaries rather than characters.
     if c.is_ascii_punctuation() && !matches!(c, '<' | '>') {
         regex.push('\\');
     }

@@ -1,4 +1,4 @@
-//! Times in all the forms that PostgreSQL reads.
+//! Parses times in all formats that PostgreSQL reads.
 
 use crate::error::TimeTextError;
 use crate::fields::{TimeTextField, fields};
@@ -7,20 +7,20 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{Disambiguation, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// What words such as `now` and times without a zone depend on.
+/// The context for words such as `now` and for times without a zone.
 #[derive(Clone, Debug)]
 pub struct ReferenceClock {
-    /// The time at which the statement began, where it is known.
+    /// The time at which the statement began, if known.
     pub now: Option<Timestamp>,
     /// The session's zone.
     pub zone: TimeZone,
 }
 
 impl ReferenceClock {
-    /// At a time, ns since 1970, with a zone by its name.
+    /// A clock at a time (ns since 1970), with a zone by its name.
     ///
     /// # Errors
-    /// If the zone is not known, or the time is beyond year 9999.
+    /// If the zone is unknown, or the time is after the year 9999.
     pub fn new(now_ns: i64, zone: &str) -> Result<Self, TimeTextError> {
         let now = Timestamp::from_nanosecond(i128::from(now_ns));
         let now =
@@ -32,7 +32,7 @@ impl ReferenceClock {
     }
 }
 
-/// A time that was read.
+/// A parsed time.
 #[derive(Clone, Debug)]
 pub struct TimeText {
     /// Date and time on a wall clock.
@@ -42,10 +42,10 @@ pub struct TimeText {
 }
 
 impl TimeText {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// If it is no time.
+    /// If it is not a valid time.
     pub fn parse(text: &str, clock: &ReferenceClock) -> Result<Self, TimeTextError> {
         let form = || TimeTextError::Form(text.to_owned());
         let mut reading = TimeTextReader::default();
@@ -55,12 +55,12 @@ impl TimeText {
         reading.finish(clock).map_err(|wrong| wrong.in_text(text))
     }
 
-    /// Whether the text names a zone or what to add to UTC.
+    /// Whether the text names a zone or an offset from UTC.
     pub fn has_zone(&self) -> bool {
         self.zone.is_some()
     }
 
-    /// On the wall clock, ns since 1970, whatever the zone is: PostgreSQL's `timestamp`.
+    /// The wall-clock time, ns since 1970, whatever the zone: PostgreSQL's `timestamp`.
     ///
     /// # Errors
     /// If that is out of range: 1677 to 2262.
@@ -68,9 +68,9 @@ impl TimeText {
         ns_of(TimeZone::UTC.to_ambiguous_zoned(self.local))
     }
 
-    /// In UTC, ns since 1970: PostgreSQL's `timestamptz`. Without a zone in the text it is the
-    /// clock's. An hour that does not exist is taken as before the change, one that comes twice as
-    /// after it, as PostgreSQL takes them.
+    /// The time in UTC, ns since 1970: PostgreSQL's `timestamptz`. A text without a zone uses the
+    /// clock's. As in PostgreSQL, an hour that does not exist uses the offset before the change,
+    /// and one that occurs twice uses the offset after it.
     ///
     /// # Errors
     /// If that is out of range: 1677 to 2262.
@@ -88,10 +88,10 @@ fn ns_of(time: jiff::tz::AmbiguousZoned) -> Result<i64, TimeTextError> {
         .map_err(|_| range("times go from the year 1677 to 2262"))
 }
 
-/// A zone by its name, its usual letters, or what it adds to UTC.
+/// A zone by its name, its usual abbreviation, or its offset from UTC.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such zone.
 pub fn zone_of(name: &str) -> Result<TimeZone, TimeTextError> {
     let unknown = || TimeTextError::Zone(name.to_owned());
     if let Some(zone) = abbreviation(name) {
@@ -133,7 +133,7 @@ fn offset_of(text: &str) -> Option<Offset> {
     Offset::from_seconds(if sign == "-" { -all } else { all }).ok()
 }
 
-/// What is wrong with a text, without the text.
+/// What is wrong with a text, without the text itself.
 #[derive(Debug)]
 enum TimeTextProblem {
     Form,
@@ -158,17 +158,17 @@ impl TimeTextProblem {
 enum SpecialTime {
     Epoch,
     Now,
-    /// Midnight, days from today.
+    /// Midnight of a day, counted from today.
     Day(i64),
 }
 
-/// What was read so far.
+/// What has been read so far.
 #[derive(Debug, Default)]
 struct TimeTextReader {
     year: Option<i32>,
     month: Option<i32>,
     day: Option<i32>,
-    /// Numbers of a date whose order is not known yet.
+    /// Numbers of a date whose order is still unknown.
     numbers: Vec<String>,
     day_of_year: Option<i32>,
     /// Hours, minutes, seconds and ns.
@@ -204,7 +204,7 @@ const DAYS: [&str; 7] = [
     "saturday",
 ];
 
-/// The number of a name, from 0; three letters or more of it do.
+/// The index of a name, from 0; at least three of its letters suffice.
 fn named(names: &[&str], word: &str) -> Option<usize> {
     if word == "sept" {
         return (names.len() == 12).then_some(8);
@@ -234,7 +234,7 @@ impl TimeTextReader {
 
     fn set_zone(&mut self, zone: TimeZone) -> Result<(), TimeTextProblem> {
         match self.zone.replace(zone) {
-            // "UTC+2" is not "UTC" and "+2", which adds the other way round.
+            // "UTC+2" is not "UTC" and "+2", which has the opposite sign.
             Some(_) => Err(TimeTextProblem::Form),
             None => Ok(()),
         }
@@ -272,7 +272,7 @@ impl TimeTextReader {
             "tomorrow" => SpecialTime::Day(1),
             "yesterday" => SpecialTime::Day(-1),
             "ad" | "at" | "on" | "dst" => return Ok(()),
-            // A word that is no zone is nothing, and not a zone that does not exist.
+            // An unknown word makes the text invalid; it does not count as an unknown zone.
             _ => return self.named_zone(word).map_err(|_| TimeTextProblem::Form),
         };
         set(&mut self.special, special)
@@ -292,7 +292,7 @@ impl TimeTextReader {
         set(&mut self.time, (hours, minutes, seconds, nanos(fraction)?))
     }
 
-    /// Digits without a colon: 101530.5.
+    /// A time of digits without a colon: 101530.5.
     fn digits_of_time(&mut self, text: &str) -> Result<(), TimeTextProblem> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let all = digits(whole)?;
@@ -334,7 +334,7 @@ impl TimeTextReader {
         known >= 3 || self.day_of_year.is_some()
     }
 
-    /// Numbers, and a month perhaps, with marks between them.
+    /// Numbers, and possibly a month name, with marks between them.
     fn date(&mut self, text: &str) -> Result<(), TimeTextProblem> {
         if let Some((time, offset)) = text.split_once('-')
             && (self.after_t || self.has_whole_date())
@@ -360,8 +360,8 @@ impl TimeTextReader {
         Ok(())
     }
 
-    /// Tells year, month and day among the numbers: the year is what has three digits or more, and
-    /// comes last where nothing has; the month comes before the day.
+    /// Identifies year, month and day among the numbers: the year has three digits or more, or
+    /// comes last if no number has; the month comes before the day.
     fn place_numbers(&mut self) -> Result<(), TimeTextProblem> {
         let numbers = std::mem::take(&mut self.numbers);
         let mut rest = Vec::new();
@@ -383,7 +383,7 @@ impl TimeTextReader {
         }
         if self.year.is_none() {
             let year = digits(rest.next().ok_or(TimeTextProblem::Form)?)?;
-            // As PostgreSQL takes two digits.
+            // As in PostgreSQL, for two digits.
             self.year = Some(if year < 70 { 2000 + year } else { 1900 + year });
         }
         match rest.next() {
@@ -461,7 +461,7 @@ impl TimeTextReader {
         let year = self.year.ok_or(TimeTextProblem::Form)?;
         let year = if self.is_bc { 1 - year } else { year };
         i16::try_from(year)
-            .map_err(|_| TimeTextProblem::Range(format!("there is no year {year} here")))
+            .map_err(|_| TimeTextProblem::Range(format!("the year {year} is out of range")))
     }
 
     fn date_of_year(&self, day: i32) -> Result<Date, TimeTextProblem> {
@@ -492,7 +492,7 @@ impl TimeTextReader {
             .map_err(|_| none(format!("day {day} in month {month} of {year}")))
     }
 
-    /// The clock time on a date; 24:00 and the second 60 belong to what follows.
+    /// The clock time on a date; 24:00 and second 60 roll over to what follows.
     fn at_time(&self, date: Date) -> Result<DateTime, TimeTextProblem> {
         let (hours, minutes, seconds, nanos) = self.time.unwrap_or((0, 0, 0, 0));
         let none = |what: String| TimeTextProblem::Range(format!("there is no {what}"));
@@ -528,7 +528,8 @@ fn digits(text: &str) -> Result<i32, TimeTextProblem> {
     number.ok_or(TimeTextProblem::Form)
 }
 
-/// The digits behind the point of a second, as ns; PostgreSQL keeps six of them, we nine.
+/// The digits after the point of a second, as ns; PostgreSQL keeps six of them, this crate keeps
+/// nine.
 fn nanos(fraction: &str) -> Result<i32, TimeTextProblem> {
     if fraction.is_empty() {
         return Ok(0);

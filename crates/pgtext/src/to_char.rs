@@ -4,7 +4,7 @@ use jiff::Zoned;
 use jiff::civil::Weekday;
 use std::fmt::Write as _;
 
-/// A pattern that was read.
+/// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimePattern {
     parts: Vec<PatternPart>,
@@ -15,7 +15,7 @@ enum PatternPart {
     Text(String),
     Field {
         field: PatternField,
-        /// Without zeros and blanks before and behind (`FM`).
+        /// Without leading zeros and surrounding blanks (`FM`).
         is_short: bool,
         /// `TH` or `th`.
         ordinal: Option<LetterCase>,
@@ -35,10 +35,10 @@ enum PatternField {
     Hour24,
     Minute,
     Second,
-    /// Digits of the fraction of a second.
+    /// Digits of a fractional second.
     Fraction(usize),
     SecondOfDay,
-    /// With points or without.
+    /// With or without points.
     Meridiem(LetterCase, bool),
     Era(LetterCase, bool),
     /// The last digits of the year.
@@ -70,8 +70,8 @@ enum PatternField {
 
 use LetterCase::{Capital, Lower, Upper};
 
-/// Names of fields, the longer of those with one head first, as they are written; the second list also
-/// in lower case.
+/// Names of fields that are case-sensitive, longer ones before their prefixes; those of the second
+/// list also match in lower case.
 const EXACT: &[(&str, PatternField)] = &[
     ("A.M.", PatternField::Meridiem(Upper, true)),
     ("P.M.", PatternField::Meridiem(Upper, true)),
@@ -170,7 +170,7 @@ const MONTHS: [&str; 12] = [
 ];
 
 impl TimePattern {
-    /// Reads a pattern. What is no field stands for itself.
+    /// Parses a pattern. Text that is not a field stands for itself.
     pub fn parse(pattern: &str) -> Self {
         let mut parts: Vec<PatternPart> = Vec::new();
         let mut rest = pattern;
@@ -242,7 +242,7 @@ impl TimePattern {
 }
 
 impl PatternField {
-    /// Whether it is a number, behind which the letters of an ordinal may stand.
+    /// Whether it is a number, which the letters of an ordinal may follow.
     fn is_number(self) -> bool {
         !matches!(
             self,
@@ -261,7 +261,7 @@ impl PatternField {
     }
 }
 
-/// The field at the head of a pattern, and the bytes of its name.
+/// The field at the start of a pattern, and the length of its name in bytes.
 fn field_at(pattern: &str) -> Option<(PatternField, usize)> {
     let exact = EXACT.iter().find(|(name, _)| pattern.starts_with(name));
     let either = || {
@@ -274,8 +274,8 @@ fn field_at(pattern: &str) -> Option<(PatternField, usize)> {
     found.map(|(name, field)| (*field, name.len()))
 }
 
-/// A time as a pattern writes it. `has_zone` is false for times without a zone, which have no letters
-/// for one.
+/// Formats a time with a pattern. `has_zone` is false for times without a zone, which have no zone
+/// abbreviation.
 pub fn time_to_char(time: &Zoned, pattern: &TimePattern, has_zone: bool) -> String {
     let mut out = String::new();
     for part in &pattern.parts {
@@ -315,7 +315,7 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
     };
     let date = time.date();
     let year = i64::from(time.year());
-    // The year before 1 is the first before Christ.
+    // The year before 1 is 1 BC.
     let shown_year = if year <= 0 { 1 - year } else { year };
     let nanos = i64::from(time.subsec_nanosecond());
     let hour = i64::from(time.hour());
@@ -339,22 +339,12 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             (hour * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())).to_string()
         }
         PatternField::Meridiem(letters, points) => {
-            let text = match (hour >= 12, points) {
-                (false, false) => "AM",
-                (false, true) => "A.M.",
-                (true, false) => "PM",
-                (true, true) => "P.M.",
-            };
-            lettered(text, letters)
+            let text = [["AM", "A.M."], ["PM", "P.M."]][usize::from(hour >= 12)];
+            lettered(text[usize::from(points)], letters)
         }
         PatternField::Era(letters, points) => {
-            let text = match (year <= 0, points) {
-                (false, false) => "AD",
-                (false, true) => "A.D.",
-                (true, false) => "BC",
-                (true, true) => "B.C.",
-            };
-            lettered(text, letters)
+            let text = [["AD", "A.D."], ["BC", "B.C."]][usize::from(year <= 0)];
+            lettered(text[usize::from(points)], letters)
         }
         PatternField::Year(digits) => last_digits(shown_year, digits),
         PatternField::YearComma => format!("{},{:03}", shown_year / 1000, shown_year % 1000),
@@ -388,6 +378,13 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             let days = since_1970.duration_since(epoch).as_hours() / 24;
             (days + 2_440_588).to_string()
         }
+        _ => written_zone(time, field, is_short, has_zone),
+    }
+}
+
+/// A field that the time zone tells; empty for every other one.
+fn written_zone(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) -> String {
+    match field {
         PatternField::Zone(letters) => {
             let zone = time.time_zone().to_offset_info(time.timestamp());
             let letters_of_zone = zone.abbreviation();
@@ -411,10 +408,11 @@ fn written(time: &Zoned, field: PatternField, is_short: bool, has_zone: bool) ->
             }
             text
         }
+        _ => String::new(),
     }
 }
 
-/// Sign, hours and minutes that are added to UTC.
+/// Sign, hours and minutes of the offset from UTC.
 fn offset(time: &Zoned, has_zone: bool) -> (char, i32, i32) {
     let seconds = if has_zone { time.offset().seconds() } else { 0 };
     let sign = if seconds < 0 { '-' } else { '+' };
@@ -445,7 +443,7 @@ fn lettered(text: &str, letters: LetterCase) -> String {
     }
 }
 
-/// The letters behind an ordinal number.
+/// The suffix of an ordinal number.
 fn suffix(number: &str, letters: LetterCase) -> &'static str {
     let mut last = number.bytes().rev();
     let (ones, tens) = (last.next(), last.next());

@@ -1,7 +1,7 @@
-//! Time zones in the forms that PostgreSQL reads, and the clocks of one.
+//! Time zones in the formats that PostgreSQL reads, and the clock of a zone.
 //!
-//! `AT TIME ZONE` takes abbreviations, names and POSIX's forms, `SET TIME ZONE` numbers of hours as
-//! well. In POSIX's forms, `+02` and `UTC+2` among them, an offset counts to the west.
+//! `AT TIME ZONE` takes abbreviations, names and POSIX notation; `SET TIME ZONE` also takes numbers
+//! of hours. In POSIX notation, which includes `+02` and `UTC+2`, a positive offset is west of UTC.
 
 use crate::abbreviations::{ZoneAbbreviation, abbreviated};
 use crate::error::TimeTextError;
@@ -12,19 +12,19 @@ use std::fmt::Write as _;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const HOUR_S: i32 = 3600;
-/// Rules of a zone that is said to have summer time but not when: those of the United States.
+/// Default rules for a zone that has daylight saving time but no rules: those of the United States.
 const USUAL_RULES: &str = "M3.2.0,M11.1.0";
-/// Most that a zone may add, hours.
+/// Largest offset of a zone, in hours.
 const HOURS_MAX: f64 = 168.0;
 
 fn unknown(name: &str) -> TimeTextError {
     TimeTextError::Zone(name.to_owned())
 }
 
-/// The zone that `AT TIME ZONE` means by a text.
+/// The zone that a text means in `AT TIME ZONE`.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such zone.
 pub fn named_zone(name: &str) -> Result<TimeZone, TimeTextError> {
     abbreviation(name)
         .or_else(|| database_zone(name))
@@ -32,10 +32,10 @@ pub fn named_zone(name: &str) -> Result<TimeZone, TimeTextError> {
         .ok_or_else(|| unknown(name))
 }
 
-/// The zone of a session by what `SET TIME ZONE` is given, and how it is shown from then on.
+/// The zone of a session from the argument of `SET TIME ZONE`, and its name from then on.
 ///
 /// # Errors
-/// If there is none.
+/// If there is no such zone.
 pub fn session_zone(text: &str) -> Result<(String, TimeZone), TimeTextError> {
     if let Ok(hours) = text.trim().parse::<f64>() {
         let seconds = (hours * f64::from(HOUR_S)).round();
@@ -55,10 +55,10 @@ pub fn session_zone(text: &str) -> Result<(String, TimeZone), TimeTextError> {
     Ok((text.to_owned(), zone))
 }
 
-/// A zone that adds some seconds to UTC, and how it is shown.
+/// A zone with a fixed offset from UTC in seconds, and its name.
 ///
 /// # Errors
-/// If no zone adds so much.
+/// If the offset is too large.
 pub fn zone_of_seconds(seconds: i64) -> Result<(String, TimeZone), TimeTextError> {
     let bad = || unknown(&format!("{seconds} seconds"));
     let seconds = i32::try_from(seconds).map_err(|_| bad())?;
@@ -69,7 +69,7 @@ fn fixed(seconds: i32) -> Option<TimeZone> {
     Offset::from_seconds(seconds).ok().map(TimeZone::fixed)
 }
 
-/// As PostgreSQL shows a zone that is a number of hours: `<+02>-02`.
+/// PostgreSQL's name for a zone that is a number of hours: `<+02>-02`.
 fn fixed_name(seconds: i32) -> String {
     let part = |negative: bool| {
         let sign = if negative { '-' } else { '+' };
@@ -93,17 +93,17 @@ pub(crate) fn abbreviation(name: &str) -> Option<TimeZone> {
     }
 }
 
-/// A zone of the database of IANA by its name, in letters of any case.
+/// A zone of the IANA database by its name, in any case.
 pub(crate) fn database_zone(name: &str) -> Option<TimeZone> {
     match name.to_ascii_lowercase().as_str() {
         "utc" => Some(TimeZone::UTC),
-        // What jiff alone knows, and what depends on the machine.
+        // Zones that only jiff knows, and those that depend on the machine.
         "etc/unknown" | "localtime" | "posixrules" => None,
         _ => TimeZone::get(name).ok(),
     }
 }
 
-/// A zone in POSIX's form: `EST5EDT`, `<+02>-02`, `UTC+3`, `+02:30`.
+/// A zone in POSIX notation: `EST5EDT`, `<+02>-02`, `UTC+3`, `+02:30`.
 fn posix_zone(text: &str) -> Option<TimeZone> {
     let (letters, rest) = letters(text)?;
     let (west_s, rest) = offset(rest)?;
@@ -154,7 +154,7 @@ fn letters_of_summer(text: &str) -> Option<(&str, &str)> {
     is_word.then_some((letters, rest))
 }
 
-/// Seconds to the west, and the rest: `5`, `-5:30`.
+/// Seconds west of UTC, and the rest: `5`, `-5:30`.
 fn offset(text: &str) -> Option<(i32, &str)> {
     let (sign, text) = match text.strip_prefix(['-', '+']) {
         Some(rest) => (if text.starts_with('-') { -1 } else { 1 }, rest),
@@ -171,7 +171,7 @@ fn offset(text: &str) -> Option<(i32, &str)> {
     (parts.len() <= 3).then_some((sign * seconds, rest))
 }
 
-/// Letters that jiff takes for a name: three or more.
+/// Letters that jiff accepts as a name: three or more.
 fn padded(letters: &str) -> String {
     format!("{letters:+<3}")
 }
@@ -182,21 +182,21 @@ fn clock(seconds: i32) -> String {
     format!("{sign}{}:{:02}:{:02}", all / 3600, all / 60 % 60, all % 60)
 }
 
-/// What the clocks of a zone show. It remembers what they add around the time that it was asked for
-/// last, so that neighbouring times cost a comparison.
+/// The clock of a zone. It caches the offset around the time of the last request, so that
+/// neighbouring times cost one comparison.
 #[derive(Clone, Debug)]
 pub struct ZoneClock {
     zone: TimeZone,
-    /// From when until when `offset_ns` is added; both ns since 1970 in UTC.
+    /// The interval in which `offset_ns` applies; both ends in ns since 1970 in UTC.
     span: std::ops::Range<i64>,
     offset_ns: i64,
 }
 
-/// How far from a change of clocks local times are never doubted.
+/// Distance from a change of offset beyond which local times are unambiguous.
 const DOUBT_NS: i64 = 2 * 86_400 * SECOND_NS;
 
 impl ZoneClock {
-    /// Of a zone.
+    /// The clock of a zone.
     pub fn new(zone: TimeZone) -> Self {
         Self {
             zone,
@@ -205,12 +205,12 @@ impl ZoneClock {
         }
     }
 
-    /// Of which zone.
+    /// The zone.
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// What is added to UTC at a time, ns.
+    /// The offset from UTC at a time, ns.
     pub fn offset_ns(&mut self, utc_ns: i64) -> i64 {
         if self.span.contains(&utc_ns) {
             return self.offset_ns;
@@ -223,7 +223,7 @@ impl ZoneClock {
         };
         let after = self.zone.following(at).next();
         let end = after.map_or(i64::MAX, |change| ns(change.timestamp()));
-        // A change at this very time is one before the next.
+        // A change at exactly this time counts as the previous change.
         let begin = match utc_ns.checked_add(1) {
             Some(next) => self.zone.preceding(timestamp(next)).next(),
             None => None,
@@ -233,14 +233,13 @@ impl ZoneClock {
         self.offset_ns
     }
 
-    /// What the clocks show at a time, ns since 1970 on a wall clock; `None` where that is beyond
-    /// 1677 to 2262.
+    /// The wall-clock time at a time, as ns since 1970; `None` if it is outside 1677 to 2262.
     pub fn local_ns(&mut self, utc_ns: i64) -> Option<i64> {
         utc_ns.checked_add(self.offset_ns(utc_ns))
     }
 
-    /// When the clocks show a time; of an hour that comes twice the second one, and one that is left
-    /// out as the clocks before the change would show it, as PostgreSQL has it.
+    /// The time in UTC of a wall-clock time. As in PostgreSQL, an hour that occurs twice means the
+    /// second occurrence, and a skipped hour uses the offset before the change.
     pub fn utc_ns(&mut self, local_ns: i64) -> Option<i64> {
         let likely = local_ns.checked_sub(self.offset_ns)?;
         let (begin, end) = (self.span.start, self.span.end);
@@ -254,8 +253,8 @@ impl ZoneClock {
         Some(utc_ns)
     }
 
-    /// The time at which a unit begins on the clocks, of that in which a time is. Hours and what is
-    /// shorter keep what is added at that time; days and what is longer begin when the clocks show it.
+    /// The beginning of the unit, on the zone's clock, that contains a time. Units up to an hour
+    /// keep the offset at that time; days and longer units begin when the clock shows it.
     pub fn truncated(&mut self, utc_ns: i64, unit: TimeUnit) -> Option<i64> {
         let local_ns = self.local_ns(utc_ns)?;
         let begin = unit.begin(local_ns)?;
@@ -266,7 +265,7 @@ impl ZoneClock {
         }
     }
 
-    /// A time and some months and days on the clocks, and then some ns.
+    /// Adds months and days on the zone's clock, and then ns.
     pub fn plus(&mut self, utc_ns: i64, months: i32, days: i32, ns: i64) -> Option<i64> {
         let mut time = utc_ns;
         if months != 0 {
@@ -282,8 +281,8 @@ impl ZoneClock {
         time.checked_add(ns)
     }
 
-    /// A time as PostgreSQL writes a `timestamptz`: `2014-07-01 02:00:00+02`. Digits behind the
-    /// seconds go as far as there are any.
+    /// A time in PostgreSQL's `timestamptz` format: `2014-07-01 02:00:00+02`. It has as many
+    /// decimals as needed.
     pub fn text(&mut self, utc_ns: i64) -> Option<String> {
         let offset = self.offset_ns(utc_ns) / SECOND_NS;
         let local = datetime(self.local_ns(utc_ns)?)?;
@@ -301,7 +300,7 @@ impl ZoneClock {
     }
 }
 
-/// A time in UTC as text, without its zone.
+/// A time in UTC as text, without a zone.
 pub(crate) fn utc_text(utc_ns: i64) -> Option<String> {
     datetime(utc_ns).map(local_text)
 }
@@ -316,7 +315,7 @@ fn local_text(local: DateTime) -> String {
     text
 }
 
-/// A time, ns since 1970; all of i64 are within what jiff has.
+/// Converts ns since 1970; jiff's range includes every i64.
 fn timestamp(utc_ns: i64) -> Timestamp {
     Timestamp::from_nanosecond(i128::from(utc_ns)).unwrap_or(Timestamp::UNIX_EPOCH)
 }
@@ -331,7 +330,7 @@ fn wall_ns(local: DateTime) -> Option<i64> {
     i64::try_from(time.as_nanosecond()).ok()
 }
 
-/// A unit to which `date_trunc` cuts.
+/// A unit of `date_trunc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// A number of ns: an hour or less.
@@ -342,12 +341,12 @@ pub enum TimeUnit {
     Week,
     /// A number of months.
     Months(i64),
-    /// A number of years; those of a century begin in its year 1, those of a decade in its year 0.
+    /// A number of years; a century begins in its year 1, a decade in its year 0.
     Years(i64),
 }
 
 impl TimeUnit {
-    /// A unit by its name, as PostgreSQL takes it.
+    /// A unit by its name in PostgreSQL.
     pub fn named(name: &str) -> Option<Self> {
         let lower = name.trim().to_ascii_lowercase();
         Some(match lower.as_str() {
@@ -376,7 +375,7 @@ impl TimeUnit {
         !matches!(self, Self::Ns(_))
     }
 
-    /// When it begins on a wall clock, of a time there.
+    /// The beginning of the unit on a wall clock that contains a wall-clock time.
     fn begin(self, local_ns: i64) -> Option<i64> {
         const DAY_NS: i64 = 86_400 * SECOND_NS;
         let floor = |width: i64| local_ns.checked_sub(local_ns.rem_euclid(width));
@@ -385,7 +384,7 @@ impl TimeUnit {
             Self::Day => floor(DAY_NS),
             Self::Week => {
                 let days = local_ns.div_euclid(DAY_NS);
-                // The day 0 was a Thursday.
+                // Day 0 was a Thursday.
                 let monday = days - (days + 3).rem_euclid(7);
                 monday.checked_mul(DAY_NS)
             }

@@ -1,4 +1,4 @@
-//! What PostgreSQL 15 answered (`golden/ask.py`), and what differs from it on purpose.
+//! Compares with the answers of PostgreSQL 15 (`golden/ask.py`), and lists intended differences.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use jiff::civil::DateTime;
@@ -21,7 +21,7 @@ fn outcome_text(result: Result<i64, TimeTextError>) -> String {
     }
 }
 
-/// Shows all that differ, so that one run tells everything.
+/// Prints all differences, so that one run shows everything.
 fn assert_none(differing: &[String]) {
     assert!(
         differing.is_empty(),
@@ -31,8 +31,9 @@ fn assert_none(differing: &[String]) {
     );
 }
 
-/// What is read here and not by PostgreSQL, or otherwise: `pm-0330` is a zone's name to it, and behind a
-/// date with letters it reads neither `T` nor, without a blank, a zone.
+/// Texts that this crate accepts and PostgreSQL refuses, or that the two read differently: to
+/// PostgreSQL, `pm-0330` is a zone name, and after a date with letters it accepts neither `T` nor,
+/// without a blank, a zone.
 fn differs_on_purpose(text: &str) -> bool {
     let lower = text.to_lowercase();
     let meridiem = ["am+", "pm+", "am-", "pm-"];
@@ -45,7 +46,7 @@ fn differs_on_purpose(text: &str) -> bool {
             || is_date && (matches!(mark, Some('z' | '+')) || lower.ends_with("-0330"))
     });
     let others = [
-        // Days of Julius, whole names of days, marks that mean nothing.
+        // Julian days, full day names, and marks without meaning.
         "J2451187",
         "Thursday 2014-07-03",
         "2014-07-01;",
@@ -76,7 +77,7 @@ fn times_are_read_as_postgresql_reads_them() {
             let is_same = if refused {
                 ours.parse::<i64>().is_err()
             } else {
-                // Nanoseconds do not reach the year 44.
+                // Nanoseconds do not reach back to the year 44.
                 ours == theirs || ours.contains("1677") && theirs.starts_with('-')
             };
             read += usize::from(!refused);

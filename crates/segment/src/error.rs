@@ -1,20 +1,21 @@
 //! Why a segment could not be written or read.
 
+use marigram_codec::bytes::{BoundedReader, ReadError};
 use std::path::{Path, PathBuf};
 
 /// Why a segment could not be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// The disk said no.
+    /// The disk failed.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the disk said.
+        /// The disk's error.
         source: std::io::Error,
     },
-    /// What was read is not what was written.
+    /// The bytes are damaged.
     #[error("{path} at byte {offset}: {reason}", path = path.display())]
     Corrupt {
         /// The file.
@@ -24,12 +25,12 @@ pub enum SegmentError {
         /// What is wrong.
         reason: String,
     },
-    /// A column's type has no place in a segment, or rows came out of order: the caller's mistake.
+    /// The caller's mistake: a type that segments cannot store, or rows out of order.
     #[error("{path}: {reason}", path = path.display())]
     Misuse {
         /// The file.
         path: PathBuf,
-        /// What was done wrong.
+        /// The mistake.
         reason: String,
     },
 }
@@ -58,9 +59,15 @@ impl SegmentError {
     }
 }
 
-/// What is wrong with a block, before it is known which file it is from.
+/// Damage in a block; the caller adds the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockDamage(pub(crate) String);
+
+impl From<ReadError> for BlockDamage {
+    fn from(error: ReadError) -> Self {
+        Self(error.reason().to_owned())
+    }
+}
 
 impl From<&str> for BlockDamage {
     fn from(reason: &str) -> Self {
@@ -73,3 +80,6 @@ impl BlockDamage {
         SegmentError::corrupt(path, offset, self.0)
     }
 }
+
+/// Reads a block from front to back.
+pub(crate) type IndexReader<'a> = BoundedReader<'a, BlockDamage>;

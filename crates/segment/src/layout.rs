@@ -2,9 +2,9 @@
 //!
 //! `docs/formats/segment.md` is the specification; this module is its only reader and writer.
 
-use crate::bytes::{IndexReader, put_signed, put_varint};
-use crate::error::BlockDamage;
+use crate::error::{BlockDamage, IndexReader};
 use crate::stats::PageStats;
+use marigram_codec::bytes::{put_signed, put_varint};
 use marigram_codec::crc32c;
 use marigram_model::{ColumnId, FieldType, SeriesId, SeriesRun, TableId, TimeRange};
 
@@ -29,7 +29,7 @@ pub struct SegmentColumn {
     pub kind: FieldType,
 }
 
-/// What a segment holds as a whole.
+/// Summary of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentSummary {
     /// Rows.
@@ -95,7 +95,7 @@ pub(crate) struct RowGroupLocations {
     pub(crate) indexes: Vec<BlockLocation>,
 }
 
-/// What row groups hold as a whole.
+/// Summary of row groups.
 pub(crate) fn summary_of<'a>(
     groups: impl Iterator<Item = &'a RowGroup>,
     bytes: u64,
@@ -241,7 +241,7 @@ fn put_place(place: BlockLocation, out: &mut Vec<u8>) {
 fn read_place(reader: &mut IndexReader<'_>, end: u64) -> Result<BlockLocation, BlockDamage> {
     let place = BlockLocation {
         offset: reader.varint()?,
-        bytes: reader.u32()?,
+        bytes: reader.varint32()?,
     };
     check_extent(place.offset, place.bytes, end)?;
     Ok(place)
@@ -257,7 +257,7 @@ fn check_extent(offset: u64, bytes: u32, end: u64) -> Result<(), BlockDamage> {
     Ok(())
 }
 
-/// What a footer says.
+/// A decoded footer.
 #[derive(Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<RowGroup>,
@@ -269,12 +269,12 @@ pub(crate) struct Footer {
 /// Reads the footer of a file of a version whose blocks end at `end`.
 pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Footer, BlockDamage> {
     let mut reader = IndexReader::new(footer);
-    let count = reader.count(10)?;
+    let count = reader.varint_count(10)?;
     let (mut groups, mut places) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for _ in 0..count {
-        let table = TableId(reader.u32()?);
-        let rows = reader.u32()?;
-        let (series_min, series_max) = (SeriesId(reader.u32()?), SeriesId(reader.u32()?));
+        let table = TableId(reader.varint32()?);
+        let rows = reader.varint32()?;
+        let (series_min, series_max) = (SeriesId(reader.varint32()?), SeriesId(reader.varint32()?));
         let range = TimeRange {
             min: reader.signed()?,
             max: reader.signed()?,
@@ -282,8 +282,8 @@ pub(crate) fn read_footer(footer: &[u8], end: u64, version: u32) -> Result<Foote
         let directory = read_place(&mut reader, end)?;
         let mut indexes = vec![read_place(&mut reader, end)?];
         let mut columns: Vec<SegmentColumn> = Vec::new();
-        for _ in 0..reader.count(4)? {
-            let id = ColumnId(reader.u32()?);
+        for _ in 0..reader.varint_count(4)? {
+            let id = ColumnId(reader.varint32()?);
             let kind = reader.byte()?;
             let kind = FieldType::from_number(kind).ok_or("no field type has this number")?;
             if id <= columns.last().map_or(ColumnId::TIME, |last| last.id) {
@@ -343,7 +343,7 @@ pub(crate) fn read_directory(
     group: &RowGroup,
 ) -> Result<Vec<SeriesRun>, BlockDamage> {
     let mut reader = IndexReader::new(bytes);
-    let count = reader.count(2)?;
+    let count = reader.varint_count(2)?;
     let mut runs = Vec::with_capacity(count);
     let (mut next, mut rows_left) = (0u64, group.rows);
     for _ in 0..count {
@@ -352,7 +352,7 @@ pub(crate) fn read_directory(
             .checked_add(next)
             .and_then(|id| u32::try_from(id).ok());
         let series = series.ok_or("a series' number is longer than 32 bits")?;
-        let rows = reader.u32()?;
+        let rows = reader.varint32()?;
         rows_left = rows_left
             .checked_sub(rows)
             .ok_or("the runs have more rows than the group")?;
@@ -396,12 +396,12 @@ pub(crate) fn read_index(
     end: u64,
 ) -> Result<Vec<PageMeta>, BlockDamage> {
     let mut reader = IndexReader::new(bytes);
-    let count = reader.count(5)?;
+    let count = reader.varint_count(5)?;
     let mut pages = Vec::with_capacity(count);
     let mut first_row = 0u32;
     for _ in 0..count {
-        let page_rows = reader.u32()?;
-        let (offset, bytes) = (reader.varint()?, reader.u32()?);
+        let page_rows = reader.varint32()?;
+        let (offset, bytes) = (reader.varint()?, reader.varint32()?);
         check_extent(offset, bytes, end)?;
         let stats = PageStats::read(kind, &mut reader)?;
         let next = first_row

@@ -7,7 +7,6 @@
 //! Invariant: every byte is covered by a checksum and checked before it is believed. Damage is an
 //! error with path and offset, never a panic and never a wrong value.
 
-mod bytes;
 mod error;
 mod layout;
 mod options;

@@ -5,7 +5,7 @@ use marigram_codec::EncodingChoice;
 /// Settings of segments of all tables.
 #[derive(Clone, Debug)]
 pub struct SegmentOptions {
-    /// Rows of a row group, about at most; a page has no more either.
+    /// Approximate maximum of rows in a row group; also the maximum of rows in a page.
     pub row_group_rows: usize,
 }
 
@@ -17,7 +17,7 @@ impl Default for SegmentOptions {
     }
 }
 
-/// How the rows of a table are cut into pages, and how these are stored.
+/// How the rows of a table are split into pages, and how pages are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLayout {
     /// Size of a page: bytes of values of 8 bytes each, so that it has this number / 8 rows at
@@ -31,7 +31,7 @@ pub struct TableLayout {
 }
 
 impl TableLayout {
-    /// Pages of `page_bytes` for so many columns, stored as suits their values.
+    /// Pages of `page_bytes` for `columns` columns, each with the encoding that suits its values.
     #[must_use]
     pub fn auto(page_bytes: u32, columns: usize) -> Self {
         Self {

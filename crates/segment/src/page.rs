@@ -22,10 +22,10 @@ use std::sync::Arc;
 const HEADER_BYTES: usize = 20;
 /// Bit of the flags: a bitmap of the rows that are not null follows the header.
 const HAS_NULLS: u8 = 1;
-/// What the values of a page may take after decompression, bytes. The writer stays far below.
+/// Maximum size of the values of a page after decompression, bytes. The writer stays far below.
 const DECODED_BYTES_MAX: usize = 1 << 26;
 
-/// How a page stands in its file, for people.
+/// How a page is stored, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageInfo {
     /// Encoding of the values.
@@ -51,7 +51,7 @@ impl PageInfo {
     }
 }
 
-/// Values without nulls, in memory of their own where nulls had to be left out.
+/// Values without nulls: borrowed, or copied if there are nulls to leave out.
 enum DenseValues<'a> {
     Bool(Vec<bool>),
     I32(GatheredValues<'a, i32>),
@@ -261,7 +261,7 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<CheckedPage<'
     })
 }
 
-/// Checks a page of `rows` rows as far as that goes without decoding it.
+/// Checks a page of `rows` rows as far as possible without decoding it.
 pub(crate) fn check_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<(), BlockDamage> {
     open_page(bytes, kind, rows).map(drop)
 }
@@ -275,7 +275,7 @@ pub(crate) fn decode_page(
     decode_opened(open_page(bytes, kind, rows)?, kind, rows)
 }
 
-/// Decodes those of a page's `rows` rows that `part` names, as few others as can be.
+/// Decodes the rows `part` of a page of `rows` rows, and as few others as possible.
 pub(crate) fn decode_part(
     bytes: &[u8],
     kind: FieldType,
@@ -285,8 +285,8 @@ pub(crate) fn decode_part(
     decode_opened_part(open_page(bytes, kind, rows)?, kind, rows, part)
 }
 
-/// Of a page of `rows` times, decodes those among `part` that lie in `range`, and tells which rows they
-/// are. Among `part` they must ascend.
+/// Decodes the times in `range` among the rows `part` of a page of `rows` times, and returns their
+/// rows. The times of `part` must ascend.
 pub(crate) fn decode_times_within(
     bytes: &[u8],
     rows: usize,
@@ -362,7 +362,7 @@ fn decode_opened(
 pub enum PageTimes {
     /// Each of them, ns.
     Each(ScalarBuffer<i64>),
-    /// They come at equal distances, or on grids: none of them was made.
+    /// They are equally spaced, or on grids; none of them was materialized.
     Regular(RegularIntegers),
 }
 
@@ -390,7 +390,7 @@ pub(crate) fn page_header(
     Ok(open_page(bytes, kind, rows)?.header)
 }
 
-/// How a page stands in its file; only strings and bytes must be decoded for that.
+/// How a page is stored; decodes only strings and bytes.
 pub(crate) fn page_info(
     bytes: &[u8],
     kind: FieldType,

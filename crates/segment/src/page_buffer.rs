@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a thread keeps at most, bytes.
+/// Maximum memory of a thread, bytes.
 pub(crate) const BYTES_MAX: u64 = 256 << 10;
 
 struct PageBuffer {
@@ -27,7 +27,7 @@ pub(crate) fn next_number() -> u64 {
 }
 
 impl PageBuffer {
-    /// Room for `len` bytes; what was read ahead is forgotten.
+    /// A buffer of `len` bytes; discards what was read ahead.
     fn room(&mut self, len: usize) -> &mut [u8] {
         self.ahead = None;
         if self.buffer.len() < len {

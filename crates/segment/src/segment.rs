@@ -17,13 +17,14 @@ use crate::whole_table::WholeTable;
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
 use marigram_codec::{BodyHeader, ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{BlobStore, ReadAt};
 use marigram_model::{ColumnId, FieldType, SeriesRun, TableId, TimeRange};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Up to so many bytes between two pages are read with them: to copy them takes less than a call.
+/// A gap of up to this many bytes between two pages is read with them: copying it is cheaper than
+/// another call.
 const GAP_BYTES_MAX: u64 = 4 << 10;
 
 /// An open segment. Opening reads and checks the footer; directories and page indexes are read and
@@ -33,7 +34,7 @@ pub struct Segment {
     /// No other open segment has it.
     number: u64,
     path: PathBuf,
-    pub(crate) file: Arc<dyn File>,
+    pub(crate) file: Arc<dyn ReadAt>,
     /// Where pages and blocks end and the footer begins.
     end: u64,
     /// Checksum of everything before the footer, if the footer says it.
@@ -66,22 +67,24 @@ impl RowGroupBlocks {
 }
 
 impl Segment {
-    /// Opens the file `path`.
+    /// Opens the blob `name` of a store.
     ///
     /// # Errors
     /// If it cannot be read, is no segment, or its header or footer is damaged.
-    pub fn open(fs: &Arc<dyn FileSystem>, path: &Path) -> Result<Self, SegmentError> {
-        let file = fs
-            .open(path)
-            .map_err(|source| SegmentError::io(path, source))?;
-        Self::from_file(file, path)
+    pub fn open(store: &dyn BlobStore, name: &str) -> Result<Self, SegmentError> {
+        let path = store.location(name);
+        let file = store
+            .open(name)
+            .map_err(|source| SegmentError::io(&path, source))?;
+        Self::from_file(file, &path)
     }
 
-    /// The segment in a file that is open, or is opened when it is read; `path` is its path.
+    /// The segment in a file or blob that is open, or is opened when it is read; `path` names it in
+    /// messages.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn from_file(file: Arc<dyn File>, path: &Path) -> Result<Self, SegmentError> {
+    pub fn from_file(file: Arc<dyn ReadAt>, path: &Path) -> Result<Self, SegmentError> {
         let io = |source| SegmentError::io(path, source);
         file.advise_random_access();
         let bytes = file.len().map_err(io)?;
@@ -125,8 +128,8 @@ impl Segment {
         })
     }
 
-    /// The same open file, with nothing read of directories and page indexes: for a look at
-    /// everything that is to leave no memory behind.
+    /// The same open file, without cached directories and page indexes: for a scan of everything that
+    /// must not leave memory in use.
     #[must_use]
     pub fn uncached(&self) -> Self {
         let places = self.blocks.iter().map(|blocks| blocks.places.clone());
@@ -149,8 +152,8 @@ impl Segment {
         &self.path
     }
 
-    /// Fails if the file is not the one of these `bytes` and this `pin` (`None`: it is not known),
-    /// but another segment that stands in its place.
+    /// Fails if the file does not have this length in `bytes` and this `pin` (`None`: not known), and
+    /// so is another segment in its place.
     ///
     /// # Errors
     /// `Corrupt` with the file's name.
@@ -177,7 +180,7 @@ impl Segment {
             .map(|checksum| ChecksummedPrefix { bytes, checksum })
     }
 
-    /// What the segment holds as a whole.
+    /// Summary of the segment.
     #[must_use]
     pub fn summary(&self) -> &SegmentSummary {
         &self.summary
@@ -305,7 +308,7 @@ impl Segment {
         Ok(Some(Arc::clone(total)))
     }
 
-    /// All of a table's row groups as one; `None` where there are none.
+    /// All row groups of a table as one; `None` if there are none.
     #[must_use]
     pub fn whole(&self, table: TableId) -> Option<&WholeTable> {
         let at = self
@@ -430,14 +433,14 @@ impl Segment {
             .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
-    /// As [`read_page`](Self::read_page), of those of the page's rows that `rows` names: others are
-    /// decoded only where that cannot be helped. What is passed over is as its checksum says, no more.
+    /// As [`read_page`](Self::read_page), for the rows `rows` of the page: other rows are decoded only
+    /// if the encoding requires it. Of skipped rows only the checksum is checked.
     ///
     /// # Errors
     /// As [`read_page`](Self::read_page).
     ///
     /// # Panics
-    /// As there, and if the page has not so many rows.
+    /// As [`read_page`](Self::read_page), and if the page has fewer rows.
     pub fn read_part(
         &self,
         row_group: usize,
@@ -489,8 +492,7 @@ impl Segment {
             .map_err(|damage| damage.in_file(&self.path, meta.offset))
     }
 
-    /// Reads bytes into memory that the thread keeps, and shows them to `see`: what is decoded at
-    /// once needs no memory of its own.
+    /// Reads bytes into the thread's buffer and passes them to `see`, which decodes them at once.
     fn with_bytes<T>(
         &self,
         offset: u64,
@@ -606,7 +608,7 @@ impl Segment {
         size_of::<Self>() + footer.sum::<usize>() + read.sum::<usize>() + wholes.sum::<usize>()
     }
 
-    /// Every extent of the file between header and footer, with what it is read by: the blocks.
+    /// The extents of all blocks between header and footer.
     pub(crate) fn block_places(&self) -> impl Iterator<Item = BlockLocation> + '_ {
         let places = self.blocks.iter().map(|blocks| &blocks.places);
         places

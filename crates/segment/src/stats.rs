@@ -1,12 +1,12 @@
 //! Statistics of a page: computed from its values, written into and read from the page index.
 
-use crate::bytes::{IndexReader, put_signed, put_varint};
-use crate::error::BlockDamage;
+use crate::error::{BlockDamage, IndexReader};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float32Type, Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type,
 };
 use arrow_array::{Array, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use marigram_codec::bytes::{put_signed, put_varint};
 use marigram_model::{FieldType, FieldValue, sum_i32, sum_i64, sum_u64};
 use std::cmp::Ordering;
 
@@ -208,7 +208,7 @@ impl PageStats {
     /// Reads the statistics of a page of `kind`.
     pub(crate) fn read(kind: FieldType, reader: &mut IndexReader<'_>) -> Result<Self, BlockDamage> {
         let mut stats = Self {
-            nulls: reader.u32()?,
+            nulls: reader.varint32()?,
             ..Self::default()
         };
         let flags = reader.byte()?;
@@ -359,12 +359,12 @@ fn read_value(kind: FieldType, reader: &mut IndexReader<'_>) -> Result<FieldValu
         FieldType::F32 => FieldValue::F32(f32::from_le_bytes(reader.array()?)),
         FieldType::F64 => FieldValue::F64(f64::from_le_bytes(reader.array()?)),
         FieldType::String => {
-            let len = reader.count(1)?;
+            let len = reader.varint_count(1)?;
             let text = str::from_utf8(reader.take(len)?).map_err(|_| "text is not UTF-8")?;
             FieldValue::String(text.to_owned())
         }
         FieldType::Bytes => {
-            let len = reader.count(1)?;
+            let len = reader.varint_count(1)?;
             FieldValue::Bytes(reader.take(len)?.to_vec())
         }
     })

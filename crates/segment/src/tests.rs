@@ -14,7 +14,7 @@ use arrow_array::{
     StringArray, TimestampNanosecondArray, UInt64Array,
 };
 use marigram_codec::{Compressor, Encoding, EncodingChoice, EncodingGoal, crc32c};
-use marigram_env::{Env, FileSystem};
+use marigram_env::{BlobStore, Env};
 use marigram_model::{
     ColumnId, FieldType, FieldValue, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
@@ -22,10 +22,10 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn disk() -> (tempfile::TempDir, Arc<dyn FileSystem>, PathBuf) {
+fn disk() -> (tempfile::TempDir, Arc<dyn BlobStore>, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("1.seg");
-    (dir, Env::real().fs, path)
+    (dir, Env::real().blob_store(Path::new("/")), path)
 }
 
 fn options() -> SegmentOptions {
@@ -102,17 +102,22 @@ fn rows(series: &[u32], numbers: impl Fn(u32, u32) -> Option<u64>) -> SortedRows
     }
 }
 
-fn write(fs: &Arc<dyn FileSystem>, path: &Path, parts: &[SortedRows]) -> SegmentSummary {
+/// The name of a file in the blob store of the root directory.
+fn name(path: &Path) -> &str {
+    path.to_str().unwrap().trim_start_matches('/')
+}
+
+fn write(fs: &Arc<dyn BlobStore>, path: &Path, parts: &[SortedRows]) -> SegmentSummary {
     write_as(fs, path, parts, &layout())
 }
 
 fn write_as(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn BlobStore>,
     path: &Path,
     parts: &[SortedRows],
     layout: &TableLayout,
 ) -> SegmentSummary {
-    let mut writer = SegmentWriter::create(Arc::clone(fs), path, options()).unwrap();
+    let mut writer = SegmentWriter::create(&**fs, name(path), options()).unwrap();
     writer.table(TableId(7), &columns(), layout).unwrap();
     for part in parts {
         writer.append(part).unwrap();
@@ -215,9 +220,11 @@ fn expected(part: &SortedRows) -> Vec<Row> {
     series.enumerate().map(row).collect()
 }
 
-fn damage(fs: &Arc<dyn FileSystem>, path: &Path) -> Vec<String> {
+fn damage(fs: &Arc<dyn BlobStore>, path: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    Segment::verify(fs, path, &mut |error| found.push(error.to_string()));
+    Segment::verify(&**fs, name(path), &mut |error| {
+        found.push(error.to_string());
+    });
     found
 }
 
@@ -226,7 +233,7 @@ fn an_empty_segment_is_one() {
     let (_dir, fs, path) = disk();
     let summary = write(&fs, &path, &[]);
     assert_eq!(summary.rows, 0);
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     assert_eq!(segment.summary(), &summary);
     assert!(segment.row_groups().is_empty());
     assert_eq!(damage(&fs, &path), Vec::<String>::new());
@@ -240,7 +247,7 @@ fn long_series_have_pages_to_themselves_and_short_ones_share() {
         &path,
         &[rows(&[2, 2, 20, 3, 3, 4, 3], |_, row| Some(u64::from(row)))],
     );
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     let pages = segment.pages(0, ColumnId::TIME).unwrap().unwrap();
     let cuts: Vec<u32> = pages.iter().map(|page| page.rows).collect();
     assert_eq!(cuts, [4, 16, 4, 6, 4, 3]);
@@ -263,7 +270,7 @@ fn totals_are_those_of_all_pages() {
         _ => None,
     };
     write(&fs, &path, &[rows(&[2, 2, 20, 3, 3, 4, 20], value)]);
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     assert!(segment.pages(0, ColumnId::TIME).unwrap().unwrap().len() > 4);
     let before = segment.memory_bytes();
     for _ in 0..2 {
@@ -287,7 +294,7 @@ fn totals_are_those_of_all_pages() {
 #[test]
 fn tables_stand_one_after_the_other() {
     let (_dir, fs, path) = disk();
-    let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
+    let mut writer = SegmentWriter::create(&*fs, name(&path), options()).unwrap();
     let part = rows(&[3, 0, 5], |_, row| Some(u64::from(row)));
     for table in [1, 5] {
         writer.table(TableId(table), &columns(), &layout()).unwrap();
@@ -307,7 +314,7 @@ fn tables_stand_one_after_the_other() {
             max: -1_000
         }
     );
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     assert_eq!(segment.row_groups_of(TableId(5)), 1..2);
     assert_eq!(segment.row_groups_of(TableId(3)), 1..1);
     assert_eq!(segment.row_groups_of(TableId(9)), 2..2);
@@ -317,7 +324,7 @@ fn tables_stand_one_after_the_other() {
 fn rows_out_of_order_are_refused() {
     let (_dir, fs, path) = disk();
     let part = rows(&[3], |_, row| Some(u64::from(row)));
-    let mut writer = SegmentWriter::create(Arc::clone(&fs), &path, options()).unwrap();
+    let mut writer = SegmentWriter::create(&*fs, name(&path), options()).unwrap();
     assert!(writer.append(&part).is_err());
     writer.table(TableId(1), &columns(), &layout()).unwrap();
     writer.append(&part).unwrap();
@@ -338,14 +345,14 @@ fn every_flipped_bit_is_found_and_no_wrong_value_comes() {
         bad[at] ^= 1 << (at % 8);
         std::fs::write(&path, &bad).unwrap();
         assert!(!damage(&fs, &path).is_empty(), "byte {at}");
-        let result = Segment::open(&fs, &path).and_then(|segment| read(&segment));
+        let result = Segment::open(&*fs, name(&path)).and_then(|segment| read(&segment));
         if let Ok(read) = result {
             assert_eq!(read, expected(&part), "byte {at}");
         }
     }
     for len in 0..good.len() {
         std::fs::write(&path, &good[..len]).unwrap();
-        assert!(Segment::open(&fs, &path).is_err(), "cut at {len}");
+        assert!(Segment::open(&*fs, name(&path)).is_err(), "cut at {len}");
     }
 }
 
@@ -358,19 +365,20 @@ fn the_golden_files_of_all_versions_are_readable() {
 }
 
 fn check_golden(version: u32) {
-    let golden = format!("../../testing/golden/segment/v{version}.bin");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let golden = format!("testing/golden/segment/v{version}.bin");
+    let golden = root.unwrap().join(golden);
     let part = rows(&[40, 0, 3, 3, 70], |id, row| {
         (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
     });
-    let fs = Env::real().fs;
+    let fs = Env::real().blob_store(Path::new("/"));
     let is_newest = version == FORMAT_VERSION;
     if is_newest && std::env::var_os("MARIGRAM_BLESS").is_some() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
         write(&fs, &golden, std::slice::from_ref(&part));
     }
     assert_eq!(damage(&fs, &golden), Vec::<String>::new());
-    let segment = Segment::open(&fs, &golden).unwrap();
+    let segment = Segment::open(&*fs, name(&golden)).unwrap();
     assert_eq!(read(&segment).unwrap(), expected(&part));
 }
 
@@ -386,7 +394,7 @@ fn another_segment_in_the_place_of_one_is_told() {
         &[rows(&[3, 5], |_, row| Some(u64::from(row) + 1))],
     );
     assert_ne!(first.pin, second.pin);
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     segment.check_pin(first.bytes, Some(first.pin)).unwrap();
     segment.check_pin(first.bytes + 1, None).unwrap();
     let error = segment
@@ -400,7 +408,7 @@ fn another_segment_in_the_place_of_one_is_told() {
 fn the_footer_says_the_checksum_of_all_before_it() {
     let (_dir, fs, path) = disk();
     write(&fs, &path, &[rows(&[30], |_, row| Some(u64::from(row)))]);
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     let body = segment.body().unwrap();
     let mut bytes = vec![0; body.bytes as usize];
     segment.file.read_exact_at(&mut bytes, 0).unwrap();
@@ -425,7 +433,7 @@ proptest! {
         let all = expected(&part);
         let summary = write(&fs, &path, &cut_into(&part, cut));
         prop_assert_eq!(summary.rows as usize, part.len());
-        let segment = Segment::open(&fs, &path).unwrap();
+        let segment = Segment::open(&*fs, name(&path)).unwrap();
         prop_assert_eq!(read(&segment).unwrap(), all);
         prop_assert_eq!(damage(&fs, &path), Vec::<String>::new());
     }
@@ -446,7 +454,7 @@ proptest! {
         });
         let layout = TableLayout { page_bytes, time: choices[9], columns: choices[..9].to_vec() };
         write_as(&fs, &path, &cut_into(&part, cut), &layout);
-        let segment = Segment::open(&fs, &path).unwrap();
+        let segment = Segment::open(&*fs, name(&path)).unwrap();
         prop_assert_eq!(read(&segment).unwrap(), expected(&part));
         prop_assert_eq!(damage(&fs, &path), Vec::<String>::new());
         for group in 0..segment.row_groups().len() {
@@ -514,7 +522,7 @@ fn pages_are_stored_as_the_layout_says() {
         goal: EncodingGoal::Fast,
     };
     write_as(&fs, &path, std::slice::from_ref(&part), &layout);
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     assert_eq!(segment.pages(0, ColumnId(3)).unwrap().unwrap().len(), 4);
     let info = segment.page_info(0, ColumnId(3), 1).unwrap();
     assert_eq!(
@@ -524,7 +532,7 @@ fn pages_are_stored_as_the_layout_says() {
     let info = segment.page_info(0, ColumnId(7), 1).unwrap();
     // Sixteen texts of one to three characters, and their offsets.
     assert_eq!(info.raw_bytes, 32 + 17 * 4);
-    let mut writer = SegmentWriter::create(fs, &path, options()).unwrap();
+    let mut writer = SegmentWriter::create(&*fs, name(&path), options()).unwrap();
     layout.columns.pop();
     assert!(writer.table(TableId(7), &columns(), &layout).is_err());
 }
@@ -535,7 +543,7 @@ fn an_encoding_of_another_type_is_damage() {
     let (_dir, fs, path) = disk();
     let part = rows(&[3], |_, row| Some(u64::from(row)));
     write(&fs, &path, std::slice::from_ref(&part));
-    let segment = Segment::open(&fs, &path).unwrap();
+    let segment = Segment::open(&*fs, name(&path)).unwrap();
     let page = segment.pages(0, ColumnId(2)).unwrap().unwrap()[0].clone();
     let mut bytes = std::fs::read(&path).unwrap();
     let at = page.offset as usize;

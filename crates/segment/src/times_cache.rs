@@ -1,20 +1,20 @@
-//! Times of pages: devices that report together have the same ones, page for page, so that a thread
-//! that reads one device after the other decodes them once.
+//! A cache of decoded times: devices that report together have the same times, page by page, so that a
+//! thread that reads one device after another decodes them once.
 
 use crate::error::BlockDamage;
 use crate::page::{PageTimes, decode_times};
 use marigram_codec::{Progression, RegularIntegers};
 use std::cell::RefCell;
 
-/// Pages that a thread remembers: the first and the last one of a device have other times than
-/// those between them.
+/// Pages that a thread caches: the first and the last page of a device have other times than those
+/// between them.
 const PAGES_MAX: usize = 4;
-/// Larger pages are not remembered.
+/// Larger pages are not cached.
 const PAGE_BYTES_MAX: usize = 256;
-/// Nor are those with more progressions.
+/// Pages with more progressions are not cached either.
 const PROGRESSIONS_MAX: usize = 32;
 
-/// A page that was found undamaged, and its times.
+/// A checked page and its times.
 struct CachedTimes {
     bytes: Vec<u8>,
     rows: usize,
@@ -22,11 +22,11 @@ struct CachedTimes {
 }
 
 thread_local! {
-    /// The one added last is the last.
+    /// In the order of insertion.
     static KNOWN: RefCell<Vec<CachedTimes>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Decodes a page of `rows` times, unless it is known.
+/// Decodes a page of `rows` times, unless it is cached.
 pub(crate) fn decode(bytes: &[u8], rows: usize) -> Result<PageTimes, BlockDamage> {
     if bytes.len() > PAGE_BYTES_MAX {
         return decode_times(bytes, rows);

@@ -8,9 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef};
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::FileSystem;
+use marigram_env::BlobStore;
 use marigram_model::ColumnId;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Bytes read at a time.
@@ -20,10 +19,10 @@ const READ_BYTES: u64 = 1 << 20;
 type RowGroupTimes = Vec<Option<ArrayRef>>;
 
 impl Segment {
-    /// Reads every byte of the file at `path`, checks every checksum, the statistics of every page
+    /// Reads every byte of the blob `name`, checks every checksum, the statistics of every page
     /// and the order of rows, and calls `damage` for each place that is wrong.
-    pub fn verify(fs: &Arc<dyn FileSystem>, path: &Path, damage: &mut dyn FnMut(SegmentError)) {
-        let segment = match Self::open(fs, path) {
+    pub fn verify(store: &dyn BlobStore, name: &str, damage: &mut dyn FnMut(SegmentError)) {
+        let segment = match Self::open(store, name) {
             Ok(segment) => segment,
             Err(error) => return damage(error),
         };
@@ -43,14 +42,14 @@ impl Segment {
         if whole {
             segment.verify_tiling(extents, damage);
         }
-        // What is damaged has another checksum, of course.
+        // A damaged segment has another checksum anyway.
         if is_sound && let Err(error) = segment.verify_body() {
             outer(error);
         }
     }
 
-    /// Compares all that stands before the footer with the checksum in it: pages and blocks that
-    /// are whole may be those of another segment.
+    /// Compares everything before the footer with the checksum in it: whole pages and blocks may belong
+    /// to another segment.
     fn verify_body(&self) -> Result<(), SegmentError> {
         let Some(body) = self.body() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! All row groups of a table in a segment as one, for those who ask for all of them.
+//! All row groups of a table in a segment as one, for queries that need all of them.
 
 use crate::layout::RowGroup;
 use crate::stats::PageStats;

@@ -21,28 +21,29 @@ use arrow_schema::DataType;
 use arrow_select::concat::concat;
 pub use copy::PageSource;
 use marigram_codec::{ChecksummedPrefix, EncodingChoice, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{BlobStore, BlobUpload};
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TableId, TimeRange};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Written to the file at once, bytes.
+/// Size of a write to the store, bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// A series is long with this part of a page's rows: from there on what its own pages cost, about a
-/// fiftieth of its bytes, is worth it.
+/// A series is long if it has at least this fraction of a page's rows: then pages of its own, which
+/// cost about a fiftieth of its bytes, pay off.
 const LONG_PART: usize = 4;
 
 /// Writes a segment: tables ascending, and in each table rows sorted by (series, time).
 #[derive(Debug)]
 pub struct SegmentWriter {
+    /// Names it in messages.
     path: PathBuf,
-    file: Arc<dyn File>,
+    upload: Box<dyn BlobUpload>,
     options: SegmentOptions,
     buffer: Vec<u8>,
     /// Bytes of the file, those in `buffer` included.
     bytes: u64,
-    /// What stands in the file.
+    /// Checksum of what was written.
     body: ChecksummedPrefix,
     groups: Vec<(RowGroup, RowGroupLocations)>,
     table: Option<TableId>,
@@ -56,17 +57,17 @@ pub struct SegmentWriter {
     last: Option<(SeriesId, i64)>,
 }
 
-/// Rows that are not yet in a page: slices of what was appended.
+/// Rows that are not yet in a page: slices of the appended rows.
 #[derive(Debug, Default)]
 struct PendingPage {
     rows: usize,
     times: Vec<ScalarBuffer<i64>>,
     columns: Vec<Vec<ArrayRef>>,
-    /// Bytes of strings, of the column that has most.
+    /// Bytes of strings in the column that has the most.
     text_bytes: usize,
 }
 
-/// The row group under way.
+/// The row group being written.
 #[derive(Debug, Default)]
 struct PendingGroup {
     rows: u32,
@@ -77,26 +78,23 @@ struct PendingGroup {
 }
 
 impl SegmentWriter {
-    /// Begins the file `path`, which is replaced if it is there.
+    /// Begins the blob `name`, which replaces one of that name.
     ///
     /// # Errors
-    /// If the file cannot be created.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a writer is given its own handle, as everything that lives long is"
-    )]
+    /// If the upload cannot begin.
     pub fn create(
-        fs: Arc<dyn FileSystem>,
-        path: &Path,
+        store: &dyn BlobStore,
+        name: &str,
         options: SegmentOptions,
     ) -> Result<Self, SegmentError> {
-        let file = fs
-            .create(path)
-            .map_err(|source| SegmentError::io(path, source))?;
+        let path = store.location(name);
+        let upload = store
+            .upload(name)
+            .map_err(|source| SegmentError::io(&path, source))?;
         let buffer = header().to_vec();
         Ok(Self {
-            path: path.to_owned(),
-            file,
+            path,
+            upload,
             limits: PageLimits::new(0, &options),
             options,
             choices: Vec::new(),
@@ -222,7 +220,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// How many of `most` rows from `from` on the page has space for: at least one.
+    /// How many of the `most` rows from `from` on fit into the page: at least one.
     fn rows_that_fit(&self, rows: &SortedRows, from: usize, most: usize) -> usize {
         let budget = self.limits.text_bytes.saturating_sub(self.page.text_bytes);
         let fits = |column: &ArrayRef| match text_offsets(column) {
@@ -318,8 +316,8 @@ impl SegmentWriter {
 
     fn write_buffer(&mut self, least: usize) -> Result<(), SegmentError> {
         if self.buffer.len() >= least {
-            self.file
-                .append(&self.buffer)
+            self.upload
+                .write(&self.buffer)
                 .map_err(|source| SegmentError::io(&self.path, source))?;
             self.body.grow(&self.buffer);
             self.buffer.clear();
@@ -327,7 +325,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Last series and number of rows of the page in the making, if there are any.
+    /// Last series and number of rows of the unfinished page, if it has rows.
     #[must_use]
     pub fn pending(&self) -> Option<(SeriesId, usize)> {
         let last = self.group.runs.last().filter(|_| self.page.rows > 0)?;
@@ -340,10 +338,11 @@ impl SegmentWriter {
         self.bytes
     }
 
-    /// Writes the footer and syncs the file, but not its directory.
+    /// Writes the footer and completes the blob. Its contents are durable when this returns; its
+    /// name is after [`BlobStore::sync_names`].
     ///
     /// # Errors
-    /// If the disk fails; the file is garbage then.
+    /// If the store fails; what stands under the name is garbage then.
     pub fn finish(mut self) -> Result<SegmentSummary, SegmentError> {
         self.end_group()?;
         self.write_buffer(1)?;
@@ -353,8 +352,8 @@ impl SegmentWriter {
         self.buffer.extend_from_slice(&trailer);
         self.bytes += footer.len() as u64 + TRAILER_BYTES;
         self.write_buffer(1)?;
-        self.file
-            .sync()
+        self.upload
+            .finish()
             .map_err(|source| SegmentError::io(&self.path, source))?;
         Ok(summary_of(
             self.groups.iter().map(|(group, _)| group),

@@ -1,17 +1,17 @@
-//! What series cost: adds N series with three tags to an index, logs them, loads them again, and
-//! prints bytes a series and times.
+//! Measures what series cost: adds N series with three tags to an index, logs them, loads them
+//! again, and prints bytes per series and times.
 //!
 //! `cargo run --release -p marigram-series-index --example series -- 10000000 2`: ten million
-//! series in two shards. A third argument is the identity, `plain` or `sha256`; a fourth, N, puts one
-//! tag in the place of three: a path of N levels. Tags are those of the standard set: `devid` (an
-//! integer), `devname` (`device_0000123`), `devgroup` (devid mod 100).
+//! series in two shards. A third argument is the identity, `plain` or `sha256`; a fourth, N,
+//! replaces the three tags by one: a path of N levels. Tags are those of the standard set: `devid`
+//! (an integer), `devname` (`device_0000123`), `devgroup` (devid mod 100).
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what is measured is this machine's time"
+    reason = "it measures time on this machine"
 )]
 
-use marigram_env::{FileSystem, OsFs};
+use marigram_env::{LogStore, OsFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagKey, TagValueRef};
 use marigram_series_index::{LogPosition, SeriesIndex, SeriesLog};
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn device(number: u64, depth: usize, key: &mut TagKey) {
     key.push(2, TagValueRef::I64((number % 100) as i64));
 }
 
-/// Resident memory of the process, bytes.
+/// Resident memory of the process, in bytes.
 fn resident() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok());
@@ -46,6 +46,7 @@ fn shard_of(hash: u64, shards: u64) -> u64 {
     (mixed * shards) >> 32
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of measurements")]
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, otherwise| {
@@ -58,7 +59,7 @@ fn main() {
         _ => SeriesIdentity::Plain,
     };
     let depth = number(3, 0) as usize;
-    let fs: Arc<dyn FileSystem> = Arc::new(OsFs);
+    let fs: Arc<dyn LogStore> = Arc::new(OsFs);
     let dirs: Vec<PathBuf> = (0..shards)
         .map(|shard| {
             std::env::temp_dir().join(format!("marigram-series-{}-{shard}", std::process::id()))

@@ -1,10 +1,10 @@
-//! Tag sets in few bytes: how keys stand in the arena and in the log.
+//! The compact encoding of tag sets, in the arena and in the log.
 //!
-//! For each tag, ascending by ordinal: a number `ordinal << 2 | code` (code 0 text, 1 integer,
-//! 2 false, 3 true), then for text a number `length << 1` and the text, or `place << 1 | 1` where
-//! the text stands at that place of its tag's inverted index; for an integer its zigzag. Numbers are
-//! LEB128. What was written here is read without checks; bytes from a file are checked first
-//! ([`canonical`]).
+//! For each tag, ascending by ordinal, the encoding has a number `ordinal << 2 | code` (code 0
+//! text, 1 integer, 2 false, 3 true) and then the value. A text is a number `length << 1` and its
+//! bytes, or `place << 1 | 1` if the text is stored at that place of its tag's inverted index; an
+//! integer is its zigzag number. Numbers are LEB128. Bytes written by this module are read without
+//! checks; bytes from a file are checked first ([`canonical`]).
 
 use marigram_model::{TagKey, TagValueRef, tag_key_entries};
 
@@ -13,7 +13,7 @@ const INTEGER: u64 = 1;
 const FALSE: u64 = 2;
 const TRUE: u64 = 3;
 
-/// A tag's value as it stands.
+/// A tag's value as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoredTagValue<'a> {
     /// UTF-8.
@@ -25,7 +25,7 @@ pub(crate) enum StoredTagValue<'a> {
 }
 
 impl StoredTagValue<'_> {
-    /// Whether it is this value; never, for a shared one.
+    /// Whether it equals this value; always false for a shared one.
     pub(crate) fn equals(&self, value: TagValueRef<'_>) -> bool {
         match (self, value) {
             (Self::Text(own), TagValueRef::String(text)) => *own == text.as_bytes(),
@@ -45,7 +45,7 @@ pub(crate) fn put_number(mut number: u64, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// Takes a number off the front; `None` where there is none.
+/// Takes a number off the front; `None` if there is none.
 pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -64,7 +64,7 @@ pub(crate) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends the head of a tag: ordinal and kind of its value.
+/// Appends the head of a tag: its ordinal and the kind of its value.
 pub(crate) fn put_head(ordinal: u16, value: TagValueRef<'_>, out: &mut Vec<u8>) {
     let code = match value {
         TagValueRef::String(_) => TEXT,
@@ -75,7 +75,7 @@ pub(crate) fn put_head(ordinal: u16, value: TagValueRef<'_>, out: &mut Vec<u8>) 
     put_number(u64::from(ordinal) << 2 | code, out);
 }
 
-/// Appends a tag; a text with a `place` as a reference to it, where that is the shorter.
+/// Appends a tag; a text with a `place` becomes a reference to it if that is shorter.
 pub(crate) fn put_tag(ordinal: u16, value: TagValueRef<'_>, place: Option<u32>, out: &mut Vec<u8>) {
     put_head(ordinal, value, out);
     match (value, place) {
@@ -98,7 +98,7 @@ pub(crate) fn put_key(key: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Takes a tag off the front; `None` at the end, and where the bytes are no tag.
+/// Takes a tag off the front; `None` at the end, and if the bytes are not a tag.
 pub(crate) fn take_tag<'a>(bytes: &mut &'a [u8]) -> Option<(u16, StoredTagValue<'a>)> {
     let head = take_number(bytes)?;
     let ordinal = u16::try_from(head >> 2).ok()?;
@@ -122,19 +122,19 @@ pub(crate) fn take_tag<'a>(bytes: &mut &'a [u8]) -> Option<(u16, StoredTagValue<
     Some((ordinal, value))
 }
 
-/// The tags of bytes that were written here.
+/// The tags in bytes that this module wrote.
 pub(crate) fn tags(mut bytes: &[u8]) -> impl Iterator<Item = (u16, StoredTagValue<'_>)> {
     std::iter::from_fn(move || take_tag(&mut bytes))
 }
 
-/// The value of one tag in bytes that were written here.
+/// The value of one tag in bytes that this module wrote.
 pub(crate) fn find(bytes: &[u8], ordinal: u16) -> Option<StoredTagValue<'_>> {
     tags(bytes)
         .take_while(|(at, _)| *at <= ordinal)
         .find_map(|(at, value)| (at == ordinal).then_some(value))
 }
 
-/// Appends a tag in the canonical form; a shared text is `text`.
+/// Appends a tag in canonical form; a shared text is `text`.
 pub(crate) fn put_canonical(ordinal: u16, value: TagValueRef<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&ordinal.to_le_bytes());
     out.push(value.tag_type() as u8);
@@ -148,8 +148,8 @@ pub(crate) fn put_canonical(ordinal: u16, value: TagValueRef<'_>, out: &mut Vec<
     }
 }
 
-/// A key of a file in the canonical form, appended to `key`; `false` where the bytes are none.
-/// References are none in a file.
+/// Appends the canonical form of a key from a file to `key`; `false` if the bytes are not a key. A
+/// file contains no references.
 pub(crate) fn canonical(mut bytes: &[u8], key: &mut TagKey) -> bool {
     let mut last = None;
     while !bytes.is_empty() {

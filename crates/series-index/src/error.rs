@@ -1,4 +1,4 @@
-//! What can go wrong with series.
+//! Errors of the series index.
 
 use std::path::PathBuf;
 
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SeriesError {
-    /// The file system refused.
+    /// The file system returned an error.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
-    /// The log does not hold what was written.
+    /// The log's content is damaged.
     #[error("{path} at byte {offset}: {reason}; the file is damaged, restore it from a backup", path = path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// First byte of the record that is wrong.
+        /// First byte of the damaged record.
         offset: u64,
         /// What is wrong there.
         reason: String,
@@ -34,7 +34,7 @@ pub enum SeriesError {
         /// The newest version that is understood.
         supported: u32,
     },
-    /// An earlier append failed, so it is unknown what the log holds.
+    /// An earlier append failed, so the content of the log is unknown.
     #[error("{path}: nothing more is written after an earlier error: {reason}", path = path.display())]
     Poisoned {
         /// The file.
@@ -45,10 +45,11 @@ pub enum SeriesError {
     /// No id is left.
     #[error("a shard holds at most 2^31 series; start with more shards")]
     Full,
-    /// The key is not a tag key.
+    /// The key is not a valid tag key.
     #[error(transparent)]
     Key(#[from] marigram_model::TagKeyError),
-    /// A series was to be added out of order, or against what is known of its id or key.
+    /// A series cannot be added, because it is out of order or contradicts what is known of its id
+    /// or key.
     #[error("series {id} cannot be added: {reason}")]
     Conflict {
         /// The id.

@@ -1,19 +1,18 @@
 //! A hash table of series ids that grows in small steps.
 //!
-//! A table that doubles at once holds its lock for a second at some millions of series, and takes
-//! three times its memory meanwhile. This one is many small tables, *parts*, each of which is split
-//! in two when it is full (extendible hashing), so that no insertion moves more ids than one part
-//! has. Ids are found by the hash of what they stand for, which the caller works out anew where ids
-//! are moved.
+//! A table that doubles at once holds its lock for a second at some millions of series, and needs
+//! three times its memory meanwhile. This one consists of many small tables, *parts*. A full part
+//! is split in two (extendible hashing), so no insertion moves more ids than one part has. An id is
+//! found by the hash of what it stands for; the caller recomputes the hash when ids move.
 
 use hashbrown::HashTable;
 
-/// Ids of a part that is full: what fits in 8,192 buckets.
+/// Ids in a full part: as many as fit in 8,192 buckets.
 const PART_IDS: usize = 7168;
 
 #[derive(Debug)]
 pub(crate) struct IdTable {
-    /// The part of each pattern of the `depth` highest bits of a hash.
+    /// The part for each pattern of the `depth` highest bits of a hash.
     directory: Vec<u32>,
     parts: Vec<IdTablePart>,
     depth: u32,
@@ -23,7 +22,7 @@ pub(crate) struct IdTable {
 #[derive(Debug, Default)]
 struct IdTablePart {
     ids: HashTable<u32>,
-    /// Highest bits that all hashes of its ids have in common.
+    /// Number of the highest bits that all hashes in it share.
     depth: u32,
 }
 
@@ -38,22 +37,22 @@ impl Default for IdTable {
     }
 }
 
-/// Highest bits of a hash that may decide the part.
+/// Most of the highest bits of a hash that select the part.
 const DEPTH_MAX: u32 = 24;
 
-/// The hash within a part: the highest bits, which are alike there, decide nothing.
+/// The hash within a part; the highest bits, which are equal there, do not contribute.
 fn within(hash: u64) -> u64 {
     hash.rotate_left(32)
 }
 
 impl IdTable {
-    /// The id with this hash for which `same` holds.
+    /// Finds the id with this hash for which `same` returns true.
     pub(crate) fn find(&self, hash: u64, mut same: impl FnMut(u32) -> bool) -> Option<u32> {
         let part = &self.parts[self.part_of(hash)];
         part.ids.find(within(hash), |id| same(*id)).copied()
     }
 
-    /// As [`find`](Self::find), to be replaced by another number for the same thing.
+    /// Like [`find`](Self::find), for replacing the id by another one for the same thing.
     pub(crate) fn find_mut(
         &mut self,
         hash: u64,
@@ -63,7 +62,7 @@ impl IdTable {
         self.parts[at].ids.find_mut(within(hash), |id| same(*id))
     }
 
-    /// Adds an id that is not there. `rehash` gives the hashes of those that are.
+    /// Adds an id that is not in the table. `rehash` returns the hashes of those that are.
     pub(crate) fn insert(&mut self, hash: u64, id: u32, rehash: impl Fn(u32) -> u64) {
         let mut at = self.part_of(hash);
         if self.parts[at].ids.len() >= PART_IDS {
@@ -75,7 +74,7 @@ impl IdTable {
         self.len += 1;
     }
 
-    /// Removes the id with this hash for which `same` holds; says whether there was one.
+    /// Removes the id with this hash for which `same` returns true; returns whether there was one.
     pub(crate) fn remove(&mut self, hash: u64, mut same: impl FnMut(u32) -> bool) -> bool {
         let at = self.part_of(hash);
         let Ok(entry) = self.parts[at].ids.find_entry(within(hash), |id| same(*id)) else {
@@ -86,9 +85,11 @@ impl IdTable {
         true
     }
 
-    /// Makes room for about `count` ids in all. They are added fastest in the order of their hashes.
+    /// Reserves room for about `count` ids in total. Adding them in the order of their hashes is
+    /// fastest.
     pub(crate) fn reserve(&mut self, count: usize, rehash: impl Fn(u32) -> u64) {
-        // Hashes are spread at random: no part shall need more than the mean and five deviations.
+        // Hashes are distributed at random: no part should need more than the mean plus five
+        // standard deviations.
         let fits = |depth: u32| (count >> depth) + 5 * (count >> depth).isqrt() <= PART_IDS;
         let depth = (0..=DEPTH_MAX).find(|depth| fits(*depth));
         let Some(depth) = depth.filter(|depth| *depth > self.depth) else {
@@ -110,7 +111,7 @@ impl IdTable {
         }
     }
 
-    /// Keeps the ids for which `keep` holds, and gives back memory.
+    /// Keeps the ids for which `keep` returns true, and releases memory.
     pub(crate) fn retain(
         &mut self,
         mut keep: impl FnMut(u32) -> bool,
@@ -123,7 +124,7 @@ impl IdTable {
         self.shrink(rehash);
     }
 
-    /// Gives back memory that was reserved or left behind, where it is much.
+    /// Releases reserved or unused memory, if there is much of it.
     pub(crate) fn shrink(&mut self, rehash: impl Fn(u32) -> u64) {
         if self.len == 0 {
             *self = Self::default();
@@ -134,7 +135,7 @@ impl IdTable {
         }
     }
 
-    /// Every id, in no order.
+    /// All ids, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.parts.iter().flat_map(|part| &part.ids).copied()
     }
@@ -144,7 +145,7 @@ impl IdTable {
         self.len
     }
 
-    /// Memory held, bytes.
+    /// Memory that the table holds, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let parts: usize = self
             .parts
@@ -159,11 +160,11 @@ impl IdTable {
         self.directory[pattern as usize] as usize
     }
 
-    /// Splits a part in two by the next bit of the hashes of its ids.
+    /// Splits a part in two by the next bit of the hashes.
     fn split(&mut self, at: usize, rehash: &impl Fn(u32) -> u64) {
         let depth = self.parts[at].depth;
         if depth == DEPTH_MAX {
-            // So many ids have no place in memory; only hashes that are alike come here.
+            // Memory cannot hold that many ids; only equal hashes lead here.
             return;
         }
         if depth == self.depth {

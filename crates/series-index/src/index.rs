@@ -38,23 +38,23 @@ pub struct SeriesIndex {
 struct TableSeries {
     identity: SeriesIdentity,
     all: RoaringBitmap,
-    /// By ordinal; a tag that no series has so far is missing.
+    /// By ordinal; tags that no series has are missing.
     tags: BTreeMap<u16, TagIndex>,
-    /// Bytes in the arena, those of cold tags (before they are packed) apart.
+    /// Bytes in the arena, without those of cold tags (before compression).
     key_bytes: usize,
     cold_bytes: usize,
 }
 
 impl SeriesIndex {
-    /// Hash that decides shard and place: xxh3 (64 bits) of the key, with the table's id as its
-    /// seed. Stable for ever, since it decides in which shard a series lives.
+    /// The hash that determines shard and place: xxh3 (64 bits) of the key, with the table's id as
+    /// the seed. It must never change, because it determines in which shard a series lives.
     #[must_use]
     pub fn hash(table: TableId, key: &[u8]) -> u64 {
         xxh3_64_with_seed(key, table.0.into())
     }
 
-    /// Says by what the series of a table are told apart. Counts for a table without series only:
-    /// one that has any keeps the identity that it has. Gives the identity that holds.
+    /// Sets the identity of a table's series. It only affects a table without series: others keep
+    /// the identity that they have. Returns the identity in force.
     pub fn set_identity(&mut self, table: TableId, identity: SeriesIdentity) -> SeriesIdentity {
         let series = self.tables.entry(table).or_default();
         if series.all.is_empty() {
@@ -63,7 +63,7 @@ impl SeriesIndex {
         series.identity
     }
 
-    /// The series with this key; `hash` is [`hash`](Self::hash) of the two.
+    /// The series with this key; `hash` is the [`hash`](Self::hash) of both.
     #[must_use]
     pub fn get(&self, table: TableId, key: &[u8], hash: u64) -> Option<SeriesId> {
         let series = self.tables.get(&table)?;
@@ -90,30 +90,29 @@ impl SeriesIndex {
     /// The next id.
     ///
     /// # Panics
-    /// Never: `insert` ends before ids do.
+    /// Never: `insert` fails before ids run out.
     #[must_use]
     pub fn next_id(&self) -> SeriesId {
-        SeriesId(u32::try_from(self.keys.len()).expect("insert bounds the number of series"))
+        SeriesId(u32::try_from(self.keys.len()).expect("insert limits the number of series"))
     }
 
-    /// Adds a series that is not there; ids are dense: `id` must be [`next_id`](Self::next_id).
-    /// An id that is there already with the same table and key is accepted without effect, for
-    /// replay.
+    /// Adds a new series. Ids are dense: `id` must be [`next_id`](Self::next_id). An existing id
+    /// with the same table and key is accepted without effect, for replay.
     ///
     /// # Errors
     /// `Conflict` if the id is neither, or the key has another id; `Key` if `key` is not canonical;
-    /// `Full` if there is no id left.
+    /// `Full` if no id is left.
     pub fn insert(&mut self, id: SeriesId, table: TableId, key: &[u8]) -> Result<(), SeriesError> {
         let conflict = |reason: String| Err(SeriesError::Conflict { id: id.0, reason });
         if id < self.next_id() {
-            // One that was removed since has left nothing to compare with.
+            // A series that was removed since has left nothing to compare with.
             let known = self.keys.get(id).is_none()
                 || self.removals.holds(id)
                 || self.get(table, key, Self::hash(table, key)) == Some(id);
             return if known {
                 Ok(())
             } else {
-                conflict("the id stands for another series".to_owned())
+                conflict("the id belongs to another series".to_owned())
             };
         }
         if id != self.next_id() {
@@ -123,12 +122,12 @@ impl SeriesIndex {
             return Err(SeriesError::Full);
         }
         if table == GONE {
-            return conflict(format!("{table} is no table's id"));
+            return conflict(format!("{table} is not the id of a table"));
         }
         check_key(key)?;
         let hash = Self::hash(table, key);
         if let Some(known) = self.get(table, key, hash) {
-            return conflict(format!("its key is that of series {known}"));
+            return conflict(format!("series {known} has the same key"));
         }
         let place = self.store(id.0, table, key, false);
         let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
@@ -138,7 +137,7 @@ impl SeriesIndex {
         Ok(())
     }
 
-    /// Adds a series to all but the hash table; gives its place there.
+    /// Adds a series to everything except the hash table; returns its place there.
     fn store(&mut self, id: u32, table: TableId, key: &[u8], load: bool) -> u64 {
         let series = self.tables.entry(table).or_default();
         let digest = match series.identity {
@@ -176,7 +175,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Gives back memory of tables that hold far less than they could.
+    /// Releases memory of tables that hold far less than their capacity.
     fn shrink(&mut self) {
         let (keys, tables, scratch) = (&self.keys, &self.tables, RefCell::default());
         self.ids.shrink(|id| id_place(keys, tables, id, &scratch));
@@ -190,13 +189,13 @@ impl SeriesIndex {
         }
     }
 
-    /// The table of a series; `None` where there is no such series, or it is gone.
+    /// The table of a series; `None` if the series does not exist or was removed.
     #[must_use]
     pub fn table_of(&self, id: SeriesId) -> Option<TableId> {
         self.keys.get(id).map(|entry| entry.table)
     }
 
-    /// The tag key of a series; `None` where there is no such series, or it is gone.
+    /// The tag key of a series; `None` if the series does not exist or was removed.
     #[must_use]
     pub fn key(&self, id: SeriesId) -> Option<TagKey> {
         let mut key = Vec::new();
@@ -204,7 +203,7 @@ impl SeriesIndex {
         TagKey::from_bytes(&key).ok()
     }
 
-    /// Appends the canonical key of a series; gives its table.
+    /// Appends the canonical key of a series; returns its table.
     pub(crate) fn read_key(
         &self,
         id: SeriesId,
@@ -221,13 +220,13 @@ impl SeriesIndex {
         Some(entry.table)
     }
 
-    /// Number of ids given, those of series that are gone too.
+    /// Number of assigned ids, including those of removed series.
     #[must_use]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether no id was given.
+    /// Whether no id has been assigned.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -235,7 +234,7 @@ impl SeriesIndex {
 }
 
 impl TableSeries {
-    /// Gives `with` a value that may be a reference to a text.
+    /// Passes `with` a value that may be a reference to a text.
     fn with<T>(
         &self,
         ordinal: u16,
@@ -251,7 +250,7 @@ impl TableSeries {
         }
     }
 
-    /// Appends tags in their canonical form.
+    /// Appends tags in canonical form.
     fn put(&self, compact: &[u8], out: &mut Vec<u8>) {
         for (ordinal, value) in tags(compact) {
             self.with(ordinal, value, |value| put_canonical(ordinal, value, out));
@@ -309,7 +308,7 @@ fn take(rest: &mut &[u8], expected: &[u8]) -> bool {
     }
 }
 
-/// Where the hash table has a series.
+/// The place of a series in the hash table.
 fn id_place(
     keys: &KeyArena,
     tables: &BTreeMap<TableId, TableSeries>,
@@ -330,7 +329,7 @@ fn id_place(
     place(SeriesIndex::hash(entry.table, &key))
 }
 
-/// Mixes a hash that has decided the shard: within one shard some of its bits are all alike.
+/// Mixes a hash that has determined the shard: within one shard, some of its bits are always equal.
 fn place(hash: u64) -> u64 {
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 29)
@@ -353,7 +352,7 @@ fn check_key(key: &[u8]) -> Result<(), SeriesError> {
     for entry in tag_key_entries(key) {
         let (ordinal, _) = entry?;
         if last >= Some(ordinal) {
-            // The error of the model names the reason.
+            // The model's error contains the reason.
             TagKey::from_bytes(key)?;
         }
         last = Some(ordinal);

@@ -1,6 +1,6 @@
-//! The arena of keys: table and tags of each series, by id.
+//! The arena of keys: the table and tags of each series, by id.
 //!
-//! Keys lie in blocks of [`BLOCK_SERIES`] series, each key behind the other:
+//! Keys are stored in blocks of [`BLOCK_SERIES`] series, one key after another:
 //!
 //! ```text
 //! number   table << 1 | 1 for identity SHA256; a series that is gone has no bytes at all
@@ -8,36 +8,36 @@
 //! SHA256   32 bytes: the digest; then for each tag its head and 4 bytes: the hash of its value
 //! ```
 //!
-//! The tags of SHA256 series stand apart, *cold*: a block that is full is packed. So what is looked
-//! at for every row is a digest, and what only queries ask for takes little room.
+//! The tags of SHA256 series are stored apart, *cold*: a full block of them is compressed. So every
+//! row only touches a digest, and the tags, which only queries need, take little room.
 
 use crate::compact::{put_number, take_number};
 use marigram_model::{SeriesId, TableId};
 use roaring::RoaringBitmap;
 
-/// Series in a block: so few that the keys of a block of the longest keys (256 tags of 16 KiB)
-/// stay below 4 GiB, and that a block of long paths is unpacked in microseconds.
+/// Series in a block: few enough that a block of the longest keys (256 tags of 16 KiB) stays below
+/// 4 GiB, and that a block of long paths is decompressed in microseconds.
 const BLOCK_SERIES: usize = 64;
-/// A block up to this size has ends of two bytes.
+/// A block up to this size has two-byte ends.
 const NARROW_BYTES: usize = 1 << 16;
 
-/// Stands in the place of the table of a series that is gone.
+/// Marks a removed series, in place of its table.
 pub(crate) const GONE: TableId = TableId(u32::MAX);
 
 /// SHA-256 of a canonical key.
 pub(crate) type KeyDigest = [u8; 32];
 
-/// A block that is full.
+/// A full block.
 #[derive(Debug)]
 struct KeyBlock {
-    /// Where each key ends, counted from the end of the ends (`u16`, or `u32` in a block over
-    /// [`NARROW_BYTES`]); then the keys.
+    /// The end of each key, counted from the end of the ends (`u16`, or `u32` in a block larger
+    /// than [`NARROW_BYTES`]); then the keys.
     bytes: Box<[u8]>,
-    /// Tags of SHA256 series in their order, each with its length before it, packed.
+    /// Tags of SHA256 series in their order, each preceded by its length, compressed.
     cold: Option<Box<Box<[u8]>>>,
 }
 
-/// The block that is filled.
+/// The block that is being filled.
 #[derive(Debug, Default)]
 struct OpenKeyBlock {
     bytes: Vec<u8>,
@@ -45,18 +45,18 @@ struct OpenKeyBlock {
     cold: Vec<u8>,
 }
 
-/// What stands in the arena for a series.
+/// The entry of a series in the arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ArenaEntry<'a> {
     pub table: TableId,
-    /// Of a series with identity SHA256.
+    /// For a series with identity SHA256.
     pub digest: Option<&'a KeyDigest>,
-    /// Tags, or heads and hashes of values where there is a digest.
+    /// Tags, or heads and hashes of values if there is a digest.
     pub tags: &'a [u8],
 }
 
-/// The cold keys of the block that was read last: reading series in their order unpacks each block
-/// once.
+/// The cold keys of the block that was read last, so that reading series in order decompresses each
+/// block once.
 #[derive(Debug, Default)]
 pub(crate) struct ColdKeys {
     /// Number of the block, from 1.
@@ -69,7 +69,7 @@ pub(crate) struct ColdKeys {
 pub(crate) struct KeyArena {
     blocks: Vec<KeyBlock>,
     open: OpenKeyBlock,
-    /// Memory of what the blocks hold.
+    /// Memory of the blocks' content.
     block_bytes: usize,
 }
 
@@ -110,7 +110,7 @@ impl OpenKeyBlock {
         }
     }
 
-    /// The block as it is kept; this one begins anew.
+    /// Returns the block in its final form, and starts a new one.
     fn seal(&mut self) -> KeyBlock {
         let narrow = 2 * BLOCK_SERIES + self.bytes.len() <= NARROW_BYTES;
         let width = if narrow { 2 } else { 4 };
@@ -154,7 +154,7 @@ impl<'a> ArenaEntry<'a> {
         })
     }
 
-    /// Appends what stands before the tags.
+    /// Appends what precedes the tags.
     pub(crate) fn put(table: TableId, digest: Option<&KeyDigest>, out: &mut Vec<u8>) {
         put_number(u64::from(table.0) << 1 | u64::from(digest.is_some()), out);
         out.extend_from_slice(digest.map_or(&[][..], |digest| digest));
@@ -170,8 +170,8 @@ impl KeyArena {
         self.blocks.len() * BLOCK_SERIES + self.open.ends.len()
     }
 
-    /// Adds a key for the next id; no bytes, for one that is gone. Tags of a SHA256 series come
-    /// as `cold`.
+    /// Adds the key for the next id; empty bytes for a removed series. `cold` has the tags of a
+    /// SHA256 series.
     pub(crate) fn push(&mut self, bytes: &[u8], cold: Option<&[u8]>) {
         self.open.push(bytes, cold);
         if self.open.ends.len() == BLOCK_SERIES {
@@ -192,7 +192,7 @@ impl KeyArena {
         }
     }
 
-    /// What stands for a series; `None` where there is none, or it is gone.
+    /// The entry of a series; `None` if it does not exist or was removed.
     pub(crate) fn get(&self, id: SeriesId) -> Option<ArenaEntry<'_>> {
         ArenaEntry::read(self.bytes(id.0)?)
     }
@@ -210,7 +210,7 @@ impl KeyArena {
                     cold.bytes.clear();
                     if let Some(packed) = &block.cold {
                         cold.bytes = lz4_flex::block::decompress_size_prepended(packed)
-                            .expect("the block was packed here");
+                            .expect("this module compressed the block");
                     }
                     cold.block = number + 1;
                 }
@@ -223,7 +223,7 @@ impl KeyArena {
         take_cold(&mut bytes)
     }
 
-    /// Forgets the keys of series, and frees their memory.
+    /// Removes the keys of series, and frees their memory.
     pub(crate) fn forget(&mut self, gone: &RoaringBitmap) {
         let mut scratch = ColdKeys::default();
         let mut ids = gone.iter().peekable();
@@ -258,7 +258,7 @@ impl KeyArena {
         self.block_bytes + self.open.memory_bytes() + self.blocks.capacity() * size_of::<KeyBlock>()
     }
 
-    /// Memory of the tags of SHA256 series, bytes.
+    /// Memory of the tags of SHA256 series, in bytes.
     pub(crate) fn cold_bytes(&self) -> usize {
         let packed = self.blocks.iter().filter_map(|block| block.cold.as_ref());
         packed.map(|cold| cold.len()).sum::<usize>() + self.open.cold.capacity()

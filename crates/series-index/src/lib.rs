@@ -1,8 +1,8 @@
-//! Tags to series and back: the series of a shard in memory ([`SeriesIndex`]) and on disk
+//! Maps tags to series and back: the series of a shard in memory ([`SeriesIndex`]) and on disk
 //! ([`SeriesLog`], layout in `docs/formats/series.md`).
 //!
-//! Invariant: series ids are dense from 0, and an id never changes its meaning: it stands for one
-//! (table, tag key), or, after its table was dropped or all its rows were deleted, for nothing.
+//! Invariant: series ids are dense from 0, and an id never changes its meaning. It stands for one
+//! (table, tag key), or for nothing after its table was dropped or all its rows were deleted.
 
 mod compact;
 mod error;

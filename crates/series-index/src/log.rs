@@ -1,10 +1,10 @@
 //! The series on disk: an append-only log of (id, table, key). Layout: `docs/formats/series.md`.
 //!
 //! The manifest holds a [`LogPosition`]: which file is the log, and how many of its bytes are
-//! valid. It says so after the bytes were synced; so damage within them is damage, and what stands
-//! behind them was never acknowledged. A log in which most is dead is written anew under another
-//! name, and counts from the moment when the manifest holds its position; until then the old file
-//! is what it was.
+//! valid. It is written after the bytes were synced. So damage within them is damage, and bytes
+//! after them were never acknowledged. A log that is mostly dead is rewritten under another name.
+//! The new file becomes the log when the manifest holds its position; until then, the old file
+//! stays in force.
 
 mod load;
 mod position;
@@ -17,53 +17,53 @@ use crate::index::SeriesIndex;
 use crate::keys::ColdKeys;
 use load::load;
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use records::{put_header, put_removed, put_series};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Series that a log may hold before it is worth the while to write it anew.
+/// Number of series from which on rewriting a log is worthwhile.
 const REWRITE_SERIES: usize = 1024;
 
-/// The log of a shard's series under append.
+/// The log of a shard's series, open for appending.
 #[derive(Debug)]
 pub struct SeriesLog {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     file: Arc<dyn File>,
     position: LogPosition,
     /// The valid bytes.
     extent: ChecksummedPrefix,
     next: SeriesId,
-    /// Entries of series that the file holds, dead ones too.
+    /// Entries of series in the file, including dead ones.
     held: usize,
     /// How much of the index's history of removals is in the log.
     removals: usize,
-    /// Whether nothing is added to the file: it is of an earlier version, or bytes stand behind the
-    /// valid ones that may not be cut off.
+    /// Whether nothing may be appended to the file: it has an earlier version, or has bytes after
+    /// the valid ones that may not be cut off.
     outdated: bool,
-    /// The file before the log was written anew.
+    /// The previous file, if the log was rewritten.
     replaced: Option<PathBuf>,
     poisoned: Option<String>,
 }
 
-/// What an [`identity`](SeriesLog::open) says of a table: by what its series are told apart, or
-/// that it was dropped.
+/// What an [`identity`](SeriesLog::open) returns for a table: the key by which its series are
+/// found, or that it was dropped.
 type TableIdentities<'a> = &'a dyn Fn(TableId) -> Option<SeriesIdentity>;
 
-/// Takes a file that nothing names away.
+/// Removes a file that nothing names.
 pub type DiscardFile<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
 
 impl SeriesLog {
-    /// Loads the log up to `valid` into an index and cuts off the rest (never acknowledged). At
-    /// position 0 the log is begun anew. `identity` says by what the series of a table are told
-    /// apart; series of a table for which it gives none are loaded as gone.
+    /// Loads the log up to `valid` into an index and cuts off the rest (which was never
+    /// acknowledged). Position 0 starts a new log. `identity` returns the key by which the series
+    /// of a table are found; the series of a table for which it returns none are loaded as removed.
     ///
     /// # Errors
-    /// `Corrupt` if the valid bytes are not all there or do not hold what was written.
+    /// `Corrupt` if valid bytes are missing or damaged.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         valid: LogPosition,
         identity: TableIdentities<'_>,
@@ -72,15 +72,15 @@ impl SeriesLog {
         Self::open_proved(fs.clone(), dir, valid, None, Some(discard), identity)
     }
 
-    /// As [`open`](Self::open), if the valid bytes have this `checksum` (`None`: it is not known).
-    /// Files of the log that never counted, or no longer do, are given to `discard`. Without one,
-    /// because it is not certain that the position is the log's own, they stay, and nothing is cut
-    /// off.
+    /// Like [`open`](Self::open), if the valid bytes have this `checksum` (`None`: it is unknown).
+    /// Log files that never came into force, or no longer are, go to `discard`. Without a checksum,
+    /// it is not certain that the position belongs to this log, so these files stay, and nothing is
+    /// cut off.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         valid: LogPosition,
         checksum: Option<u32>,
@@ -138,12 +138,12 @@ impl SeriesLog {
         self.extent.checksum
     }
 
-    /// Reads the log up to `valid` and changes nothing; for tools.
+    /// Reads the log up to `valid` without changing anything; for tools.
     ///
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(
-        fs: &dyn FileSystem,
+        fs: &dyn LogStore,
         dir: &Path,
         valid: LogPosition,
         checksum: Option<u32>,
@@ -156,25 +156,25 @@ impl SeriesLog {
         Ok(load(fs, &path, valid.bytes(), checksum, &plain)?.1.index)
     }
 
-    /// The index that the bytes of a log hold; `path` is for messages.
+    /// The index in the bytes of a log; `path` is for messages.
     ///
     /// # Errors
-    /// `Corrupt` with the offset of the record that is wrong, `Version` for a newer format.
+    /// `Corrupt` with the offset of the damaged record, `Version` for a newer format.
     pub fn decode(path: &Path, bytes: &[u8]) -> Result<SeriesIndex, SeriesError> {
         let plain = |_| Some(SeriesIdentity::Plain);
         load::decode(path, bytes, &plain).map(|loaded| loaded.index)
     }
 
-    /// Appends the series of the index from the first one not yet logged up to `end` (exclusive)
-    /// and the removals since the last append, syncs, and returns the position to commit.
-    /// `committed` is the position that the manifest holds: where that is the log's own and most
-    /// of the log is dead, or its format is an old one, all is written to a new file instead.
+    /// Appends the index's series from the first one not yet logged up to `end` (exclusive), and
+    /// the removals since the last append. Syncs, and returns the position to commit. `committed`
+    /// is the position in the manifest: if it is that of this log, and most of the log is dead or
+    /// its format is old, everything is written to a new file instead.
     ///
     /// # Errors
-    /// `Io`; after it nothing more can be appended (`Poisoned`).
+    /// `Io`; after it, every append fails (`Poisoned`).
     ///
     /// # Panics
-    /// If `end` is beyond the index.
+    /// If `end` is beyond the end of the index.
     pub fn append(
         &mut self,
         index: &SeriesIndex,
@@ -194,7 +194,7 @@ impl SeriesLog {
             && let Some(path) = &self.replaced
             && self.fs.remove(path).is_ok()
         {
-            // One that stays is tried again, and removed when the log is opened.
+            // If the removal fails, it is repeated when the log is next opened.
             self.replaced = None;
         }
         let written = if self.outdated || (committed == self.position && self.is_mostly_dead(index))
@@ -239,7 +239,8 @@ impl SeriesLog {
         };
         writer.series(index, self.next, end, &mut out)?;
         let (extent, held) = (writer.extent, writer.held);
-        // What was removed before it was logged was logged as gone: only the others stay to do.
+        // Series that were removed before they were logged are logged as removed, so only the other
+        // removals remain.
         self.removals = removals.len();
         self.position = self.position.after(extent.bytes - self.extent.bytes);
         self.extent = extent;
@@ -248,7 +249,7 @@ impl SeriesLog {
         Ok(())
     }
 
-    /// Writes all series up to `end` to a new file, under the next name, and goes on there.
+    /// Writes all series up to `end` to a new file, under the next name, and continues there.
     fn rewrite(&mut self, index: &SeriesIndex, end: SeriesId) -> Result<(), SeriesError> {
         let position = free_position(&*self.fs, &self.dir, self.position)?;
         let path = self.dir.join(position.file_name());
@@ -280,13 +281,13 @@ impl SeriesLog {
 struct LogWriter<'a> {
     file: &'a dyn File,
     path: &'a Path,
-    /// What stands in it.
+    /// The content of the file.
     extent: ChecksummedPrefix,
     held: usize,
 }
 
 impl LogWriter<'_> {
-    /// Appends what is in `out`, then series from `first` up to `end`; syncs.
+    /// Appends the bytes in `out`, then series from `first` up to `end`; syncs.
     fn series(
         &mut self,
         index: &SeriesIndex,
@@ -309,10 +310,9 @@ impl LogWriter<'_> {
     }
 }
 
-/// The beginning of the next file whose name is free: what stands under another one may be of use
-/// to somebody.
+/// The beginning of the next file with an unused name: an existing file may still be needed.
 fn free_position(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     after: LogPosition,
 ) -> Result<LogPosition, SeriesError> {
@@ -327,15 +327,15 @@ fn free_position(
     Ok(position)
 }
 
-fn holds_something(fs: &dyn FileSystem, path: &Path) -> std::io::Result<bool> {
+fn holds_something(fs: &dyn LogStore, path: &Path) -> std::io::Result<bool> {
     Ok(fs.exists(path)? && !fs.open(path)?.is_empty()?)
 }
 
-/// Discards logs but the one that is kept: those that were replaced, or never came to count. A name
-/// that stands already may not be durable, so that even a log that begins is made anew.
-/// Empty ones just go.
+/// Discards all logs except the current one: those that were replaced, or never came into force. An
+/// existing name may not be durable, so even an empty log gets a new file. Empty ones are removed
+/// directly.
 fn discard_others(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     kept: Option<&PathBuf>,
     discard: DiscardFile<'_>,

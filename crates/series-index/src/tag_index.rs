@@ -1,8 +1,8 @@
 //! The inverted index of one tag of one table: value → series.
 //!
-//! A value that one series has costs a four-byte entry: its bytes are read from that series' key.
-//! One that few have costs a list of ids besides. From the sixth series on the text of a value is
-//! kept here, and further keys refer to it; ids are in a bitmap where they lie close together.
+//! A value that only one series has takes a four-byte entry: its bytes are read from that series'
+//! key. A value of a few series takes a list of ids in addition. From the sixth series on, the text
+//! of a value is stored here, and further keys refer to it; ids are in a bitmap if they are dense.
 
 mod posting;
 
@@ -17,32 +17,32 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Set in an entry that is a place in `postings`; without it, the entry is the id of the one series
-/// that has the value.
+/// Set in an entry that is an index into `postings`; otherwise, the entry is the id of the only
+/// series with the value.
 const SHARED: u32 = 1 << 31;
 
-/// Series that an index of this kind can tell apart.
+/// Number of series that such an index can distinguish.
 pub(crate) const SERIES_MAX: u32 = SHARED;
 
-/// Values from which on a load puts off the rest of a tag whose values are mostly different.
+/// Number of values from which on a load defers the rest of a tag whose values are mostly distinct.
 const PUT_OFF_VALUES: usize = 4096;
 
 /// One tag of one table.
 #[derive(Debug, Default)]
 pub(crate) struct TagIndex {
     ordinal: u16,
-    /// One entry a value: the id of its only series, or [`SHARED`] and its place in `postings`.
+    /// One entry per value: the id of its only series, or [`SHARED`] and its index in `postings`.
     entries: IdTable,
     postings: Vec<SeriesPosting>,
-    /// Places in `postings` that stand for nothing.
+    /// Unused indexes in `postings`.
     free: Vec<u32>,
     any: RoaringBitmap,
-    /// While a log is loaded, of a tag whose values are mostly different: hashes (the higher half)
+    /// While a log is loaded, for a tag whose values are mostly distinct: hashes (the higher half)
     /// and ids of values that are still to be added.
     put_off: Option<Vec<u64>>,
 }
 
-/// Keys, and the cold ones that were read last.
+/// Keys, and the cold keys that were read last.
 pub(crate) struct KeyReader<'a> {
     pub keys: &'a KeyArena,
     pub cold: RefCell<ColdKeys>,
@@ -54,7 +54,7 @@ impl<'a> KeyReader<'a> {
         Self { keys, cold }
     }
 
-    /// Whether a series has this value, of this hash, in its own key.
+    /// Whether a series has this value, with this hash, in its own key.
     fn has(&self, id: u32, ordinal: u16, value: TagValueRef<'_>, hash: u32) -> bool {
         let Some(entry) = self.keys.get(SeriesId(id)) else {
             return false;
@@ -69,7 +69,7 @@ impl<'a> KeyReader<'a> {
         find(self.keys.cold(id, &mut cold), ordinal).is_some_and(|own| own.equals(value))
     }
 
-    /// Gives `with` the value that stands in a series' own key.
+    /// Passes `with` the value in a series' own key.
     fn with<T>(
         &self,
         id: u32,
@@ -102,14 +102,14 @@ impl TagIndex {
         }
     }
 
-    /// Series with any value of the tag.
+    /// The series with any value of the tag.
     pub(crate) fn any(&self) -> &RoaringBitmap {
         &self.any
     }
 
-    /// Adds a series that is not yet in `keys`; ids only rise. Gives the place of the posting that
-    /// holds the value's text, if one does. A `load` may put off the work until
-    /// [`catch_up`](Self::catch_up): at random places it would take most of the time.
+    /// Adds a series that is not yet in `keys`; ids must ascend. Returns the index of the posting
+    /// that holds the value's text, if there is one. A `load` may defer the work until
+    /// [`catch_up`](Self::catch_up): at random places, it would take most of the time.
     pub(crate) fn insert(
         &mut self,
         keys: &KeyReader<'_>,
@@ -133,7 +133,7 @@ impl TagIndex {
         self.link(keys, value, id)
     }
 
-    /// Does what was put off.
+    /// Does the deferred work.
     pub(crate) fn catch_up(&mut self, keys: &KeyReader<'_>) {
         let Some(mut rest) = self.put_off.take() else {
             return;
@@ -142,8 +142,8 @@ impl TagIndex {
         let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
         self.entries
             .reserve(self.entries.len() + rest.len(), rehash);
-        // In the order of hashes each part of the table is filled at once. What stands alone with
-        // its hash is a value of its own, if no value had this hash before.
+        // In the order of hashes, each part of the table is filled at once. A value whose hash is
+        // unique here is new, if no earlier value had this hash.
         rest.sort_unstable();
         let hash_of = |at: usize| rest.get(at).map(|entry| entry >> 32);
         let known: HashSet<u64> = self
@@ -171,7 +171,7 @@ impl TagIndex {
         }
     }
 
-    /// Adds a series to those of its value.
+    /// Adds a series to the posting of its value.
     fn link(&mut self, keys: &KeyReader<'_>, value: TagValueRef<'_>, id: u32) -> Option<u32> {
         let (ordinal, postings) = (self.ordinal, &mut self.postings);
         let hash = value_hash(value);
@@ -183,7 +183,7 @@ impl TagIndex {
         };
         if *entry < SHARED {
             let posting = SeriesPosting::pair(*entry, id);
-            // Fewer postings than series, so the place does not reach SHARED.
+            // There are fewer postings than series, so the index stays below SHARED.
             let place = self.free.pop().unwrap_or(postings.len() as u32);
             match postings.get_mut(place as usize) {
                 Some(free) => *free = posting,
@@ -222,7 +222,7 @@ impl TagIndex {
         self.entries.remove(spread(hash), |other| other == entry);
     }
 
-    /// Series with a value.
+    /// The series with a value.
     pub(crate) fn with_value(&self, keys: &KeyReader<'_>, value: TagValueRef<'_>) -> RoaringBitmap {
         let hash = value_hash(value);
         let same = |entry: u32| tag_equals(&self.postings, keys, self.ordinal, entry, value, hash);
@@ -233,7 +233,7 @@ impl TagIndex {
         }
     }
 
-    /// Series whose value meets a test, which is made once for each value that several have.
+    /// The series whose value meets a test, which runs once for each shared value.
     pub(crate) fn matching(
         &self,
         keys: &KeyReader<'_>,
@@ -248,7 +248,7 @@ impl TagIndex {
             }
             single -= ids;
         }
-        // In the order of ids, so that keys are read one after the other.
+        // In the order of ids, so that keys are read sequentially.
         for id in single {
             let met = keys.with(id, self.ordinal, |own| with_stored(own, &mut test));
             if met.flatten() == Some(true) {
@@ -258,7 +258,7 @@ impl TagIndex {
         found
     }
 
-    /// Gives `with` each distinct value, in no order.
+    /// Passes `with` each distinct value, in no particular order.
     pub(crate) fn each_value(&self, keys: &KeyReader<'_>, mut with: impl FnMut(TagValueRef<'_>)) {
         let mut single: Vec<u32> = Vec::new();
         for entry in self.entries.iter() {
@@ -275,13 +275,13 @@ impl TagIndex {
         }
     }
 
-    /// The text of a posting that keys refer to.
+    /// The text of a posting to which keys refer.
     pub(crate) fn text(&self, place: u32) -> &str {
         let posting = self.postings.get(place as usize);
         posting.and_then(SeriesPosting::text).unwrap_or_default()
     }
 
-    /// Gives back memory that was reserved for values that did not come.
+    /// Releases memory that was reserved for values that did not arrive.
     pub(crate) fn shrink(&mut self, keys: &KeyReader<'_>) {
         let (ordinal, postings) = (self.ordinal, &self.postings);
         let rehash = |entry| spread(entry_hash(postings, keys, ordinal, entry));
@@ -312,7 +312,7 @@ impl TagIndex {
     }
 }
 
-/// Whether an entry stands for a value, of this hash.
+/// Whether an entry belongs to this value, with this hash.
 fn tag_equals(
     postings: &[SeriesPosting],
     keys: &KeyReader<'_>,
@@ -342,7 +342,7 @@ fn entry_hash(postings: &[SeriesPosting], keys: &KeyReader<'_>, ordinal: u16, en
     }
 }
 
-/// Gives `with` a value that stands in a key of its own.
+/// Passes `with` a value that is stored in a series' own key.
 pub(crate) fn with_stored<T>(
     stored: StoredTagValue<'_>,
     with: impl FnOnce(TagValueRef<'_>) -> T,
@@ -355,7 +355,7 @@ pub(crate) fn with_stored<T>(
     }))
 }
 
-/// The hash of a value, as it stands in the keys of SHA256 series.
+/// The hash of a value, as in the keys of SHA256 series.
 pub(crate) fn value_hash(value: TagValueRef<'_>) -> u32 {
     let seed = value.tag_type() as u64;
     let hash = match value {
@@ -382,7 +382,7 @@ fn hash_of_digest(mut tags: &[u8], ordinal: u16) -> Option<u32> {
     None
 }
 
-/// A place in a table, in the order of the hashes.
+/// A place in a table; preserves the order of the hashes.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash.wrapping_mul(0x9E37_79B9))
 }

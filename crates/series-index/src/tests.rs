@@ -123,7 +123,7 @@ fn tag_values_come_as_arrays_with_nulls_where_there_is_none() {
 #[test]
 fn what_contradicts_the_index_is_refused() {
     let mut index = index(5);
-    // Replay brings what is there already.
+    // Replay may repeat an existing series.
     index.insert(SeriesId(2), TABLE, &device(2)).unwrap();
     let conflicts = [
         index.insert(SeriesId(2), TABLE, &device(9)),
@@ -172,7 +172,7 @@ fn a_removed_table_is_forgotten_and_its_memory_freed() {
             .is_null(0)
     );
     assert_eq!(index.key(SeriesId(20_000)), tag_key(&device(1)));
-    // Replay may bring a series of the dropped table once more.
+    // Replay may repeat a series of the dropped table.
     index.insert(SeriesId(1), TABLE, &device(1)).unwrap();
     assert_eq!(index.next_id(), SeriesId(20_001));
     index.insert(SeriesId(20_001), TABLE, &device(1)).unwrap();
@@ -293,7 +293,7 @@ fn retired_series_are_not_found_and_readable_while_they_are_pinned() {
             .eq([1000])
     );
     assert_eq!(index.all(TABLE).len(), 901);
-    // Replay may bring a series that is gone once more.
+    // Replay may repeat a removed series.
     index.insert(SeriesId(3), TABLE, &device(3)).unwrap();
 }
 

@@ -1,34 +1,34 @@
-//! Tests of one tag's value: patterns and ranges.
+//! Tests of a tag's value: patterns and ranges.
 
 use marigram_model::{TagValue, TagValueRef};
 use regex::{Regex, RegexBuilder};
 use std::ops::Bound;
 
-/// A test of a tag's value. A value of another type than the test's does not meet it.
+/// A test of a tag's value. A value whose type differs from the test's does not meet it.
 #[derive(Clone, Debug)]
 pub enum ValueTest {
-    /// A text that begins so.
+    /// A text with this prefix.
     Prefix(String),
-    /// A text in which the expression is found; anchors are the expression's own.
+    /// A text that the expression matches anywhere; anchors must be in the expression.
     Regex(Regex),
-    /// A value between the two: texts by their bytes, false before true.
+    /// A value between two bounds: texts compare by their bytes, and false is before true.
     Range(Bound<TagValue>, Bound<TagValue>),
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{pattern}' is no pattern: {reason}")]
+#[error("'{pattern}' is not a valid pattern: {reason}")]
 pub struct PatternError {
     pattern: String,
     reason: String,
 }
 
 impl ValueTest {
-    /// SQL's LIKE: `%` stands for any text, `_` for any character, and a backslash takes the next
-    /// character as it is. At the end of the pattern it stands for itself.
+    /// SQL's LIKE: `%` matches any text, `_` any character, and a backslash makes the next
+    /// character literal. At the end of the pattern, a backslash matches itself.
     ///
     /// # Errors
-    /// If the pattern is longer than what can be compiled.
+    /// If the compiled pattern would be too large.
     pub fn like(pattern: &str, ignore_case: bool) -> Result<Self, PatternError> {
         let mut expression = String::from("^");
         let mut prefix = Some(String::new());
@@ -59,10 +59,10 @@ impl ValueTest {
         build(&expression, pattern, ignore_case)
     }
 
-    /// A regular expression (the syntax of the crate `regex`), to be found anywhere in the text.
+    /// A regular expression (in the syntax of the crate `regex`) that matches anywhere in the text.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is invalid.
     pub fn regex(expression: &str, ignore_case: bool) -> Result<Self, PatternError> {
         let built = RegexBuilder::new(expression)
             .case_insensitive(ignore_case)
@@ -172,7 +172,7 @@ mod tests {
         );
         let error = ValueTest::regex("(", false).unwrap_err();
         assert!(
-            error.to_string().starts_with("'(' is no pattern"),
+            error.to_string().starts_with("'(' is not a valid pattern"),
             "{error}"
         );
     }

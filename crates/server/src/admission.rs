@@ -1,11 +1,11 @@
-//! Admission: how many requests run at once, and how many bytes of bodies are held.
+//! Admission control: how many requests run at once, and how many bytes of bodies they hold.
 //!
-//! A request over their number is refused at once, with a time after which to try again, because a
-//! queue would only hide the overload and hold memory meanwhile. Bytes come out of the database's
-//! own memory; where there is none, a body waits a little (which slows its client down) while the
-//! database makes room, and is refused after that.
+//! A request beyond the limit is refused at once, with a time after which to retry, because a queue
+//! would only hide the overload and hold memory meanwhile. The memory for bodies comes from the
+//! database's accountant. If there is none, a body waits a little while the database makes room,
+//! which slows its client down; after that, it is refused.
 //!
-//! Invariant: what was taken is given back when the [`RequestPermit`] or [`MemoryPermit`] is dropped.
+//! Invariant: dropping the [`RequestPermit`] or [`MemoryPermit`] returns what it holds.
 
 use marigram_service::Status;
 use std::fmt;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How long a body waits for memory at most, and how often it asks.
+/// How long a body waits for memory at most, and how often it retries.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const ASK_EVERY: Duration = Duration::from_millis(20);
 
@@ -54,18 +54,18 @@ pub struct MemoryPermit {
     held: usize,
 }
 
-/// How large a body may be, and why.
+/// How large a body may be, and which setting limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyLimit {
-    /// At most so many bytes.
+    /// Largest body.
     pub bytes: usize,
-    /// The setting that says so.
+    /// The setting that sets the limit.
     pub setting: &'static str,
 }
 
 impl AdmissionControl {
-    /// A gate that lets `requests_max` requests run and `buffered_bytes_max` bytes be held, as far
-    /// as the database has memory for them.
+    /// Admits `requests_max` requests at once, and `buffered_bytes_max` bytes of bodies as far as
+    /// the database has memory for them.
     pub fn new(requests_max: usize, buffered_bytes_max: usize, database: Arc<dyn Status>) -> Self {
         let requests = Arc::new(Semaphore::new(
             requests_max.clamp(1, Semaphore::MAX_PERMITS),
@@ -78,13 +78,13 @@ impl AdmissionControl {
         Self { requests, memory }
     }
 
-    /// The right to run a request; `None` where as many as may be are running.
+    /// The right to run a request; `None` if the limit is reached.
     pub fn enter(&self) -> Option<RequestPermit> {
         let permit = self.requests.clone().try_acquire_owned().ok()?;
         Some(RequestPermit { _permit: permit })
     }
 
-    /// A lease on no bytes yet.
+    /// A permit for no bytes yet.
     pub fn lease(&self) -> MemoryPermit {
         MemoryPermit {
             memory: self.memory.clone(),
@@ -92,8 +92,8 @@ impl AdmissionControl {
         }
     }
 
-    /// What bounds a body to which the setting `name` gives `bytes` at most. What can never be held
-    /// is too large, and no reason to try again; there must be room for the rows parsed from it too.
+    /// The limit for a body to which the setting `name` allows `bytes` at most. A body that can
+    /// never fit is too large, which is no reason to retry. The rows parsed from it need room, too.
     pub fn body_limit(&self, name: &'static str, bytes: usize) -> BodyLimit {
         let BodyMemory {
             bytes_max,
@@ -111,7 +111,7 @@ impl AdmissionControl {
 }
 
 impl MemoryPermit {
-    /// Takes `bytes` more; says whether that fitted.
+    /// Takes `bytes` more; returns whether they were granted.
     pub fn grow(&mut self, bytes: usize) -> bool {
         let BodyMemory {
             buffered,
@@ -133,12 +133,12 @@ impl MemoryPermit {
         true
     }
 
-    /// As [`grow`](Self::grow), but waits a little where there is no room.
+    /// Like [`grow`](Self::grow), but waits a little if there is no memory.
     pub async fn grow_in_time(&mut self, bytes: usize) -> bool {
         self.grow_within(bytes, WAIT_MAX).await
     }
 
-    /// As [`grow`](Self::grow), but waits up to `wait_max` where there is no room.
+    /// Like [`grow`](Self::grow), but waits up to `wait_max` if there is no memory.
     pub async fn grow_within(&mut self, bytes: usize, wait_max: Duration) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
@@ -151,7 +151,7 @@ impl MemoryPermit {
         true
     }
 
-    /// The same, on a thread that may block.
+    /// Like [`grow_in_time`](Self::grow_in_time), for a thread that may block.
     pub fn grow_blocking(&mut self, bytes: usize) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
@@ -169,7 +169,7 @@ impl MemoryPermit {
         self.held
     }
 
-    /// Holds `bytes` from now on, where there is room for them.
+    /// Changes the permit to `bytes`, if there is memory for them.
     pub async fn hold_in_time(&mut self, bytes: usize) -> bool {
         if bytes <= self.held {
             self.shrink(self.held - bytes);
@@ -178,7 +178,7 @@ impl MemoryPermit {
         self.grow_in_time(bytes - self.held).await
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes`.
     pub fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.held);
         self.held -= bytes;
@@ -198,7 +198,7 @@ pub(crate) mod tests {
     use super::*;
     use marigram_service::Metric;
 
-    /// A database with so many bytes of memory.
+    /// A database with this many bytes of memory.
     pub(crate) struct Bytes(pub(crate) AtomicUsize);
 
     impl Status for Bytes {
@@ -223,7 +223,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A gate for bodies of so many bytes over a database that has more.
+    /// Admission control for this many bytes of bodies, over a database that has more.
     pub(crate) fn gate(bytes_max: usize) -> AdmissionControl {
         AdmissionControl::new(1, bytes_max, Arc::new(Bytes(AtomicUsize::new(1 << 40))))
     }
@@ -249,7 +249,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_least_of_three_settings_bounds_a_body() {
-        /// A database that can give so much to requests.
+        /// A database that can give this much to requests.
         struct Room(AtomicUsize);
 
         impl Status for Room {
@@ -284,9 +284,9 @@ pub(crate) mod tests {
         let gate = AdmissionControl::new(1, 1000, database.clone());
         let mut lease = gate.lease();
         assert!(lease.grow(80));
-        assert!(!gate.lease().grow_blocking(30), "nobody makes room");
+        assert!(!gate.lease().grow_blocking(30), "no memory is released");
         let left = database.0.load(Ordering::Acquire);
-        assert_eq!(left, 20, "what was refused is not kept");
+        assert_eq!(left, 20, "a refused request holds nothing");
         let mut waiting = gate.lease();
         let waiter = std::thread::spawn(move || waiting.grow_blocking(30));
         drop(lease);

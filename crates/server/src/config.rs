@@ -7,14 +7,14 @@ use std::time::Duration;
 /// Settings of the servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Where HTTP listens; not at all if absent. Port 0 takes a free one.
+    /// Where HTTP listens; not at all if absent. Port 0 takes a free port.
     pub http: Option<SocketAddr>,
-    /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free one.
+    /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free port.
     pub postgres: Option<SocketAddr>,
-    /// The folder in which HTTP may ask for backups; nowhere if absent.
+    /// The folder in which HTTP may ask for backups; none if absent.
     pub backup_dir: Option<PathBuf>,
-    /// Hosts besides its own addresses by which HTTP may be asked, as names in `Host`: names,
-    /// `*.name` for all below it, `*` for all.
+    /// Hosts that HTTP accepts in `Host`, besides the server's own addresses: names, `*.name` for
+    /// all below it, `*` for all.
     pub allowed_hosts: Vec<String>,
     /// Origins of web pages that may use HTTP: `scheme://host[:port]`, where a host may begin with
     /// `*.` and a port may be `*`; `*` for all.
@@ -29,18 +29,18 @@ pub struct ServerConfig {
     pub buffered_bytes_max: usize,
     /// Writes and queries running at once, over all connections and protocols.
     pub requests_max: usize,
-    /// Connections open at once, of each protocol. PostgreSQL's clients are told where there are
-    /// more, HTTP's wait.
+    /// Open connections of each protocol. Beyond the limit, PostgreSQL clients get an error, and
+    /// HTTP clients wait.
     pub connections_max: usize,
-    /// Time after which an HTTP connection is closed that has no request under way, ms. A request is
-    /// under way once its head is there.
+    /// Time after which an HTTP connection without a request is closed, ms. A request counts from
+    /// when its head has arrived.
     pub http_idle_timeout_ms: u64,
-    /// Time after which a connection is closed, and its query stopped, that takes nothing of its
-    /// answer, ms; 0 for never. It begins anew with every byte that goes out.
+    /// Time after which a connection whose client takes nothing of its answer is closed and its
+    /// query stopped, ms; 0 for never. Every byte sent restarts it.
     pub write_timeout_ms: u64,
     /// Time after which a statement is stopped, ms; 0 for never. A session may set its own.
     pub statement_timeout_ms: u64,
-    /// Time after which the log tells of a statement, with its text, ms; 0 for never.
+    /// Duration after which the log reports a statement, with its text, ms; 0 for never.
     pub slow_statement_ms: u64,
 }
 

@@ -1,51 +1,51 @@
-//! The log's lines about requests that failed for no fault of their client (memory, disk or time was
-//! short, or something broke), and about those that were refused.
+//! Logs requests that failed through no fault of their client (memory, disk space or time ran out,
+//! or something broke), and requests that were refused.
 //!
-//! Overload makes thousands of them a second. So some are told in each while, and then how many more
-//! there were.
+//! Overload causes thousands of them per second. So the log reports a limited number per interval,
+//! and then how many more there were.
 
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a while is, and how many lines it has.
+/// Length of an interval, and its number of lines.
 const WHILE: Duration = Duration::from_secs(10);
 const LINES_MAX: u64 = 20;
-/// Characters of an error that are told.
+/// Characters of an error that are logged.
 const ERROR_CHARS_MAX: usize = 300;
-/// Letters of a statement's first word that are told.
+/// Letters of a statement's first word that are logged.
 const KIND_CHARS_MAX: usize = 16;
 
 /// A request that failed.
 #[derive(Clone, Debug)]
 pub struct RequestFailure {
-    /// What clients are told it was: a code or an SQLSTATE.
+    /// The error that clients see: a code or an SQLSTATE.
     pub code: &'static str,
-    /// The same in words.
+    /// The message of the error.
     pub error: String,
-    /// What kind of statement it was, if it was one.
+    /// The kind of statement, if it was one.
     pub statement: Option<String>,
 }
 
-/// Tells failures, up to a number in a while.
+/// Logs failures, up to a limit per interval.
 #[derive(Debug, Default)]
 pub struct FailureLog {
     failed: ThrottledLines,
     refused: ThrottledLines,
 }
 
-/// Lines of one kind: so many in a while, then how many more there were.
+/// Lines of one kind: a limited number per interval, then a count of the others.
 #[derive(Debug, Default)]
 pub struct ThrottledLines(Mutex<ThrottleState>);
 
 impl ThrottledLines {
-    /// Whether one more is told.
+    /// Whether to log one more.
     pub fn may_tell(&self, what: &str) -> bool {
         let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (told, untold) = pace.next(Instant::now());
         drop(pace);
         if untold > 0 {
-            tracing::warn!(untold, "there were more {what} than were told");
+            tracing::warn!(untold, "there were more {what} than the log reports");
         }
         told
     }
@@ -58,7 +58,7 @@ struct ThrottleState {
 }
 
 impl ThrottleState {
-    /// Whether a failure at `now` is told, and how many were not in a while that has ended.
+    /// Whether to log a failure at `now`, and how many were left out in an interval that has ended.
     fn next(&mut self, now: Instant) -> (bool, u64) {
         let mut untold = 0;
         if self.begun.is_none_or(|begun| now - begun >= WHILE) {
@@ -72,7 +72,7 @@ impl ThrottleState {
 }
 
 impl FailureLog {
-    /// Tells of a failure of a request of `route`, answered with `status`.
+    /// Logs a failed request of `route`, answered with `status`.
     pub fn note(&self, route: &str, status: u16, failure: &RequestFailure) {
         if !self.failed.may_tell("requests that failed") {
             return;
@@ -85,7 +85,7 @@ impl FailureLog {
         tracing::warn!(route, status, code, statement, error, "a request failed");
     }
 
-    /// Tells of a request of `route` from `peer` that was answered with `status` for a fault of its
+    /// Logs a request of `route` from `peer` that was answered with `status` through a fault of its
     /// client.
     pub fn note_refused(
         &self,
@@ -103,7 +103,7 @@ impl FailureLog {
 }
 
 impl RequestFailure {
-    /// The words of the error that are told.
+    /// The part of the error that is logged.
     fn shortened_error(&self) -> String {
         self.error.chars().take(ERROR_CHARS_MAX).collect()
     }

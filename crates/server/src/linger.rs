@@ -1,10 +1,10 @@
-//! The end of a connection whose client may still be sending.
+//! Closes a connection whose client may still be sending.
 //!
-//! A client may be refused before all that it sends was read: a body is too large, a message breaks
-//! the protocol. Closing a socket with bytes that nobody read makes the system throw away what was
-//! sent on it, so a client that sends first and reads later would find a broken connection and no
-//! answer. Such a connection *lingers*: its sending side is shut, and what comes in is forgotten
-//! until the client closes, too, the time is up, or the server stops.
+//! The server may refuse a client before it has read everything that the client sends: a body is
+//! too large, or a message breaks the protocol. If a socket is closed with unread bytes, the system
+//! discards what was sent on it, and a client that sends first and reads later finds a broken
+//! connection and no answer. Such a connection *lingers*: the server shuts its sending side and
+//! discards incoming bytes until the client closes, too, the time is up, or the server stops.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -16,10 +16,10 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 /// How long a connection lingers at most.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
-/// How long it lingers while nothing comes.
+/// How long it lingers while nothing arrives.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// A client that sends nothing for so long is taken to wait for an answer.
+/// A client that sends nothing for this long is assumed to wait for an answer.
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// A connection that lingers.
@@ -31,12 +31,12 @@ pub struct LingeringConnection {
 }
 
 impl LingeringConnection {
-    /// From now on, until `stop` fires at most.
+    /// Lingers from now on, at the latest until `stop` fires.
     pub fn until(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, WAIT_MAX, stop)
     }
 
-    /// As [`until`](Self::until), while the client goes on sending.
+    /// Like [`until`](Self::until), but only while the client continues to send.
     pub fn while_it_sends(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, PAUSE_MAX, stop)
     }
@@ -50,7 +50,7 @@ impl LingeringConnection {
         }
     }
 
-    /// Forgets what comes from `client`; ready where that is enough.
+    /// Discards what arrives from `client`; ready when lingering is over.
     pub fn poll(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),

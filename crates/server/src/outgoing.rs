@@ -1,20 +1,21 @@
-//! How much of an answer is made at once.
+//! How much of an answer is produced at once.
 //!
-//! Rows become bytes in parts, each only when the client took the ones before, so that a client
-//! which does not read makes the server hold little, however wide its rows are. What is held is
-//! the client's: it is taken from the memory for requests.
+//! Rows become bytes in parts, each only after the client took the previous ones. So a client that
+//! does not read makes the server hold little, however wide its rows are. These bytes count against
+//! the client, in the memory for requests.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
-/// Bytes of rows, about, that become one part of an answer.
+/// Approximate bytes of rows in one part of an answer.
 pub const PART_BYTES: usize = 512 << 10;
 
-/// Rows at the head of `batch` that take about `bytes_max` bytes; at least one, if there is one.
+/// The number of rows at the start of `batch` that take about `bytes_max` bytes; at least one if
+/// the batch is not empty.
 pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
     let rows = batch.num_rows();
-    // Counts too much where the batch is a slice of a larger one, and takes no time.
+    // Overestimates a slice of a larger batch, but costs no time.
     let most: usize = batch
         .columns()
         .iter()
@@ -31,7 +32,7 @@ pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
     (bytes_max / row_bytes.max(1)).max(1).min(rows)
 }
 
-/// Bytes of a column's values, at most; a dictionary's values stand in every row.
+/// Upper bound of the bytes of a column's values; counts a dictionary value in every row.
 fn bytes_at_most(column: &dyn Array) -> usize {
     if matches!(column.data_type(), DataType::Dictionary(..)) {
         return value_bytes(column).saturating_mul(column.len());
@@ -39,7 +40,7 @@ fn bytes_at_most(column: &dyn Array) -> usize {
     column.get_array_memory_size()
 }
 
-/// Bytes of a column's value, on average.
+/// Average bytes of a column's values.
 fn value_bytes(column: &dyn Array) -> usize {
     if let DataType::Dictionary(..) = column.data_type() {
         let values = column.as_any_dictionary().values();
@@ -70,7 +71,7 @@ mod tests {
         let texts = batch(Arc::new(texts));
         assert_eq!(rows_within(&texts, PART_BYTES), 1);
         assert_eq!(rows_within(&texts, 8 << 20), 7);
-        // A slice counts for what it is.
+        // A slice counts with its own size.
         let few = numbers.slice(100, 10);
         assert_eq!(rows_within(&few, 100), 10);
         assert_eq!(rows_within(&numbers.slice(0, 0), 1), 0);

@@ -1,7 +1,7 @@
-//! Starting and stopping the listeners.
+//! Starts and stops the listeners.
 //!
-//! Stopping has two steps: no new connections and requests, then, after the grace, an end to those
-//! that still run.
+//! Stopping has two steps: first, no new connections and requests are accepted; after the grace
+//! period, those that still run are ended.
 
 use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
@@ -16,26 +16,26 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// How long requests get to end after they were told to.
+/// How long requests may take to end after they were told to stop.
 const KILL_GRACE: Duration = Duration::from_secs(2);
 
 /// Why the servers did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// An address cannot be listened on.
+    /// The server cannot listen on an address.
     #[error("cannot listen for {protocol} on {address}: {source}; {advice}")]
     Bind {
         /// `HTTP` or `PostgreSQL`.
         protocol: &'static str,
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
         /// What to do.
         advice: String,
     },
-    /// A setting makes no sense.
+    /// A setting is invalid.
     #[error("{setting}: {reason}")]
     Setting {
         /// Its name.
@@ -45,7 +45,7 @@ pub enum ServerError {
     },
 }
 
-/// Servers that run.
+/// Running servers.
 pub struct RunningServers {
     http: Option<SocketAddr>,
     postgres: Option<SocketAddr>,
@@ -67,7 +67,7 @@ impl RunningServers {
         self.postgres
     }
 
-    /// Stops listening, lets requests that run finish for `grace`, then stops them.
+    /// Stops listening, lets running requests finish for `grace`, then stops them.
     pub async fn shutdown(mut self, grace: Duration) {
         self.stop.cancel();
         let tasks = std::mem::take(&mut self.tasks);
@@ -76,11 +76,14 @@ impl RunningServers {
         if tokio::time::timeout(grace, &mut all).await.is_ok() {
             return;
         }
-        tracing::warn!(?grace, "requests still run after the grace and are stopped");
+        tracing::warn!(
+            ?grace,
+            "requests still run after the grace period and are stopped"
+        );
         self.kill.cancel();
         if tokio::time::timeout(KILL_GRACE, all).await.is_err() {
-            // Clients that do not read what they asked for.
-            tracing::warn!("some requests did not stop; their connections are cut");
+            // Clients that do not read their answers.
+            tracing::warn!("some requests did not stop; their connections are closed");
             for abort in aborts {
                 abort.abort();
             }
@@ -98,7 +101,7 @@ impl Drop for RunningServers {
 /// Needs a tokio runtime with I/O and time.
 ///
 /// # Errors
-/// If an address cannot be listened on or a setting makes no sense; nothing listens then.
+/// If the server cannot listen on an address, or a setting is invalid; no listener is open then.
 pub async fn start(
     config: ServerConfig,
     mut services: ServedDatabase,
@@ -169,10 +172,10 @@ async fn bind(
     bound.map_err(|source| {
         let advice = match source.kind() {
             std::io::ErrorKind::AddrInUse => format!(
-                "another program listens there: stop it, or give another address with {option}"
+                "another program listens on this address: stop it, or give another address with {option}"
             ),
             std::io::ErrorKind::PermissionDenied => {
-                format!("ports below 1024 need a privilege: give another with {option}")
+                format!("ports below 1024 need special privileges: give another address with {option}")
             }
             std::io::ErrorKind::AddrNotAvailable => {
                 format!("this machine has no such address: give one of its own with {option}")

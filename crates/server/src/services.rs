@@ -1,4 +1,4 @@
-//! What the servers serve: a database as traits, so that no server knows which one.
+//! The database that the servers serve, as traits, so that no server depends on a particular one.
 
 use marigram_service::{Backup, Ingest, LanguageQuery, Query, Status};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ pub struct ServedDatabase {
     pub query: Arc<dyn Query>,
     /// Answers InfluxQL.
     pub languages: Arc<dyn LanguageQuery>,
-    /// Tells how the database is.
+    /// Reports the state of the database.
     pub status: Arc<dyn Status>,
     /// Takes backups.
     pub backup: Arc<dyn Backup>,

@@ -1,9 +1,11 @@
-//! The log's lines about statements that took long.
+//! Logs slow statements.
 //!
-//! They are seen where all protocols ask the database: a statement counts from when it is given to it
-//! until its last row was taken, so that a client which reads slowly counts, too.
+//! The timing wraps the interface between all protocols and the database: it starts when a
+//! statement is handed over, and ends when its last row was taken. So a client that reads slowly
+//! counts, too.
 //!
-//! Invariant: a line is bounded, and there are no more of them in a while than [`FailureLog`] tells.
+//! Invariant: the length of a line is bounded, and the number of lines per interval is limited as
+//! in [`FailureLog`].
 //!
 //! [`FailureLog`]: crate::failures::FailureLog
 
@@ -16,15 +18,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Characters of a statement that are told.
+/// Characters of a statement that are logged.
 const STATEMENT_CHARS_MAX: usize = 1000;
 
 tokio::task_local! {
-    /// Who asks.
+    /// The client.
     pub static PEER: SocketAddr;
 }
 
-/// Answers SQL, and tells of statements that took longer than `over`.
+/// Answers SQL, and logs statements that took longer than `over`.
 pub struct TimedQuery {
     query: Arc<dyn Query>,
     over: Duration,
@@ -32,7 +34,7 @@ pub struct TimedQuery {
 }
 
 impl TimedQuery {
-    /// Over another one.
+    /// Wraps another one.
     pub fn new(query: Arc<dyn Query>, over: Duration) -> Self {
         Self {
             query,
@@ -60,7 +62,7 @@ impl TimedQuery {
     }
 }
 
-/// One statement; told of when it is dropped, if it took long.
+/// One statement; logged when dropped, if it took long.
 struct StatementTiming {
     begin: Instant,
     over: Duration,
@@ -74,7 +76,7 @@ struct StatementTiming {
 }
 
 impl StatementTiming {
-    /// Goes with the answer until its end.
+    /// Accompanies the answer to its end.
     fn watch(mut self, answer: Result<Answer>) -> Result<Answer> {
         match answer {
             Err(error) => {
@@ -101,7 +103,7 @@ impl StatementTiming {
                 });
                 Ok(Answer::Rows(RowStream {
                     schema,
-                    // Who reads may ask again after the end.
+                    // The reader may poll again after the end.
                     batches: watched.fuse().boxed(),
                 }))
             }
@@ -153,10 +155,6 @@ impl Query for TimedQuery {
 
     async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
         self.query.read_only_session(database, user).await
-    }
-
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        self.query.split(script)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {

@@ -1,6 +1,6 @@
-//! What the servers measure of themselves, and the text that Prometheus reads.
+//! The servers' own metrics, and the text format of Prometheus.
 //!
-//! Routes are a fixed set of labels, so that no client can make the number of time series grow.
+//! Routes are a fixed set of labels, so that no client can increase the number of time series.
 
 use crate::failures::FailureLog;
 use marigram_service::Metric;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// Which request, and how it ended.
+/// A request, and its outcome.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct RequestOutcome {
     route: &'static str,
@@ -33,11 +33,11 @@ pub struct Telemetry {
     registry: Registry,
     requests: Family<RequestOutcome, Counter>,
     seconds: Family<RequestRoute, Histogram>,
-    /// Rows stored, by the route they came by.
+    /// Rows stored, by route.
     rows_stored: Family<RequestRoute, Counter>,
     /// PostgreSQL connections open now.
     pub postgres_connections: Gauge,
-    /// Tells of requests that failed.
+    /// Logs requests that failed.
     pub failures: FailureLog,
 }
 
@@ -82,8 +82,8 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// Counts a request that began at `begin` and ended with `status` (of HTTP; the PostgreSQL
-    /// server uses 200, 400 and 500 alike).
+    /// Counts a request that began at `begin` and ended with `status` (an HTTP status; the
+    /// PostgreSQL server also uses 200, 400 and 500).
     pub fn request(&self, route: &'static str, status: u16, begin: Instant) {
         self.requests
             .get_or_create(&RequestOutcome { route, status })
@@ -100,16 +100,16 @@ impl Telemetry {
             .inc_by(rows);
     }
 
-    /// Everything measured, in Prometheus' text format: the database's metrics and the servers'.
+    /// All metrics, in Prometheus' text format: those of the database and of the servers.
     pub fn text(&self, metrics: &[Metric]) -> String {
         let mut text = String::new();
-        write_metrics(&mut text, metrics).expect("a String takes all text");
-        encode(&mut text, &self.registry).expect("a String takes all text");
+        write_metrics(&mut text, metrics).expect("writing to a String cannot fail");
+        encode(&mut text, &self.registry).expect("writing to a String cannot fail");
         text
     }
 }
 
-/// Writes metrics in the text format of `OpenMetrics`, all values of a name together, without the end
+/// Writes metrics in the `OpenMetrics` text format, all values of a name together, without the end
 /// mark.
 fn write_metrics(text: &mut String, metrics: &[Metric]) -> std::fmt::Result {
     let mut by_name: BTreeMap<&str, Vec<&Metric>> = BTreeMap::new();

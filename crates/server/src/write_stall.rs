@@ -1,7 +1,7 @@
-//! How long a client may take nothing of what is written to it.
+//! How long a client may take nothing of its answer.
 //!
-//! An answer whose client does not read holds a place, memory and the version of the data that it
-//! is made of. The time begins where the socket takes no more bytes and ends where it takes one.
+//! An answer whose client does not read holds a slot, memory and the version of the data that it
+//! reads. The time starts when the socket accepts no more bytes, and ends when it accepts one.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,14 +12,14 @@ use tokio::time::{Instant, Sleep, sleep};
 #[derive(Debug)]
 pub struct WriteStall {
     max: Option<Duration>,
-    /// Whether the socket took nothing when it was asked last.
+    /// Whether the socket accepted nothing the last time.
     waits: bool,
-    /// Made with the first wait: most clients never make one.
+    /// Created with the first wait: most clients never need one.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl WriteStall {
-    /// Waits of at most `max`; of any length where `None`.
+    /// Waits of at most `max`; without a limit if `None`.
     pub fn new(max: Option<Duration>) -> Self {
         Self {
             max,
@@ -28,12 +28,12 @@ impl WriteStall {
         }
     }
 
-    /// The socket took bytes.
+    /// Notes that the socket accepted bytes.
     pub fn end(&mut self) {
         self.waits = false;
     }
 
-    /// The socket took none; ready where that is so for too long.
+    /// Notes that it accepted none; ready if that has lasted too long.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(max) = self.max else {
             return Poll::Pending;
@@ -57,7 +57,7 @@ mod tests {
         let mut stall = WriteStall::new(Some(Duration::from_millis(30)));
         for _ in 0..5 {
             let waits = poll_fn(|context| {
-                assert!(stall.poll(context).is_pending(), "it began anew");
+                assert!(stall.poll(context).is_pending(), "the wait started anew");
                 Poll::Ready(())
             });
             waits.await;

@@ -1,6 +1,6 @@
-//! The servers over a small database in memory that knows a few statements.
+//! Tests of the servers over a small in-memory database that knows a few statements.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
 
 #[path = "server/browser.rs"]
 mod browser;

@@ -1,14 +1,14 @@
-//! Why a request was not done, in terms that every protocol can translate.
+//! Why a request failed, in terms that every protocol can translate.
 //!
-//! Each case is one thing that a client can do about it: correct the request, try later, or tell
-//! the operator. Messages are complete sentences for people: what was wrong, where, what to do.
+//! Each case stands for one reaction of a client: correct the request, retry later, or tell the
+//! operator. Messages are complete sentences for people: what was wrong, where, and what to do.
 
 use std::time::Duration;
 
 /// Result of a service call.
 pub type Result<T> = std::result::Result<T, ServiceError>;
 
-/// Why a request was not done. Servers map these to their protocol's codes.
+/// Why a request failed. Servers map these to their protocol's codes.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceError {
@@ -22,22 +22,22 @@ pub enum ServiceError {
         /// PostgreSQL's SQLSTATE.
         sqlstate: &'static str,
     },
-    /// Something that the request names is not there: the message, and the SQLSTATE.
+    /// Something that the request names does not exist: the message, and the SQLSTATE.
     #[error("{0}")]
     NotFound(String, &'static str),
-    /// Something that the request makes is there already: the message, and the SQLSTATE.
+    /// Something that the request would create already exists: the message, and the SQLSTATE.
     #[error("{0}")]
     AlreadyExists(String, &'static str),
-    /// Too much is asked at once. Nothing was stored; the same request may be sent again.
+    /// Too many requests at once. Nothing was stored; the same request may be sent again.
     #[error("{message}")]
     Busy {
-        /// What is short.
+        /// Which resource is short.
         message: String,
-        /// How long to wait before trying again.
+        /// How long to wait before a retry.
         retry_after: Duration,
     },
-    /// A statement that changes something came where only reading is allowed ([`Session`]); nothing
-    /// was done.
+    /// A statement that changes something was sent where only reading is allowed ([`Session`]); it
+    /// had no effect.
     ///
     /// [`Session`]: crate::Session::read_only
     #[error("{0}")]
@@ -45,10 +45,10 @@ pub enum ServiceError {
     /// Writes are refused (disk full, failed fsync); the message says why.
     #[error("{0}")]
     ReadOnly(String),
-    /// The client or a timeout stopped it.
+    /// The client or a timeout stopped the statement.
     #[error("{0}")]
     Cancelled(String),
-    /// Not the client's fault.
+    /// The server is at fault.
     #[error("{0}")]
     Internal(String),
 }
@@ -61,7 +61,7 @@ impl ServiceError {
             Self::Invalid { sqlstate, .. }
             | Self::NotFound(_, sqlstate)
             | Self::AlreadyExists(_, sqlstate) => sqlstate,
-            // What is short is memory, nearly always.
+            // The resource that is short is nearly always memory.
             Self::Busy { .. } => "53200",
             Self::ChangesRefused(_) | Self::ReadOnly(_) => "25006",
             Self::Cancelled(_) => "57014",

@@ -1,7 +1,7 @@
-//! Taking rows.
+//! Storing rows.
 //!
-//! Invariant: a row of which a report says that it is stored is durable as the database is set up
-//! to be, and readable at once; a row that is rejected is never visible.
+//! Invariant: a row that a report counts as stored is as durable as the settings require, and
+//! readable at once; a rejected row is never visible.
 
 use crate::error::Result;
 use arrow::datatypes::SchemaRef;
@@ -12,13 +12,13 @@ use marigram_model::WriteBatch;
 /// A row that was not stored, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedRow {
-    /// Row in the batch that was given, from 0.
+    /// The row's number in the given batch, from 0.
     pub row: usize,
     /// What is wrong with it.
     pub reason: String,
 }
 
-/// What became of a batch.
+/// The result of writing a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteReport {
     /// Rows stored.
@@ -27,15 +27,16 @@ pub struct WriteReport {
     pub rejected: Vec<RejectedRow>,
 }
 
-/// Takes rows.
+/// Stores rows.
 #[async_trait]
 pub trait Ingest: Send + Sync {
-    /// Stores batches, creating table and columns where needed (the database too where it is
-    /// missing and `create_database` is set). Durable when it returns. One report per batch, in
-    /// order.
+    /// Stores batches, and creates tables and columns as needed (the database, too, if it is
+    /// missing and `create_database` is set). The rows are durable when it returns. Returns one
+    /// report per batch, in order.
     ///
     /// # Errors
-    /// Why nothing of the call may be counted on as stored; a batch may be written again.
+    /// Why the caller cannot rely on any row of the call being stored; a batch may be written
+    /// again.
     async fn write(
         &self,
         database: &str,
@@ -56,7 +57,7 @@ pub trait Ingest: Send + Sync {
         create_database: bool,
     ) -> Result<Vec<WriteReport>>;
 
-    /// The schema of a table as Arrow, for COPY. The metadata of each field says its role under
+    /// The schema of a table as Arrow, for COPY. The metadata of each field holds its role under
     /// the key `marigram.role`: `time`, `tag` or `field`.
     ///
     /// # Errors
@@ -66,7 +67,7 @@ pub trait Ingest: Send + Sync {
     /// Stores Arrow rows in an existing table: columns by name; missing ones are null.
     ///
     /// # Errors
-    /// As [`Ingest::write`], and if a column is none of the table's.
+    /// As [`Ingest::write`], and if the table does not have a column.
     async fn write_arrow(
         &self,
         database: &str,

@@ -1,13 +1,14 @@
-//! What servers ask of a database, as traits: take rows ([`Ingest`]), answer SQL ([`Query`])
-//! and other query languages ([`LanguageQuery`]), tell how it is ([`Status`]) and take backups ([`Backup`]).
+//! The interface between servers and a database, as traits: store rows ([`Ingest`]), answer SQL
+//! ([`Query`]) and other query languages ([`LanguageQuery`]), report the state ([`Status`]) and take
+//! backups ([`Backup`]).
 //!
-//! Transports stand above these traits and storage below them, so neither knows the other. No type
-//! of the engine or of the SQL planner appears here: rows come and go as Arrow or as
+//! Transports are above these traits and storage is below them, so neither knows the other. No type
+//! of the engine or of the SQL planner appears here: rows pass as Arrow or as
 //! [`marigram_model::WriteBatch`].
 //!
-//! Invariants for those who implement them: CPU-bound work and disk I/O do not run on the thread
-//! that polls (the threads that serve connections); a future or stream that is dropped stops the
-//! work behind it, except that a write which has begun may still be stored.
+//! Invariants for implementations: CPU-bound work and disk I/O do not run on the polling thread
+//! (the threads that serve connections); dropping a future or stream stops the work behind it,
+//! except that a write that has begun may still be stored.
 
 mod backup;
 mod error;

@@ -13,25 +13,25 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The database of a session that names none. It is there from the start.
+/// The database of a session that names none. It always exists.
 pub const DEFAULT_DATABASE: &str = "main";
 
-/// What a statement gives back.
+/// The result of a statement.
 pub enum Answer {
     /// Rows.
     Rows(RowStream),
     /// No rows.
     Done {
-        /// The command tag as PostgreSQL writes it (`INSERT 0 5`, `CREATE TABLE`).
+        /// The command tag in PostgreSQL's format (`INSERT 0 5`, `CREATE TABLE`).
         tag: String,
         /// Rows changed.
         rows: u64,
-        /// What the client should know beside, each a sentence.
+        /// Notices for the client, one sentence each.
         notices: Vec<String>,
     },
 }
 
-/// Rows on their way. Dropping it stops the query.
+/// Rows that stream in. Dropping it stops the query.
 pub struct RowStream {
     /// Columns of every batch.
     pub schema: SchemaRef,
@@ -39,7 +39,7 @@ pub struct RowStream {
     pub batches: BoxStream<'static, Result<RecordBatch>>,
 }
 
-/// One session's settings. Owned by a connection.
+/// The settings of one session. A connection owns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
     /// The database in which names without one are looked up.
@@ -48,11 +48,11 @@ pub struct Session {
     pub time_zone: String,
     /// Time after which the server stops a statement.
     pub statement_timeout: Option<Duration>,
-    /// Whether statements may only read. Those that would change anything, the session itself
-    /// included, are refused with [`ServiceError::ChangesRefused`](crate::ServiceError) before
-    /// anything of them is done.
+    /// Whether statements may only read. Those that would change anything, including the session
+    /// itself, are refused with [`ServiceError::ChangesRefused`](crate::ServiceError) before they
+    /// have any effect.
     pub read_only: bool,
-    /// Who is connected, as told; nobody checks it.
+    /// The connected user, as the client names it; it is not verified.
     pub user: String,
 }
 
@@ -76,16 +76,16 @@ pub trait Prepared: Send + Sync {
     fn parameters(&self) -> &[DataType];
     /// Columns of the answer; `None` for statements without rows.
     fn schema(&self) -> Option<SchemaRef>;
-    /// The statement as it was given.
+    /// The original text of the statement.
     fn sql(&self) -> &str;
-    /// For the implementation of [`Query`], to find its own type again.
+    /// Lets the implementation of [`Query`] recover its own type.
     fn as_any(&self) -> &dyn Any;
 }
 
 /// Answers SQL.
 #[async_trait]
 pub trait Query: Send + Sync {
-    /// A session in `database`, or in [`DEFAULT_DATABASE`] where `None`.
+    /// A session in `database`, or in [`DEFAULT_DATABASE`] if `None`.
     ///
     /// # Errors
     /// `NotFound` with SQLSTATE `3D000` if there is no such database.
@@ -93,7 +93,7 @@ pub trait Query: Send + Sync {
         Ok(Session::new(database.unwrap_or(DEFAULT_DATABASE), user))
     }
 
-    /// The same, for statements that [only read](Session::read_only). Making it changes nothing,
+    /// The same, for statements that [only read](Session::read_only). Creating it changes nothing,
     /// either.
     ///
     /// # Errors
@@ -106,16 +106,10 @@ pub trait Query: Send + Sync {
         })
     }
 
-    /// Splits a script into its statements (respecting quotes and comments), without their `;`.
-    ///
-    /// # Errors
-    /// If a quote or comment is not closed.
-    fn split(&self, script: &str) -> Result<Vec<String>>;
-
     /// Runs one statement. `SET` changes the session.
     ///
     /// # Errors
-    /// Why it was not done; positions count characters of `statement`.
+    /// Why it failed; positions count characters of `statement`.
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer>;
 
     /// Parses and plans one statement with parameters `$1…$n`.
@@ -124,8 +118,8 @@ pub trait Query: Send + Sync {
     /// As [`Query::execute`].
     async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>>;
 
-    /// The same with the types that the client named for `$1…$n`, Null where it named none. One is
-    /// that of its parameter where the statement does not tell another.
+    /// The same with the types that the client named for `$1…$n`, Null for those that it left open.
+    /// A parameter gets the named type if the statement does not determine another one.
     ///
     /// # Errors
     /// As [`Query::prepare`].
@@ -139,7 +133,7 @@ pub trait Query: Send + Sync {
         self.prepare(session, statement).await
     }
 
-    /// Runs a prepared statement. `parameters` are one-row arrays in order, of the types of
+    /// Runs a prepared statement. `parameters` are one-row arrays in order, with the types of
     /// [`Prepared::parameters`] (null for NULL).
     ///
     /// # Errors

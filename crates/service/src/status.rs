@@ -1,10 +1,10 @@
-//! Telling how the database is, for health checks and monitoring.
+//! Reports the state of the database, for health checks and monitoring.
 //!
-//! Invariant: neither call waits for disk or for a lock that a write or a query holds for long.
+//! Invariant: no call waits for the disk, or for a lock that a write or a query holds for long.
 
 use async_trait::async_trait;
 
-/// State for health and metrics.
+/// The state of the database, for health checks and metrics.
 #[async_trait]
 pub trait Status: Send + Sync {
     /// Whether reads and writes work.
@@ -13,29 +13,30 @@ pub trait Status: Send + Sync {
     /// Why the database is read-only or failed.
     fn health(&self) -> Result<(), String>;
 
-    /// What an operator should know of though reads and writes work: a sentence each.
+    /// What an operator should know although reads and writes work, one sentence each.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What is measured now.
+    /// The current metrics.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// Takes `bytes` of the database's memory for a request (its body, the rows parsed from it);
-    /// says whether they were there. A refusal makes the database look for memory to give up, so
-    /// that it pays to ask again a little later. To be called from anywhere: it does not wait.
+    /// Takes `bytes` of the database's memory for a request (its body, and the rows parsed from
+    /// it); returns whether they were granted. After a refusal, the database frees memory if it
+    /// can, so a retry a little later may succeed. It does not wait, so it may be called from
+    /// anywhere.
     fn take_memory(&self, bytes: usize) -> bool {
         let _ = bytes;
         true
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Returns `bytes` that were taken.
     fn give_memory(&self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// The most bytes that all requests together can be given while nothing else is asked for. It
-    /// changes with what the database holds for good.
+    /// The most bytes that all requests together can get while nothing else needs memory. It
+    /// changes with the memory that the database holds permanently.
     fn memory_max(&self) -> usize {
         usize::MAX
     }
@@ -44,7 +45,7 @@ pub trait Status: Send + Sync {
 /// One measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Name as Prometheus writes it, with its unit, without `_total`.
+    /// Name in Prometheus' notation, with its unit, without `_total`.
     pub name: &'static str,
     /// What it measures, in a sentence.
     pub help: &'static str,

@@ -5,12 +5,15 @@
 //! from every session; and `marigram_series` holds, for each table, its series. Nothing is copied:
 //! each question goes to the engine.
 
+pub mod plain_views;
+pub mod plan_dependencies;
+
+use crate::catalog::plain_views::ViewPlans;
+use crate::dialect::parse::SERIES_SCHEMA;
 use crate::error::SqlError;
-use crate::parse::SERIES_SCHEMA;
-use crate::plain_views::ViewPlans;
 use crate::rollup::RollupDefinitions;
-use crate::series::SeriesList;
-use crate::table::SeriesTable;
+use crate::tables::series::SeriesList;
+use crate::tables::table::SeriesTable;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
@@ -295,7 +298,7 @@ impl CatalogInfo for DatabaseCatalogs {
             .map(|schema| match (&schema.rollup, &schema.view) {
                 (Some(_), _) => Ok(self.rollup_definitions.view(&self.engine, schema)?.schema()),
                 (None, Some(_)) => Ok(self.views.provider(&schema)?.schema()),
-                (None, None) => Ok(crate::types::arrow_schema(&schema)),
+                (None, None) => Ok(crate::dialect::types::arrow_schema(&schema)),
             })
             .transpose()
     }

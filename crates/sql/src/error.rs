@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::TokenizerError};
 use marigram_engine::EngineError;
+use marigram_functions::Refusal;
 use marigram_model::SchemaError as ModelError;
 pub use marigram_model::nearest;
 use marigram_model::suggested;
@@ -33,15 +34,8 @@ pub type SqlResult<T> = Result<T, SqlError>;
 #[non_exhaustive]
 pub enum SqlError {
     /// The statement is wrong.
-    #[error("{message}")]
-    Invalid {
-        /// PostgreSQL's code.
-        sqlstate: &'static str,
-        /// What is wrong, and what to do.
-        message: String,
-        /// The name that is wrong, by which its position is found.
-        name: Option<String>,
-    },
+    #[error(transparent)]
+    Refused(#[from] Refusal),
     /// The engine refused.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -62,20 +56,20 @@ pub enum SqlError {
 impl SqlError {
     /// A wrong statement.
     pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self::Invalid {
+        Self::Refused(Refusal {
             sqlstate,
             message: message.into(),
             name: None,
-        }
+        })
     }
 
     /// A wrong name in a statement.
     pub fn named(sqlstate: &'static str, name: &str, message: impl Into<String>) -> Self {
-        Self::Invalid {
+        Self::Refused(Refusal {
             sqlstate,
             message: message.into(),
             name: Some(name.to_owned()),
-        }
+        })
     }
 
     /// A statement that does not follow the grammar.
@@ -111,18 +105,7 @@ impl SqlError {
     /// The error as servers get it; `sql` is the statement that failed.
     pub fn into_service(self, sql: &str) -> ServiceError {
         match self {
-            Self::Invalid {
-                sqlstate,
-                message,
-                name,
-            } => {
-                let position = name.and_then(|name| position_of(sql, &name));
-                ServiceError::Invalid {
-                    message,
-                    position,
-                    sqlstate,
-                }
-            }
+            Self::Refused(refusal) => refused(refusal, sql),
             Self::Engine(error) => engine(&error, sql),
             Self::DataFusion(error) => rewording::in_our_words(datafusion(error, sql), sql),
             Self::Parser(error) => parser(&error, sql),
@@ -321,9 +304,18 @@ fn shared_error(error: &DataFusionError, sql: &str) -> ServiceError {
     }
 }
 
+fn refused(refusal: Refusal, sql: &str) -> ServiceError {
+    let position = refusal.name.and_then(|name| position_of(sql, &name));
+    invalid(refusal.sqlstate, refusal.message, position)
+}
+
 fn external_error(error: Box<dyn std::error::Error + Send + Sync>, sql: &str) -> ServiceError {
     let error = match error.downcast::<SqlError>() {
         Ok(own) => return own.into_service(sql),
+        Err(error) => error,
+    };
+    let error = match error.downcast::<Refusal>() {
+        Ok(refusal) => return refused(*refusal, sql),
         Err(error) => error,
     };
     let error = match error.downcast::<EngineError>() {
@@ -348,6 +340,9 @@ fn shared_external(
     if let Some(error) = error.downcast_ref::<ServiceError>() {
         return error.clone();
     }
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return refused(refusal.clone(), sql);
+    }
     if let Some(error) = error.downcast_ref::<EngineError>() {
         return engine(error, sql);
     }
@@ -363,14 +358,7 @@ fn shared_external(
         Some(SqlError::Engine(error)) => engine(error, sql),
         Some(SqlError::DataFusion(error)) => shared_error(error, sql),
         Some(SqlError::Service(error)) => error.clone(),
-        Some(SqlError::Invalid {
-            sqlstate,
-            message,
-            name,
-        }) => {
-            let position = name.as_deref().and_then(|name| position_of(sql, name));
-            invalid(sqlstate, message.clone(), position)
-        }
+        Some(SqlError::Refused(refusal)) => refused(refusal.clone(), sql),
         _ => wrapped(error),
     }
 }
@@ -707,7 +695,7 @@ mod tests {
 
     #[test]
     fn syntax_errors_have_a_place() {
-        let error = crate::parse::parse("select *\nfrom t wher x").unwrap_err();
+        let error = crate::dialect::parse::parse("select *\nfrom t wher x").unwrap_err();
         let sql = "select *\nfrom t wher x";
         let ServiceError::Invalid {
             message,

@@ -1,101 +1,49 @@
 //! SQL over an engine: DataFusion with Marigram's tables, statements and functions.
 //!
-//! A statement is parsed (`parse`, `ddl`, `session`) into a `Command`. What is Marigram's own is
-//! done directly (`ddl_execution`, `show`, `storage`, `delete`); everything else is planned by DataFusion over
-//! the engine's tables and the views of them (`catalog`, `table`, `rollup`), whose scans (`predicate`, `scan`, `rows`) know series
-//! and times. All of it runs on threads of the service's own (`thread_pool`), never on the caller's.
+//! The rooms, from below to above. Each knows only those before it:
 //!
-//! Statements that are deep are refused, balanced or given a larger stack (`nesting`, `balance`,
-//! `stack`); functions that make large values are bounded (`functions/bounded`).
+//! | room | what it does |
+//! |---|---|
+//! | `stack`, `name_forms`, `error` | stacks for deep trees, how names are written, refusals in our words |
+//! | `dialect` | text to statements |
+//! | `tables` | tables of series as DataFusion sees them |
+//! | `rollup` | materialized views: refreshing them, and answering queries from them |
+//! | `catalog` | databases, tables and views by name |
+//! | `planning` | rules of ours about plans |
+//! | `plan_cache` | plans that are used again, and when they may be |
+//! | `statements` | executing what is no query |
+//! | `execution` | threads, memory and DataFusion's sessions |
+//! | `service` | a statement from its text to its answer |
+//!
+//! A query passes `service`, `dialect`, `plan_cache`, `execution::context`, `catalog`, `planning` and
+//! the scans and aggregates of `marigram-operators`, in this order. All of it runs on threads of the
+//! service's own (`execution::thread_pool`), never on the caller's. Values are computed by
+//! `marigram-functions`.
 //!
 //! What is spoken is described in `docs/guides/sql.md`, and why it is so in
 //! `docs/decisions/0004-sql.md`.
 
-mod array_literals;
-mod asof;
-mod ast_walk;
-mod balance;
-mod batches;
-mod cached_plan;
-mod casts;
 mod catalog;
-mod client_statements;
-mod column_names;
-mod compactions;
-mod context;
-mod copy;
-mod ddl;
-mod ddl_execution;
-mod delete;
 mod dialect;
 mod error;
-mod exact_numbers;
-mod execution_session;
-mod foreign_names;
-mod from_first;
-pub mod front_end;
-mod gapfill;
-mod generic_plan;
-mod grouping_sets;
-mod growth;
-mod identifiers;
-mod inline;
-mod inserted_lists;
-mod interruptible_rule;
-mod lateral;
-mod latest_on;
-mod memory;
+mod execution;
 mod name_forms;
-mod named;
-mod nesting;
-mod notices;
-mod parameter_types;
-mod parse;
-mod plain_views;
 mod plan_cache;
-mod plan_dependencies;
-mod plan_template;
-mod planner;
-mod predicate;
-mod prepared;
-mod reduce;
-mod repair;
-mod replaced;
-mod rewriting;
+mod planning;
 mod rollup;
-mod rows;
-mod sample;
-mod scan;
-mod series;
 mod service;
-mod session;
-mod session_functions;
-mod settings;
-mod shorthand;
-mod show;
-mod sink;
 mod stack;
-mod statement;
-mod storage;
-mod subqueries;
-mod summarize;
-mod table;
-mod tag_patterns;
-mod text_memory;
-mod thread_pool;
-mod time_texts;
-pub mod tsfile;
-mod types;
-mod write_detection;
-mod yielding;
-mod zones;
+mod statements;
+mod tables;
 
+pub use dialect::types::{ROLE_KEY, arrow_schema};
 pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
+pub use service::front_end;
 pub use marigram_functions::POSTGRES_VERSION;
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
-pub use types::{ROLE_KEY, arrow_schema};
+pub use statements::tsfile;
 
 use std::path::PathBuf;
 

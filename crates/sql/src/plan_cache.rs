@@ -5,10 +5,17 @@
 //! by each execution. What clients prepared is kept beside the plan, since many prepare each
 //! statement before each execution; it may have parameters.
 
-use crate::cached_plan::CachedPlan;
-use crate::column_names::Names;
-use crate::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
-use crate::prepared::PreparedStatement;
+pub mod cached_plan;
+pub mod generic_plan;
+pub mod inline;
+pub mod plan_template;
+pub mod prepared;
+pub mod text_memory;
+
+use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
+use crate::dialect::column_names::Names;
+use crate::plan_cache::cached_plan::CachedPlan;
+use crate::plan_cache::prepared::PreparedStatement;
 use datafusion::common::Result;
 use datafusion::logical_expr::LogicalPlan;
 use marigram_engine::Engine;

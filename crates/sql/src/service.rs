@@ -2,34 +2,42 @@
 
 mod changes;
 mod create_as;
+pub mod front_end;
 mod materialized_views;
 mod plain_views;
 mod planned;
 
-use crate::cached_plan::CachedPlan;
-use crate::column_names::Names;
-use crate::context::SessionStates;
+use crate::SqlOptions;
+use crate::dialect::column_names::Names;
+use crate::dialect::parse;
+use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
+use crate::dialect::write_detection;
 use crate::error::{SqlError, SqlResult};
-use crate::front_end::FrontEnd;
-use crate::generic_plan::marked;
-use crate::parameter_types::with_parameter_types;
+use crate::execution::context::SessionStates;
+use crate::execution::thread_pool::{StatementOutput, StatementStart, StatementThreadPool};
+use crate::plan_cache::cached_plan::CachedPlan;
+use crate::plan_cache::generic_plan::marked;
+use crate::plan_cache::prepared::PreparedStatement;
+use crate::plan_cache::text_memory::TextMemory;
 use crate::plan_cache::{PlanCache, PlanCacheStats};
-use crate::prepared::PreparedStatement;
+use crate::planning::parameter_types::with_parameter_types;
+use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
 use crate::stack::{DeepTree, on_stack};
-use crate::statement::{Command, ShowStatement, TableReferenceName};
-use crate::text_memory::TextMemory;
-use crate::thread_pool::{StatementOutput, StatementStart, StatementThreadPool};
-use crate::zones::plan_scope;
-use crate::{SqlOptions, ddl_execution, parse, session, show, storage, summarize, write_detection};
+use crate::statements::ddl_execution;
+use crate::statements::session;
+use crate::statements::show;
+use crate::statements::storage;
+use crate::statements::summarize;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
-use changes::{StatementDone, missing_already};
+use changes::StatementDone;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
+use front_end::FrontEnd;
 use futures::StreamExt;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
@@ -90,7 +98,7 @@ impl SqlService {
     ) -> Result<Self> {
         let workers = StatementThreadPool::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
-        workers.start(crate::context::warm);
+        workers.start(crate::execution::context::warm);
         let contexts = SessionStates::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
         let inner = Arc::new(SqlServiceInner {
@@ -454,23 +462,7 @@ impl SqlServiceInner {
                 columns,
                 options,
                 if_not_exists,
-            } => {
-                let database = database(target);
-                let done = StatementDone::new("CREATE TABLE");
-                if *if_not_exists && engine.table(&database, &target.table).is_ok() {
-                    return Ok(done.telling(Some(ddl_execution::exists_already(&target.table))));
-                }
-                let table = ddl_execution::create_table(
-                    engine,
-                    &database,
-                    target,
-                    columns,
-                    options,
-                    *if_not_exists,
-                )?;
-                let reordered = ddl_execution::reordered(&table, columns);
-                Ok(done.telling(ddl_execution::untagged(&table).into_iter().chain(reordered)))
-            }
+            } => self.create_table(&database(target), target, columns, options, *if_not_exists),
             Command::AlterTable { target, changes } => {
                 let database = database(target);
                 let table = ddl_execution::alter_table(engine, &database, &target.table, changes)?;
@@ -498,31 +490,10 @@ impl SqlServiceInner {
                 self.truncate(named)
             }
             Command::DropTable { targets, if_exists } => {
-                let mut done = StatementDone::new("DROP TABLE");
-                for target in targets {
-                    let database = database(target);
-                    let table = engine.table(&database, &target.table);
-                    let kind = match &table {
-                        Ok(table) if table.rollup.is_some() => Some("materialized view"),
-                        Ok(table) if table.view.is_some() => Some("view"),
-                        _ => None,
-                    };
-                    if let Some(kind) = kind {
-                        let name = &target.table;
-                        let message =
-                            format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
-                        return Err(SqlError::named("42809", name, message));
-                    }
-                    if !self.contexts.forget_file_table(&database, &target.table) {
-                        engine.drop_table(&database, &target.table, *if_exists)?;
-                        done = done.telling(
-                            table
-                                .is_err()
-                                .then(|| missing_already("table", &target.table)),
-                        );
-                    }
-                }
-                Ok(done)
+                let named = targets
+                    .iter()
+                    .map(|target| (database(target), target.table.as_str()));
+                self.drop_tables(named, *if_exists)
             }
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;
@@ -555,12 +526,6 @@ impl Query for SqlService {
 
     async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
         self.begin(database, user, true).await
-    }
-
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        let _held = TextMemory::for_script(script, self.inner.contexts.memory_pool())
-            .map_err(|error| error.into_service(script))?;
-        parse::split(script).map_err(|error| error.into_service(script))
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {

@@ -1,13 +1,13 @@
-//! Cells that are numbers, truth values or nothing.
+//! Cells that contain numbers, truth values or nothing.
 
-/// What stands for no value in columns of numbers, truth values and times. In texts only a missing
-/// cell is none: `NA` may be Namibia.
+/// Markers for a missing value in columns of numbers, truth values and times. In text columns, only
+/// an empty cell is missing: `NA` may be Namibia.
 pub const NULLS: [&str; 18] = [
     "", "-", "--", "---", "#N/A", "#NA", "N/A", "n/a", "NA", "n.a.", "null", "NULL", "Null", "nil",
     "None", "none", "\\N", "?",
 ];
 
-/// Whether `cell` stands for no value; `told` are further markers.
+/// Whether `cell` stands for a missing value; `told` has further markers.
 pub fn is_null(cell: &str, told: &[String]) -> bool {
     NULLS.contains(&cell) || told.iter().any(|marker| marker == cell)
 }
@@ -21,14 +21,14 @@ pub enum DecimalMark {
     Comma,
 }
 
-/// What a cell says about how fractions are written.
+/// How a cell's number may be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumberStyle {
-    /// It is a number with a point, or one without either.
+    /// It is a number with a decimal point, or without any decimal mark.
     pub point: bool,
-    /// It is a number with a comma, or one without either.
+    /// It is a number with a decimal comma, or without any decimal mark.
     pub comma: bool,
-    /// It holds a point or comma, and is not the same number both ways.
+    /// It contains a point or comma, and the two readings differ.
     pub differs: bool,
 }
 
@@ -49,7 +49,7 @@ fn has_mark(cell: &str) -> bool {
     cell.bytes().any(|byte| matches!(byte, b',' | b'.'))
 }
 
-/// A number, unless it is a whole one that a DOUBLE cannot hold exactly.
+/// Parses a number, unless it is an integer that a DOUBLE cannot hold exactly.
 pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     let number: f64 = match plain(cell, decimal)? {
         ParsedNumber::AsIs => cell.parse().ok()?,
@@ -60,7 +60,7 @@ pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     is_exact.then_some(number)
 }
 
-/// 2^53: below it every whole number is a DOUBLE.
+/// 2^53: a DOUBLE holds every integer below it.
 const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
 
 enum ParsedNumber {
@@ -68,7 +68,7 @@ enum ParsedNumber {
     Text(String),
 }
 
-/// The number as programs write it; `None` where marks stand as the notation does not have them.
+/// The number in standard notation; `None` if its marks are misplaced.
 fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
     let (mark, group) = match decimal {
         DecimalMark::Point => (b'.', b','),
@@ -91,7 +91,7 @@ fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
     if rest.contains(&group) || rest.iter().filter(|byte| **byte == mark).count() > 1 {
         return None;
     }
-    // Groups are of three digits, but for the first.
+    // Every group has three digits, except the first.
     let mut groups = whole.split(|byte| *byte == group);
     let first = groups.next()?;
     let mut is_grouped = false;
@@ -117,7 +117,7 @@ fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
     Some(ParsedNumber::Text(text.collect()))
 }
 
-/// A truth value as files hold it. 0 and 1 are numbers.
+/// Parses a truth value as files contain it. 0 and 1 are numbers.
 pub fn read_bool(cell: &str) -> Option<bool> {
     match cell {
         "true" | "True" | "TRUE" | "t" | "yes" => Some(true),

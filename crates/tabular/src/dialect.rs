@@ -1,5 +1,5 @@
-//! The dialect of a CSV file, told by its first rows: delimiter, lines before the header, header,
-//! a row of units.
+//! Detects the dialect of a CSV file from its first rows: the delimiter, the lines before the
+//! header, the header, and a row of units.
 
 use crate::cell::{self, DecimalMark};
 use crate::names;
@@ -7,33 +7,33 @@ use crate::record::{TextRecord, TextRecords};
 use crate::time::{DateOrder, WrittenTime, is_clock};
 use std::io;
 
-/// Delimiters that are tried, the likelier first where several fit alike.
+/// Delimiters to try; the likelier ones come first in case several fit equally.
 const DELIMITERS: [u8; 4] = [b';', b'\t', b'|', b','];
 
-/// Rows of the sample that are looked at.
+/// Rows of the sample to examine.
 const ROWS_MAX: usize = 1000;
 
-/// What the user told.
+/// What the user specified.
 #[derive(Clone, Debug, Default)]
 pub struct DialectOptions {
     /// The delimiter.
     pub delimiter: Option<u8>,
     /// Whether there is a header.
     pub header: Option<bool>,
-    /// Lines before the header, or before the rows where there is none.
+    /// Lines before the header, or before the rows if there is none.
     pub skip: Option<u64>,
 }
 
 /// How a file is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextDialect {
-    /// Between cells.
+    /// Separator of cells.
     pub delimiter: u8,
-    /// Lines before the first row that holds data, all told.
+    /// Total number of lines before the first row with data.
     pub data_after: u64,
     /// Line of the header, from 1.
     pub header_line: Option<u64>,
-    /// The row of units below the header, as it stands.
+    /// The row of units below the header, unchanged.
     pub units: Option<Vec<String>>,
     /// Names of the columns.
     pub names: Vec<String>,
@@ -46,11 +46,11 @@ impl TextDialect {
     }
 }
 
-/// The dialect of a file that begins with `sample`, UTF-8 cut at the end of a line; `None` where it
-/// holds no row.
+/// The dialect of a file that begins with `sample`, which is UTF-8 cut at the end of a line; `None`
+/// if it contains no row.
 ///
 /// # Errors
-/// If the sample cannot be taken apart.
+/// If the sample cannot be parsed.
 pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDialect>> {
     let skip = told.skip.unwrap_or(0);
     let delimiters = match &told.delimiter {
@@ -75,10 +75,10 @@ pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDiale
     Ok(rows.dialect(delimiter, told))
 }
 
-/// The first rows under one delimiter.
+/// The first rows, read with one delimiter.
 struct SampleRows {
     records: Vec<TextRecord>,
-    /// Cells of most rows, not counting a missing one behind the last delimiter.
+    /// Number of cells in most rows, without a missing one after the last delimiter.
     width: usize,
 }
 
@@ -97,7 +97,8 @@ impl SampleRows {
                 None => counts.push((width, 1)),
             }
         }
-        // Rows may end in missing cells, so of two widths that are as frequent the larger one is it.
+        // Rows may end in missing cells, so if two widths are equally frequent, the larger one is
+        // right.
         let width = counts.iter().max_by_key(|(width, count)| (*count, *width));
         Ok(Self {
             width: width.map_or(0, |(width, _)| *width),
@@ -112,7 +113,7 @@ impl SampleRows {
             .count()
     }
 
-    /// The column in which most rows have a time.
+    /// The column that has a time in most rows.
     fn time_column(&self) -> Option<usize> {
         let count = |at: usize| {
             let rows = self.records.iter();
@@ -153,7 +154,8 @@ impl SampleRows {
         let units_at = header_at
             .map(|at| at + 1)
             .filter(|at| *at < data_at && self.records.get(*at).is_some_and(is_units));
-        // Rows between header and data that are no units are rows: they are refused by name.
+        // Rows between header and data that are not units are treated as rows, so that they are
+        // reported as refused.
         let data_at = units_at.or(header_at).map_or(data_at, |at| at + 1);
         let names = match header_at {
             Some(at) => {
@@ -165,7 +167,8 @@ impl SampleRows {
         };
         let line = |at: usize| self.records.get(at).map(|record| record.line);
         let data_after = match header_at {
-            // From a line whose record was read, so that a header of two lines does not mislead.
+            // Start at a line where a record was read, so that a header of two lines does not
+            // mislead.
             Some(_) => line(data_at).map_or_else(
                 || self.records.last().map_or(first.line, |last| last.line),
                 |line| line - 1,
@@ -185,7 +188,7 @@ impl SampleRows {
         })
     }
 
-    /// Cells of most rows of data, but for a last one that is always missing.
+    /// Number of cells in most data rows, without a last one that is always missing.
     fn data_width(&self, from: usize) -> usize {
         let rows = &self.records[from.min(self.records.len())..];
         let full = rows
@@ -197,7 +200,7 @@ impl SampleRows {
             .unwrap_or(self.width)
     }
 
-    /// The header above the first row of data; `None` where there is none.
+    /// The header above the first row of data; `None` if there is none.
     fn header_before(&self, data_at: usize) -> Option<usize> {
         let above = data_at.checked_sub(1)?;
         let named = |at: usize| {
@@ -217,7 +220,7 @@ impl SampleRows {
     }
 }
 
-/// Cells of a record, not counting one that is missing behind a last delimiter.
+/// Number of cells of a record, without a missing one after a last delimiter.
 fn width_of(record: &TextRecord) -> usize {
     let len = record.len();
     if len > 1 && record.cell(len - 1).is_missing() {
@@ -236,7 +239,7 @@ fn is_number(text: &str) -> bool {
 fn is_time(text: &str) -> bool {
     let text = text.trim();
     if is_number(text) {
-        // Seconds since 2001 and finer units; eight digits may be a date.
+        // Seconds since 2001, and finer units; eight digits may be a date.
         let digits = text.split(['.', ',']).next().unwrap_or(text);
         return digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
     }
@@ -251,7 +254,7 @@ const UNITS: &str = " °c °f degc degf c k f % bar mbar pa hpa kpa mpa psi v mv
      m3 m³ m3/h m³/h l l/min l/s l/h ml g kg t mg kg/h s ms us min h d ppm ppb lx lux db dba w/m2 \
      w/m² ° deg rad n nm kn j kj mol ph µs/cm us/cm ms/cm - count pcs none bool utc local ";
 
-/// Whether a row names units: short cells, at least one of which is a known unit or in brackets.
+/// Whether a row contains units: short cells, at least one of which is a known unit or in brackets.
 fn is_units(record: &TextRecord) -> bool {
     let mut known = 0;
     for cell in record.cells() {

@@ -1,5 +1,5 @@
-//! Keys that stand several times among any number of rows, in bounded memory: sorted runs that are
-//! spilled and merged.
+//! Finds keys that occur more than once among any number of rows, in bounded memory: sorted runs
+//! are spilled and merged.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,13 +8,13 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 /// Keys that are held in memory, 24 bytes each.
 const KEYS_HELD: usize = 2 << 20;
 
-/// Groups of places that are told.
+/// Groups of places to report.
 const GROUPS_TOLD: usize = 1000;
 
-/// Places of a group that are told.
+/// Places to report of a group.
 const PLACES_TOLD: usize = 100;
 
-/// A key's hash in two halves, and where its row stands.
+/// A key's hash in two halves, and the place of its row.
 type KeyEntry = (u64, u64, u64);
 
 /// Finds repeated keys. `S` is scratch space, such as a temporary file.
@@ -25,19 +25,19 @@ pub struct DuplicateKeyFinder<S, F> {
     scratch: F,
 }
 
-/// What was found.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DuplicateKeys {
-    /// All keys that were added.
+    /// Number of keys added.
     pub keys: u64,
-    /// Keys beyond the first of each.
+    /// Number of keys beyond the first of each.
     pub repeats: u64,
-    /// The places of the first groups, as far as they are told: by their first place.
+    /// The places of the first groups (by first place), up to the limits on reports.
     pub groups: Vec<Vec<u64>>,
 }
 
 impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> DuplicateKeyFinder<S, F> {
-    /// None yet; `scratch` makes space for a run.
+    /// No keys yet; `scratch` creates the space for a run.
     pub fn new(scratch: F) -> Self {
         Self::with_room(KEYS_HELD, scratch)
     }
@@ -51,7 +51,7 @@ impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> DuplicateKeyFinder<S, 
         }
     }
 
-    /// Adds the key with this hash, whose row stands at `place`.
+    /// Adds the key with this hash, whose row is at `place`.
     ///
     /// # Errors
     /// If scratch space fails.
@@ -77,7 +77,7 @@ impl<S: Read + Write + Seek, F: FnMut() -> io::Result<S>> DuplicateKeyFinder<S, 
         Ok(())
     }
 
-    /// Says which keys stand several times.
+    /// Returns the keys that occur more than once.
     ///
     /// # Errors
     /// If scratch space fails.
@@ -151,7 +151,7 @@ impl EqualKeyGroups {
         self.places.clear();
     }
 
-    /// Keeps the groups that begin first.
+    /// Keeps the groups with the lowest first places.
     fn cut(&mut self) {
         self.found.groups.sort_unstable();
         self.found.groups.truncate(GROUPS_TOLD);

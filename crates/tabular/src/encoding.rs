@@ -1,22 +1,22 @@
-//! Encodings of text: told by a byte order mark, by zero bytes, by what is no UTF-8.
+//! Detects the encoding of text, by a byte order mark, zero bytes, and invalid UTF-8.
 
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::io::{self, Read};
 
-/// An encoding by a name of the WHATWG list, such as `utf-8`, `latin1`, `windows-1252`, `utf-16le`.
+/// An encoding by its WHATWG name, such as `utf-8`, `latin1`, `windows-1252`, `utf-16le`.
 pub fn named(name: &str) -> Option<&'static Encoding> {
     Encoding::for_label(name.trim().as_bytes())
 }
 
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The encoding of all that `reader` gives.
+/// The encoding of everything that `reader` returns.
 ///
-/// Text is UTF-8 unless it has a byte order mark of UTF-16, is half zero bytes, or has more bytes
-/// that are no UTF-8 than sequences that are.
+/// Text is UTF-8 unless it has a byte order mark of UTF-16, is half zero bytes, or has more invalid
+/// bytes than valid multi-byte sequences.
 ///
 /// # Errors
-/// As the reader.
+/// Errors of the reader.
 pub fn detect(mut reader: impl Read) -> io::Result<&'static Encoding> {
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut kept = 0;
@@ -66,12 +66,12 @@ pub fn detect(mut reader: impl Read) -> io::Result<&'static Encoding> {
     }
 }
 
-/// Sequences of more than one byte in valid UTF-8.
+/// Counts the multi-byte sequences in valid UTF-8.
 fn wide_in(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte >= 0xC0).count() as u64
 }
 
-/// UTF-16 without a byte order mark: of western text every second byte is zero.
+/// Detects UTF-16 without a byte order mark: in western text, every second byte is zero.
 fn by_zero_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
     let zeros = |first: usize| {
         let bytes = bytes.iter().skip(first).step_by(2);
@@ -89,8 +89,8 @@ fn by_zero_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// A reader of text in any encoding that gives UTF-8, without a byte order mark. What cannot be
-/// decoded becomes U+FFFD.
+/// A reader that converts text in any encoding to UTF-8 and drops a byte order mark. Invalid input
+/// becomes U+FFFD.
 pub struct Utf8<R> {
     inner: R,
     decoder: Decoder,
@@ -104,7 +104,7 @@ pub struct Utf8<R> {
 }
 
 impl<R: Read> Utf8<R> {
-    /// Over text in `encoding`.
+    /// Reads text in `encoding`.
     pub fn new(inner: R, encoding: &'static Encoding) -> Self {
         Self {
             inner,

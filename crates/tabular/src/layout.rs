@@ -1,26 +1,26 @@
-//! The layout of a table beside an export of it: roles and types, so that it comes back as it was.
+//! The layout of an exported table: its roles and types, so that an import recreates it unchanged.
 //!
-//! One line of JSON. It stands in a file beside a CSV or TsFile, or in a comment of line protocol.
+//! One line of JSON. It is in a file next to a CSV or TsFile, or in a comment of line protocol.
 
 use marigram_model::{FieldType, TagType};
 use serde::{Deserialize, Serialize};
 
-/// What a comment line of line protocol or CSV begins with, before the JSON.
+/// Prefix of a comment line in line protocol or CSV, before the JSON.
 pub const COMMENT: &str = "#marigram ";
 
-/// What is added to the name of a file for the name of its layout.
+/// Suffix that turns a file's name into the name of its layout.
 pub const ENDING: &str = "layout.json";
 
 /// The type of a time that is shown with a zone; its values are those of a TIMESTAMP.
 pub const ZONED: &str = "TIMESTAMPTZ";
 
-/// The version that is written.
+/// The version that this program writes.
 const VERSION: u32 = 1;
 
 /// Time, tags and fields of a table, in the order of its columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnLayout {
-    /// Version of this form.
+    /// Version of the format.
     version: u32,
     /// The table.
     pub table: String,
@@ -35,17 +35,17 @@ pub struct ColumnLayout {
     pub fields: Vec<(String, String)>,
 }
 
-/// Why a layout is none.
+/// Why a layout is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum LayoutError {
-    /// It is no such JSON.
+    /// The text is not the expected JSON.
     #[error("the layout cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    /// It is of a later version.
+    /// The layout has a later version.
     #[error("the layout has version {0}; this program reads version {VERSION}")]
     Version(u32),
-    /// It names a type that there is not.
-    #[error("the layout gives column '{column}' the type '{kind}', which there is not")]
+    /// The layout names an unknown type.
+    #[error("the layout gives column '{column}' the unknown type '{kind}'")]
     Type {
         /// The column.
         column: String,
@@ -55,7 +55,7 @@ pub enum LayoutError {
 }
 
 impl ColumnLayout {
-    /// Of a table with these columns.
+    /// The layout of a table with these columns.
     pub fn new(
         table: &str,
         time: &str,
@@ -78,7 +78,7 @@ impl ColumnLayout {
         }
     }
 
-    /// The same with [`ZONED`] as the type of these columns, which are times.
+    /// The same with the type [`ZONED`] for these columns, which must be times.
     #[must_use]
     pub fn with_zones<'a>(mut self, columns: impl IntoIterator<Item = &'a str>) -> Self {
         for column in columns {
@@ -91,17 +91,17 @@ impl ColumnLayout {
         self
     }
 
-    /// Whether a column is a [`ZONED`].
+    /// Whether a column is [`ZONED`].
     #[must_use]
     pub fn is_zoned(&self, column: &str) -> bool {
         let is_field = |(name, kind): &(String, String)| name == column && kind == ZONED;
         (self.is_time_zoned && column == self.time) || self.fields.iter().any(is_field)
     }
 
-    /// Reads a line of JSON.
+    /// Parses a line of JSON.
     ///
     /// # Errors
-    /// If it is no layout, or one of a later version.
+    /// If it is not a layout, or has a later version.
     pub fn parse(text: &str) -> Result<Self, LayoutError> {
         let layout: Self = serde_json::from_str(text)?;
         if layout.version > VERSION {
@@ -112,7 +112,7 @@ impl ColumnLayout {
         Ok(layout)
     }
 
-    /// As a line of JSON, without its end.
+    /// Returns the layout as a line of JSON, without a line break.
     ///
     /// # Errors
     /// Never; JSON can hold every name.
@@ -123,7 +123,7 @@ impl ColumnLayout {
     /// Tags and their types.
     ///
     /// # Errors
-    /// If one has a type that no tag has.
+    /// If the type is not one of a tag.
     pub fn tag_types(&self) -> Result<Vec<(String, TagType)>, LayoutError> {
         let types = [TagType::String, TagType::I64, TagType::Bool];
         let find = |name: &str| types.into_iter().find(|kind| kind.to_string() == name);
@@ -133,7 +133,7 @@ impl ColumnLayout {
     /// Fields and their types.
     ///
     /// # Errors
-    /// If one has a type that no field has.
+    /// If the type is not one of a field.
     pub fn field_types(&self) -> Result<Vec<(String, FieldType)>, LayoutError> {
         let find = |name: &str| {
             let mut types = FIELD_TYPES.into_iter();

@@ -1,9 +1,9 @@
-//! What the rows of a text file are: its encoding and dialect, the types of its columns, how its
-//! times are written, which columns are tags, and whether rows stand for the same (series, time).
+//! Analyses the rows of a text file: its encoding and dialect, the types of its columns, the format
+//! of its times, which columns are tags, and whether several rows have the same (series, time).
 //!
-//! Invariant: nothing is decided by one row. A decision is made over all that was seen, and what
-//! stays ambiguous is an error that names the readings. Nothing here opens a file: readers and
-//! scratch space are handed in.
+//! Invariant: no single row decides anything. A decision takes into account everything that was
+//! seen, and what stays ambiguous is an error that names the readings. This crate opens no files:
+//! callers pass readers and scratch space.
 
 pub mod cell;
 pub mod dialect;

@@ -1,14 +1,17 @@
-//! Names of a file's columns against those of a table: alike without case, unless two are.
+//! Matches the column names of a file with those of a table, ignoring case unless that is
+//! ambiguous.
 
 use std::collections::HashMap;
 
 /// Why names cannot be matched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// Two columns of the file, or two of the table, differ in case only.
-    #[error("column '{name}' could be '{one}' or '{other}'; name it as it stands in the table")]
+    /// Two columns of the file, or two of the table, differ only in case.
+    #[error(
+        "column '{name}' could be '{one}' or '{other}'; write the name exactly as in the table"
+    )]
     Ambiguous {
-        /// As in the file.
+        /// The name in the file.
         name: String,
         /// A column that it could be.
         one: String,
@@ -17,11 +20,11 @@ pub enum NameError {
     },
 }
 
-/// For each of the file's `names` the column of `known` that it is: the same name, or the only one
-/// that differs in case only. Others keep their names.
+/// For each of the file's `names`, the matching column of `known`: the same name, or the only one
+/// that differs only in case. Other names stay unchanged.
 ///
 /// # Errors
-/// If a name could be two columns, or two names would be the same one.
+/// If a name could be two columns, or two names would match the same one.
 pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameError> {
     let mut taken: HashMap<String, &String> = HashMap::new();
     let mut found = Vec::with_capacity(names.len());
@@ -38,7 +41,7 @@ pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameEr
                     let (name, one, other) = (name.clone(), one.clone(), other.clone());
                     return Err(NameError::Ambiguous { name, one, other });
                 }
-                // A column of exactly this name goes first.
+                // A column with exactly this name takes precedence.
                 (Some(one), None) if !names.contains(one) => one.clone(),
                 _ => name.clone(),
             }
@@ -56,8 +59,8 @@ pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameEr
     Ok(found)
 }
 
-/// Names for the columns of a header: trimmed, `columnN` where there is none, with a number where
-/// one stands twice.
+/// Names for the columns of a header: trimmed, `columnN` if empty, and with a number appended to
+/// duplicates.
 pub fn names_from_header<'a>(header: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (at, name) in header.enumerate() {

@@ -1,4 +1,4 @@
-//! What all cells of a column have in common, gathered one by one over a whole file.
+//! What the cells of a column have in common, collected one by one over a whole file.
 
 use crate::cell::{DecimalMark, is_null, numeral, read_bool};
 use crate::record::RecordCell;
@@ -7,53 +7,53 @@ use marigram_model::FieldType;
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Distinct values that are counted; a column with more is not low-cardinality.
+/// Distinct values that are counted; a column with more does not have low cardinality.
 pub const DISTINCT_MAX: usize = 10_000;
 
-/// Cells that are named where they stand in the way of a type.
+/// Cells to name if they rule out a type.
 const EXCEPTIONS_NAMED: usize = 5;
 
-/// A column that is text only because of at most this part of its cells is said to be.
+/// Largest share of exceptions to report if only they make a column text.
 const EXCEPTIONS_MAX: f64 = 0.1;
 
 /// A column under observation.
 #[derive(Clone, Debug, Default)]
 pub struct ColumnProfile {
-    /// Cells that hold something.
+    /// Cells that are not empty.
     pub values: u64,
-    /// Cells that hold nothing, not even quotation marks.
+    /// Cells that are empty and have no quotation marks.
     pub missing: u64,
-    /// Of the values those that stand for no value, as numbers and times go.
+    /// Values that stand for a missing value in number and time columns.
     pub markers: u64,
     numbers: [u64; 2],
-    /// Numbers with a comma that are other ones with a point in its place.
+    /// Numbers with a comma that would be different numbers with a point instead.
     differs: u64,
-    /// Numbers that can be read one way only.
+    /// Numbers with only one possible reading.
     marked: [u64; 2],
     exact_integers: u64,
     truths: u64,
     distinct: HashSet<u64>,
     is_many: bool,
-    /// Cells that are no numbers.
+    /// Cells that are not numbers.
     exceptions: Vec<(u64, String)>,
     exceptions_count: u64,
-    /// What its cells say about times.
+    /// What the cells reveal about times.
     pub times: TimeEvidence,
 }
 
-/// A column that is text because of a few cells.
+/// A column that is text only because of a few cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FewExceptions {
-    /// How many cells are no numbers.
+    /// Number of cells that are not numbers.
     pub count: u64,
-    /// How many are.
+    /// Number of cells that are numbers.
     pub numbers: u64,
-    /// The first of them, with their lines.
+    /// The first of the exceptions, with their lines.
     pub named: Vec<(u64, String)>,
 }
 
 impl ColumnProfile {
-    /// Adds a cell; `nulls` are markers that were told.
+    /// Adds a cell; `nulls` are additional markers.
     pub fn add(&mut self, cell: RecordCell<'_>, line: u64, nulls: &[String]) {
         let text = cell.text.trim();
         if cell.is_missing() || (!text.is_empty() && nulls.iter().any(|null| null == text)) {
@@ -93,7 +93,7 @@ impl ColumnProfile {
         self.times.add(text, line);
     }
 
-    /// Values that are no markers for none.
+    /// Number of values that are not markers.
     fn real(&self) -> u64 {
         self.values - self.markers
     }
@@ -103,28 +103,28 @@ impl ColumnProfile {
         (!self.is_many).then_some(self.distinct.len())
     }
 
-    /// Whether the column holds nothing.
+    /// Whether the column has no values.
     pub fn is_empty(&self) -> bool {
         self.real() == 0
     }
 
-    /// Whether all its values are whole numbers.
+    /// Whether all its values are integers.
     pub fn is_integer(&self) -> bool {
         self.real() > 0 && self.exact_integers == self.real()
     }
 
-    /// Whether its numbers can only be read with this decimal mark.
+    /// Whether its numbers are only valid with this decimal mark.
     pub fn proves(&self, decimal: DecimalMark) -> bool {
         let at = usize::from(decimal == DecimalMark::Comma);
         self.numbers[at] == self.real() && self.marked[at] > 0
     }
 
-    /// Whether its numbers are other numbers with a comma than with a point.
+    /// Whether its numbers have different values with a comma and with a point.
     pub fn is_ambiguous(&self) -> bool {
         self.differs > 0 && self.numbers == [self.real(); 2]
     }
 
-    /// The decimal mark of this column in a file that otherwise has `decimal`.
+    /// The decimal mark of this column in a file that otherwise uses `decimal`.
     pub fn decimal(&self, decimal: DecimalMark) -> DecimalMark {
         let other = match decimal {
             DecimalMark::Point => DecimalMark::Comma,
@@ -133,9 +133,9 @@ impl ColumnProfile {
         if self.proves(other) { other } else { decimal }
     }
 
-    /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, else STRING. Whole
-    /// numbers are DOUBLE, as in line protocol (a sensor that showed 3 today may show 3.5
-    /// tomorrow), unless one of them is too large to be exact as one.
+    /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, or else STRING. Integers are
+    /// DOUBLE, as in line protocol (a sensor that shows 3 today may show 3.5 tomorrow), unless one
+    /// of them is too large for an exact DOUBLE.
     pub fn kind(&self, decimal: DecimalMark) -> FieldType {
         let real = self.real();
         if real == 0 {
@@ -156,7 +156,7 @@ impl ColumnProfile {
         }
     }
 
-    /// The few cells because of which it is text.
+    /// The few cells that make it text.
     pub fn few_exceptions(&self, decimal: DecimalMark) -> Option<FewExceptions> {
         let numbers = self.numbers[usize::from(self.decimal(decimal) == DecimalMark::Comma)];
         let count = self.exceptions_count;
@@ -172,19 +172,19 @@ impl ColumnProfile {
 /// The decimal mark of a file, from all its columns.
 ///
 /// # Errors
-/// The place of a column whose numbers are other ones either way, where nothing decides.
+/// The index of a column whose numbers are ambiguous, if nothing decides.
 pub fn decimal_of(profiles: &[ColumnProfile], delimiter: u8) -> Result<DecimalMark, usize> {
     let proves = |decimal| profiles.iter().any(|profile| profile.proves(decimal));
-    // A point with three digits behind it is a fraction nearly always; a comma is not.
+    // A point followed by three digits is nearly always a decimal point; a comma is not.
     let unclear = profiles.iter().position(ColumnProfile::is_ambiguous);
     match (proves(DecimalMark::Point), proves(DecimalMark::Comma)) {
         (false, true) => Ok(DecimalMark::Comma),
-        // Each column has its own.
+        // The columns use different marks.
         (true, true) if delimiter == b';' => Ok(DecimalMark::Comma),
         (true, _) => Ok(DecimalMark::Point),
         (false, false) => match unclear {
             None => Ok(DecimalMark::Point),
-            // Where a comma stands within cells, semicolons stand between them.
+            // If cells contain commas, the delimiter is a semicolon.
             Some(_) if delimiter == b';' => Ok(DecimalMark::Comma),
             Some(at) => Err(at),
         },

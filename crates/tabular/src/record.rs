@@ -1,14 +1,15 @@
-//! Records of a CSV file, with the line on which each begins and whether each cell was quoted.
+//! Reads the records of a CSV file, with the line on which each begins and whether each cell was
+//! quoted.
 //!
-//! The parsing is `csv_core`'s. Whether a cell was quoted is seen by its first byte: a NULL is an
-//! empty cell without quotes, an empty text has them, and spaces in quotes belong to the value.
+//! `csv_core` does the parsing. The first byte of a cell shows whether it was quoted: a NULL is an
+//! empty cell without quotes, an empty text has quotes, and spaces in quotes belong to the value.
 
 use csv_core::{ReadFieldResult, Reader};
 use std::io::{self, Read};
 
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// Bytes of a record above which a quotation mark must have stayed open.
+/// Size of a record, in bytes, beyond which a quotation mark must be unclosed.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The cells of a record.
@@ -28,12 +29,12 @@ pub struct TextRecord {
 pub struct RecordCell<'a> {
     /// Its text without the quotation marks around it.
     pub text: &'a str,
-    /// Whether it stood in quotation marks.
+    /// Whether it was in quotation marks.
     pub quoted: bool,
 }
 
 impl RecordCell<'_> {
-    /// Whether there is nothing between two delimiters but space.
+    /// Whether it is empty or blank, and not quoted.
     pub fn is_missing(&self) -> bool {
         !self.quoted && self.text.trim().is_empty()
     }
@@ -50,7 +51,7 @@ impl TextRecord {
         self.ends.is_empty()
     }
 
-    /// Cell `at`; a missing one where the record is shorter.
+    /// Cell `at`; a missing cell if the record is shorter.
     pub fn cell(&self, at: usize) -> RecordCell<'_> {
         let Some(end) = self.ends.get(at) else {
             return RecordCell {
@@ -59,7 +60,7 @@ impl TextRecord {
             };
         };
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        // What is handed in is UTF-8, and delimiters are ASCII, so cells are whole sequences.
+        // The input is UTF-8 and delimiters are ASCII, so cells are valid UTF-8.
         let text = std::str::from_utf8(&self.text[begin..*end]).unwrap_or("\u{fffd}");
         RecordCell {
             text,
@@ -84,10 +85,10 @@ pub struct TextRecords<R> {
 }
 
 impl<R: Read> TextRecords<R> {
-    /// Over what `reader` gives after its first `skip` lines.
+    /// Reads what `reader` returns after its first `skip` lines.
     ///
     /// # Errors
-    /// As the reader.
+    /// Errors of the reader.
     pub fn new(reader: R, delimiter: u8, skip: u64) -> io::Result<Self> {
         let mut records = Self {
             reader,
@@ -115,7 +116,7 @@ impl<R: Read> TextRecords<R> {
         self.line
     }
 
-    /// Whether there is something in the buffer; reads on where it is empty.
+    /// Whether the buffer has bytes; reads more if it is empty.
     fn fill(&mut self) -> io::Result<bool> {
         if self.at == self.len {
             self.at = 0;
@@ -125,10 +126,10 @@ impl<R: Read> TextRecords<R> {
         Ok(self.at < self.len)
     }
 
-    /// Reads the next record; `false` at the end. Blank lines are none.
+    /// Reads the next record; `false` at the end. Skips blank lines.
     ///
     /// # Errors
-    /// As the reader, and where a record is larger than any can be.
+    /// Errors of the reader, and if a record is too large.
     pub fn read(&mut self, record: &mut TextRecord) -> io::Result<bool> {
         record.ends.clear();
         record.quoted.clear();
@@ -196,7 +197,7 @@ mod tests {
 
     type Row = (u64, Vec<(String, bool)>);
 
-    /// Reads with the input in pieces of `piece` bytes.
+    /// Reads the text in pieces of `piece` bytes.
     fn rows(text: &str, skip: u64, piece: usize) -> Vec<Row> {
         struct Pieces<'a>(&'a [u8], usize);
         impl Read for Pieces<'_> {

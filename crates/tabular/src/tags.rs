@@ -1,8 +1,9 @@
-//! Which columns are tags, where nobody said: those that tell rows of one time apart.
+//! Infers which columns are tags if the user does not say: those that distinguish rows of the same
+//! time.
 
 use std::collections::{HashMap, HashSet};
 
-/// Names under which an identity goes, in whole or as the last word.
+/// Names of identity columns, as the whole name or its last word.
 const IDENTITIES: [&str; 37] = [
     "id",
     "device",
@@ -43,7 +44,7 @@ const IDENTITIES: [&str; 37] = [
     "key",
 ];
 
-/// Whether a column is named like an identity: `device`, `Device ID`, `sensor_id`, `deviceId`.
+/// Whether a column's name suggests an identity: `device`, `Device ID`, `sensor_id`, `deviceId`.
 pub fn is_identity(name: &str) -> bool {
     let lower = name.trim().to_lowercase();
     let last = lower
@@ -60,12 +61,13 @@ pub struct TagCandidate {
     pub name: String,
     /// Whether it is text.
     pub is_text: bool,
-    /// Distinct values in the whole file; `None` for many.
+    /// Distinct values in the whole file; `None` if there are many.
     pub distinct: Option<usize>,
 }
 
 impl TagCandidate {
-    /// Whether it can be a tag: text or an identity, with few values for the `rows` that there are.
+    /// Whether it can be a tag: it is text or an identity, and has few values compared with the
+    /// number of `rows`.
     pub fn is_likely(&self, rows: u64) -> bool {
         let few = |distinct: usize| distinct <= 20 || (distinct as u64) <= rows / 2;
         (self.is_text || is_identity(&self.name)) && self.distinct.is_some_and(few)
@@ -75,12 +77,12 @@ impl TagCandidate {
 /// A row of the sample: its time, and a hash of each candidate's cell.
 pub type SampleRow = (i64, Vec<u64>);
 
-/// The candidates that are tags, by their places, ascending.
+/// The candidates that are tags, as ascending indexes.
 ///
-/// Beginning with those whose names are identities, a candidate is taken as long as rows of one
-/// time are left that the others do not tell apart and it does for some. Identities in text are
-/// taken in any case. A text that is constant in every series, and not in all of them, is a tag as
-/// well: it describes the series.
+/// Candidates are taken, those with identity names first, as long as some rows of the same time are
+/// not distinguished and the candidate distinguishes some of them. Text columns with identity names
+/// are always taken. A text that is constant within every series, but not across all of them, is
+/// also a tag: it describes the series.
 pub fn infer(candidates: &[TagCandidate], rows: &[SampleRow]) -> Vec<usize> {
     let all_rows = rows.len() as u64;
     let likely: Vec<usize> = (0..candidates.len())
@@ -104,7 +106,8 @@ pub fn infer(candidates: &[TagCandidate], rows: &[SampleRow]) -> Vec<usize> {
             let rank = u8::from(!is_identity(&candidate.name)) + u8::from(!candidate.is_text);
             (gain(at), rank, at)
         });
-        // What leaves the fewest repeated, then what looks most like an identity.
+        // Prefer the candidate that leaves the fewest duplicates, then the one that looks most like
+        // an identity.
         let Some((left, _, at)) = rated.min() else {
             break;
         };
@@ -125,7 +128,7 @@ pub fn infer(candidates: &[TagCandidate], rows: &[SampleRow]) -> Vec<usize> {
     chosen
 }
 
-/// Rows that share time and tags with one before them.
+/// Number of rows with the time and tags of an earlier row.
 pub fn repeats(rows: &[SampleRow], tags: &[usize]) -> usize {
     let mut seen = HashSet::with_capacity(rows.len());
     let is_new = |(time, cells): &&SampleRow| {
@@ -134,8 +137,8 @@ pub fn repeats(rows: &[SampleRow], tags: &[usize]) -> usize {
     rows.len() - rows.iter().filter(is_new).count()
 }
 
-/// Whether column `at` has one value in each series, not the same in all, and series have rows
-/// enough to show it.
+/// Whether column `at` is constant within each series but not across all of them, and the series
+/// have enough rows to show it.
 fn describes(rows: &[SampleRow], tags: &[usize], at: usize) -> bool {
     let mut values: HashMap<Vec<u64>, u64> = HashMap::new();
     for (_, cells) in rows {
@@ -149,8 +152,8 @@ fn describes(rows: &[SampleRow], tags: &[usize], at: usize) -> bool {
     distinct.len() > 1 && rows.len() >= 3 * values.len()
 }
 
-/// Columns (of those in `tellers`, by place) that tell all rows of each group apart, alone or two
-/// together; a group is a list of rows, and a row a hash of each column's cell.
+/// Columns (of those with an index in `tellers`) that distinguish all rows of each group, alone or
+/// in pairs. A group is a list of rows, and a row has a hash of each column's cell.
 pub fn tell_apart(groups: &[Vec<Vec<u64>>], tellers: &[usize]) -> Vec<Vec<usize>> {
     let works = |columns: &[usize]| {
         groups.iter().all(|rows| {
@@ -201,7 +204,7 @@ mod tests {
                 rows.push((time, vec![u64::from(time == 3), place, place, place + 7]));
             }
         }
-        // Both texts do; the one that stands first is taken, the other describes it.
+        // Both texts would do; the first one is taken, and the other describes it.
         assert_eq!(infer(&candidates, &rows), [1, 3]);
     }
 

@@ -1,4 +1,4 @@
-//! Times as they stand in files, and the form that all times of a column have.
+//! Parses the times in files, and describes the common format of a column's times.
 
 mod evidence;
 mod written;
@@ -36,8 +36,8 @@ impl Precision {
         }
     }
 
-    /// The unit in which `number` is a time between 1973 and 2286 (seconds below 10^10, then
-    /// a thousand times as much for each finer unit).
+    /// The unit in which `number` is a time between 1973 and 2286 (seconds below 10^10, then a
+    /// thousand times as much for each finer unit).
     pub fn guess(number: f64) -> Self {
         match number.abs() {
             n if n < 1e11 => Self::S,
@@ -75,31 +75,31 @@ impl FromStr for Precision {
     }
 }
 
-/// How the times of a column are read.
+/// The format of a column's times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
-    /// A whole number or a fraction of this unit since the epoch.
+    /// An integer or fraction in this unit since the epoch.
     Number(Precision),
-    /// As people and loggers write them, with the parts of the date in this order.
+    /// As people and loggers write times, with the date in this order.
     Written(DateOrder),
-    /// As strftime writes it.
+    /// A strftime pattern.
     Pattern(String),
 }
 
 /// Reads the times of a column.
 #[derive(Clone, Debug)]
 pub struct TimeReader {
-    /// The form of all of them.
+    /// The format of all of them.
     pub form: TimeFormat,
-    /// Where clocks show the times that carry no zone of their own.
+    /// The zone of times that name none.
     pub zone: FileZone,
 }
 
 impl TimeReader {
-    /// Nanoseconds since the epoch.
+    /// Parses a time; returns nanoseconds since the epoch.
     ///
     /// # Errors
-    /// Where the text is no time of this form, or none that there was in its zone.
+    /// If the text is not a time in this format, or does not exist in its zone.
     pub fn read(&self, text: &str) -> Result<i64, TimeFault> {
         let text = text.trim();
         match &self.form {
@@ -114,7 +114,7 @@ impl TimeReader {
         }
     }
 
-    /// As [`read`](Self::read), of a date and a time of day that stand in two cells.
+    /// Like [`read`](Self::read), for a date and a time of day in separate cells.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -123,7 +123,7 @@ impl TimeReader {
     }
 
     fn read_pattern(&self, text: &str, pattern: &str) -> Result<i64, TimeFault> {
-        // The name of a zone stands last; it is not the parser's to understand.
+        // The zone name comes last; the parser cannot interpret it.
         let (pattern, text, name) = match pattern.trim_end().strip_suffix("%Z") {
             Some(pattern) => {
                 let cut = text

@@ -1,111 +1,55 @@
-//! Numbers and texts as TsFile writes them: big-endian, LEB128, zigzag.
+//! Numbers and texts in TsFile's encodings: big-endian, LEB128, zigzag.
 //!
-//! Invariant: no read goes past the end; a short part is an error.
+//! Invariant: no read goes past the end; a truncated part is an error.
 
 use crate::error::{PartError, PartResult};
+use marigram_codec::bytes::BoundedReader;
 
-/// Length that stands for "no text".
+/// Length that represents "no text".
 const NO_TEXT: i32 = -1;
 
 /// Bytes not yet read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cursor<'a> {
-    rest: &'a [u8],
-    len: usize,
+pub(crate) type Cursor<'a> = BoundedReader<'a, PartError>;
+
+/// What only TsFile has.
+pub(crate) trait TsFileBytes<'a> {
+    /// A count of things of which each takes at least a byte of what follows.
+    fn list_count(&mut self) -> PartResult<usize>;
+
+    /// Zigzag LEB128 of 32 bits.
+    fn ivar(&mut self) -> PartResult<i32>;
+
+    /// Bytes after their length as zigzag; `None` for the length -1.
+    fn var_bytes(&mut self) -> PartResult<Option<&'a [u8]>>;
+
+    /// A text that may be absent.
+    fn var_text(&mut self) -> PartResult<Option<String>>;
+
+    /// A text that must be there.
+    fn var_name(&mut self) -> PartResult<String>;
+
+    /// Bytes after their length as four bytes; a length of -1 is read as nothing.
+    fn long_bytes(&mut self) -> PartResult<&'a [u8]>;
+
+    /// A text after its length as four bytes.
+    fn long_text(&mut self) -> PartResult<String>;
 }
 
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            rest: bytes,
-            len: bytes.len(),
-        }
-    }
-
-    pub(crate) fn rest(&self) -> &'a [u8] {
-        self.rest
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
-    }
-
-    /// Bytes that were read.
-    pub(crate) fn position(&self) -> usize {
-        self.len - self.rest.len()
-    }
-
-    pub(crate) fn take(&mut self, len: usize) -> PartResult<&'a [u8]> {
-        let (head, rest) = self.rest.split_at_checked(len).ok_or(PartError::Short)?;
-        self.rest = rest;
-        Ok(head)
-    }
-
-    fn array<const N: usize>(&mut self) -> PartResult<[u8; N]> {
-        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(PartError::Short)?;
-        self.rest = rest;
-        Ok(*head)
-    }
-
-    pub(crate) fn byte(&mut self) -> PartResult<u8> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    pub(crate) fn i32(&mut self) -> PartResult<i32> {
-        Ok(i32::from_be_bytes(self.array()?))
-    }
-
-    pub(crate) fn i64(&mut self) -> PartResult<i64> {
-        Ok(i64::from_be_bytes(self.array()?))
-    }
-
-    /// LEB128 of at most 32 bits.
-    pub(crate) fn uvar(&mut self) -> PartResult<u32> {
-        let mut value = 0u64;
-        for shift in (0..35).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return u32::try_from(value)
-                    .map_err(|_| PartError::Wrong("a number takes over 32 bits"));
-            }
-        }
-        Err(PartError::Wrong("a number takes over 32 bits"))
-    }
-
-    /// A count of things of which each takes at least a byte of what follows.
-    pub(crate) fn count(&mut self) -> PartResult<usize> {
-        let count = self.uvar()? as usize;
-        if count > self.rest.len() {
+impl<'a> TsFileBytes<'a> for Cursor<'a> {
+    fn list_count(&mut self) -> PartResult<usize> {
+        let count = self.varint32()? as usize;
+        if count > self.remaining() {
             return Err(PartError::Short);
         }
         Ok(count)
     }
 
-    /// LEB128 of at most 64 bits.
-    pub(crate) fn uvar64(&mut self) -> PartResult<u64> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            if shift == 63 && byte > 1 {
-                break;
-            }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(PartError::Wrong("a number takes over 64 bits"))
-    }
-
-    /// Zigzag LEB128.
-    pub(crate) fn ivar(&mut self) -> PartResult<i32> {
-        let value = self.uvar()?;
+    fn ivar(&mut self) -> PartResult<i32> {
+        let value = self.varint32()?;
         Ok((value >> 1) as i32 ^ -((value & 1) as i32))
     }
 
-    /// Bytes after their length as zigzag; `None` for the length -1.
-    pub(crate) fn var_bytes(&mut self) -> PartResult<Option<&'a [u8]>> {
+    fn var_bytes(&mut self) -> PartResult<Option<&'a [u8]>> {
         match self.ivar()? {
             NO_TEXT => Ok(None),
             len => match usize::try_from(len) {
@@ -115,20 +59,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text that may be absent.
-    pub(crate) fn var_text(&mut self) -> PartResult<Option<String>> {
+    fn var_text(&mut self) -> PartResult<Option<String>> {
         self.var_bytes()?.map(text).transpose()
     }
 
-    /// A text that must be there.
-    pub(crate) fn var_name(&mut self) -> PartResult<String> {
+    fn var_name(&mut self) -> PartResult<String> {
         self.var_text()?
             .ok_or(PartError::Wrong("a name is missing"))
     }
 
-    /// Bytes after their length as four bytes; a length of -1 is read as nothing.
-    pub(crate) fn long_bytes(&mut self) -> PartResult<&'a [u8]> {
-        match self.i32()? {
+    fn long_bytes(&mut self) -> PartResult<&'a [u8]> {
+        match self.i32_be()? {
             NO_TEXT => Ok(&[]),
             len => match usize::try_from(len) {
                 Ok(len) => self.take(len),
@@ -137,8 +78,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text after its length as four bytes.
-    pub(crate) fn long_text(&mut self) -> PartResult<String> {
+    fn long_text(&mut self) -> PartResult<String> {
         text(self.long_bytes()?)
     }
 }
@@ -159,7 +99,7 @@ pub(crate) fn put_ivar(value: i32, out: &mut Vec<u8>) {
     put_uvar(((value << 1) ^ (value >> 31)) as u32, out);
 }
 
-/// The lengths that are written come from values that fit into a page or a name.
+/// The lengths always fit, because they come from values that fit into a page or a name.
 pub(crate) fn put_var_bytes(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
     match bytes {
         Some(bytes) => {
@@ -209,8 +149,7 @@ mod tests {
         assert_eq!(cursor.long_text(), Ok("ab".to_owned()));
         assert!(cursor.is_empty());
         assert_eq!(cursor.byte(), Err(PartError::Short));
-        assert!(Cursor::new(&[0xff; 9]).uvar().is_err());
-        assert!(Cursor::new(&[0xff; 12]).uvar64().is_err());
-        assert_eq!(Cursor::new(&[5, 1]).count(), Err(PartError::Short));
+        assert!(Cursor::new(&[0xff; 9]).varint32().is_err());
+        assert_eq!(Cursor::new(&[5, 1]).list_count(), Err(PartError::Short));
     }
 }

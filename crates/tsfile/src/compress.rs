@@ -4,24 +4,24 @@ use crate::error::{PartError, PartResult};
 use crate::kinds::ChunkCompression;
 use std::io::Read;
 
-/// Most bytes of a page before compression.
+/// Largest size of a page before compression.
 pub(crate) const PAGE_BYTES_MAX: usize = 64 << 20;
 
 const WRONG: PartError = PartError::Wrong("its compressed bytes are damaged");
 
-/// A page of exactly `len` bytes. A length that so few compressed bytes cannot have is refused
-/// before memory is asked for.
+/// Decompresses a page of exactly `len` bytes. Refuses a length that so few compressed bytes cannot
+/// have, before it allocates memory.
 pub(crate) fn decompress(
     compression: ChunkCompression,
     packed: &[u8],
     len: usize,
 ) -> PartResult<Vec<u8>> {
-    // What one byte can stand for at most.
+    // The most bytes that one compressed byte can expand to.
     let ratio = match compression {
         ChunkCompression::Uncompressed => 1,
         ChunkCompression::Snappy => 64,
         ChunkCompression::Lz4 => 255,
-        // These are unpacked piece by piece.
+        // These are decompressed piece by piece.
         ChunkCompression::Gzip | ChunkCompression::Zstd => usize::MAX,
     };
     if len > PAGE_BYTES_MAX {
@@ -61,7 +61,7 @@ fn read_all(reader: impl Read, len: usize) -> PartResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a page as LZ4, which every reader knows.
+/// Compresses the bytes of a page as LZ4, which every reader supports.
 pub(crate) fn compress(bytes: &[u8]) -> Vec<u8> {
     lz4_flex::block::compress(bytes)
 }

@@ -1,4 +1,4 @@
-//! Types, encodings and compressors by their numbers in the file.
+//! The numbers of types, encodings and compressors in files.
 
 use crate::error::{PartError, PartResult};
 
@@ -15,7 +15,7 @@ pub enum DataType {
     Float,
     /// 64-bit float.
     Double,
-    /// UTF-8 text without a smallest and largest value in its statistics.
+    /// UTF-8 text whose statistics have no minimum and maximum.
     Text,
     /// 64-bit time in the file's unit.
     Timestamp,
@@ -27,7 +27,7 @@ pub enum DataType {
     String,
 }
 
-/// The number that stands for the type of an aligned time column.
+/// The number of an aligned time column's type.
 pub(crate) const VECTOR: u8 = 6;
 
 impl DataType {
@@ -63,7 +63,7 @@ impl DataType {
         })
     }
 
-    /// How its values stand in memory and in pages.
+    /// The representation of its values in memory and in pages.
     pub(crate) fn shape(self) -> ValueShape {
         match self {
             Self::Boolean => ValueShape::Bool,
@@ -76,7 +76,7 @@ impl DataType {
     }
 }
 
-/// How values stand in memory and in pages.
+/// The representation of values in memory and in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueShape {
     Bool,
@@ -90,7 +90,7 @@ pub(crate) enum ValueShape {
 /// Encoding of the values of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChunkEncoding {
-    /// Values as they are.
+    /// Values unencoded.
     Plain,
     /// Each distinct text once, then run-length encoded codes.
     Dictionary,
@@ -98,11 +98,11 @@ pub enum ChunkEncoding {
     Rle,
     /// Differences, bit packed in blocks.
     Ts2Diff,
-    /// XOR with the value before, as files before version 3 wrote it.
+    /// XOR with the previous value, as in files before version 3.
     GorillaV1,
-    /// XOR with the value before.
+    /// XOR with the previous value.
     Gorilla,
-    /// Zigzag and seven bits a byte.
+    /// Zigzag, with seven bits per byte.
     Zigzag,
 }
 
@@ -146,7 +146,7 @@ impl ChunkEncoding {
 /// Compressor of the pages of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChunkCompression {
-    /// As they are.
+    /// No compression.
     Uncompressed,
     /// Snappy, one block.
     Snappy,

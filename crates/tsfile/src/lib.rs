@@ -1,12 +1,12 @@
-//! Apache TsFile: files of version 4 written, of versions 3 and 4 read.
+//! Apache TsFile: writes files of version 4, and reads versions 3 and 4.
 //!
-//! [`TsFileReader`] gives the rows of a file, device by device; [`TsFileWriter`] takes the rows of a
-//! table in the same order. Both work on what the caller gives them (`Read`, `Seek`, `Write`) and
-//! hold a bounded part of it. The format as it is understood here is described in
-//! `docs/formats/tsfile.md`.
+//! [`TsFileReader`] returns the rows of a file, device by device; [`TsFileWriter`] takes the rows
+//! of a table in the same order. Both work on the caller's streams (`Read`, `Seek`, `Write`) and
+//! hold a bounded part of the file in memory. `docs/formats/tsfile.md` describes the format as
+//! implemented here.
 //!
-//! Nothing that is read is believed before it is checked: damage is an error with its offset, never
-//! a panic, and no more memory is asked for than the bytes at hand justify.
+//! The reader checks all input before it uses it: damage is an error with its offset, never a
+//! panic, and no allocation is larger than the available bytes justify.
 
 mod bytes;
 mod compress;

@@ -1,7 +1,7 @@
-//! Reading: the index is walked from device to device, and the pages of each are given as rows.
+//! Reads a file: walks the index from device to device, and returns the pages of each as rows.
 //!
-//! What is held at once is a path through the index, the places of one device's chunks, and one
-//! page of each of its columns.
+//! Memory holds a path through the index, the locations of one device's chunks, and one page of
+//! each of its columns.
 
 mod chunk;
 mod input;
@@ -21,20 +21,20 @@ use std::sync::Arc;
 
 pub(crate) const MAGIC: &[u8; 6] = b"TsFile";
 
-/// Levels that an index can have; 256 entries a node make more than four impossible.
+/// Most levels of an index; with 256 entries per node, more than four are impossible in practice.
 const DEPTH_MAX: usize = 16;
-/// Most bytes of a node of the index, or of the series metadata that one entry leads to.
+/// Largest node of the index, and largest series metadata for one entry.
 const NODE_BYTES_MAX: u64 = 64 << 20;
-/// Series that are not aligned and whose pages are read side by side.
+/// Unaligned series whose pages are read side by side.
 const SIDE_BY_SIDE: usize = 64;
 
-/// A file being read.
+/// An open file.
 pub struct TsFileReader<R> {
     input: FileInput<R>,
     version: FileVersion,
     tables: Vec<TsFileTableSchema>,
     roots: VecDeque<IndexNode<DeviceId>>,
-    /// The nodes that lead to the current device, with the child that is next.
+    /// The nodes on the path to the current device, each with its next child.
     path: Vec<(IndexNode<DeviceId>, usize)>,
     device: Option<DeviceRead>,
 }
@@ -42,10 +42,10 @@ pub struct TsFileReader<R> {
 /// The device whose rows are being read.
 struct DeviceRead {
     id: Arc<DeviceId>,
-    /// Chunks that are read side by side, group after group.
+    /// Chunks that are read side by side, in groups.
     groups: VecDeque<DeviceGroup>,
     open: Option<OpenChunk>,
-    /// Rows that were decoded and not yet given.
+    /// Decoded rows that have not been returned yet.
     ready: VecDeque<DeviceBlock>,
 }
 
@@ -63,10 +63,10 @@ enum OpenChunk {
 }
 
 impl<R: Read + Seek> TsFileReader<R> {
-    /// Reads the end of a file.
+    /// Opens a file by reading its end.
     ///
     /// # Errors
-    /// If it is no whole TsFile of version 3 or 4, is damaged, or is encrypted.
+    /// If it is not a complete TsFile of version 3 or 4, is damaged, or is encrypted.
     pub fn open(input: R) -> Result<Self> {
         const NOT: TsFileError = TsFileError::NotTsFile("it does not begin as one");
         const CUT: TsFileError =
@@ -84,7 +84,7 @@ impl<R: Read + Seek> TsFileReader<R> {
             Some([4]) => FileVersion::V4,
             Some(other) => {
                 let version = String::from_utf8_lossy(other).into_owned();
-                let what = format!("version {version:?} of TsFile (3 and 4 are known)");
+                let what = format!("version {version:?} of TsFile (3 and 4 are supported)");
                 return Err(TsFileError::Unsupported(what));
             }
             None => return Err(NOT),
@@ -122,17 +122,17 @@ impl<R: Read + Seek> TsFileReader<R> {
         self.version
     }
 
-    /// The tables that have a schema; none in files that hold paths.
+    /// The tables that have a schema; none in files that use paths.
     pub fn tables(&self) -> &[TsFileTableSchema] {
         &self.tables
     }
 
-    /// The next rows; `None` after the last. Rows of a device follow each other; those of a series
-    /// whose device is not aligned come by themselves where their times are not those of others.
+    /// The next rows; `None` after the last. The rows of a device are consecutive. In an unaligned
+    /// device, a series whose times differ from those of the others comes separately.
     ///
     /// # Errors
-    /// Where the file is damaged or uses what is not known. What was given before is right; after
-    /// an error nothing more is given.
+    /// If the file is damaged or uses an unsupported feature. Rows returned before are correct;
+    /// after an error, no more rows are returned.
     pub fn next_block(&mut self) -> Result<Option<DeviceBlock>> {
         let block = self.try_next_block();
         if block.is_err() {
@@ -216,7 +216,7 @@ fn read_node<R: Read + Seek>(input: &mut FileInput<R>, offset: u64, len: u64) ->
     input.read(offset, len)
 }
 
-/// The series under the node of measurements at `offset`.
+/// Collects the series under the node of measurements at `offset`.
 fn collect_series<R: Read + Seek>(
     input: &mut FileInput<R>,
     offset: u64,
@@ -237,7 +237,7 @@ fn collect_series<R: Read + Seek>(
                 let bytes = read_node(input, begin, len)?;
                 let mut cursor = Cursor::new(&bytes);
                 while !cursor.is_empty() {
-                    let at = begin + cursor.position() as u64;
+                    let at = begin + (bytes.len() - cursor.remaining()) as u64;
                     series.push(
                         SeriesChunks::parse(&mut cursor).map_err(|part| part.with_offset(at))?,
                     );
@@ -313,7 +313,7 @@ impl DeviceRead {
     }
 }
 
-/// Each chunk of times with the chunks of values that stand between it and the next.
+/// Groups each chunk of times with the chunks of values between it and the next one.
 fn aligned_groups(times: &[u64], series: &[SeriesChunks]) -> VecDeque<DeviceGroup> {
     let mut groups = VecDeque::new();
     for (at, time) in times.iter().enumerate() {
@@ -331,7 +331,7 @@ fn aligned_groups(times: &[u64], series: &[SeriesChunks]) -> VecDeque<DeviceGrou
     groups
 }
 
-/// The first chunks of all series, then the second ones, and so on.
+/// Groups the first chunks of all series, then the second chunks, and so on.
 fn single_groups(series: &[SeriesChunks]) -> VecDeque<DeviceGroup> {
     let mut groups = VecDeque::new();
     for some in series.chunks(SIDE_BY_SIDE) {
@@ -369,7 +369,7 @@ fn aligned_rows<R: Read + Seek>(
     Ok(Some(vec![(times, columns)]))
 }
 
-/// The next page of each series; those with the same times together.
+/// The next page of each series; pages with the same times are joined.
 fn single_rows<R: Read + Seek>(
     input: &mut FileInput<R>,
     series: &mut [(Arc<str>, ChunkRead)],

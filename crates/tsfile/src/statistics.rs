@@ -1,14 +1,14 @@
-//! Statistics of pages, chunks and series: written for others, and skipped when reading, but for
-//! the number of rows.
+//! Statistics of pages, chunks and series: written for other readers, and skipped when reading,
+//! except for the number of rows.
 
-use crate::bytes::{Cursor, put_i32, put_i64, put_long_bytes, put_uvar};
+use crate::bytes::{Cursor, TsFileBytes as _, put_i32, put_i64, put_long_bytes, put_uvar};
 use crate::error::PartResult;
 use crate::kinds::{DataType, VECTOR};
 use crate::values::ColumnValues;
 
 /// Skips statistics of values of type `number`.
 pub(crate) fn skip(cursor: &mut Cursor<'_>, number: u8) -> PartResult<()> {
-    cursor.uvar()?;
+    cursor.varint32()?;
     cursor.take(16)?;
     if number == VECTOR {
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn skip(cursor: &mut Cursor<'_>, number: u8) -> PartResult<()> {
     }
 }
 
-/// What is known of values that were written, in the order of their times.
+/// Statistics of written values, in time order.
 #[derive(Clone, Debug)]
 pub(crate) struct ChunkStatistics {
     count: u32,
@@ -34,14 +34,14 @@ pub(crate) struct ChunkStatistics {
 
 #[derive(Clone, Debug)]
 enum TypedStatistics {
-    /// Times only: of the time column and of blobs.
+    /// Only times: for the time column and for blobs.
     None,
     Bool(Option<(bool, bool)>, i64),
     I32(Option<ValueRange<i32>>, i64),
     I64(Option<ValueRange<i64>>, f64),
     F32(Option<ValueRange<f32>>, f64),
     F64(Option<ValueRange<f64>>, f64),
-    /// With or without the smallest and largest.
+    /// With or without minimum and maximum.
     Bytes(Option<ValueRange<Vec<u8>>>, bool),
 }
 
@@ -54,7 +54,7 @@ struct ValueRange<T> {
 }
 
 impl<T: Clone + PartialOrd> ValueRange<T> {
-    /// A not-a-number is smaller and larger than nothing, and gives way to any other value.
+    /// A NaN counts as minimum and maximum only until there is another value.
     fn widen(range: &mut Option<Self>, value: T) {
         let is_value = |value: &T| value.partial_cmp(value).is_some();
         match range {
@@ -92,12 +92,12 @@ impl<T: Clone + PartialOrd> ValueRange<T> {
 }
 
 impl ChunkStatistics {
-    /// Of the times of a time column.
+    /// Statistics for the times of a time column.
     pub(crate) fn for_times() -> Self {
         Self::with(TypedStatistics::None)
     }
 
-    /// Of values of a type.
+    /// Statistics for values of a type.
     pub(crate) fn new(data_type: DataType) -> Self {
         Self::with(match data_type {
             DataType::Boolean => TypedStatistics::Bool(None, 0),
@@ -125,7 +125,7 @@ impl ChunkStatistics {
         self.count
     }
 
-    /// Adds values and their times, which ascend and follow those before.
+    /// Adds values and their times, which ascend and come after the earlier ones.
     pub(crate) fn add(&mut self, times: &[i64], values: Option<&ColumnValues>) {
         let (Some(first), Some(last)) = (times.first(), times.last()) else {
             return;
@@ -175,7 +175,7 @@ impl ChunkStatistics {
         }
     }
 
-    /// Adds the statistics of values that follow.
+    /// Adds the statistics of later values.
     pub(crate) fn merge(&mut self, later: Self) {
         if later.count == 0 {
             return;
@@ -214,7 +214,7 @@ impl ChunkStatistics {
         }
     }
 
-    /// Appends them; a range without values is written as zeros.
+    /// Appends the statistics; a range without values is written as zeros.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         put_uvar(self.count, out);
         put_i64(self.start, out);

@@ -1,24 +1,33 @@
-//! Values of a column in memory, and what rows of a file look like.
+//! Values of a column in memory, and the rows of a file.
 
 use crate::kinds::{DataType, ValueShape};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Texts or bytes, one after the other.
+/// Texts or bytes, stored consecutively.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteValues {
     bytes: Vec<u8>,
-    /// Where each value ends.
+    /// The end of each value.
     ends: Vec<usize>,
 }
 
 impl ByteValues {
+    /// Values in `bytes`, each from one of `offsets` to the next; these ascend from 0.
+    pub(crate) fn from_parts(bytes: Vec<u8>, offsets: &[i32]) -> Self {
+        let ends = offsets.iter().skip(1).map(|end| *end as usize);
+        Self {
+            bytes,
+            ends: ends.collect(),
+        }
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -29,7 +38,7 @@ impl ByteValues {
         self.ends.push(self.bytes.len());
     }
 
-    /// Value `at`, or nothing where there is none.
+    /// Value `at`; `None` if there is none.
     pub fn get(&self, at: usize) -> Option<&[u8]> {
         let end = *self.ends.get(at)?;
         let begin = at.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -44,7 +53,7 @@ impl ByteValues {
             .map(|(begin, end)| &self.bytes[begin..*end])
     }
 
-    /// Bytes of all values together.
+    /// Total size of all values, in bytes.
     pub fn bytes_total(&self) -> usize {
         self.bytes.len()
     }
@@ -63,21 +72,21 @@ impl<V: AsRef<[u8]>> FromIterator<V> for ByteValues {
 /// Values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnValues {
-    /// Of [`DataType::Boolean`].
+    /// Values of [`DataType::Boolean`].
     Bool(Vec<bool>),
-    /// Of [`DataType::Int32`] and [`DataType::Date`].
+    /// Values of [`DataType::Int32`] and [`DataType::Date`].
     I32(Vec<i32>),
-    /// Of [`DataType::Int64`] and [`DataType::Timestamp`].
+    /// Values of [`DataType::Int64`] and [`DataType::Timestamp`].
     I64(Vec<i64>),
-    /// Of [`DataType::Float`].
+    /// Values of [`DataType::Float`].
     F32(Vec<f32>),
-    /// Of [`DataType::Double`].
+    /// Values of [`DataType::Double`].
     F64(Vec<f64>),
-    /// Of [`DataType::Text`], [`DataType::String`] and [`DataType::Blob`].
+    /// Values of [`DataType::Text`], [`DataType::String`] and [`DataType::Blob`].
     Bytes(ByteValues),
 }
 
-/// Does the same with the vector of whichever variant.
+/// Applies the same expression to the vector of any variant.
 macro_rules! each {
     ($values:expr, $vector:ident => $done:expr, $bytes:ident => $bytes_done:expr) => {
         match $values {
@@ -104,7 +113,7 @@ impl ColumnValues {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -131,7 +140,7 @@ impl ColumnValues {
         }
     }
 
-    /// One value a row from those of the rows that are valid; the others get a zero or nothing.
+    /// Spreads the values of the valid rows over all rows; the other rows get zero or nothing.
     /// There must be as many values as valid rows.
     pub(crate) fn spread(self, valid: &[bool]) -> Self {
         fn spread<T: Copy + Default>(values: Vec<T>, valid: &[bool]) -> Vec<T> {
@@ -152,7 +161,7 @@ impl ColumnValues {
         })
     }
 
-    /// Appends values of the same variant; of another one nothing.
+    /// Appends values of the same variant; ignores those of another.
     pub(crate) fn extend(&mut self, more: Self) {
         match (self, more) {
             (Self::Bool(values), Self::Bool(more)) => values.extend(more),
@@ -167,7 +176,7 @@ impl ColumnValues {
         }
     }
 
-    /// The values of the rows in `rows` that are valid.
+    /// The values of the valid rows in `rows`.
     pub(crate) fn dense(&self, rows: Range<usize>, valid: Option<&[bool]>) -> Self {
         fn dense<T: Copy>(values: &[T], at: &[usize]) -> Vec<T> {
             at.iter().map(|row| values[*row]).collect()
@@ -180,16 +189,16 @@ impl ColumnValues {
     }
 }
 
-/// A column of rows: one value a row.
+/// A column with one value per row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceColumn {
     /// Name (the measurement).
     pub name: Arc<str>,
     /// Type.
     pub data_type: DataType,
-    /// One value a row, of the variant that belongs to the type; anything where a row has none.
+    /// One value per row, in the variant of the type; arbitrary for rows without a value.
     pub values: ColumnValues,
-    /// Which rows have a value; all, where it is missing.
+    /// Which rows have a value; `None` if all have.
     pub valid: Option<Vec<bool>>,
 }
 
@@ -200,11 +209,11 @@ impl DeviceColumn {
     }
 }
 
-/// Whose rows they are: the name of the table and the values of its tags, or a path.
+/// The device of rows: the name of the table and the values of its tags, or a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId {
-    /// Table (or the first levels of the path), then a segment for each tag (or further level); a
-    /// tag without a value is `None`, and those at the end are left out.
+    /// Table (or the first levels of the path), then a segment for each tag (or further level). A
+    /// tag without a value is `None`; trailing ones are left out.
     pub segments: Vec<Option<String>>,
 }
 
@@ -216,8 +225,8 @@ impl DeviceId {
         Self::from_segments(segments)
     }
 
-    /// A device by its segments; missing tags at the end are left out, since some libraries write
-    /// them and others do not.
+    /// A device with these segments. Missing tags at the end are dropped, because only some
+    /// libraries write them.
     pub(crate) fn from_segments(mut segments: Vec<Option<String>>) -> Self {
         while segments.len() > 1 && segments.last() == Some(&None) {
             segments.pop();
@@ -233,7 +242,7 @@ impl DeviceId {
             .unwrap_or("")
     }
 
-    /// The path: its segments with dots between them; `null` for a tag without a value, as the
+    /// The path: its segments separated by dots, with `null` for a tag without a value, as the
     /// format's own libraries write it.
     pub fn path(&self) -> String {
         let segments = self.segments.iter();
@@ -251,20 +260,20 @@ pub struct DeviceBlock {
     pub device: Arc<DeviceId>,
     /// Time of each row, in the file's unit.
     pub times: Vec<i64>,
-    /// Columns, each with one value a row.
+    /// Columns, each with one value per row.
     pub columns: Vec<DeviceColumn>,
 }
 
-/// What a column of a table is.
+/// The category of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnCategory {
-    /// Part of what identifies a device.
+    /// Identifies a device.
     Tag,
-    /// Measured.
+    /// Is measured.
     Field,
-    /// Said of a device, without identifying it.
+    /// Describes a device without identifying it.
     Attribute,
-    /// The time.
+    /// Is the time.
     Time,
 }
 
@@ -275,7 +284,7 @@ pub struct ColumnSchema {
     pub name: String,
     /// Type.
     pub data_type: DataType,
-    /// What it is.
+    /// Its category.
     pub category: ColumnCategory,
 }
 

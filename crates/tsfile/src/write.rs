@@ -1,7 +1,7 @@
-//! Writing: the rows of one table, device by device, as aligned chunks.
+//! Writes the rows of one table, device by device, as aligned chunks.
 //!
-//! What is held at once is a chunk of the current device, packed, and of every device before it its
-//! tags and some fifty bytes; the metadata of their series waits in a scratch file.
+//! Memory holds one compressed chunk of the current device, and the tags and some fifty bytes of
+//! every earlier device; the metadata of their series waits in a scratch file.
 
 mod bloom;
 mod chunk;
@@ -22,18 +22,18 @@ const VERSION: u8 = 4;
 const CHUNK_GROUP: u8 = 0;
 /// Rows of a page.
 const PAGE_ROWS: usize = 8192;
-/// Rows that are taken at once, after which the size of a page is looked at.
+/// Rows to process before the size of the page is checked.
 const STEP_ROWS: usize = 512;
-/// Bytes of texts after which a page ends.
+/// Size of texts at which a page ends, in bytes.
 const PAGE_BYTES: usize = 256 << 10;
-/// Packed bytes of all columns after which a chunk ends.
+/// Compressed size of all columns at which a chunk ends, in bytes.
 const CHUNK_BYTES: usize = 16 << 20;
-/// Longest name or value of a tag, bytes.
+/// Longest name or tag value, in bytes.
 const NAME_BYTES_MAX: usize = 64 << 10;
-/// Longest text or value of bytes.
+/// Longest text or bytes value, in bytes.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 
-/// A file of version 4 being written.
+/// A file of version 4 that is being written.
 pub struct TsFileWriter<W, S> {
     out: PositionedWriter<W>,
     table: TsFileTableSchema,
@@ -48,23 +48,24 @@ struct DeviceWriter {
     time: ColumnWriter,
     fields: Vec<ColumnWriter>,
     page: PendingPageRows,
-    /// Packed bytes of the chunk that has begun.
+    /// Compressed bytes of the current chunk.
     chunk_bytes: usize,
 }
 
-/// Rows of the page that has begun.
+/// Rows of the current page.
 struct PendingPageRows {
     times: Vec<i64>,
-    /// For each field which rows have a value, and these values.
+    /// For each field, which rows have a value, and these values.
     fields: Vec<(Vec<bool>, ColumnValues)>,
 }
 
 impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
-    /// Begins a file of one table. Its names are written in lower case, as the format's libraries
-    /// look for them. `scratch` is empty; metadata waits there until the end.
+    /// Starts a file with one table. Names are written in lower case, because the format's
+    /// libraries expect it. `scratch` must be empty; it holds metadata until the end.
     ///
     /// # Errors
-    /// If the table has no field, a tag that is no string, or two names that differ in case only.
+    /// If the table has no field, a tag that is not a string, or two names that differ only in
+    /// case.
     pub fn new(out: W, scratch: S, mut table: TsFileTableSchema) -> Result<Self> {
         let invalid = |message| Err(TsFileError::Invalid(message));
         table.name = table.name.to_lowercase();
@@ -78,7 +79,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
                 ));
             }
             if column.category == ColumnCategory::Tag && column.data_type != DataType::String {
-                return invalid(format!("tag '{}' is no string", column.name));
+                return invalid(format!("tag '{}' is not a string", column.name));
             }
             if column.name.is_empty() || column.name.len() > NAME_BYTES_MAX {
                 return invalid("a column's name is empty or longer than 64 KiB".to_owned());
@@ -101,13 +102,13 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
         })
     }
 
-    /// Appends rows of the device with these tags, in the order of the table's tags. Devices come in
-    /// the order of their tags (as bytes, missing ones first), the times of each ascend. Columns
-    /// are found by name; a field without a column has no values. Rows without any value are
-    /// written too.
+    /// Appends rows of the device with these tags, in the order of the table's tags. Devices must
+    /// come in the order of their tags (as bytes, missing ones first), and the times of each must
+    /// ascend. Columns are found by name; a field without a column has no values. Rows without any
+    /// value are also written.
     ///
     /// # Errors
-    /// If rows are not in this order, or a column is no field of the table or of another type.
+    /// If rows are not in this order, or a column is not a field of the table or has another type.
     pub fn write(
         &mut self,
         tags: &[Option<&str>],
@@ -133,7 +134,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
         device.write(times, columns, out)
     }
 
-    /// Ends the file, and gives back where it went.
+    /// Completes the file, and returns the writer.
     pub fn finish(mut self) -> Result<W> {
         self.end_device()?;
         self.series.finish(&self.table, &mut self.out)?;
@@ -144,7 +145,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
         let invalid = |message| Err(TsFileError::Invalid(message));
         if tags.len() != self.table.columns_of(ColumnCategory::Tag).count() {
             return invalid(format!(
-                "there are {} tags, not those of the table",
+                "{} tags were given, which are not those of the table",
                 tags.len()
             ));
         }
@@ -158,7 +159,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
                 .columns_of(ColumnCategory::Field)
                 .find(|field| field.name == name);
             if known.is_none_or(|field| field.data_type != column.data_type) {
-                return invalid(format!("there is no field '{name}' of this type"));
+                return invalid(format!("there is no field '{name}' with this type"));
             }
             let rows = times.len();
             let fits = column.values.shape() == column.data_type.shape()
@@ -168,7 +169,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileWriter<W, S> {
                     .as_ref()
                     .is_none_or(|valid| valid.len() == rows);
             if !fits {
-                return invalid(format!("column '{name}' does not hold one value a row"));
+                return invalid(format!("column '{name}' does not have one value per row"));
             }
             if let ColumnValues::Bytes(values) = &column.values
                 && values.iter().any(|value| value.len() > VALUE_BYTES_MAX)

@@ -1,9 +1,9 @@
-//! Files that other libraries wrote, and what is made of damaged ones.
+//! Reads files that other libraries wrote, and damaged ones.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "golden files are read from the disk as it is"
+    reason = "golden files are on the real disk"
 )]
 
 mod common;
@@ -63,7 +63,7 @@ fn what_is_no_whole_file_is_said_to_be_none() {
         ),
         (
             b"TsFile000002".to_vec(),
-            "version \"000002\" of TsFile (3 and 4 are known) is not supported",
+            "version \"000002\" of TsFile (3 and 4 are supported) is not supported",
         ),
     ] {
         let error = TsFileReader::open(Cursor::new(wrong)).err().unwrap();
@@ -87,7 +87,7 @@ proptest! {
             bytes[at] = byte;
         }
         if let Some(cut) = cut {
-            // The end is put back, so that what is missing is missed further in.
+            // The end is restored, so that the gap is only found further in.
             let at = cut.index(bytes.len() - 10);
             let tail = bytes.len() - 10 - at.min(100);
             bytes.drain(at.min(tail)..tail);

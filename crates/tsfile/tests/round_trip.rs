@@ -1,9 +1,9 @@
-//! What is written is read again, here and by the format's own library.
+//! Written files are read again, by this crate and by the format's own library.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
-    reason = "another program reads the file that is written"
+    reason = "another program reads the written file"
 )]
 
 mod common;
@@ -51,7 +51,7 @@ fn schema() -> TsFileTableSchema {
     }
 }
 
-/// Numbers that are as random as they need to be.
+/// Pseudo-random numbers.
 fn noise(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;
     move || {
@@ -62,7 +62,7 @@ fn noise(seed: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// A column of `rows` values of which about one in `gap` is missing (none for 0, all for 1).
+/// A column of `rows` values, about one in `gap` of which is missing (none for 0, all for 1).
 fn column(data_type: DataType, rows: usize, gap: u64, smooth: bool, seed: u64) -> DeviceColumn {
     let mut next = noise(seed);
     let mut slow = 0;
@@ -177,7 +177,7 @@ fn devices() -> Vec<Device> {
     let (nulls, mut null_columns) = all(20, 1, true);
     null_columns.truncate(3);
     let (many, mut many_columns) = all(20_000, 5, true);
-    // No value in the first page, then some; a not-a-number in the last.
+    // No value in the first page, then some; a NaN in the last.
     let late = many_columns[3].valid.as_mut().unwrap();
     late[..9000].fill(false);
     late[19_999] = true;
@@ -241,7 +241,7 @@ fn rows_out_of_order_are_refused() {
     assert!(TsFileWriter::new(Vec::new(), Cursor::new(Vec::new()), twice).is_err());
 }
 
-/// `MARIGRAM_TSFILE_PYTHON` is a Python that has the package `tsfile`.
+/// `MARIGRAM_TSFILE_PYTHON` is the path of a Python with the package `tsfile`.
 #[test]
 fn the_formats_own_library_reads_the_same_rows() {
     let Some(python) = std::env::var_os("MARIGRAM_TSFILE_PYTHON") else {

@@ -1,4 +1,4 @@
-//! What the log holds: the changes of a shard.
+//! Entries of the log: the changes of a shard.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
@@ -11,7 +11,7 @@ pub enum WalEntry {
     Write(WriteEntry),
     /// A range delete.
     Delete(DeleteEntry),
-    /// Everything of the table up to here is gone.
+    /// The table was dropped: all its rows up to here are gone.
     DropTable(TableId),
 }
 
@@ -37,6 +37,6 @@ pub struct DeleteEntry {
     pub table: TableId,
     /// `None`: every series of the table. Ascending.
     pub series: Option<Vec<SeriesId>>,
-    /// Times that go, both ends included.
+    /// Times to delete, both ends included.
     pub range: TimeRange,
 }

@@ -3,37 +3,37 @@
 use marigram_env::{is_out_of_files, is_out_of_space};
 use std::path::PathBuf;
 
-/// Why the log could not be opened, or took no more.
+/// Why the log could not be opened, or accepts no more.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// File or directory.
         path: PathBuf,
-        /// What it answered.
+        /// Its error.
         source: std::io::Error,
     },
-    /// There is no room for a record, and nothing of it is in the log, now or after a restart. The
-    /// log goes on: there may be room later.
+    /// There is no space for a record, and no part of it is in the log, now or after a restart. The
+    /// log stays usable: there may be space later.
     #[error("{path}: {source}", path = path.display())]
     Full {
         /// File or directory.
         path: PathBuf,
-        /// What the file system answered.
+        /// The file system's error.
         source: std::io::Error,
     },
-    /// The file system refused, and a record could not be taken back: it may be found when the log
-    /// is opened again, or not. The log takes no more.
+    /// The file system failed, and a record could not be removed: it may or may not be there when
+    /// the log is opened again. The log accepts no more.
     #[error("{path}: {source}; whether the change is in the log is known when it is opened again", path = path.display())]
     Uncertain {
         /// File.
         path: PathBuf,
-        /// What the file system answered.
+        /// The file system's error.
         source: std::io::Error,
     },
-    /// Bytes that once were durable are not what they were.
+    /// Durable bytes have changed.
     #[error("{path} at byte {offset}: {reason}", path = path.display())]
     Corrupt {
         /// File.
@@ -61,8 +61,7 @@ impl WalError {
         move |source| Self::Io { path, source }
     }
 
-    /// As [`io`](Self::io), for an operation that was not done at all where room or descriptors are
-    /// short.
+    /// As [`io`](Self::io), for an operation that does nothing if space or descriptors are short.
     pub(crate) fn refused(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| {

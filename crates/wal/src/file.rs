@@ -2,7 +2,7 @@
 
 use crate::error::WalError;
 use marigram_codec::{ChecksummedPrefix, crc32c};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,10 +24,10 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     (file_name(number) == name).then_some(number)
 }
 
-/// Makes a new file with a header, durable with its name; gives also what stands in it. `Full` where
-/// there is no room or no descriptor for it: nothing else is to be doubted then.
+/// Creates a file with a header, durable with its name, and returns it with the checksum of its
+/// contents. `Full` if there is no space or no descriptor for it; the log is unaffected then.
 pub(crate) fn create(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     number: u64,
 ) -> Result<(Arc<dyn File>, ChecksummedPrefix), WalError> {
@@ -50,7 +50,7 @@ fn header(number: u64) -> [u8; HEADER_BYTES] {
     bytes
 }
 
-/// What the header of a file says.
+/// The header of a file, checked.
 #[derive(Debug)]
 pub(crate) enum WalHeader {
     Good,

@@ -4,7 +4,7 @@
 //! The format is documented byte by byte in `docs/formats/wal.md`. Invariants: a file that is not
 //! the last one was synced before the next was made, so damage in it is corruption and never a
 //! torn tail; files are appended to only by the process that made them; a log that failed to
-//! append or sync takes nothing more, unless the disk was full and the record was taken back.
+//! append or sync accepts nothing more, unless the disk was full and the record was removed.
 
 mod entry;
 mod error;

@@ -1,7 +1,7 @@
 //! Records: entries as bytes, framed (`docs/formats/wal.md`).
 //!
-//! Encoding copies whole buffers, because the writing thread waits for it. Decoding believes no
-//! number before it is checked against the bytes that are there.
+//! Encoding copies whole buffers, because the writing thread waits for it. Decoding checks every
+//! number against the bytes that are there before it uses it.
 
 use crate::entry::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::cast::AsArray as _;
@@ -13,6 +13,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteArray, PrimitiveArra
 use arrow_buffer::{
     ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
 };
+use marigram_codec::bytes::{BoundedReader, ReadError};
 use marigram_codec::frame;
 use marigram_model::{ColumnId, FieldType, SeriesId, TableId, TagKey, TimeRange};
 use std::sync::Arc;
@@ -30,14 +31,18 @@ const DROP_TABLE: u8 = 3;
 /// Bytes of a column besides its validity and values: id, type, whether it has nulls.
 const COLUMN_HEAD_BYTES: usize = 6;
 
-/// Why the payload of a record is not one. Its checksum was right, so this is no torn write.
+/// Why a payload is not a record. Its checksum was right, so this is not a torn write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record is not well formed: {0}")]
 pub struct RecordError(&'static str);
 
 type Result<T> = std::result::Result<T, RecordError>;
 
-const SHORT: RecordError = RecordError("it ends early");
+impl From<ReadError> for RecordError {
+    fn from(error: ReadError) -> Self {
+        Self(error.reason())
+    }
+}
 
 /// Encodes an entry with its sequence as a WAL record (framed), appending to `out`. Done by the
 /// writing thread, outside all locks except the one that orders sequences.
@@ -169,39 +174,37 @@ fn push_texts<T: ByteArrayType<Offset = i32>>(values: &ArrayRef, out: &mut Vec<u
 /// # Errors
 /// If the bytes are not a record; never panics, and allocates about as much as there are bytes.
 pub fn decode_record(payload: &[u8]) -> Result<(u64, WalEntry)> {
-    let mut input = RecordInput(payload);
+    let mut input = RecordInput::new(payload);
     let kind = input.byte()?;
-    let sequence = u64::from_le_bytes(input.array()?);
-    let table = TableId(input.number()?);
+    let sequence = input.u64()?;
+    let table = TableId(input.u32()?);
     let entry = match kind {
         WRITE => WalEntry::Write(decode_write(table, &mut input)?),
         DELETE => WalEntry::Delete(decode_delete(table, &mut input)?),
         DROP_TABLE => WalEntry::DropTable(table),
         _ => return Err(RecordError("no kind of entry has this number")),
     };
-    if !input.0.is_empty() {
-        return Err(RecordError("bytes are left at its end"));
-    }
+    input.end()?;
     Ok((sequence, entry))
 }
 
 fn decode_write(table: TableId, input: &mut RecordInput<'_>) -> Result<WriteEntry> {
-    let rows = input.number()? as usize;
-    let series_count = input.number()? as usize;
-    let column_count = input.number()? as usize;
-    let mut new_series = Vec::with_capacity(series_count.min(input.0.len() / 8));
+    let rows = input.u32()? as usize;
+    let series_count = input.u32()? as usize;
+    let column_count = input.u32()? as usize;
+    let mut new_series = Vec::with_capacity(series_count.min(input.remaining() / 8));
     for _ in 0..series_count {
-        let id = SeriesId(input.number()?);
+        let id = SeriesId(input.u32()?);
         if new_series.last().is_some_and(|(last, _)| *last >= id) {
             return Err(RecordError("new series are not ascending"));
         }
-        let len = input.number()? as usize;
+        let len = input.u32()? as usize;
         let key = TagKey::from_bytes(input.take(len)?);
         new_series.push((id, key.map_err(|_| RecordError("a tag key is damaged"))?));
     }
-    let series = input.values(rows)?;
-    let times = input.values(rows)?;
-    let mut columns = Vec::with_capacity(column_count.min(input.0.len() / COLUMN_HEAD_BYTES));
+    let series = values(rows, input)?;
+    let times = values(rows, input)?;
+    let mut columns = Vec::with_capacity(column_count.min(input.remaining() / COLUMN_HEAD_BYTES));
     for _ in 0..column_count {
         columns.push(decode_column(rows, input)?);
     }
@@ -215,11 +218,11 @@ fn decode_write(table: TableId, input: &mut RecordInput<'_>) -> Result<WriteEntr
 }
 
 fn decode_delete(table: TableId, input: &mut RecordInput<'_>) -> Result<DeleteEntry> {
-    let min = i64::from_le_bytes(input.array()?);
-    let max = i64::from_le_bytes(input.array()?);
+    let min = input.i64()?;
+    let max = input.i64()?;
     let series = if input.flag()? {
-        let count = input.number()? as usize;
-        let ids: ScalarBuffer<u32> = input.values(count)?;
+        let count = input.u32()? as usize;
+        let ids: ScalarBuffer<u32> = values(count, input)?;
         if ids.windows(2).any(|pair| pair[0] >= pair[1]) {
             return Err(RecordError("series of a delete are not ascending"));
         }
@@ -235,16 +238,16 @@ fn decode_delete(table: TableId, input: &mut RecordInput<'_>) -> Result<DeleteEn
 }
 
 fn decode_column(rows: usize, input: &mut RecordInput<'_>) -> Result<(ColumnId, ArrayRef)> {
-    let id = ColumnId(input.number()?);
+    let id = ColumnId(input.u32()?);
     let kind = FieldType::from_number(input.byte()?)
         .ok_or(RecordError("no field type has this number"))?;
     let nulls = if input.flag()? {
-        Some(NullBuffer::new(input.bits(rows)?))
+        Some(NullBuffer::new(bits(rows, input)?))
     } else {
         None
     };
     let values: ArrayRef = match kind {
-        FieldType::Bool => Arc::new(BooleanArray::new(input.bits(rows)?, nulls)),
+        FieldType::Bool => Arc::new(BooleanArray::new(bits(rows, input)?, nulls)),
         FieldType::I32 => primitive::<Int32Type>(rows, nulls, input)?,
         FieldType::I64 => primitive::<Int64Type>(rows, nulls, input)?,
         FieldType::U64 => primitive::<UInt64Type>(rows, nulls, input)?,
@@ -263,7 +266,7 @@ fn primitive<T: ArrowPrimitiveType>(
     input: &mut RecordInput<'_>,
 ) -> Result<ArrayRef> {
     Ok(Arc::new(PrimitiveArray::<T>::new(
-        input.values(rows)?,
+        values(rows, input)?,
         nulls,
     )))
 }
@@ -273,7 +276,7 @@ fn texts<T: ByteArrayType<Offset = i32>>(
     nulls: Option<NullBuffer>,
     input: &mut RecordInput<'_>,
 ) -> Result<ArrayRef> {
-    let ends = input.take(rows.checked_mul(size_of::<i32>()).ok_or(SHORT)?)?;
+    let ends = input.take(rows.checked_mul(size_of::<i32>()).ok_or(ReadError::Short)?)?;
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0_i32);
     let mut last = 0;
@@ -292,45 +295,18 @@ fn texts<T: ByteArrayType<Offset = i32>>(
     ))
 }
 
-/// What is left to decode.
-struct RecordInput<'a>(&'a [u8]);
+/// The rest of a record, not yet decoded.
+type RecordInput<'a> = BoundedReader<'a, RecordError>;
 
-impl<'a> RecordInput<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(taken)
-    }
+fn values<T: ArrowNativeType>(
+    count: usize,
+    input: &mut RecordInput<'_>,
+) -> Result<ScalarBuffer<T>> {
+    let bytes = input.take(count.checked_mul(size_of::<T>()).ok_or(ReadError::Short)?)?;
+    Ok(ScalarBuffer::new(Buffer::from(bytes), 0, count))
+}
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk().ok_or(SHORT)?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    fn byte(&mut self) -> Result<u8> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    fn number(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    fn flag(&mut self) -> Result<bool> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(RecordError("a flag is neither 0 nor 1")),
-        }
-    }
-
-    fn values<T: ArrowNativeType>(&mut self, count: usize) -> Result<ScalarBuffer<T>> {
-        let bytes = self.take(count.checked_mul(size_of::<T>()).ok_or(SHORT)?)?;
-        Ok(ScalarBuffer::new(Buffer::from(bytes), 0, count))
-    }
-
-    fn bits(&mut self, count: usize) -> Result<BooleanBuffer> {
-        let bytes = self.take(count.div_ceil(8))?;
-        Ok(BooleanBuffer::new(Buffer::from(bytes), 0, count))
-    }
+fn bits(count: usize, input: &mut RecordInput<'_>) -> Result<BooleanBuffer> {
+    let bytes = input.take(count.div_ceil(8))?;
+    Ok(BooleanBuffer::new(Buffer::from(bytes), 0, count))
 }

@@ -9,7 +9,7 @@ use crate::error::WalError;
 use crate::file::{FORMAT_VERSION, HEADER_BYTES, WalHeader, check_header, file_name};
 use crate::record::decode_record;
 use marigram_codec::{ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 /// Bytes read from a file at a time, at least.
 const READ_BYTES: usize = 1 << 20;
 
-/// What replay found besides entries.
+/// The result of a replay, besides its entries.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayReport {
     /// Whole records.
     pub records: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Where replay stopped early and why: the tail from there is cut off and dropped.
+    /// Where replay stopped early and why: the tail from there on was cut off.
     pub torn: Option<(PathBuf, u64, String)>,
     /// The files that hold records, by number: all of it is durable.
     pub files: BTreeMap<u64, ChecksummedPrefix>,
@@ -33,7 +33,7 @@ pub struct ReplayReport {
 /// Takes each entry with its sequence.
 pub(crate) type ApplyEntry<'a> = dyn FnMut(u64, WalEntry) -> Result<(), WalError> + 'a;
 
-/// A file of the log as it is found.
+/// A file of the log as found on disk.
 pub(crate) struct FoundWalFile {
     pub(crate) number: u64,
     pub(crate) path: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct FoundWalFile {
 }
 
 impl FoundWalFile {
-    pub(crate) fn open(fs: &dyn FileSystem, dir: &Path, number: u64) -> Result<Self, WalError> {
+    pub(crate) fn open(fs: &dyn LogStore, dir: &Path, number: u64) -> Result<Self, WalError> {
         let path = dir.join(file_name(number));
         let file = fs.open(&path).map_err(WalError::io(&path))?;
         let bytes = file.len().map_err(WalError::io(&path))?;
@@ -119,8 +119,8 @@ impl FoundWalFile {
         report: &mut ReplayReport,
     ) -> Result<(), WalError> {
         if is_last {
-            // What is replayed is about to be seen by readers, and other files will rest on it. If
-            // the process alone died, it may still be in the kernel's cache only.
+            // Readers are about to see what is replayed, and other files will depend on it. After a
+            // crash of the process alone, it may exist only in the kernel's cache.
             self.file.sync().map_err(WalError::io(&self.path))?;
         }
         let mut window = FileWindow::new(self);
@@ -230,7 +230,7 @@ impl FileWindow {
         })
     }
 
-    /// Lets at least `wanted` bytes stand from the next record on.
+    /// Reads until at least `wanted` bytes follow the start of the next record.
     fn fill(&mut self, wanted: u64) -> Result<(), WalError> {
         let have = self.bytes.len() - self.at;
         if have as u64 >= wanted {

@@ -1,14 +1,14 @@
-//! Room on the disk for records to come.
+//! Disk space for future records.
 //!
-//! A batch goes to the logs of several shards. That one of them finds the disk full after another
-//! has taken its part must not happen: what was refused would be half there. So whoever is to append
-//! first has room promised by each log, and appends to none where one cannot promise it.
+//! A batch goes to the logs of several shards. If one of them found the disk full after another had
+//! taken its part, a refused batch would be half there. So a writer first asks each log to promise
+//! space, and appends to none of them if one cannot.
 //!
-//! The file system sets room aside in large steps, so that a promise mostly costs an addition. Where
-//! it cannot set room aside, a promise is worth nothing, and the append finds out.
+//! The file system allocates space in large steps, so that a promise usually costs one addition. On a
+//! file system that cannot allocate ahead, a promise is worth nothing, and the append may fail.
 //!
-//! Invariant: the file has room for what was written and all that is promised, as far as the file
-//! system promises that.
+//! Invariant: the file has space for what was written and for all that is promised, as far as the
+//! file system guarantees that.
 
 use crate::error::WalError;
 use marigram_env::File;
@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Room is set aside in steps of so many bytes.
+/// Space is allocated in steps of this many bytes.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// Room of the file that is appended to.
+/// Space in the file that is appended to.
 #[derive(Debug)]
 pub struct LogRoom {
     state: Mutex<LogRoomState>,
@@ -32,13 +32,13 @@ struct LogRoomState {
     path: PathBuf,
     /// Bytes of the file.
     written: u64,
-    /// How far room is set aside.
+    /// How far space is allocated, bytes from the start.
     taken: u64,
-    /// Bytes that are promised and perhaps not written yet.
+    /// Bytes that are promised and may not be written yet.
     promised: u64,
 }
 
-/// Room for so many bytes, until it is dropped.
+/// Space for some bytes, promised until this is dropped.
 #[derive(Debug)]
 pub struct RoomPromise {
     room: Arc<LogRoom>,
@@ -52,7 +52,7 @@ impl Drop for RoomPromise {
 }
 
 impl LogRoom {
-    /// Of a file to come, at `path`.
+    /// For a file that will be created at `path`.
     pub(crate) fn new(path: PathBuf) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(LogRoomState {
@@ -71,10 +71,10 @@ impl LogRoom {
         self.state.lock().file.is_some()
     }
 
-    /// Promises room for records of `bytes` in all.
+    /// Promises space for records of `bytes` in total.
     ///
     /// # Errors
-    /// `Full` where the disk has no room for them.
+    /// `Full` if the disk has no space for them.
     pub fn promise(self: &Arc<Self>, bytes: u64) -> Result<RoomPromise, WalError> {
         let mut state = self.state.lock();
         state.take(bytes)?;
@@ -86,24 +86,23 @@ impl LogRoom {
         })
     }
 
-    /// The file has so many bytes now.
+    /// Records that the file has `bytes` now.
     pub(crate) fn written(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.written = bytes;
         state.taken = state.taken.max(bytes);
     }
 
-    /// The file was cut to so many bytes, and lost the room that it had.
+    /// Records that the file was cut to `bytes`, which released its space.
     pub(crate) fn cut(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.written = bytes;
         state.taken = bytes;
-        // Where that fails, those who were promised room find the disk full when they append.
+        // If this fails, writers that hold promises find the disk full when they append.
         let _ = state.take(0);
     }
 
-    /// Records go to another file from here on, of `written` bytes; what is promised is promised
-    /// there.
+    /// Moves to another file, of `written` bytes, with all promises.
     pub(crate) fn move_to(
         &self,
         file: &Arc<dyn File>,
@@ -125,7 +124,7 @@ impl LogRoom {
 }
 
 impl LogRoomState {
-    /// Sets room aside for `bytes` more than are promised.
+    /// Allocates space for `bytes` more than are promised.
     fn take(&mut self, bytes: u64) -> Result<(), WalError> {
         let end = self.written + self.promised + bytes;
         if end <= self.taken {
@@ -138,7 +137,7 @@ impl LogRoomState {
             return Err(WalError::Full { path, source });
         };
         let reserve = |end: u64| file.reserve(self.taken..end).map(|()| end);
-        // Close to the end of the disk there may be room for this and not for a whole step.
+        // A nearly full disk may have space for this, but not for a whole step.
         self.taken = reserve(ample)
             .or_else(|_| reserve(end))
             .map_err(WalError::refused(&self.path))?;

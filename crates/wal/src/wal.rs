@@ -5,7 +5,7 @@ use crate::file::{HEADER_BYTES, create, file_name, file_number};
 use crate::replay::{ApplyEntry, FoundWalFile, ReplayReport};
 use crate::room::LogRoom;
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{File, FileSystem, is_out_of_space};
+use marigram_env::{File, LogStore, is_out_of_space};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The log under append: numbered files `NNNNNNNNNN.wal` in a directory.
 #[derive(Debug)]
 pub struct Wal {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     dir: PathBuf,
     /// Number of the file that is appended to.
     number: u64,
@@ -55,15 +55,15 @@ impl Default for WalProof {
 }
 
 impl Wal {
-    /// Replays files numbered `floor` and above in order into `apply` (sequence, entry); removes
-    /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a
-    /// new file after that one for appending, so that old files are never appended to. The directory must exist.
+    /// Replays the files numbered `floor` and above in order into `apply` (sequence, entry); removes
+    /// files below `floor`; cuts a torn tail off the last file that holds records; then begins a new
+    /// file for appending, so that old files are never appended to. The directory must exist.
     ///
     /// # Errors
     /// If the file system refuses, if `apply` does, or if anything but the tail of the last file
     /// is damaged or missing: damage is never skipped.
     pub fn open(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         floor: u64,
         apply: &mut dyn FnMut(u64, crate::WalEntry) -> Result<(), WalError>,
@@ -78,7 +78,7 @@ impl Wal {
     /// As [`open`](Self::open), and `Corrupt` where a file is shorter than what is durable of it, or
     /// another one.
     pub fn open_proved(
-        fs: Arc<dyn FileSystem>,
+        fs: Arc<dyn LogStore>,
         dir: &Path,
         floor: u64,
         proof: &WalProof,
@@ -339,7 +339,7 @@ impl Wal {
 /// Opens the files from `floor` on, which must be without a gap; gives also the paths of those
 /// below it.
 fn find(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     dir: &Path,
     floor: u64,
 ) -> Result<(Vec<FoundWalFile>, Vec<PathBuf>), WalError> {

@@ -4,14 +4,6 @@ use crate::study::Study;
 use crate::target::{Kind, Settings};
 use anyhow::{Result, bail, ensure};
 
-/// Every kind of target: Marigram's first, then the peers.
-pub fn kinds(extra: &[Kind]) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = extra.to_vec();
-    kinds.extend(crate::targets::kinds());
-    kinds.sort_by_key(|kind| kind.peer);
-    kinds
-}
-
 /// The studies called `names`, in the order of `all`; `all` means all, `iot-*` those that begin so.
 pub fn studies(all: &[Study], names: &[String]) -> Result<Vec<Study>> {
     let matches = |study: &Study, name: &str| match name.strip_suffix('*') {

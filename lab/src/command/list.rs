@@ -1,6 +1,5 @@
 //! The list of studies and targets.
 
-use crate::peers::PeerState;
 use crate::study::Study;
 use crate::target::Kind;
 use std::fmt::Write;
@@ -25,22 +24,8 @@ pub fn text(studies: &[Study], kinds: &[Kind]) -> String {
     out
 }
 
-/// What `marigram lab peers` prints.
-pub fn peers(peers: &[PeerState]) -> String {
-    let mut out = String::new();
-    for peer in peers {
-        let state = match (&peer.version, &peer.running) {
-            (None, _) => "not installed".to_owned(),
-            (Some(version), None) => format!("{version}, installed"),
-            (Some(version), Some(running)) => format!("{version}, runs at {}", running.address),
-        };
-        entry(&mut out, peer.name, &format!("{} ({state})", peer.about));
-    }
-    out
-}
-
-/// A name, and beside it a text of as many lines as it needs.
-fn entry(out: &mut String, name: &str, about: &str) {
+/// Adds a name with a description, wrapped over as many lines as it needs.
+pub fn entry(out: &mut String, name: &str, about: &str) {
     const INDENT: usize = 22;
     let mut line = format!("  {name:<width$}", width = INDENT - 2);
     let mut empty = true;

@@ -4,15 +4,15 @@ use crate::data::{Column, Rows, Table, Values};
 use crate::question::{Aggregate, Answer, Cell, Devices, Select, What};
 use std::collections::HashMap;
 
-/// A series that the question does not ask for.
+/// A series that the question does not include.
 const NOT_ASKED: u32 = u32::MAX;
 
-/// A question and what is known of its answer so far.
+/// A question and the state of its answer.
 pub struct Evaluation<'a> {
     select: &'a Select,
     table: &'a Table,
-    /// By series: the group that it belongs to, or [`NOT_ASKED`]. Latest rows have one group a
-    /// device, which is a value of the key.
+    /// By series: its group, or [`NOT_ASKED`]. Latest rows have one group per device, which is a
+    /// value of the key.
     group_of: Vec<u32>,
     state: State,
 }
@@ -41,9 +41,9 @@ struct Sums {
 struct Groups {
     /// Values of the tags of `by`, by group of series.
     tags: Vec<Vec<Cell>>,
-    /// Place in `sums` by group of series and start of the bucket.
+    /// Index in `sums` by group of series and start of the bucket.
     places: HashMap<(u32, i64), usize>,
-    /// The bucket and place that each group of series was last found in.
+    /// The last bucket and index of each group of series.
     latest: Vec<Option<(i64, usize)>>,
     sums: Vec<Vec<Sums>>,
 }
@@ -124,7 +124,8 @@ impl Groups {
     /// The sums of a group of series in the bucket that begins at `start`.
     fn sums(&mut self, group: u32, start: i64, aggregates: usize) -> &mut [Sums] {
         let latest = &mut self.latest[group as usize];
-        // Rows of a device mostly follow each other into one bucket: no search then.
+        // Rows of a device mostly belong to the same bucket as the row before, so no search is
+        // needed.
         let place = match latest {
             Some((bucket, place)) if *bucket == start => *place,
             _ => {
@@ -181,7 +182,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Takes the rows with the numbers `rows` of `batch` into account.
+    /// Adds rows number `rows` of `batch`.
     pub fn take(&mut self, batch: &Rows, rows: &[usize]) {
         if batch.table != self.select.table {
             return;
@@ -228,13 +229,13 @@ impl<'a> Evaluation<'a> {
                     let cells = fields.map(|column| cell(column, row));
                     found.push([key, Cell::Time(time)].into_iter().chain(cells).collect());
                 }
-                // The state was made for what is asked.
+                // The state was made for this kind of question.
                 _ => {}
             }
         }
     }
 
-    /// The answer, after the last row; its rows are in no order.
+    /// The answer, after the last row; its rows have no order.
     pub fn answer(self) -> Answer {
         let rows = match (self.state, &self.select.what) {
             (State::Rows(rows), _) => rows,
@@ -264,7 +265,7 @@ impl<'a> Evaluation<'a> {
                     groups.places.iter().map(row).collect()
                 }
             }
-            // The state was made for what is asked.
+            // The state was made for this kind of question.
             (State::Groups(_), What::Rows(_) | What::Last(_)) => Vec::new(),
         };
         Answer { rows }

@@ -1,11 +1,11 @@
-//! Which (series, time) were there already.
+//! The set of (series, time) that were written.
 
 use crate::data::{Rows, Table};
 
 /// The times of each series of each table, in order.
 ///
-/// Rows of a series come in the order of time but for the late ones, so most are appended; a set of
-/// hashes would need four times the memory.
+/// Except for late rows, the rows of a series arrive in the order of time, so most are appended; a
+/// hash set would need four times the memory.
 pub struct Seen(Vec<Vec<Vec<i64>>>);
 
 impl Seen {
@@ -15,7 +15,7 @@ impl Seen {
         Self(tables.iter().map(series).collect())
     }
 
-    /// Notes row `row` of `batch`; whether it is the first one of its series and time.
+    /// Adds row `row` of `batch`. Returns whether it is the first one of its series and time.
     pub fn insert(&mut self, batch: &Rows, row: usize) -> bool {
         let times = &mut self.0[batch.table][batch.series[row] as usize];
         let time = batch.times[row];

@@ -7,14 +7,14 @@ use crate::data::{Column, Field, FieldKind, Rows, Stream, Table, Tag, TagKind, V
 use crate::question::{Aggregate, Cell, Devices, What};
 use std::sync::Arc;
 
-/// Two clients' batches of one table: tags `name` (key) and `room` (a number, or none), fields a
-/// number, a truth and a text.
+/// Two clients' batches of one table: tags `name` (key) and `room` (a number, or missing); fields
+/// of a number, a boolean and a text.
 struct ByHand {
     tables: Vec<Table>,
     repeats: bool,
 }
 
-/// Series, time, number, truth, text.
+/// Series, time, number, boolean, text.
 type Row = (u32, i64, Option<i32>, Option<bool>, Option<&'static str>);
 
 const FIRST: [&[Row]; 2] = [

@@ -1,4 +1,4 @@
-//! What the tests of all sources look at.
+//! Checks that the tests of all sources share.
 
 use crate::data::{Rows, Source, Values};
 
@@ -30,8 +30,8 @@ pub fn lines(rows: &Rows) -> Vec<String> {
     (0..rows.len()).map(line).collect()
 }
 
-/// Everything that `clients` clients send, sorted; checks on the way that each client keeps to its
-/// devices and that every batch has the shape of its table.
+/// Everything that `clients` clients send, sorted. Also checks that each client sends only its own
+/// devices and that every batch has the columns of its table.
 pub fn sent(source: &dyn Source, clients: usize, batch_rows: usize) -> Vec<String> {
     let mut all = Vec::new();
     for client in 0..clients {
@@ -67,7 +67,7 @@ pub fn same_for_any_clients(source: &dyn Source) {
     assert_eq!(one, sent(source, 7, 1_000));
 }
 
-/// FNV-1a of everything that is sent, to be pinned: it changes when the rows of a seed do.
+/// FNV-1a of everything that is sent. Tests pin it, so that a change of the rows of a seed fails.
 pub fn checksum(source: &dyn Source) -> u64 {
     let all = sent(source, 1, 100);
     let bytes = all.iter().flat_map(|line| line.bytes());

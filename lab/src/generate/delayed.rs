@@ -1,13 +1,13 @@
-//! The order in which the rows of a device arrive when some of them come late.
+//! The order in which the rows of a device arrive if some of them are late.
 //!
-//! Row s comes at its time s, or, if it is late, at a time drawn from s + 1 to s + `steps_max`; rows
-//! arrive in the order of these times. Where all are late, nearly each of them still has a later
-//! row before it, since their delays differ. The devices share a few such orders.
+//! Row s arrives at its time s or, if it is late, at a time drawn from s + 1 to s + `steps_max`;
+//! rows are sent in the order of these times. Even if all rows are late, nearly every row follows a
+//! newer one, because the delays differ. The devices share a few such orders.
 
 use super::Delay;
 use super::draw::Key;
 
-/// Orders that the devices share: together they need little memory, however many devices there are.
+/// Number of orders that the devices share; they need little memory for any number of devices.
 const ORDERS: u64 = 16;
 
 /// Orders of arrival.
@@ -65,7 +65,7 @@ mod tests {
         (0..ROWS).map(|row| delayed.step(device, row)).collect()
     }
 
-    /// Part of the rows that have a later one before them.
+    /// Fraction of the rows that follow a newer row.
     fn late(steps: &[u64]) -> f64 {
         let mut newest = 0;
         let mut late = 0;
@@ -97,7 +97,7 @@ mod tests {
         let mut newest = 0;
         let mut waits = Vec::new();
         for step in steps {
-            // Near the end of the data there is nothing newer to be late for.
+            // Near the end of the data, no newer row is left.
             if step < newest && step < ROWS - 5_000 {
                 waits.push((newest - step) as f64);
             }

@@ -1,11 +1,11 @@
-//! Random numbers that are addressed, not drawn in turn: a value belongs to a (seed, device, row),
-//! so any client can make its own rows, in any order, without the rows of others.
+//! Random numbers by address, not in sequence: a value belongs to a (seed, device, row), so any
+//! client can generate its own rows, in any order, without the rows of others.
 //!
 //! The function is splitmix64 (Steele, Lea, Flood: *Fast splittable pseudorandom number
-//! generators*, 2014): a [`Key`] is a state, [`Key::with`] the output of that state at a position,
-//! a [`Draw`] the outputs one after another. It is integer arithmetic only, hence the same on every
-//! machine, which `rand`'s own small generator does not promise. [`sine`] is here for the same
-//! reason: the standard library's may differ in its last bit between platforms.
+//! generators*, 2014): a [`Key`] is a state, [`Key::with`] is the output of that state at a
+//! position, a [`Draw`] is the sequence of outputs. It uses integer arithmetic only, so it is the
+//! same on every machine, which `rand`'s own small generator does not promise. [`sine`] is here for
+//! the same reason: the last bit of the standard library's sine may differ between platforms.
 
 use rand::{RngExt, TryRng};
 use std::convert::Infallible;
@@ -24,7 +24,7 @@ fn mix(state: u64) -> u64 {
 pub struct Key(u64);
 
 impl Key {
-    /// The address that everything of one seed begins with.
+    /// The root address of a seed.
     pub fn new(seed: u64) -> Self {
         Self(mix(seed.wrapping_add(GOLDEN)))
     }
@@ -37,7 +37,7 @@ impl Key {
 
     /// The numbers at this address.
     pub fn draw(self) -> Draw {
-        // Inverted, so that they are not the addresses below this one.
+        // Inverted, so that they differ from the addresses below this one.
         Draw(!self.0)
     }
 
@@ -47,7 +47,7 @@ impl Key {
     }
 }
 
-/// Random numbers one after another; `rand` and `rand_distr` draw from it.
+/// A sequence of random numbers; `rand` and `rand_distr` draw from it.
 #[derive(Clone, Debug)]
 pub struct Draw(u64);
 
@@ -84,7 +84,7 @@ pub fn sine(turn: f64) -> f64 {
         angle
     };
     let square = angle * angle;
-    // Horner's scheme: each factor takes the series from 1/n! to 1/(n-2)!.
+    // Horner's scheme: each factor moves the series from 1/n! to 1/(n-2)!.
     let series = [14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0]
         .iter()
         .fold(1.0, |series, n| 1.0 - square / (n * (n + 1.0)) * series);

@@ -1,11 +1,11 @@
 //! TDengine's comparison with other databases (`tests/comparisonTest` in its repository):
 //! thermometers in groups.
 //!
-//! Devices are numbered from 1, as there. Every device has two centres: c₁, drawn from 0 … 99 and
-//! moved into 35 … 65, and c₂, drawn from 0 … 21. A row is `trunc(35/3·g + c₁)` and
-//! `trunc(17/3·g' + c₂)` with g and g' from N(0, 1) cut off at ±3. The comparison reads the first as
-//! `temperature`, an integer, and the second as `humidity`, single precision. Rows are a second
-//! apart and begin at 1563249700000 ms.
+//! Devices are numbered from 1, as in the comparison. Every device has two centres: c₁, drawn from
+//! 0 … 99 and clamped to 35 … 65, and c₂, drawn from 0 … 21. A row is `trunc(35/3·g + c₁)` and
+//! `trunc(17/3·g' + c₂)`, where g and g' are N(0, 1) clamped to ±3. The comparison reads the first
+//! as `temperature`, an integer, and the second as `humidity`, in single precision. Rows are a
+//! second apart and begin at 1563249700000 ms.
 
 use super::draw::Key;
 use super::thermometers::{Thermometer, Thermometers};
@@ -42,7 +42,7 @@ impl Thermometer for Device {
             (radius / 3.0 * standard.clamp(-3.0, 3.0) + centre).trunc()
         };
         let temperature = around(self.centres.0, 35.0);
-        // Zero has one sign, as it has in the comparison's files.
+        // Zero has one sign, as in the comparison's files.
         let humidity = around(self.centres.1, 17.0) + 0.0;
         (temperature as i32, humidity as f32)
     }
@@ -106,9 +106,10 @@ mod tests {
                 .count();
             centres.push(centre);
         }
-        // P(|g| ≥ 34·3/35) is 0.36 % by the normal distribution: the tails are cut, not left out.
+        // P(|g| ≥ 34·3/35) is 0.36 % for the normal distribution: the tails are clamped, not
+        // dropped.
         assert!((150..600).contains(&clamped), "{clamped}");
-        // 0 … 99 moved into 35 … 65: 36 % at the lower end, 35 % at the upper.
+        // 0 … 99 clamped to 35 … 65: 36 % at the lower end, 35 % at the upper.
         let share = |end: f64| centres.iter().filter(|c| **c == end).count();
         assert!((140..220).contains(&share(35.0)), "{}", share(35.0));
         assert!((130..220).contains(&share(65.0)), "{}", share(65.0));

@@ -1,12 +1,12 @@
-//! IoT-Benchmark's model of a plant, after its source (github.com/thulab/iot-benchmark): devices
-//! with many sensors each, whose values follow simple functions, and whose rows may come late.
+//! IoT-Benchmark's model of a plant, after its source (github.com/thulab/iot-benchmark): each
+//! device has many sensors, values follow simple functions, and rows may be late.
 //!
-//! A request of IoT-Benchmark carries rows of *one* device. So a stream here is not time-major as
-//! other sources' are: it is one batch of the client's first device, one of its second, …, and then
-//! the next batch of the first.
+//! A request of IoT-Benchmark carries rows of *one* device. So a stream here is not time-major like
+//! those of other sources: it has one batch of the client's first device, one of its second, …, and
+//! then the next batch of the first.
 //!
-//! Times begin at 2022-01-01T00:00:00Z and are exact multiples of the step, where IoT-Benchmark
-//! adds a random part of a step unless told not to: a question about a time then finds a row.
+//! Times begin at 2022-01-01T00:00:00Z and are exact multiples of the step, so that a question
+//! about a time finds a row. By default, IoT-Benchmark adds a random part of a step.
 
 mod function;
 mod late;
@@ -19,10 +19,10 @@ use late::Lateness;
 use sensor::Sensor;
 use std::sync::{Arc, OnceLock};
 
-/// Time of step 0: 2022-01-01T00:00:00Z, IoT-Benchmark's date (there in China's time zone).
+/// Time of step 0: 2022-01-01T00:00:00Z, IoT-Benchmark's date (which is in China's time zone).
 const START_MS: i64 = 1_640_995_200_000;
 const MS_NS: i64 = 1_000_000;
-/// Groups that the devices are dealt into.
+/// Number of groups of devices.
 const GROUPS: usize = 20;
 
 /// IoT-Benchmark's devices.
@@ -31,7 +31,7 @@ pub struct Iot {
     spec: IotSpec,
     sensors: Vec<Sensor>,
     late: Lateness,
-    /// Steps that the fastest device gets through; worked out when it is asked for.
+    /// Steps that the fastest device completes; computed when it is needed.
     steps: OnceLock<u64>,
 }
 
@@ -140,7 +140,7 @@ impl Source for Iot {
             batch_rows: batch_rows.max(1) as u64,
             turn: 0,
             row: 0,
-            // Without repetition the number of rows sent says what comes next.
+            // Without repetition, the number of rows sent determines the next row.
             clocks: vec![0; if self.repeats() { own } else { 0 }],
             own,
         })
@@ -153,12 +153,12 @@ struct Batches<'a> {
     client: usize,
     clients: usize,
     batch_rows: u64,
-    /// Devices of the client, and which of them is next.
+    /// The devices of the client, and the index of the next one.
     own: usize,
     turn: usize,
     /// Rows that the next device has sent.
     row: u64,
-    /// Steps that each device got through, where that is not the number of its rows.
+    /// Steps that each device completed, if that differs from the number of its rows.
     clocks: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Paths of devices in a tree, as IoTDB names them.
+//! Paths of devices in a tree, in IoTDB's form.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +7,14 @@ const LONG_BYTES: usize = 270;
 /// Length of a node of a long path, with its dot.
 const NODE_BYTES: usize = 27;
 
-/// What the paths of devices look like.
+/// The form of the paths of devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Path {
     /// Three levels: `root.sg_0.d_0000000`.
     Short,
     /// Ten levels, about 70 bytes.
     Deep,
-    /// The same and levels of filler below it, 270 bytes.
+    /// The same with levels of filler below, 270 bytes.
     Long,
 }
 
@@ -27,7 +27,7 @@ impl Path {
             Self::Deep => {
                 let nodes = ["land", "area", "city", "site", "hall", "line", "cell"];
                 let levels = nodes.iter().enumerate().map(|(level, node)| {
-                    // Ten children a node: the digits of the number, as a tree has them.
+                    // Ten children per node: the digits of the number form the tree.
                     format!(".{node}_{}", device / 10_usize.pow(6 - level as u32) % 10)
                 });
                 format!("root.sg_0{}.d_{device:07}", levels.collect::<String>())
@@ -38,7 +38,7 @@ impl Path {
                 while path.len() < LONG_BYTES {
                     let room = (LONG_BYTES - path.len()).min(NODE_BYTES);
                     let filler = "abcdefghijklmnopqrstuvwxyz".chars().cycle().skip(level);
-                    // A node begins with a dot, which must not be the last letter of all.
+                    // A node begins with a dot, which must not be the last character of the path.
                     let dot = if room == NODE_BYTES { "." } else { "_" };
                     path.push_str(dot);
                     path.extend(filler.take(room - 1));

@@ -1,7 +1,8 @@
-//! Standard set S: thermometers that report once a second, in the order of time.
+//! Standard set S: thermometers that report once per second, in the order of time.
 //!
-//! Temperature is `round(N(μ, 5))` with `μ ~ U(20, 30)` a device, humidity `N(ν, 10)` rounded to
-//! four decimals with `ν ~ U(40, 60)` a device. Times begin at 2024-01-01T00:00:00Z.
+//! Temperature is `round(N(μ, 5))` with `μ ~ U(20, 30)` for each device; humidity is `N(ν, 10)`
+//! rounded to four decimals with `ν ~ U(40, 60)` for each device. Times begin at
+//! 2024-01-01T00:00:00Z.
 
 use super::Delay;
 use super::delayed::Delayed;

@@ -1,5 +1,5 @@
-//! What standard set S and TDengine's comparison have in common: numbered thermometers in groups of
-//! a hundred that report once a second, in the order of time.
+//! What standard set S and TDengine's comparison share: numbered thermometers in groups of a
+//! hundred that report once per second, in the order of time.
 
 use super::delayed::Delayed;
 use super::time_major::TimeMajor;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A device.
 pub trait Thermometer: Send + Sync {
-    /// Temperature and humidity at a step of time, of which there is one a second.
+    /// Temperature and humidity at a step of time, one step per second.
     fn reading(&self, step: u64) -> (i32, f32);
 }
 
@@ -21,7 +21,7 @@ pub struct Thermometers<D> {
     pub devices: Vec<D>,
     rows: usize,
     start_ns: i64,
-    /// How rows arrive, if not in the order of time.
+    /// How rows arrive if not in the order of time.
     delayed: Option<Delayed>,
 }
 

@@ -1,7 +1,7 @@
-//! The order in which thermometers report: all devices of a client at one step of time, then all at
-//! the next.
+//! The order in which thermometers report: all devices of a client at one step of time, then all
+//! devices at the next.
 
-/// Batches of (devices, steps), one of each a row.
+/// Batches of (devices, steps); a row has one of each.
 #[derive(Debug)]
 pub struct TimeMajor {
     client: u32,

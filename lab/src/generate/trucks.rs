@@ -1,15 +1,15 @@
 //! TSBS's trucks: the model of the Time Series Benchmark Suite for the Internet of things
-//! (`pkg/data/usecases/iot` of timescale/tsbs). Trucks send what they measure and how they are;
-//! rows are missing, late, or lack a value or a tag.
+//! (`pkg/data/usecases/iot` of timescale/tsbs). Trucks send readings and diagnostics; rows may be
+//! missing or late, or lack a value or a tag.
 //!
-//! What a row holds, and whether there is one, follows from the seed, the truck and the time alone;
-//! so all clients together send the same rows however many they are. In which order rows arrive is
-//! each client's own affair ([`arrival`]).
+//! The seed, the truck and the time alone determine whether a row exists and what it holds, so any
+//! number of clients together send the same rows. Each client decides the order in which its rows
+//! arrive ([`arrival`]).
 //!
-//! Two things differ from TSBS, which draws all chances from one sequence. Whole batches are lost
-//! for ten neighbouring trucks at one time, not for ten neighbouring rows of a running count. And a
-//! row never loses the truck's name, which in TSBS happens to one row in 900: two such rows could
-//! not be told apart, and would overwrite each other.
+//! Two things differ from TSBS, which draws all random numbers from one sequence. Whole batches are
+//! lost for ten neighbouring trucks at one time, not for ten neighbouring rows of a running count.
+//! And a row never loses the truck's name, as one row in 900 does in TSBS: two such rows would be
+//! indistinguishable and would overwrite each other.
 
 mod arrival;
 mod client;
@@ -27,7 +27,7 @@ use faults::{Faults, Lost};
 use std::sync::Arc;
 use truck::{DIAGNOSTICS_FIELDS, FIXED_FIELDS, READINGS_FIELDS};
 
-/// First time: 2016-01-01T00:00:00Z, as TSBS's own scripts have it.
+/// First time: 2016-01-01T00:00:00Z, as in TSBS's own scripts.
 pub(super) const START_NS: i64 = 1_451_606_400 * SECOND_NS;
 
 const READINGS: usize = 0;
@@ -46,15 +46,15 @@ pub struct Trucks {
     seed: u64,
     faults: Faults,
     rows: u64,
-    /// Trucks without one of their tags, each a series of its own behind those with all tags:
-    /// truck × 4 + tag − 1, in order.
+    /// Trucks without one of their tags, each a series of its own after those with all tags: truck
+    /// × 4 + tag − 1, in order.
     reduced: Vec<u64>,
 }
 
 impl Trucks {
-    /// `trucks` trucks, each with a reading and a diagnosis every `step_s` seconds, `steps` times,
-    /// about a tenth of which never arrive. Walks once over everything that can be missing, so that
-    /// the number of rows and the series are known: some nanoseconds a row.
+    /// `trucks` trucks, each with a reading and a diagnosis every `step_s` seconds, `steps` times;
+    /// about a tenth of the rows never arrive. Passes once over everything that can be missing, so
+    /// that the number of rows and the series are known; this takes some nanoseconds per row.
     #[must_use]
     pub fn new(trucks: usize, steps: usize, step_s: u32, seed: u64) -> Self {
         let faults = Faults::new(seed);

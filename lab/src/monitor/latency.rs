@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Significant decimal digits that are kept.
 const DIGITS: u8 = 3;
 
-/// Longest latency that is told from longer ones: a day.
+/// The longest latency that is distinguished from longer ones: a day.
 const LATENCY_MAX: Duration = Duration::from_hours(24);
 
 const NS_PER_MS: f64 = 1e6;

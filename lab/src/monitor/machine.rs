@@ -1,4 +1,4 @@
-//! The machine that a run was made on.
+//! The machine of a run.
 
 use crate::record::Machine;
 use anyhow::{Context, Result};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// Appends whose median says what an fsync costs.
+/// Number of appends whose median is the cost of an fsync.
 const SYNCS: usize = 21;
 
 /// Describes the machine; measures the disk under `dir`.

@@ -5,14 +5,13 @@ use procfs::Current;
 use procfs::process::{Process, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Processes that are watched together.
+/// Processes that are monitored together.
 pub struct Processes {
-    /// Whose children are sought.
+    /// The processes whose children belong to the set.
     roots: Vec<i32>,
-    /// Counters by process id, as far as they are to be counted. A process that has ended keeps
-    /// its last ones.
+    /// Counters by process id. A process that has ended keeps its last counters.
     counted: BTreeMap<i32, Usage>,
-    /// What the processes that ran at the start had used before.
+    /// What the processes had used at the start.
     before: Usage,
 }
 
@@ -21,12 +20,12 @@ pub struct Processes {
 pub struct Resident {
     /// Now, bytes.
     pub now_bytes: u64,
-    /// The largest that the kernel saw since each of them began, bytes.
+    /// The peak since each of them began, as the kernel measures it, bytes.
     pub peak_bytes: u64,
 }
 
 impl Processes {
-    /// Processes that run already: what they used so far does not count.
+    /// Processes that already run; what they used so far does not count.
     pub fn running(ids: &[u32]) -> Self {
         let mut processes = Self {
             roots: ids.iter().map(|id| *id as i32).collect(),
@@ -53,7 +52,7 @@ impl Processes {
         self.roots.is_empty() && self.counted.is_empty()
     }
 
-    /// Watches other processes from now on.
+    /// Monitors other processes from now on.
     pub fn follow(&mut self, ids: &[u32]) {
         self.roots = ids.iter().map(|id| *id as i32).collect();
         if ids.is_empty() {
@@ -83,7 +82,7 @@ impl Processes {
         let mut sum = Usage::default();
         for (id, usage) in &mut self.counted {
             usage.rss_bytes = 0;
-            // A process that has ended keeps the counters that it had.
+            // A process that has ended keeps its last counters.
             if let Some(now) = read(*id) {
                 *usage = now;
             }
@@ -104,7 +103,7 @@ impl Processes {
 fn read(id: i32) -> Option<Usage> {
     let process = Process::new(id).ok()?;
     let stat = process.stat().ok().filter(|stat| stat.state != 'Z')?;
-    // Another user's process shows its memory and time, but not its disk.
+    // The kernel shows memory and time of another user's process, but not its disk I/O.
     let (read_bytes, write_bytes) = process
         .io()
         .map_or((0, 0), |io| (io.read_bytes, io.write_bytes));
@@ -146,7 +145,7 @@ fn family(roots: &[i32]) -> BTreeSet<i32> {
     }
 }
 
-/// Page cache of the machine, bytes; 0 where it cannot be read.
+/// Page cache of the machine, bytes; 0 if it cannot be read.
 pub fn page_cache_bytes() -> u64 {
     procfs::Meminfo::current().map_or(0, |memory| memory.cached)
 }

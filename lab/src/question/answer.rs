@@ -1,11 +1,11 @@
-//! Answers in one form, and whether two of them say the same.
+//! Answers in one form, and their comparison.
 
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Numbers that differ by less than this part of the greater are the same: single precision and
-/// the order of summation make no answer wrong.
+/// Numbers are equal if they differ by less than this fraction of the greater one: neither single
+/// precision nor the order of summation makes an answer wrong.
 const TOLERANCE: f64 = 1e-5;
 
 /// A value of an answer.
@@ -61,7 +61,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The rows of an answer, columns as [`super::Select`] says.
+/// The rows of an answer, with the columns of [`super::Select`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Rows of cells.
@@ -79,7 +79,8 @@ impl fmt::Display for Difference {
 }
 
 fn order(a: &[Cell], b: &[Cell]) -> Ordering {
-    // Texts and times first: they are exact, and pair the rows up before a rounded number counts.
+    // Texts and times first: they are exact, so they match rows before rounded numbers are
+    // compared.
     let exact = |cell: &&Cell| matches!(cell, Cell::Text(_) | Cell::Time(_));
     let keys = a.iter().filter(exact).zip(b.iter().filter(exact));
     let all = a.iter().zip(b);
@@ -89,7 +90,7 @@ fn order(a: &[Cell], b: &[Cell]) -> Ordering {
         .unwrap_or(a.len().cmp(&b.len()))
 }
 
-/// What a row is about: its texts and times up to a cell, as ` (a, b)`; nothing where it has none.
+/// The identity of a row: its texts and times up to a cell, as ` (a, b)`; empty if it has none.
 fn about(row: &[Cell], until: usize) -> String {
     let exact = |cell: &&Cell| matches!(cell, Cell::Text(_) | Cell::Time(_));
     let keys: Vec<String> = row[..until]
@@ -105,15 +106,15 @@ fn about(row: &[Cell], until: usize) -> String {
 }
 
 impl Answer {
-    /// Puts the rows into one order, so that answers without `ORDER BY` can be compared.
+    /// The rows in a fixed order, so that answers without `ORDER BY` can be compared.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.rows.sort_by(|a, b| order(a, b));
         self
     }
 
-    /// Where `self`, the answer of a target, differs from the `expected` one; both are
-    /// [`Answer::sorted`]. Numbers are compared to a relative 1e-5.
+    /// Compares `self`, the answer of a target, with the `expected` one; both are
+    /// [`Answer::sorted`]. Numbers may differ by a relative 1e-5. Fails with the first difference.
     pub fn compare(&self, expected: &Self) -> Result<(), Difference> {
         if self.rows.len() != expected.rows.len() {
             return Err(Difference(format!(

@@ -1,10 +1,10 @@
-//! Answers that only targets can give are compared with each other.
+//! Compares answers that only targets can give.
 //!
-//! What the laboratory cannot work out itself ([`crate::question::Ask::Sql`]) is right when most
-//! agree on it. Marigram's ways in are one voice, since they share one engine; every peer is one.
-//! On a tie the first target in order is the reference. Each answer that differs from the reference
-//! makes its step [`Verdict::Wrong`], in every repetition where it does; those that agree become
-//! [`Verdict::Right`] when two products do.
+//! The laboratory cannot compute some answers itself ([`crate::question::Ask::Sql`]); such an
+//! answer is right if most products agree on it. Marigram's interfaces have one vote together,
+//! because they share one engine; every peer has one. On a tie, the first target is the reference.
+//! An answer that differs from the reference makes its step [`Verdict::Wrong`] in every repetition
+//! in which it differs. Answers that agree are [`Verdict::Right`] if two products agree.
 
 use super::load::Lab;
 use super::names;
@@ -21,7 +21,7 @@ struct Given {
     answers: Vec<Answer>,
 }
 
-/// Marks the steps whose answers differ as wrong.
+/// Marks steps with differing answers as wrong.
 pub fn check(lab: &mut Lab) {
     let order = lab.configuration.targets.clone();
     for study in &mut lab.studies {
@@ -57,7 +57,7 @@ pub fn check(lab: &mut Lab) {
 
 /// The verdicts on `given`, by run and step.
 fn judge(order: &[String], given: &[Given]) -> Vec<(usize, usize, Verdict)> {
-    // One voice a product: what it answered first.
+    // One vote per product: its first answer.
     let mut voices: Vec<&Given> = Vec::new();
     for target in order {
         let Some(first) = given.iter().find(|given| given.target == *target) else {
@@ -95,7 +95,7 @@ fn judge(order: &[String], given: &[Given]) -> Vec<(usize, usize, Verdict)> {
         Some(difference) => Some(Verdict::Wrong(format!(
             "{difference}, the answer of {agreeing}"
         ))),
-        // Nobody confirms an answer that only one product gives.
+        // Nothing confirms an answer that only one product gives.
         None => (votes > 1).then_some(Verdict::Right),
     };
     let verdicts = given.iter();

@@ -1,4 +1,4 @@
-//! CSV: one tidy file of every figure, and one file a table.
+//! CSV: one tidy file of every figure, and one file per table.
 
 use super::document::{RowKind, Table};
 use super::load::{Lab, derived};
@@ -9,8 +9,8 @@ use ::csv::Writer;
 use anyhow::{Context, Result};
 use std::path::Path;
 
-/// Writes every figure of every step to `path`, one a row. A step without figures has one row with
-/// neither figure nor value, so that its verdict is not lost.
+/// Writes every figure of every step to `path`, one per row. A step without figures has one row
+/// without figure and value, so that its verdict is not lost.
 pub fn results(path: &Path, lab: &Lab) -> Result<()> {
     let mut writer = create(path)?;
     let columns = [
@@ -52,7 +52,7 @@ pub fn results(path: &Path, lab: &Lab) -> Result<()> {
         .with_context(|| format!("write {}", path.display()))
 }
 
-/// Writes the figures of a view, one cell a row, in the view's unit.
+/// Writes the figures of a view, one cell per row, in the view's unit.
 pub fn view(path: &Path, arranged: &Arranged) -> Result<()> {
     let view = arranged.view;
     let mut writer = create(path)?;
@@ -94,7 +94,7 @@ pub fn view(path: &Path, arranged: &Arranged) -> Result<()> {
         .with_context(|| format!("write {}", path.display()))
 }
 
-/// Writes a table as it is shown.
+/// Writes a table with the text that the report shows.
 pub fn table(path: &Path, table: &Table) -> Result<()> {
     let mut writer = create(path)?;
     writer.write_record(&table.head)?;

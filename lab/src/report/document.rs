@@ -1,8 +1,9 @@
-//! The report as a list of blocks, before it is written as HTML and as Markdown: both say the same.
+//! The report as a list of blocks, which are written as HTML and as Markdown with the same
+//! contents.
 
 use std::fmt::{self, Write};
 
-/// How a statement is meant.
+/// The tone of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// Marigram is ahead.
@@ -27,9 +28,9 @@ pub enum Block {
     },
     /// A paragraph.
     Text(String),
-    /// What a computed sentence says about the figures beside it.
+    /// A computed sentence about the figures next to it.
     Finding(String),
-    /// Something that the reader must see.
+    /// A warning that the reader must see.
     Note(String),
     /// A list.
     List(Vec<Line>),
@@ -37,7 +38,7 @@ pub enum Block {
     Table(Table),
     /// A plot.
     Plot(Plot),
-    /// What only some readers want: hidden until it is opened.
+    /// Details for some readers, hidden until opened.
     Folded {
         /// What it is.
         summary: String,
@@ -49,9 +50,9 @@ pub enum Block {
 /// A line of a list.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it is about; stands out.
+    /// Its subject, emphasized.
     pub lead: String,
-    /// What is said; separated by semicolons.
+    /// Its statements, separated by semicolons.
     pub phrases: Vec<(Tone, String)>,
 }
 
@@ -62,9 +63,9 @@ pub struct Table {
     pub name: String,
     /// What its figures are.
     pub caption: String,
-    /// Whether its cells are words, which run over lines, instead of figures.
+    /// Whether its cells are words, which may wrap, instead of figures.
     pub prose: bool,
-    /// Headings of the columns; the first is that of the row headings.
+    /// Headings of the columns; the first belongs to the row headings.
     pub head: Vec<String>,
     /// Rows.
     pub rows: Vec<TableRow>,
@@ -79,7 +80,7 @@ pub struct TableRow {
     pub kind: RowKind,
     /// Heading; its note, as in [`TableCell::note`].
     pub heading: (String, Option<usize>),
-    /// Cells, one a column after the first.
+    /// Cells, one per column after the first.
     pub cells: Vec<TableCell>,
 }
 
@@ -88,7 +89,7 @@ pub struct TableRow {
 pub enum RowKind {
     /// A target of this run.
     Ours,
-    /// What the client costs itself; is not ranked.
+    /// The client's own cost, which is not ranked.
     Client,
     /// Published figures, from other hardware.
     Published,
@@ -99,23 +100,23 @@ pub enum RowKind {
 pub struct TableCell {
     /// The figure, or a word in its place.
     pub text: String,
-    /// Stands behind it, less important: the interval, the second figure.
+    /// Follows it, less prominent: the interval, the second figure.
     pub detail: String,
-    /// How it is set off.
+    /// Its emphasis.
     pub mark: Mark,
     /// Footnote, from 1.
     pub note: Option<usize>,
 }
 
-/// How a cell is set off.
+/// The emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Not at all.
+    /// None.
     #[default]
     None,
-    /// The best, or not to be told from the best.
+    /// The best, or not distinguishable from the best.
     Best,
-    /// No figure, since something is wrong.
+    /// No figure, because something is wrong.
     Wrong,
     /// No figure, for a reason.
     Absent,
@@ -133,7 +134,7 @@ pub struct Plot {
 }
 
 impl TableCell {
-    /// A cell with nothing but `text`.
+    /// A cell with only `text`.
     pub fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -143,7 +144,7 @@ impl TableCell {
 }
 
 impl Table {
-    /// The number of footnote `note`, which is added unless the table has it.
+    /// The number of footnote `note`; adds it unless the table has it.
     pub fn note(&mut self, note: String) -> usize {
         if let Some(index) = self.notes.iter().position(|own| *own == note) {
             return index + 1;
@@ -163,7 +164,7 @@ impl Table {
 }
 
 impl Block {
-    /// A heading whose anchor is made of `id`.
+    /// A heading with an anchor made from `id`.
     pub fn heading(level: u8, text: impl Into<String>, id: &str) -> Self {
         Self::Heading {
             level,

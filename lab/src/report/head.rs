@@ -1,4 +1,4 @@
-//! The head of the report: what was run, where, on what; and how to read it.
+//! The head of the report: what was run, where and on what machine, and how to read it.
 
 use super::document::{Block, Line, Table, TableCell, Tone};
 use super::load::Lab;
@@ -24,7 +24,7 @@ fn counted(count: usize, one: &str, more: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { more })
 }
 
-/// Title, what was run, and what a reader must know before any figure.
+/// The title, what was run, and what a reader must know before any figure.
 #[must_use]
 pub fn opening(lab: &Lab) -> Vec<Block> {
     let configuration = &lab.configuration;
@@ -74,7 +74,7 @@ pub fn opening(lab: &Lab) -> Vec<Block> {
     blocks
 }
 
-/// How all comparisons came out, in a sentence.
+/// The outcome of all comparisons, in a sentence.
 #[must_use]
 pub fn tally(count: Count) -> String {
     let all = count.ahead + count.behind + count.noise + count.untold;

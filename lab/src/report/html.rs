@@ -1,4 +1,4 @@
-//! The report as one HTML page that needs nothing else: no script, no font, no other file.
+//! The report as one self-contained HTML page: no script, no font, no other file.
 
 use super::document::{Block, Line, Mark, Plot, RowKind, Table, TableCell, Tone, put};
 use super::plot::GREYS;
@@ -34,7 +34,7 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
     page
 }
 
-/// Text that means itself in HTML.
+/// Text, escaped for HTML.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -130,7 +130,7 @@ fn item(page: &mut String, line: &Line) {
 
 fn show_plot(page: &mut String, plot: &Plot) {
     let alt = escape(&plot.alt);
-    // The drawing's own size is its least: on a small screen it scrolls instead of shrinking.
+    // The drawing never shrinks below its own size: on a small screen, it scrolls.
     let svg = plot.svg.replacen(
         "<svg ",
         &format!("<svg role=\"img\" aria-label=\"{alt}\" "),

@@ -1,4 +1,4 @@
-//! Latencies of requests: a table of every step, and plots of those with the longest tails.
+//! Latencies of requests: a table of every step, and plots of the steps with the longest tails.
 
 use super::document::{Block, Mark, Plot, Table, TableCell};
 use super::load::StudyRuns;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// One of the figures of a latency, milliseconds.
 type Part = fn(&Latency) -> f64;
 
-/// The parts of a latency, as columns and as points of the plot.
+/// The figures of a latency, as columns and as points of the plot.
 const PARTS: [(&str, Part); 6] = [
     ("average", |latency| latency.mean),
     ("P50", |latency| latency.p50),
@@ -25,14 +25,14 @@ const PARTS: [(&str, Part); 6] = [
     ("max", |latency| latency.max),
 ];
 
-/// A step, and what its requests took by target: medians over the repetitions.
+/// A step, and the latencies of its requests by target: medians over the repetitions.
 struct Stage {
     kind: &'static str,
     name: String,
     by_target: Vec<(String, Taken)>,
 }
 
-/// What requests took.
+/// Latencies of requests.
 #[derive(Default)]
 struct Taken {
     all: Vec<Latency>,
@@ -45,7 +45,7 @@ impl Taken {
     }
 }
 
-/// The blocks about latencies; none when nothing was asked or written.
+/// The blocks about latencies; none if nothing was asked or written.
 pub fn blocks(
     prefix: &str,
     configuration: &Configuration,
@@ -57,7 +57,7 @@ pub fn blocks(
         return Ok(blocks);
     }
     for kind in ["writing", "asking", "on the clock"] {
-        // One plot a kind: the step whose tail is the longest says most about tails.
+        // One plot per kind: the step with the longest tail says most about tails.
         let tail = |stage: &&Stage| {
             let parts = stage.by_target.iter().filter(|(_, taken)| !taken.wrong);
             let tails: Vec<f64> = parts

@@ -10,10 +10,10 @@ use std::fs::File;
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Version of [`Configuration`] that is understood.
+/// The supported version of [`Configuration`].
 const FORMAT: u32 = 1;
 
-/// Everything of one folder.
+/// The contents of one folder.
 #[derive(Debug)]
 pub struct Lab {
     /// How it was started.
@@ -29,15 +29,15 @@ pub struct StudyRuns {
     pub name: String,
     /// A title.
     pub title: String,
-    /// What it finds out.
+    /// What it measures.
     pub about: String,
-    /// What it repeats.
+    /// The publication that it repeats.
     pub source: String,
-    /// What was to be done; without setups when the study has not begun.
+    /// The plan; without setups if the study has not begun.
     pub plan: Plan,
-    /// What was done, by setup, target and repetition, in the order of plan and configuration.
+    /// Executed runs, by setup, target and repetition, in the order of plan and configuration.
     pub runs: Vec<Run>,
-    /// What was not done, in the same order.
+    /// Runs not executed, in the same order.
     pub missing: Vec<Place>,
 }
 
@@ -50,7 +50,7 @@ pub struct Run {
     pub folder: PathBuf,
 }
 
-/// Where a run belongs.
+/// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Setup.
@@ -61,8 +61,8 @@ pub struct Place {
     pub repeat: usize,
 }
 
-/// Reads `folder`; `known` gives titles. Fails when the folder holds no runs of this format, or a
-/// file of it cannot be read.
+/// Reads `folder`; `known` has the titles of studies. Fails if the folder holds no runs of this
+/// format, or if a file cannot be read.
 pub fn load(folder: &Path, known: &[Study]) -> Result<Lab> {
     let Some(configuration) = read::<Configuration>(&folder.join("lab.json"))? else {
         bail!(
@@ -133,7 +133,7 @@ fn load_study(
     Ok(study)
 }
 
-/// The file, or `None` when there is none.
+/// The file, or `None` if it does not exist.
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -151,7 +151,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 }
 
 impl Lab {
-    /// What `target` said that it is, in its first run that started.
+    /// The description of `target` in its first run that started.
     #[must_use]
     pub fn facts(&self, target: &str) -> Option<&Facts> {
         let runs = self.studies.iter().flat_map(|study| &study.runs);
@@ -160,9 +160,9 @@ impl Lab {
     }
 }
 
-/// A figure of a step by its name: what the step stored under it, or a part of its latencies
-/// (`latency_mean_ms`, `latency_p50_ms` … `latency_max_ms`, `latency_slowest_client_ms`) or of its
-/// resources (`server_cpu_s`, `client_rss_bytes`, …).
+/// A figure of a step by name: a stored figure, one of its latencies (`latency_mean_ms`,
+/// `latency_p50_ms` … `latency_max_ms`, `latency_slowest_client_ms`) or one of its resources
+/// (`server_cpu_s`, `client_rss_bytes`, …).
 #[must_use]
 pub fn figure(step: &StepResult, name: &str) -> Option<f64> {
     let value = step.figures.get(name).copied();

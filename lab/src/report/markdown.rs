@@ -1,8 +1,8 @@
-//! The report as Markdown (GitHub's), beside its plots, so that it can be kept with the sources.
+//! The report as GitHub's Markdown with plots in files, so that it can be stored with the sources.
 
 use super::document::{Block, Line, Mark, RowKind, Table, TableCell, put};
 
-/// The document; plots are looked for in `svg`, a folder beside it.
+/// The document; its plots are in `svg`, a folder next to it.
 #[must_use]
 pub fn document(blocks: &[Block], svg: &str) -> String {
     let mut text = String::new();
@@ -12,7 +12,7 @@ pub fn document(blocks: &[Block], svg: &str) -> String {
     text
 }
 
-/// Text that means itself in Markdown.
+/// Text, escaped for Markdown.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

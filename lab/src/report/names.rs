@@ -1,22 +1,21 @@
-//! Targets as a reader sees them: which are Marigram's, what they are called, and how they look.
+//! Targets in a report: which are Marigram's, and their names, colours and marks.
 
-/// Marigram's ways in, as targets are named on the command line.
+/// Marigram's interfaces, by their names on the command line.
 const MARIGRAM: [&str; 3] = ["embedded", "http", "postgres"];
 
-/// Whether `target` is one of Marigram's ways in.
+/// Whether `target` is one of Marigram's interfaces.
 #[must_use]
 pub fn is_marigram(target: &str) -> bool {
     MARIGRAM.contains(&target)
 }
 
-/// Whether `target` is a library: it pays for no connection, neither when it is written to nor when
-/// it answers.
+/// Whether `target` is a library, which has no cost of a connection.
 #[must_use]
 pub fn is_library(target: &str) -> bool {
     ["embedded", "duckdb", "chdb"].contains(&target)
 }
 
-/// Whether `target` is the one that does nothing, which shows what the client itself costs.
+/// Whether `target` is the null target, which shows the client's own cost.
 #[must_use]
 pub fn is_null(target: &str) -> bool {
     target == "null"
@@ -32,7 +31,7 @@ pub fn product(target: &str) -> &str {
     }
 }
 
-/// What `target` is called in tables and plots.
+/// The name of `target` in tables and plots.
 #[must_use]
 pub fn label(target: &str) -> String {
     if is_marigram(target) {
@@ -60,20 +59,21 @@ pub enum Mark {
     Wedge,
 }
 
-/// How a target looks in every plot.
+/// The appearance of a target in every plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Its colour.
     pub colour: Colour,
-    /// Its mark, for those who do not see the colour.
+    /// Its mark, for readers who cannot distinguish the colour.
     pub mark: Mark,
 }
 
-/// Marigram's ways in are blue discs of three lightnesses.
+/// Marigram's interfaces are blue discs of three lightnesses.
 const BLUES: [Colour; 3] = [(0, 114, 178), (86, 180, 233), (68, 85, 170)];
 
-/// The peers: colours that the colour-blind tell apart (M. Okabe, K. Ito, *Color Universal Design*,
-/// 2008, without its blues, yellow and black; the last three from P. Tol's *muted* scheme).
+/// The peers: colours that the colour-blind can distinguish (M. Okabe, K. Ito, *Color Universal
+/// Design*, 2008, without its blues, yellow and black; the last three from P. Tol's *muted*
+/// scheme).
 const PEERS: [(Colour, Mark); 8] = [
     ((213, 94, 0), Mark::Square),
     ((0, 158, 115), Mark::Triangle),
@@ -85,7 +85,7 @@ const PEERS: [(Colour, Mark); 8] = [
     ((170, 68, 153), Mark::Wedge),
 ];
 
-/// The look of `target`, which depends on its place among `targets`, all those of the report.
+/// The appearance of `target`, which depends on its index in `targets`, all targets of the report.
 #[must_use]
 pub fn look(targets: &[String], target: &str) -> Look {
     if let Some(way) = MARIGRAM.iter().position(|way| *way == target) {
@@ -102,10 +102,10 @@ pub fn look(targets: &[String], target: &str) -> Look {
     Look { colour, mark }
 }
 
-/// Characters of a reason that a report shows; the record of the run has the whole of it.
+/// The largest number of characters of a reason in a report; the record of the run has all of it.
 const REASON_CHARACTERS: usize = 180;
 
-/// A reason, as a report shows it.
+/// A reason, shortened for a report.
 #[must_use]
 pub fn short(reason: &str) -> String {
     match reason.char_indices().nth(REASON_CHARACTERS) {

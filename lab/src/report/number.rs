@@ -1,9 +1,9 @@
-//! Numbers as people read them: three significant digits, thin spaces between thousands.
+//! Numbers for people: three significant digits, thin spaces between thousands.
 
 /// A thin space that does not break.
 const THIN: char = '\u{202f}';
 
-/// `value` with three significant digits; from 1000 on, whole and with thousands apart.
+/// `value` with three significant digits; from 1000 on, an integer with separated thousands.
 #[must_use]
 pub fn plain(value: f64) -> String {
     if !value.is_finite() {
@@ -19,7 +19,7 @@ pub fn plain(value: f64) -> String {
     if magnitude >= 3.0 {
         return grouped(value);
     }
-    // Rounding may carry into the next digit (9.996 → 10.0), which then needs a decimal less.
+    // Rounding may add a digit (9.996 → 10.0), which then needs one decimal less.
     let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
     let decimals = (2.0 - rounded.abs().log10().floor()).max(0.0) as usize;
     if rounded.abs() >= 1000.0 {
@@ -37,7 +37,7 @@ pub fn tick(value: f64) -> String {
         size if size >= 1e4 => (value / 1e3, " k"),
         _ => (value, ""),
     };
-    // Ticks are 1, 2 or 5 times a power of ten: what is beyond six digits is a rounding error.
+    // Ticks are 1, 2 or 5 times a power of ten, so digits beyond the sixth are rounding errors.
     let text = format!("{scaled:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "0" && value != 0.0 {
@@ -59,7 +59,7 @@ pub fn bytes(bytes: f64) -> String {
     format!("{} {}", plain(value), units[unit])
 }
 
-/// How many times: `2.31×`; within a tenth in percent, `3.2 %`.
+/// A ratio: `2.31×`; below 1.1 in percent, `3.2 %`.
 #[must_use]
 pub fn times(ratio: f64) -> String {
     if ratio < 1.1 {

@@ -3,11 +3,11 @@
 use super::document::Plot;
 use super::names::look;
 use super::plot::{self, Chart, Point, Series, X};
-use super::series::{Arranged, Panel, State, numbers};
+use super::series::{Arranged, Panel, Row, State, numbers};
 use anyhow::Result;
 
-/// The plot of `panel`: lines when the x knob is a number with several values, else bars. `None`
-/// when nothing was measured. `name` is that of its file; `targets` are all of the report.
+/// The plot of `panel`: lines if the x knob is a number with several values, otherwise bars. `None` if
+/// nothing was measured. `name` is the name of its file; `targets` are all targets of the report.
 pub fn picture(
     name: &str,
     arranged: &Arranged,
@@ -15,7 +15,7 @@ pub fn picture(
     targets: &[String],
 ) -> Result<Option<Plot>> {
     let view = arranged.view;
-    // Values of x that only publications have are left to the table.
+    // Only the table shows values of x that only publications have.
     let measured = |at: &usize| {
         panel
             .rows
@@ -33,36 +33,16 @@ pub fn picture(
             .as_ref()
             .map_or(index as f64, |numbers| numbers[index])
     };
-
-    let mut series = Vec::new();
-    for row in &panel.rows {
-        let mut line = Series {
-            label: row.label.clone(),
-            look: look(targets, &row.target),
-            points: Vec::new(),
-            second: Vec::new(),
-            wrong: Vec::new(),
-        };
-        for (index, at) in shown.iter().enumerate() {
-            let cell = &row.cells[*at];
-            let x = place(index);
-            if let Some(summary) = cell.value() {
-                line.points.push(Point {
-                    x,
-                    y: summary.median,
-                    low: summary.low,
-                    high: summary.high,
-                });
-            }
-            line.second.extend(cell.second.map(|second| (x, second)));
-            if matches!(cell.state, State::Wrong(_) | State::Failed(_)) {
-                line.wrong.push(x);
-            }
-        }
-        if !line.points.is_empty() || !line.wrong.is_empty() {
-            series.push(line);
-        }
-    }
+    let places = || {
+        shown
+            .iter()
+            .enumerate()
+            .map(|(index, at)| (place(index), *at))
+    };
+    let rows = panel.rows.iter();
+    let series = rows
+        .filter_map(|row| series(row, targets, places()))
+        .collect();
     let chart = Chart {
         x_label: view.x.replace('_', " "),
         y_label: view.unit.clone(),
@@ -92,4 +72,37 @@ pub fn picture(
         ),
         svg,
     }))
+}
+
+/// The line or the bars of a row, from its cells at `places` (x, index); `None` if there is nothing to
+/// draw.
+fn series(
+    row: &Row,
+    targets: &[String],
+    places: impl Iterator<Item = (f64, usize)>,
+) -> Option<Series> {
+    let mut line = Series {
+        label: row.label.clone(),
+        look: look(targets, &row.target),
+        points: Vec::new(),
+        second: Vec::new(),
+        wrong: Vec::new(),
+    };
+    for (x, at) in places {
+        let cell = &row.cells[at];
+        if let Some(summary) = cell.value() {
+            line.points.push(Point {
+                x,
+                y: summary.median,
+                low: summary.low,
+                high: summary.high,
+            });
+        }
+        line.second.extend(cell.second.map(|second| (x, second)));
+        if matches!(cell.state, State::Wrong(_) | State::Failed(_)) {
+            line.wrong.push(x);
+        }
+    }
+    let is_empty = line.points.is_empty() && line.wrong.is_empty();
+    (!is_empty).then_some(line)
 }

@@ -1,7 +1,7 @@
 //! Plots as SVG: lines over numbers, bars over names, with error bars, a right axis, and labels
-//! beside the lines instead of a key to look up.
+//! next to the lines instead of a legend.
 //!
-//! The drawing has no background and only a few greys, so that a page can give it its own colours
+//! The drawing has no background and few greys, so that a page can apply its own colours
 //! ([`GREYS`]); [`standalone`] makes a file of it.
 
 mod canvas;
@@ -28,7 +28,7 @@ pub struct Chart {
     pub x: X,
     /// What is shown.
     pub series: Vec<Series>,
-    /// Whether points get marks; without, a line has only its colour.
+    /// Whether points have marks; without marks, a line has only its colour.
     pub marks: bool,
 }
 
@@ -46,26 +46,26 @@ pub enum X {
 pub struct Series {
     /// Its name.
     pub label: String,
-    /// Its looks.
+    /// Its appearance.
     pub look: Look,
     /// Its points.
     pub points: Vec<Point>,
     /// Points against the right axis.
     pub second: Vec<(f64, f64)>,
-    /// Places on the x axis where there is no figure since something is wrong.
+    /// Positions on the x axis without a figure, because something is wrong.
     pub wrong: Vec<f64>,
 }
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Point {
-    /// Where on the x axis.
+    /// Its position on the x axis.
     pub x: f64,
     /// The figure.
     pub y: f64,
-    /// Its interval; equal to the figure when there is none.
+    /// Lower end of its interval; equal to the figure if there is none.
     pub low: f64,
-    /// Upper end of it.
+    /// Upper end of the interval.
     pub high: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong, was not possible, or has not been done yet, by target.
+//! What failed, was not possible, or has not been run yet, by target.
 
 use super::document::{Block, Line, Table, TableCell, Tone};
 use super::load::{Lab, StudyRuns};
@@ -6,7 +6,7 @@ use super::names::{is_null, label, short};
 use crate::record::Verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reasons that are listed for a target; the rest is only counted.
+/// The largest number of reasons listed for a target; the rest is counted.
 const LISTED_MAX: usize = 12;
 
 /// A step of a study, whatever the repetition.
@@ -128,7 +128,7 @@ fn problems(lab: &Lab, target: &str) -> Problems {
     problems
 }
 
-/// Places with the same reason share a line.
+/// Steps with the same reason share a line.
 fn lines(target: &str, kind: &str, tone: Tone, places: &BTreeMap<Place, String>) -> Vec<Line> {
     let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
     for ((study, at), reason) in places {
@@ -159,7 +159,7 @@ fn lines(target: &str, kind: &str, tone: Tone, places: &BTreeMap<Place, String>)
     lines
 }
 
-/// What of `study` has not been run; `None` when all has.
+/// What has not been run of `study`; `None` if everything has.
 #[must_use]
 pub fn unfinished(study: &StudyRuns) -> Option<String> {
     if study.plan.setups.is_empty() {

@@ -1,4 +1,4 @@
-//! What the targets cost: processor, memory and disk over time and in sum.
+//! The cost of targets: processor, memory and disk over time and in total.
 
 mod samples;
 
@@ -13,13 +13,14 @@ use anyhow::Result;
 use samples::{Samples, read};
 use std::collections::BTreeMap;
 
-/// Longer runs are thinned out to so many points.
+/// The largest number of points of a plot; longer runs are thinned out.
 const POINTS_MAX: usize = 240;
 
-/// Processor time comes in ticks of 10 ms: over less than this, seconds, a rate says nothing.
+/// The shortest interval for a rate of processor time, seconds, because processor time comes in
+/// ticks of 10 ms.
 const WINDOW_MIN_S: f64 = 0.08;
 
-/// The blocks about resources; none when none were measured.
+/// The blocks about resources; none if none were measured.
 pub fn blocks(
     prefix: &str,
     configuration: &Configuration,
@@ -38,24 +39,22 @@ pub fn blocks(
 
 /// Plots over time: one run of each target, of the setup that takes longest.
 fn over_time(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> Result<Vec<Block>> {
-    let mut seconds: BTreeMap<&str, f64> = BTreeMap::new();
-    for run in &study.runs {
-        *seconds.entry(&run.result.setup).or_default() += run.result.seconds;
-    }
-    let longest = seconds.iter().max_by(|a, b| a.1.total_cmp(b.1));
-    let Some((setup, _)) = longest else {
+    let Some(setup) = longest_setup(study) else {
         return Ok(Vec::new());
     };
-    let mut cpu = Vec::new();
-    let mut memory = Vec::new();
+    let (mut cpu, mut memory) = (Vec::new(), Vec::new());
     for target in &configuration.targets {
-        let of = |run: &&Run| run.result.target == *target && run.result.setup == **setup;
-        let Some(run) = study.runs.iter().find(of) else {
+        let is_own = |run: &&Run| run.result.target == *target && run.result.setup == setup;
+        let Some(run) = study.runs.iter().find(is_own) else {
             continue;
         };
         let Some(samples) = read(&run.folder.join("resources.parquet"))? else {
             continue;
         };
+        // The cost of the client alone is not shown here.
+        if super::names::is_null(target) || samples.len() < 2 {
+            continue;
+        }
         let side = if samples.has_server() {
             ""
         } else {
@@ -68,49 +67,53 @@ fn over_time(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> 
             second: Vec::new(),
             wrong: Vec::new(),
         };
-        // The client alone is not a target whose cost matters here.
-        if super::names::is_null(target) || samples.len() < 2 {
-            continue;
-        }
         cpu.push(line(processor(&samples)));
         memory.push(line(resident(&samples)));
     }
-    let mut blocks = Vec::new();
     let plots = [
         ("processor", "CPU, % of one core", cpu),
         ("memory", "resident, MiB", memory),
     ];
-    for (name, unit, series) in plots {
-        if series.is_empty() {
-            continue;
-        }
-        let chart = Chart {
-            x_label: "seconds since the run began".to_owned(),
-            y_label: unit.to_owned(),
-            second_label: None,
-            log: false,
-            x: X::Quantity,
-            series,
-            marks: false,
-        };
-        blocks.push(Block::Plot(Plot {
-            name: format!("{prefix}-{name}"),
-            alt: format!(
-                "{}: {unit} of the server over time, setup {setup}",
-                study.title
-            ),
-            svg: plot::lines(&chart)?,
-        }));
-    }
-    if !blocks.is_empty() {
-        blocks.insert(
-            0,
-            Block::Text(format!(
-                "The server over time, in the first run of each target with setup {setup}:"
-            )),
+    let plots = plots.into_iter().filter(|(.., series)| !series.is_empty());
+    let plots = plots.map(|(name, unit, series)| {
+        let name = format!("{prefix}-{name}");
+        let alt = format!(
+            "{}: {unit} of the server over time, setup {setup}",
+            study.title
         );
+        time_plot(name, alt, unit, series).map(Block::Plot)
+    });
+    let mut blocks = plots.collect::<Result<Vec<_>>>()?;
+    if !blocks.is_empty() {
+        let text =
+            format!("The server over time, in the first run of each target with setup {setup}:");
+        blocks.insert(0, Block::Text(text));
     }
     Ok(blocks)
+}
+
+/// The setup whose runs took longest altogether.
+fn longest_setup(study: &StudyRuns) -> Option<&str> {
+    let mut seconds: BTreeMap<&str, f64> = BTreeMap::new();
+    for run in &study.runs {
+        *seconds.entry(&run.result.setup).or_default() += run.result.seconds;
+    }
+    let longest = seconds.iter().max_by(|a, b| a.1.total_cmp(b.1));
+    longest.map(|(setup, _)| *setup)
+}
+
+fn time_plot(name: String, alt: String, unit: &str, series: Vec<Series>) -> Result<Plot> {
+    let chart = Chart {
+        x_label: "seconds since the run began".to_owned(),
+        y_label: unit.to_owned(),
+        second_label: None,
+        log: false,
+        x: X::Quantity,
+        series,
+        marks: false,
+    };
+    let svg = plot::lines(&chart)?;
+    Ok(Plot { name, alt, svg })
 }
 
 fn at((x, y): (f64, f64)) -> Point {
@@ -122,7 +125,7 @@ fn at((x, y): (f64, f64)) -> Point {
     }
 }
 
-/// Processor time as percent of one core: (seconds, %), a mean for each window of samples.
+/// Processor time as percent of one core: (seconds, %), the mean of each window of samples.
 fn processor(samples: &Samples) -> Vec<(f64, f64)> {
     let length_s = samples.at_s.last().copied().unwrap_or(0.0);
     let window_s = (length_s / POINTS_MAX as f64).max(WINDOW_MIN_S);
@@ -132,7 +135,7 @@ fn processor(samples: &Samples) -> Vec<(f64, f64)> {
         if seconds < window_s {
             continue;
         }
-        // A server that was started again counts from nothing.
+        // The counters of a restarted server begin at 0.
         let used = (samples.cpu_s(to) - samples.cpu_s(from)).max(0.0);
         points.push((samples.at_s[to], used / seconds * 100.0));
         from = to;
@@ -140,7 +143,7 @@ fn processor(samples: &Samples) -> Vec<(f64, f64)> {
     points
 }
 
-/// Resident memory: (seconds, MiB), the largest of each window of samples.
+/// Resident memory: (seconds, MiB), the largest value of each window of samples.
 fn resident(samples: &Samples) -> Vec<(f64, f64)> {
     let step = samples.len().div_ceil(POINTS_MAX).max(1);
     let starts = (0..samples.len()).step_by(step);
@@ -155,7 +158,7 @@ fn resident(samples: &Samples) -> Vec<(f64, f64)> {
     windows.map(point).collect()
 }
 
-/// What one repetition of a target used in all setups together.
+/// What one repetition of a target used in all setups.
 #[derive(Clone, Copy, Default)]
 struct Total {
     server: Option<Usage>,
@@ -179,8 +182,46 @@ impl Total {
     }
 }
 
-/// A column: its heading, its figure, and whether that is bytes.
-type Column = (&'static str, fn(&Total) -> Option<f64>, bool);
+/// A column of the table.
+struct Column {
+    head: &'static str,
+    figure: fn(&Total) -> Option<f64>,
+    is_bytes: bool,
+}
+
+const fn seconds(head: &'static str, figure: fn(&Total) -> Option<f64>) -> Column {
+    Column {
+        head,
+        figure,
+        is_bytes: false,
+    }
+}
+
+const fn size(head: &'static str, figure: fn(&Total) -> Option<f64>) -> Column {
+    Column {
+        head,
+        figure,
+        is_bytes: true,
+    }
+}
+
+const COLUMNS: [Column; 9] = [
+    seconds("server CPU, s", |total| Some(total.server?.cpu_s)),
+    size("server memory", |total| {
+        Some(total.server?.rss_bytes as f64)
+    }),
+    size("server read", |total| Some(total.server?.read_bytes as f64)),
+    size("server written", |total| {
+        Some(total.server?.write_bytes as f64)
+    }),
+    seconds("client CPU, s", |total| Some(total.client.cpu_s)),
+    size("client memory", |total| Some(total.client.rss_bytes as f64)),
+    size("client read", |total| Some(total.client.read_bytes as f64)),
+    size("client written", |total| {
+        Some(total.client.write_bytes as f64)
+    }),
+    size("page cache", |total| Some(total.page_cache_bytes as f64)),
+];
 
 fn table(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> Option<Table> {
     let mut table = Table {
@@ -191,70 +232,33 @@ fn table(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> Opti
             .to_owned(),
         ..Table::default()
     };
-    let columns: [Column; 9] = [
-        ("server CPU, s", |total| Some(total.server?.cpu_s), false),
-        (
-            "server memory",
-            |total| Some(total.server?.rss_bytes as f64),
-            true,
-        ),
-        (
-            "server read",
-            |total| Some(total.server?.read_bytes as f64),
-            true,
-        ),
-        (
-            "server written",
-            |total| Some(total.server?.write_bytes as f64),
-            true,
-        ),
-        ("client CPU, s", |total| Some(total.client.cpu_s), false),
-        (
-            "client memory",
-            |total| Some(total.client.rss_bytes as f64),
-            true,
-        ),
-        (
-            "client read",
-            |total| Some(total.client.read_bytes as f64),
-            true,
-        ),
-        (
-            "client written",
-            |total| Some(total.client.write_bytes as f64),
-            true,
-        ),
-        (
-            "page cache",
-            |total| Some(total.page_cache_bytes as f64),
-            true,
-        ),
-    ];
-    table.head.push("target".to_owned());
-    table
-        .head
-        .extend(columns.iter().map(|(name, ..)| (*name).to_owned()));
+    let heads = COLUMNS.iter().map(|column| column.head);
+    let heads = ["target"].into_iter().chain(heads);
+    table.head.extend(heads.map(str::to_owned));
     for target in &configuration.targets {
-        let mut totals: BTreeMap<usize, Total> = BTreeMap::new();
-        for run in study.runs.iter().filter(|run| run.result.target == *target) {
-            for step in run
-                .result
-                .steps
-                .iter()
-                .filter_map(|step| step.resources.as_ref())
-            {
-                totals.entry(run.result.repeat).or_default().add(step);
-            }
-        }
+        let totals = totals(study, target);
         if totals.is_empty() {
             continue;
         }
-        let cell = |(_, part, is_bytes): &Column| {
-            let values: Vec<f64> = totals.values().filter_map(part).collect();
-            let show = if *is_bytes { bytes } else { plain };
+        let cell = |column: &Column| {
+            let values: Vec<f64> = totals.iter().filter_map(column.figure).collect();
+            let show = if column.is_bytes { bytes } else { plain };
             TableCell::plain(median(&values).map_or("–".to_owned(), show))
         };
-        table.push(label(target), columns.iter().map(cell).collect());
+        table.push(label(target), COLUMNS.iter().map(cell).collect());
     }
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// What `target` used, for each repetition.
+fn totals(study: &StudyRuns, target: &str) -> Vec<Total> {
+    let mut totals: BTreeMap<usize, Total> = BTreeMap::new();
+    for run in study.runs.iter().filter(|run| run.result.target == target) {
+        let steps = run.result.steps.iter();
+        for resources in steps.filter_map(|step| step.resources.as_ref()) {
+            let total = totals.entry(run.result.repeat).or_default();
+            total.add(resources);
+        }
+    }
+    totals.into_values().collect()
 }

@@ -1,7 +1,7 @@
-//! Rules confirmed or refuted: what a study claims about figures, against the figures.
+//! Rules confirmed or refuted: a study's claims about figures, compared with the figures.
 //!
-//! A rule is judged for each of Marigram's ways in. Every result that it is about is compared by
-//! medians; a side of the bound counts as certain when the interval of the ratio lies on it.
+//! A rule is judged for each of Marigram's interfaces. Its results are compared by medians; a side
+//! of the bound is certain if the interval of the ratio lies on it.
 
 use super::load::{StudyRuns, figure};
 use super::names;
@@ -19,11 +19,11 @@ struct Case {
     value: f64,
     low: f64,
     high: f64,
-    /// Repetitions of the side that has fewer.
+    /// Number of repetitions, of the side that has fewer.
     repetitions: usize,
 }
 
-/// What the figures of `study` say about each of its rules, a sentence or two each.
+/// The judgement of each rule of `study`, in a sentence or two.
 #[must_use]
 pub fn sentences(configuration: &Configuration, study: &StudyRuns) -> Vec<String> {
     let rules = study.plan.rules.iter();
@@ -78,7 +78,7 @@ fn summaries(study: &StudyRuns, rule: &Rule, target: &str) -> BTreeMap<Knobs, Su
         .collect()
 }
 
-/// Every result that the rule is about and that has something to be compared with.
+/// Every result of the rule that has something to compare it with.
 fn cases(summaries: &BTreeMap<Knobs, Summary>, rule: &Rule) -> Vec<Case> {
     let is_of = |knobs: &Knobs| {
         rule.of
@@ -143,7 +143,7 @@ fn holds(bound: Bound, value: f64) -> bool {
     }
 }
 
-/// What `cases` of the target called `label` say; `None` where there are none.
+/// The judgement of `cases` of the target `label`; `None` if there are none.
 fn verdict(rule: &Rule, label: &str, cases: &[Case]) -> Option<String> {
     let worst = cases.iter().reduce(|worst, case| {
         let worse = match rule.bound {
@@ -180,7 +180,7 @@ fn verdict(rule: &Rule, label: &str, cases: &[Case]) -> Option<String> {
     ))
 }
 
-/// Where the worst case was, by the knobs in which cases differ.
+/// The worst case, by the knobs in which cases differ.
 fn place(cases: &[Case], worst: &Knobs) -> String {
     let differs = |(name, _): &(&String, &String)| {
         let values: BTreeSet<_> = cases.iter().map(|case| case.knobs.get(*name)).collect();
@@ -196,7 +196,7 @@ fn place(cases: &[Case], worst: &Knobs) -> String {
     }
 }
 
-/// What chance could have to do with it.
+/// Whether chance could explain the result.
 fn doubt(bound: Bound, cases: &[Case]) -> String {
     let fewest = cases.iter().map(|case| case.repetitions).min().unwrap_or(0);
     let open = |case: &&Case| holds(bound, case.low) != holds(bound, case.high);

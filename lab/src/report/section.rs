@@ -6,7 +6,7 @@ use super::series::Arranged;
 use super::{latencies, picture, problems, resources, rules, table, words};
 use anyhow::Result;
 
-/// Name of the files of view number `index` of `study`, without ending.
+/// Name of the files of view number `index` of `study`, without extension.
 #[must_use]
 pub fn view_name(study: &StudyRuns, index: usize) -> String {
     let title = slug(&study.plan.views[index].title);
@@ -41,7 +41,8 @@ pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[Arranged]) -> Result<Vec<Bl
         for (number, panel) in arranged.panels.iter().enumerate() {
             let mut name = name.clone();
             if let (Some(split), Some(knob)) = (&panel.split, &arranged.view.split) {
-                // The number keeps apart what differs only in letters that names cannot have.
+                // The number distinguishes names that differ only in characters that file names
+                // cannot have.
                 name = format!("{name}-{}-{}", number + 1, slug(split));
                 let heading = format!("{}: {split}", knob.replace('_', " "));
                 blocks.push(Block::heading(4, heading, &name));

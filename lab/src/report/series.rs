@@ -1,5 +1,5 @@
-//! Figures arranged as a view wants them: a panel for each value of the split knob, a row for each
-//! target, a cell for each value of the x knob.
+//! Figures arranged for a view: a panel for each value of the split knob, a row for each target, a
+//! cell for each value of the x knob.
 
 mod cell;
 
@@ -16,8 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Arranged<'a> {
     /// What was to be shown.
     pub view: &'a View,
-    /// One for each value of the split knob; one when there is none. Empty when nothing was
-    /// measured.
+    /// One for each value of the split knob; one if there is none. Empty if nothing was measured.
     pub panels: Vec<Panel>,
 }
 
@@ -25,9 +24,9 @@ pub struct Arranged<'a> {
 pub struct Panel {
     /// Value of the split knob.
     pub split: Option<String>,
-    /// Values of the x knob: in order when they are numbers, else as the study has them.
+    /// Values of the x knob: sorted if they are numbers, otherwise in the order of the study.
     pub xs: Vec<String>,
-    /// Rows by target, in order; those with nothing to show are left out.
+    /// Rows by target, in order, without empty ones.
     pub rows: Vec<Row>,
     /// The client's own cost.
     pub null: Option<Row>,
@@ -37,17 +36,17 @@ pub struct Panel {
 pub struct Row {
     /// The target.
     pub target: String,
-    /// Such settings, as they follow the target's name.
+    /// Those settings, in the form that follows the target's name.
     pub variant: String,
-    /// The target and such settings.
+    /// The target and those settings.
     pub label: String,
-    /// What comes before an acknowledgement, as the target said; empty when it did not.
+    /// What happens before an acknowledgement, as the target says; empty if it does not.
     pub acknowledged_after: &'static str,
-    /// One a value of the x knob.
+    /// One for each value of the x knob.
     pub cells: Vec<Cell>,
 }
 
-/// A step's result that a view shows, and where it belongs.
+/// A step's result that a view shows, and its coordinates.
 struct Entry<'a> {
     target: &'a str,
     repeat: usize,
@@ -57,10 +56,24 @@ struct Entry<'a> {
     split: Option<&'a str>,
 }
 
-/// A cell's place: split, x, and the knobs that the view does not name.
+/// The coordinates of a cell: split, x, and the knobs that the view does not name.
 type Spot<'a> = (Option<&'a str>, &'a str, String);
 
-/// Arranges what `study` measured for `view`.
+/// The results that a view shows, by their coordinates.
+struct Arrangement<'a> {
+    configuration: &'a Configuration,
+    study: &'a StudyRuns,
+    view: &'a View,
+    entries: &'a [Entry<'a>],
+    splits: Vec<Option<&'a str>>,
+    variants: Vec<String>,
+    /// The steps (setup, number) that belong to a cell.
+    steps: BTreeMap<Spot<'a>, BTreeSet<(&'a str, usize)>>,
+    /// The entries of a cell and a target.
+    results: BTreeMap<(Spot<'a>, &'a str), Vec<&'a Entry<'a>>>,
+}
+
+/// Arranges the measurements of `study` for `view`.
 #[must_use]
 pub fn arrange<'a>(
     configuration: &Configuration,
@@ -69,84 +82,88 @@ pub fn arrange<'a>(
 ) -> Arranged<'a> {
     let entries = entries(study, view);
     let other = varying(&entries, view);
-    let label = |entry: &Entry| variant(&entry.step.knobs, &other);
-
-    let mut splits: Vec<Option<&str>> = Vec::new();
-    let mut variants: Vec<String> = Vec::new();
-    let mut spots: BTreeMap<Spot, BTreeSet<(&str, usize)>> = BTreeMap::new();
-    let mut filled: BTreeMap<(Spot, &str), Vec<&Entry>> = BTreeMap::new();
-    for entry in &entries {
-        let spot = (entry.split, entry.x, label(entry));
-        push_new(&mut splits, entry.split);
-        push_new(&mut variants, spot.2.clone());
-        let places = spots.entry(spot.clone()).or_default();
-        places.insert((entry.setup, entry.step.step));
-        filled.entry((spot, entry.target)).or_default().push(entry);
-    }
-    sort_numbers(&mut splits, |split| split.unwrap_or(""));
-
-    let panel = |split: Option<&str>| {
-        let mut xs: Vec<&str> = Vec::new();
-        let here = entries.iter().filter(|entry| entry.split == split);
-        here.for_each(|entry| push_new(&mut xs, entry.x));
-        for published in published(view, split) {
-            published
-                .points
-                .iter()
-                .for_each(|(x, _)| push_new(&mut xs, x));
-        }
-        sort_numbers(&mut xs, |x| x);
-        let row = |target: &str, variant: &String| Row {
-            target: target.to_owned(),
-            variant: variant.clone(),
-            label: format!("{}{variant}", names::label(target)),
-            acknowledged_after: acknowledged_after(study, target),
-            cells: xs
-                .iter()
-                .map(|x| {
-                    let spot = (split, *x, variant.clone());
-                    let places = spots.get(&spot);
-                    let found = filled.get(&(spot, target)).map_or(&[][..], Vec::as_slice);
-                    let lost = places.map_or_else(Lost::default, |places| {
-                        lost(configuration, study, target, places, found)
-                    });
-                    cell(view, found, lost)
-                })
-                .collect(),
-        };
-        let shown = |row: &Row| row.cells.iter().any(|cell| cell.state != State::Empty);
-        let mut rows = Vec::new();
-        for target in configuration
-            .targets
-            .iter()
-            .filter(|target| !names::is_null(target))
-        {
-            rows.extend(
-                variants
-                    .iter()
-                    .map(|variant| row(target, variant))
-                    .filter(shown),
-            );
-        }
-        let has_value = |row: &Row| row.cells.iter().any(|cell| cell.value().is_some());
-        let mut null = variants
-            .iter()
-            .map(|variant| row("null", variant))
-            .filter(has_value);
-        Panel {
-            split: split.map(str::to_owned),
-            null: null.next(),
-            rows,
-            xs: xs.iter().map(|x| (*x).to_owned()).collect(),
-        }
+    let mut arrangement = Arrangement {
+        configuration,
+        study,
+        view,
+        entries: &entries,
+        splits: Vec::new(),
+        variants: Vec::new(),
+        steps: BTreeMap::new(),
+        results: BTreeMap::new(),
     };
+    for entry in &entries {
+        arrangement.add(entry, variant(&entry.step.knobs, &other));
+    }
+    sort_numbers(&mut arrangement.splits, |split| split.unwrap_or(""));
+    let splits = arrangement.splits.iter();
     Arranged {
         view,
-        panels: splits.into_iter().map(panel).collect(),
+        panels: splits.map(|split| arrangement.panel(*split)).collect(),
     }
 }
 
-/// What comes before an acknowledgement of `target`.
+impl<'a> Arrangement<'a> {
+    fn add(&mut self, entry: &'a Entry<'a>, variant: String) {
+        push_new(&mut self.splits, entry.split);
+        push_new(&mut self.variants, variant.clone());
+        let spot = (entry.split, entry.x, variant);
+        let steps = self.steps.entry(spot.clone()).or_default();
+        steps.insert((entry.setup, entry.step.step));
+        let results = self.results.entry((spot, entry.target)).or_default();
+        results.push(entry);
+    }
+
+    fn panel(&self, split: Option<&'a str>) -> Panel {
+        let mut xs: Vec<&str> = Vec::new();
+        let own = self.entries.iter().filter(|entry| entry.split == split);
+        own.for_each(|entry| push_new(&mut xs, entry.x));
+        for published in published(self.view, split) {
+            let points = published.points.iter();
+            points.for_each(|(x, _)| push_new(&mut xs, x));
+        }
+        sort_numbers(&mut xs, |x| x);
+        let rows = |target: &'a str| {
+            let variants = self.variants.iter();
+            variants.map(|variant| self.row(split, &xs, target, variant))
+        };
+        let is_shown = |row: &Row| row.cells.iter().any(|cell| cell.state != State::Empty);
+        let has_value = |row: &Row| row.cells.iter().any(|cell| cell.value().is_some());
+        let targets = self.configuration.targets.iter();
+        let targets = targets.filter(|target| !names::is_null(target));
+        Panel {
+            split: split.map(str::to_owned),
+            null: rows("null").find(has_value),
+            rows: targets
+                .flat_map(|target| rows(target))
+                .filter(is_shown)
+                .collect(),
+            xs: xs.iter().map(|x| (*x).to_owned()).collect(),
+        }
+    }
+
+    fn row(&self, split: Option<&'a str>, xs: &[&'a str], target: &'a str, variant: &str) -> Row {
+        let cells = xs.iter().map(|x| {
+            let spot = (split, *x, variant.to_owned());
+            let steps = self.steps.get(&spot);
+            let results = self.results.get(&(spot, target));
+            let results = results.map_or(&[][..], Vec::as_slice);
+            let lost = steps.map_or_else(Lost::default, |steps| {
+                lost(self.configuration, self.study, target, steps, results)
+            });
+            cell(self.view, results, lost)
+        });
+        Row {
+            target: target.to_owned(),
+            variant: variant.to_owned(),
+            label: format!("{}{variant}", names::label(target)),
+            acknowledged_after: acknowledged_after(self.study, target),
+            cells: cells.collect(),
+        }
+    }
+}
+
+/// What happens before an acknowledgement of `target`.
 fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
     let mut runs = study.runs.iter();
     let facts = runs.find_map(|run| {
@@ -194,8 +211,8 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
             });
         }
     }
-    // A step that did not succeed has no figures: it belongs to this view when another target has
-    // the figure from the same step, or when such steps always give it.
+    // A step that did not succeed has no figures. It belongs to this view if another target has the
+    // figure from the same step, or if such steps always have it.
     let gives: BTreeSet<(&str, usize)> = entries
         .iter()
         .filter(|entry| figure(entry.step, &view.figure).is_some())
@@ -208,7 +225,7 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
     entries
 }
 
-/// What is done in a step.
+/// The action of a step.
 #[must_use]
 pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a Act> {
     let setup = study.plan.setups.iter().find(|own| own.name == setup)?;
@@ -228,7 +245,7 @@ fn yields(act: &Act, figure: &str) -> bool {
     }
 }
 
-/// Knobs that the view does not name, but that tell steps of one run and one cell apart.
+/// Knobs that the view does not name, but that distinguish steps of one run and one cell.
 fn varying(entries: &[Entry], view: &View) -> Vec<String> {
     type Place<'a> = (&'a str, usize, Option<&'a str>, &'a str);
     let mut seen: BTreeMap<(Place, &str), &str> = BTreeMap::new();
@@ -262,7 +279,7 @@ fn push_new<T: PartialEq>(all: &mut Vec<T>, value: T) {
     }
 }
 
-/// The numbers that `values` are, if all are.
+/// `values` as numbers, if all of them are numbers.
 #[must_use]
 pub fn numbers<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
     let number = |value: &str| {

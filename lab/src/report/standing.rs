@@ -1,4 +1,4 @@
-//! Where Marigram stands: its best way in against each peer, view by view, good or bad.
+//! Where Marigram stands: its best interface compared with each peer, view by view, good or bad.
 
 use super::document::{Line, Tone, put};
 use super::names;
@@ -8,7 +8,7 @@ use super::statistics::{Judgement, Summary, judge};
 use super::words::{comparatives, ratio};
 use crate::study::View;
 
-/// How comparisons came out.
+/// The outcome of comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Marigram is better, beyond noise.
@@ -35,7 +35,7 @@ impl Count {
     }
 }
 
-/// Marigram against one peer in one view.
+/// Marigram compared with one peer in one view.
 #[derive(Default)]
 struct Duel {
     count: Count,
@@ -43,13 +43,13 @@ struct Duel {
     ahead: Vec<f64>,
     behind: Vec<f64>,
     all: Vec<f64>,
-    /// Cells where only the peer, or only Marigram, has a figure.
+    /// Cells in which only the peer, or only Marigram, has a figure.
     ours_absent: usize,
     theirs_absent: usize,
 }
 
-/// The line of one view, and how its comparisons came out; `None` when Marigram or every peer is
-/// not in it.
+/// The line of one view, and the outcome of its comparisons; `None` if Marigram or every peer is
+/// missing.
 #[must_use]
 pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
     let view = arranged.view;
@@ -92,7 +92,7 @@ fn fight<'a>(view: &View, panel: &'a Panel, peer: &str, duel: &mut Duel, ways: &
         let mut rows = panel.rows.iter();
         let over_a_wire =
             rows.any(|row| names::is_marigram(&row.target) && !names::is_library(&row.target));
-        // A library against a server would compare wires, not databases.
+        // Comparing a library with a server would compare connections, not databases.
         let fair = |way: &str| names::is_library(peer) || !over_a_wire || !names::is_library(way);
         let ours = |row: &&Row| {
             // Rows of the same further knobs are compared with each other.
@@ -157,7 +157,7 @@ fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
     }
 }
 
-/// `ratio` with the word that fits: `2.31× faster`, `12.0 % slower`.
+/// `ratio` with its comparative: `2.31× faster`, `12.0 % slower`.
 fn by(view: &View, ratio: f64) -> String {
     let (better, worse) = comparatives(view);
     if ratio >= 1.0 {
@@ -167,106 +167,87 @@ fn by(view: &View, ratio: f64) -> String {
     }
 }
 
-/// Geometric mean: halves and doubles cancel out.
+/// The geometric mean, in which halves and doubles cancel out.
 fn mean(ratios: &[f64]) -> f64 {
     let logarithms = ratios.iter().map(|ratio| ratio.ln());
     (logarithms.sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
+/// The phrase about one peer; `None` if there is nothing to say.
 fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     let count = duel.count;
     let cells = count.all();
+    if cells + duel.ours_absent + duel.theirs_absent == 0 {
+        return None;
+    }
     let label = names::label(peer);
-    let (better, worse) = comparatives(view);
-    let extreme = |ratios: &[f64], word: &str, count: usize| {
-        let most = ratios
-            .iter()
-            .map(|ratio| ratio.max(1.0 / ratio))
-            .fold(1.0, f64::max);
-        let most = if ratios.is_empty() {
-            String::new()
-        } else {
-            format!(" (up to {})", times(most))
-        };
-        format!("{word} in {count}{most}")
-    };
-    let usual = |of: usize| {
-        if cells == 1 {
-            format!("is {} than {label}", by(view, mean(&duel.all)))
-        } else {
-            let of = if of == cells {
-                "all".to_owned()
-            } else {
-                of.to_string()
-            };
-            format!(
-                "is {} than {label} (geometric mean of {cells}, {of} beyond noise)",
-                by(view, mean(&duel.all))
-            )
-        }
-    };
     let mean = mean(&duel.all);
-    let (tone, mut text) = if cells == 0 {
+    let than = format!("is {} than {label}", by(view, mean));
+    let usual = |decided: usize| match (cells, decided) {
+        (1, _) => than.clone(),
+        (all, decided) if all == decided => {
+            format!("{than} (geometric mean of {cells}, all beyond noise)")
+        }
+        _ => format!("{than} (geometric mean of {cells}, {decided} beyond noise)"),
+    };
+    let (mut tone, mut text) = if cells == 0 {
         (Tone::Plain, format!("is not comparable with {label}"))
     } else if count.untold == cells {
-        let text = format!(
-            "is {} than {label} (too few repetitions to tell)",
-            by(view, mean)
-        );
+        let text = format!("{than} (too few repetitions to tell)");
         (Tone::Plain, text)
     } else if count.ahead == 0 && count.behind == 0 {
-        (
-            Tone::Plain,
-            format!("is not different from {label} beyond noise"),
-        )
+        let text = format!("is not different from {label} beyond noise");
+        (Tone::Plain, text)
     } else if count.behind == 0 && count.ahead * 2 > cells && mean > 1.0 {
         (Tone::Good, usual(count.ahead))
     } else if count.ahead == 0 && count.behind * 2 > cells && mean < 1.0 {
         (Tone::Bad, usual(count.behind))
     } else {
-        let mut parts = Vec::new();
-        if count.ahead > 0 {
-            parts.push(extreme(&duel.ahead, better, count.ahead));
-        }
-        if count.behind > 0 {
-            parts.push(extreme(&duel.behind, worse, count.behind));
-        }
-        if count.noise + count.untold > 0 {
-            parts.push(format!(
-                "not different beyond noise in {}",
-                count.noise + count.untold
-            ));
-        }
-        let tone = match count.ahead.cmp(&count.behind) {
-            std::cmp::Ordering::Greater if count.behind == 0 => Tone::Good,
-            std::cmp::Ordering::Less if count.ahead == 0 => Tone::Bad,
-            _ => Tone::Plain,
-        };
-        (
-            tone,
-            format!("against {label}, of {cells}: {}", parts.join(", ")),
-        )
+        let (tone, parts) = parts(view, duel);
+        (tone, format!("against {label}, of {cells}: {parts}"))
     };
-    let mut tone = tone;
     if duel.ours_absent > 0 {
-        put(
-            &mut text,
-            format_args!(
-                "; Marigram has no right answer in {} more",
-                duel.ours_absent
-            ),
-        );
+        let absent = duel.ours_absent;
+        let more = format_args!("; Marigram has no right answer in {absent} more");
+        put(&mut text, more);
         tone = Tone::Bad;
     }
     if duel.theirs_absent > 0 {
-        put(
-            &mut text,
-            format_args!(
-                "; {label} has no right answer in {} more",
-                duel.theirs_absent
-            ),
-        );
+        let absent = duel.theirs_absent;
+        let more = format_args!("; {label} has no right answer in {absent} more");
+        put(&mut text, more);
     }
-    let said = cells + duel.ours_absent + duel.theirs_absent > 0;
-    said.then_some((tone, text))
+    Some((tone, text))
+}
+
+/// The cells in which Marigram is ahead, behind, or not different, if it is not mostly one of them.
+fn parts(view: &View, duel: &Duel) -> (Tone, String) {
+    let count = duel.count;
+    let (better, worse) = comparatives(view);
+    let mut parts = Vec::new();
+    if count.ahead > 0 {
+        parts.push(extreme(&duel.ahead, better, count.ahead));
+    }
+    if count.behind > 0 {
+        parts.push(extreme(&duel.behind, worse, count.behind));
+    }
+    let same = count.noise + count.untold;
+    if same > 0 {
+        parts.push(format!("not different beyond noise in {same}"));
+    }
+    let tone = match (count.ahead, count.behind) {
+        (1.., 0) => Tone::Good,
+        (0, 1..) => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    (tone, parts.join(", "))
+}
+
+/// `faster in 3 (up to 2.31×)`.
+fn extreme(ratios: &[f64], word: &str, count: usize) -> String {
+    let most = ratios.iter().map(|ratio| ratio.max(1.0 / ratio));
+    match most.reduce(f64::max) {
+        Some(most) => format!("{word} in {count} (up to {})", times(most.max(1.0))),
+        None => format!("{word} in {count}"),
+    }
 }

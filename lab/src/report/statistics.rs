@@ -1,7 +1,7 @@
-//! What repetitions say: a median, an interval for it, and whether two targets differ by more than
+//! Statistics of repetitions: a median, its interval, and whether two targets differ by more than
 //! noise.
 //!
-//! Nothing here assumes a distribution: times of a computer are skewed and have outliers.
+//! Nothing here assumes a distribution, because times on a computer are skewed and have outliers.
 //!
 //! - *Interval*: order statistics. Whatever the distribution, the number of samples below the true
 //!   median is binomial with ½, so the k-th smallest and k-th largest of n samples enclose it with
@@ -16,16 +16,16 @@
 //!   alone: one in ten of such claims would come from noise. Fewer than three repetitions decide
 //!   nothing.
 
-/// Probability that an interval should have.
+/// The required probability of an interval.
 const CONFIDENCE: f64 = 0.95;
-/// A difference is noise when chance gives one as large this often.
+/// A difference is noise if chance produces one as large with this probability.
 const P_MAX: f64 = 0.05;
 /// Fewer repetitions than this decide nothing.
 pub const JUDGED_MIN: usize = 3;
-/// From so many repetitions on the test has a say.
+/// The fewest repetitions for which the test is used.
 const TESTED_MIN: usize = 4;
 
-/// What the repetitions of one figure say.
+/// A summary of the repetitions of one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// The samples, ascending; at least one.
@@ -40,7 +40,7 @@ pub struct Summary {
     pub coverage: f64,
 }
 
-/// Median of `values`; `None` when there are none.
+/// Median of `values`; `None` if there are none.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -53,8 +53,8 @@ pub fn median(values: &[f64]) -> Option<f64> {
     })
 }
 
-/// For `n` samples: how many to leave out at each end, and the probability that what is left
-/// encloses the median.
+/// For `n` samples: how many to exclude at each end, and the probability that the rest encloses the
+/// median.
 fn interval(n: usize) -> (usize, f64) {
     let mut probability = 0.5_f64.powi(n as i32);
     let mut below = probability;
@@ -72,7 +72,7 @@ fn interval(n: usize) -> (usize, f64) {
 }
 
 impl Summary {
-    /// Of `samples`; `None` when there are none, or when one is not a number.
+    /// The summary of `samples`; `None` if there are none, or if one is not a number.
     #[must_use]
     pub fn new(mut samples: Vec<f64>) -> Option<Self> {
         if samples.iter().any(|sample| !sample.is_finite()) {
@@ -128,9 +128,9 @@ pub fn judge(a: &Summary, b: &Summary) -> Judgement {
     }
 }
 
-/// Exact two-sided p of the Mann–Whitney test: the part of all ways to deal the pooled samples out
-/// to two groups of these sizes whose sum of ranks is as far from the expected one, or farther.
-/// Equal samples share their mean rank, and are counted exactly as well.
+/// Exact two-sided p of the Mann–Whitney test: the fraction of all ways to divide the pooled
+/// samples into two groups of these sizes whose sum of ranks is at least as far from the expected
+/// one. Equal samples share their mean rank, and are also counted exactly.
 #[must_use]
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
@@ -139,7 +139,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     let mut pool: Vec<(f64, bool)> = a.iter().map(|value| (*value, true)).collect();
     pool.extend(b.iter().map(|value| (*value, false)));
     pool.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // Twice the rank, so that shared ranks stay whole numbers.
+    // Twice the rank, so that shared ranks are integers.
     let mut ranks = Vec::with_capacity(pool.len());
     while ranks.len() < pool.len() {
         let first = ranks.len();
@@ -164,7 +164,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
             }
         }
     }
-    // Times the number of samples, the expected sum is a whole number too.
+    // Multiplied by the number of samples, the expected sum is also an integer.
     let far = |sum: usize| (sum * ranks.len()).abs_diff(total * a.len());
     let all: f64 = ways[a.len()].iter().sum();
     let extreme = ways[a.len()]

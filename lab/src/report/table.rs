@@ -1,5 +1,5 @@
-//! The table of a panel, in the shape of the published ones: targets down, values of the knob
-//! across.
+//! The table of a panel, in the form of the published ones: one row per target, one column per
+//! value of the knob.
 
 use super::document::{Mark, RowKind, Table, TableCell, TableRow, put};
 use super::number::plain;
@@ -7,7 +7,7 @@ use super::series::{Arranged, Cell, Panel, Row, State, published};
 use super::statistics::{Judgement, Summary, judge};
 use crate::study::View;
 
-/// A target's figure beyond this part of the null target's is limited by the client.
+/// A target's figure above this fraction of the null target's figure is limited by the client.
 const CLIENT_LIMITS: f64 = 0.7;
 
 /// The table of `panel`; `name` is that of its file.
@@ -56,7 +56,7 @@ pub fn table(name: &str, arranged: &Arranged, panel: &Panel) -> Table {
     table
 }
 
-/// The best figure at the value number `at` of the x knob.
+/// The best figure at value number `at` of the x knob.
 pub fn best<'a>(view: &View, panel: &'a Panel, at: usize) -> Option<&'a Summary> {
     let values = panel.rows.iter().filter_map(|row| row.cells[at].value());
     let sign = if view.more_is_better { 1.0 } else { -1.0 };
@@ -178,7 +178,7 @@ fn detail(cell: &Cell, summary: &Summary) -> String {
     detail
 }
 
-/// Whether `ours` is so near to what the client alone reaches that it says more about the client.
+/// Whether `ours` is so close to the client's own limit that it measures the client.
 #[must_use]
 pub fn client_limits(view: &View, ours: &Summary, null: &Summary) -> bool {
     let rate = view.figure.ends_with("_per_s");

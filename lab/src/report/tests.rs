@@ -177,12 +177,12 @@ fn one_repetition_claims_nothing() {
 #[test]
 fn differing_answers_become_wrong_and_are_not_ranked() {
     let mut fixture = Fixture::new(&TARGETS, 3);
-    // By far the fastest, and wrong.
+    // By far the fastest, but wrong.
     fixture.question("duckdb", "top", |step| {
         step.figures.insert("latency_ms".to_owned(), 0.001);
         step.answers[1] = answer(&[4.0]);
     });
-    // The order of rows, and rounding, make nothing wrong.
+    // Neither the order of rows nor rounding makes an answer wrong.
     fixture.question("http", "top", |step| {
         step.answers[0] = answer(&[2.000_000_1, 1.0]);
     });
@@ -303,7 +303,7 @@ fn an_older_report_is_replaced() {
     assert!(!Path::new(&stale).exists());
 }
 
-/// Not a check: keeps a report where a person can look at it.
+/// Not a check: stores a report where a person can look at it.
 #[test]
 fn a_report_to_look_at_is_kept_on_demand() {
     let Ok(folder) = std::env::var("MARIGRAM_REPORT_SAMPLE") else {

@@ -1,4 +1,4 @@
-//! Sentences computed from figures. A difference is only claimed when it is more than noise
+//! Sentences computed from figures. They claim a difference only if it is more than noise
 //! ([`judge`]).
 
 use super::number::{plain, times};
@@ -6,7 +6,7 @@ use super::series::{Panel, Row, State};
 use super::statistics::{Judgement, Summary, judge};
 use crate::study::View;
 
-/// What it is called when a figure of `view` is better, and when it is worse.
+/// The comparatives for a better and a worse figure of `view`.
 #[must_use]
 pub fn comparatives(view: &View) -> (&'static str, &'static str) {
     let figure = view.figure.as_str();
@@ -23,8 +23,8 @@ pub fn comparatives(view: &View) -> (&'static str, &'static str) {
     }
 }
 
-/// How many times `ours` is better than `theirs`; less than 1 when it is worse, `None` when one of
-/// them is not greater than nothing.
+/// The ratio by which `ours` is better than `theirs`; less than 1 if it is worse, `None` if one of
+/// them is not positive.
 #[must_use]
 pub fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
     let both = ours.median > 0.0 && theirs.median > 0.0;
@@ -39,14 +39,14 @@ pub fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
 /// A figure with its unit.
 #[must_use]
 pub fn with_unit(view: &View, value: f64) -> String {
-    // A unit like `1000 rows/s` would run into the figure.
+    // A unit like `1000 rows/s` would merge with the figure.
     let counts = view.unit.starts_with(|first: char| first.is_ascii_digit());
     let by = if counts { "× " } else { "" };
     let text = format!("{} {by}{}", plain(value), view.unit);
     text.trim_end().to_owned()
 }
 
-/// What the table of `panel` says.
+/// Sentences about the table of `panel`.
 #[must_use]
 pub fn sentences(view: &View, panel: &Panel) -> Vec<String> {
     let ranked: Vec<(&str, Vec<(&Row, &Summary)>)> = panel
@@ -57,7 +57,7 @@ pub fn sentences(view: &View, panel: &Panel) -> Vec<String> {
         .filter(|(_, ranking)| !ranking.is_empty())
         .collect();
     let mut sentences = Vec::new();
-    // The last value of x where there is something to compare says most: studies go up.
+    // The last comparable value of x says most, because studies vary x upwards.
     let compared = ranked.iter().rev().find(|(_, ranking)| ranking.len() > 1);
     if let Some((x, ranking)) = compared.or(ranked.last()) {
         if ranked.len() > 1 {
@@ -91,7 +91,7 @@ fn ranking<'a>(view: &View, panel: &'a Panel, at: usize) -> Vec<(&'a Row, &'a Su
     ranking
 }
 
-/// Who is best where; only where more than one was measured.
+/// The best target at each value, if more than one was measured.
 fn leaders(view: &View, ranked: &[(&str, Vec<(&Row, &Summary)>)]) -> Option<String> {
     let mut leaders: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut compared = 0;
@@ -148,7 +148,7 @@ fn first_and_second(view: &View, ranking: &[(&Row, &Summary)]) -> String {
     said + &noise
 }
 
-/// What is said when `n` repetitions cannot tell a difference from noise.
+/// The remark if `n` repetitions cannot distinguish a difference from noise.
 fn too_few(n: usize) -> String {
     let times = match n {
         1 => "one repetition".to_owned(),
@@ -165,7 +165,7 @@ fn counts(a: &Summary, b: &Summary) -> String {
     }
 }
 
-/// What is not ranked, and where.
+/// What is not ranked, and at which values.
 fn others(panel: &Panel) -> Option<String> {
     let mut kinds: [(&str, Vec<String>); 3] = [
         ("wrong answers", Vec::new()),

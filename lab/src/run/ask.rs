@@ -39,8 +39,8 @@ pub(super) fn connect(
     Ok(sessions.map(asker).collect())
 }
 
-/// The step: one question name after the other. A question that fails is recorded, and the next
-/// one asked over new connections.
+/// The step: one question name after the other. If a question fails, the failure is recorded, and
+/// new connections ask the next one.
 pub(super) fn ask<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
     let tables = life.tables(&plan.suffix)?;
     let mut askers = Vec::new();
@@ -67,7 +67,7 @@ pub(super) fn ask<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Res
     Ok(())
 }
 
-/// Questions by name, in the order in which names first come.
+/// Questions by name, in the order of their first instances.
 pub(super) fn by_name(questions: &[Question]) -> Vec<(&str, Vec<&Question>)> {
     let mut groups: Vec<(&str, Vec<&Question>)> = Vec::new();
     for question in questions {
@@ -93,7 +93,8 @@ fn ask_one(
     }
     let (first, others) = askers.split_at_mut(1);
     let halt = Halt::new(life.stop);
-    // In a thread, as every use of a session, so that a driver's panic is this question's failure.
+    // In a thread, like every use of a session, so that a driver's panic is a failure of this
+    // question only.
     let mut checked = Checked::default();
     all(
         &mut [(&mut first[0], &mut checked)],
@@ -125,7 +126,7 @@ fn ask_one(
     asked
 }
 
-/// Figures and samples of what `askers` did.
+/// Figures and samples of `askers`.
 pub(super) fn conclude(
     life: &mut Life<'_>,
     result: &mut StepResult,
@@ -143,8 +144,8 @@ pub(super) fn conclude(
     Ok(())
 }
 
-/// The right answers to `instances`; `None` for what only targets can answer. Those to all other
-/// questions about the same tables are worked out at the same time, and kept.
+/// The right answers to `instances`; `None` if only targets can answer. Also computes and caches
+/// the answers to all other questions about the same tables.
 pub(super) fn expected(
     life: &mut Life<'_>,
     plan: &AskStep,
@@ -175,7 +176,7 @@ fn select(question: &Question) -> Option<&Select> {
     }
 }
 
-/// What the check of the answers gave.
+/// The result of checking the answers.
 #[derive(Default)]
 pub(super) struct Checked {
     right: usize,
@@ -198,7 +199,7 @@ impl Checked {
 }
 
 impl Asker {
-    /// Asks every instance once, off the clock, and compares.
+    /// Asks every instance once, off the clock, and compares the answers.
     pub(super) fn check(
         &mut self,
         instances: &[&Question],
@@ -212,7 +213,7 @@ impl Asker {
         Ok(())
     }
 
-    /// Decodes an answer and compares it with the right one, where that is known.
+    /// Decodes an answer, and compares it with the right one if that is known.
     pub(super) fn compare(
         &mut self,
         question: &Question,
@@ -235,7 +236,7 @@ impl Asker {
         Ok(())
     }
 
-    /// Asks once, on the clock; gives the latency.
+    /// Asks once, on the clock, and returns the latency.
     pub(super) fn timed(
         &mut self,
         question: &Question,
@@ -248,8 +249,8 @@ impl Asker {
         reply.map(|_| latency)
     }
 
-    /// Asks the questions in turn while `go_on` holds. Nobody knows what the right answers are while
-    /// rows come in; but the first answer to each is decoded.
+    /// Asks the questions in turn while `go_on` holds. While rows arrive, the right answers are
+    /// unknown, but the first answer to each question is decoded.
     pub(super) fn ask_while(
         &mut self,
         questions: &[Question],
@@ -273,7 +274,7 @@ impl Asker {
     }
 }
 
-/// Not too long, and without the numbers that JSON has no form for.
+/// Shortened, and without numbers that JSON cannot represent.
 fn storable(mut answer: Answer) -> Answer {
     answer.rows.truncate(ANSWER_ROWS_MAX);
     for cell in answer.rows.iter_mut().flatten() {

@@ -1,4 +1,4 @@
-//! Client threads, and what each of them counts.
+//! Client threads, and the counters of each.
 
 use super::samples::{Operation, Samples};
 use crate::monitor::Latencies;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Why clients stop before their work is done: somebody wants it, or one of them failed.
+/// Why clients stop early: the user wants it, or a client failed.
 pub(super) struct Halt<'a> {
     stop: &'a AtomicBool,
     failed: AtomicBool,
@@ -38,8 +38,8 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// Does `work` on every item, each in a thread of its own, and waits for all. Gives the first
-/// error; a panic is one. Once a thread has failed, `halt` is set for the others.
+/// Runs `work` on every item, each in a thread of its own, and waits for all threads. Fails with
+/// the first error or panic. When a thread fails, `halt` is set for the others.
 pub(super) fn all<T: Send>(
     items: &mut [T],
     halt: &Halt<'_>,
@@ -73,7 +73,7 @@ pub(super) fn all<T: Send>(
     })
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(super) fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
@@ -91,8 +91,8 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet. Starts of requests are counted from `epoch`; at most about `samples_max` of
-    /// them are kept apart.
+    /// An empty tally. Starts of requests count from `epoch`; about `samples_max` requests are
+    /// stored individually.
     pub(super) fn new(client: usize, epoch: Instant, samples_max: usize) -> Self {
         Self {
             epoch,
@@ -104,8 +104,8 @@ impl Tally {
         }
     }
 
-    /// Counts a request of a kind (an index) that began, or should have begun, at `start`, and has
-    /// just ended; gives the time between.
+    /// Counts a request of a kind (an index) that began, or should have begun, at `start` and has
+    /// just ended. Returns the time between.
     pub(super) fn request(
         &mut self,
         kind: usize,
@@ -128,7 +128,7 @@ impl Tally {
     }
 }
 
-/// Waits until `instant`, or until somebody wants to stop.
+/// Waits until `instant`, or until the user wants to stop.
 pub(super) fn sleep_until(instant: Instant, halt: &Halt<'_>) {
     loop {
         let left = instant.saturating_duration_since(Instant::now());

@@ -1,8 +1,8 @@
-//! Devices on the clock: searches for the largest number of series that a target keeps up with.
+//! Devices on the clock: searches for the largest number of series for which a target keeps up.
 //!
-//! Every trial is a life of its own: an empty folder, a started target, `devices` × `fields`
-//! series. The number of devices doubles while the clock is kept, then the gap between the largest
-//! number that was kept and the smallest that was not is halved until they are near each other.
+//! Every trial starts the target on an empty folder with `devices` × `fields` series. The number of
+//! devices doubles while the target keeps the clock. Then the gap between the largest number that
+//! was kept and the smallest that was not is halved until they are close.
 
 mod devices;
 mod trial;
@@ -14,21 +14,21 @@ use crate::target::Target;
 use anyhow::Result;
 use std::path::Path;
 
-/// The search ends when the numbers kept and not kept are this near each other.
+/// The search ends when the smallest number not kept is at most this many times the largest kept.
 const NEAR: f64 = 1.25;
 
 /// What the search needs besides its step.
 pub struct Place<'a> {
-    /// Folder for the lives of the target.
+    /// Folder of the trials.
     pub dir: &'a Path,
-    /// Told about the processes of every life.
+    /// Follows the processes of every trial.
     pub monitor: &'a Monitor,
     /// Seed of the values.
     pub seed: u64,
 }
 
-/// Runs trials until the search has ended; one [`StepResult`] a trial (knob `series`), and one for
-/// the outcome (knob `trial` = `largest`). Begins and ends with a target that is stopped.
+/// Runs trials until the search ends. Returns one [`StepResult`] per trial (knob `series`), and one
+/// for the outcome (knob `trial` = `largest`). Begins and ends with a stopped target.
 pub fn search(
     target: &mut dyn Target,
     step: &ClockStep,
@@ -62,8 +62,8 @@ pub fn search(
     Ok(results)
 }
 
-/// The number of devices to try next, after `trials` (devices, whether the clock was kept); `None`
-/// when the largest number is known well enough.
+/// The next number of devices to try, after `trials` (devices, whether the clock was kept); `None`
+/// if the largest number is known well enough.
 fn next(trials: &[(u64, bool)], min: u64, max: u64) -> Option<u64> {
     let kept = trials.iter().filter(|(_, kept)| *kept).map(|(n, _)| *n);
     let missed = trials.iter().filter(|(_, kept)| !kept).map(|(n, _)| *n);
@@ -82,7 +82,7 @@ fn next(trials: &[(u64, bool)], min: u64, max: u64) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The numbers that a search tries when `limit` devices are kept and no more.
+    /// The numbers that a search tries if at most `limit` devices are kept.
     fn tried(limit: u64, min: u64, max: u64) -> Vec<u64> {
         let mut trials: Vec<(u64, bool)> = Vec::new();
         while let Some(devices) = next(&trials, min, max) {

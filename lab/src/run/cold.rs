@@ -1,4 +1,4 @@
-//! Asking with nothing in memory: what a question reads from the disk, and how long that takes.
+//! Asking with nothing in memory: what a question reads from disk, and how long that takes.
 
 use super::ask::{self, Checked};
 use super::life::{At, Life, put, put_asked};
@@ -14,7 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The step: each name by itself. One that fails is recorded, and the next one asked.
+/// The step: each name by itself. If a question fails, the failure is recorded, and the next one is
+/// asked.
 pub(super) fn cold<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
     let tables = life.tables(&plan.suffix)?;
     for (name, instances) in ask::by_name(&plan.questions) {
@@ -64,7 +65,7 @@ fn ask_one(
     Ok(())
 }
 
-/// Drops the files below `folder` from the page cache. What a process has mapped stays.
+/// Drops the files below `folder` from the page cache, except pages that a process has mapped.
 fn forget(folder: &Path) -> Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -76,7 +77,7 @@ fn forget(folder: &Path) -> Result<()> {
             let Ok(file) = File::open(entry.path()) else {
                 continue;
             };
-            // Only what is on the disk can be dropped.
+            // Only pages that are on disk can be dropped.
             file.sync_all()?;
             fadvise(&file, 0, None, Advice::DontNeed)?;
         }

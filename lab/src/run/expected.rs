@@ -1,4 +1,5 @@
-//! The right answers of a setup, kept between its targets and repeats: they are costly.
+//! A cache of the right answers of a setup for all its targets and repetitions, because they are
+//! costly.
 
 use crate::data::Source;
 use crate::expect::Written;
@@ -7,10 +8,10 @@ use anyhow::{Context, Result, ensure};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Works out answers, as [`crate::expect::answers`] does.
+/// Computes answers, like [`crate::expect::answers`].
 pub(super) type Expect = dyn Fn(&dyn Source, &Written, &[&Select]) -> Vec<Answer> + Send + Sync;
 
-/// Cells that are kept, over all answers; past it everything is worked out anew.
+/// The largest number of cached cells; beyond it, the cache is emptied.
 const CELLS_MAX: usize = 20_000_000;
 
 /// Right answers for one source.
@@ -30,8 +31,8 @@ impl Expected {
         }
     }
 
-    /// The answers to `selects` after `written`. What has to be worked out is worked out together
-    /// with `later`, the questions that will come, since the rows are then read only once.
+    /// The answers to `selects` after `written`. Missing answers are computed together with those
+    /// to `later`, the questions that will follow, so that the rows are read only once.
     pub(super) fn answers(
         &mut self,
         source: &dyn Source,

@@ -1,12 +1,12 @@
-//! Ctrl-C: the run at hand ends, what it started is stopped, its folders are removed.
+//! Ctrl-C: ends the current run, stops what it started, and removes its folders.
 
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Watches for SIGINT and SIGTERM from now on; the first sets the flag, the second ends the process
-/// at once, whatever it is at.
+/// Watches for SIGINT and SIGTERM from now on. The first signal sets the flag, the second ends the
+/// process at once.
 pub(super) fn watch() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

@@ -1,4 +1,4 @@
-//! One target in one setup, from its start to its end: what the steps share.
+//! One target in one setup, from start to end: the state that the steps share.
 
 use super::client::Tally;
 use super::expected::Expected;
@@ -28,15 +28,15 @@ pub(super) struct Life<'a> {
     pub(super) operations: Operations,
     /// When the target had started: samples count from here.
     pub(super) epoch: Instant,
-    /// Set when somebody wants everything to end.
+    /// Set when the user wants everything to end.
     pub(super) stop: &'a AtomicBool,
     pub(super) round_bytes: usize,
     pub(super) seed: u64,
     /// What was measured.
     pub(super) steps: &'a mut Vec<StepResult>,
-    /// What failed without ending this life.
+    /// Failures that did not end this run.
     pub(super) failures: Vec<String>,
-    /// By suffix: the tables that were made, what is in them.
+    /// By suffix: the tables that were created, and what was written into them.
     pub(super) tables: BTreeMap<String, Arc<[Table]>>,
     pub(super) written: BTreeMap<String, Written>,
     /// Acknowledged, over all suffixes.
@@ -46,7 +46,7 @@ pub(super) struct Life<'a> {
     pub(super) rss_first_bytes: Option<u64>,
 }
 
-/// Which step it is.
+/// The identity of a step.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) index: usize,
@@ -67,13 +67,13 @@ impl At<'_> {
 }
 
 impl Life<'_> {
-    /// Fails once somebody wants everything to end.
+    /// Fails after the user wanted everything to end.
     pub(super) fn go_on(&self) -> Result<()> {
         ensure!(!self.stop.load(Ordering::Relaxed), "interrupted");
         Ok(())
     }
 
-    /// The tables with `suffix`, made if they are not there.
+    /// The tables with `suffix`; created if they do not exist.
     pub(super) fn make_tables(&mut self, suffix: &str) -> Result<Arc<[Table]>> {
         if let Some(tables) = self.tables.get(suffix) {
             return Ok(Arc::clone(tables));
@@ -91,7 +91,7 @@ impl Life<'_> {
         tables.with_context(|| format!("no step before this one wrote tables with {suffix:?}"))
     }
 
-    /// All tables that were made.
+    /// All tables that were created.
     pub(super) fn all_tables(&self) -> Vec<Table> {
         let tables = self.tables.values();
         tables.flat_map(|tables| tables.iter().cloned()).collect()
@@ -109,8 +109,8 @@ impl Life<'_> {
             .collect()
     }
 
-    /// A tally for each of `clients` clients; together the tallies of a life keep a bounded number
-    /// of requests.
+    /// A tally for client `client` of `clients`. All tallies of a run together store a bounded
+    /// number of requests.
     pub(super) fn tally(&self, client: usize, clients: usize) -> Tally {
         let names = |ask: &AskStep| {
             let names = ask.questions.iter().map(|question| &question.name);
@@ -151,8 +151,8 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Size: bytes on disk, over everything that was acknowledged. Rows that were sent twice count
-    /// twice, as they do in the rate of writing.
+    /// Size: bytes on disk per acknowledged row and point. Rows that were sent twice count twice,
+    /// as in the rate of writing.
     pub(super) fn size(&mut self, at: At<'_>) -> Result<()> {
         let mut result = at.result(None);
         let bytes = self.target.disk_bytes()? as f64;
@@ -185,7 +185,7 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Observe: what the target holds and tells, beside what the study knows.
+    /// Observe: the target's memory and metrics, next to the figures that the study knows.
     pub(super) fn observe(&mut self, at: At<'_>, known: &BTreeMap<String, f64>) -> Result<()> {
         let mut result = at.result(None);
         let told = self.target.tell().context("what the target tells")?;
@@ -210,7 +210,7 @@ impl Life<'_> {
     }
 }
 
-/// Adds a figure; what is no number (a rate over nothing) is no figure.
+/// Adds a figure, unless it is not finite (a rate over nothing).
 pub(super) fn put(result: &mut StepResult, name: &str, value: f64) {
     if value.is_finite() {
         result.figures.insert(name.to_owned(), value);
@@ -232,8 +232,8 @@ pub(super) fn put_asked(result: &mut StepResult, clients: &[Latencies], seconds:
     }
 }
 
-/// Figures of processor time over `rows`: that of the process that keeps the data (which for an
-/// embedded target is the client's), and that of the client.
+/// Figures of processor time per row: of the process that stores the data (for an embedded target,
+/// the client's), and of the client.
 pub(super) fn put_cpu(result: &mut StepResult, resources: &Resources, rows: u64) {
     let client = resources.client.cpu_s;
     let server = resources.server.map_or(client, |server| server.cpu_s);

@@ -1,4 +1,4 @@
-//! Clients that ask a mixture of questions at once, as people before dashboards do.
+//! Clients that ask a mixture of questions at once, like people with dashboards.
 
 use super::ask::{self, Asker, Checked};
 use super::client::{Halt, all};
@@ -45,7 +45,8 @@ pub(super) fn mix<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Res
         .collect();
     let tables = life.tables(&plan.suffix)?;
     let mut questions = plan.questions.iter();
-    // A part of the questions is another load: who cannot answer all is not asked any.
+    // Part of the questions would be another load, so a target that cannot answer all is asked
+    // none.
     if let Some(why) = questions.find_map(|question| life.target.cannot(&tables, question)) {
         for result in &mut results {
             result.verdict = Verdict::Cannot(why.clone());
@@ -92,7 +93,7 @@ fn ask_all(
     done
 }
 
-/// Lets every client ask every question once, off the clock, and compares what the first one gets.
+/// Lets every client ask every question once, off the clock, and checks the first client's answers.
 fn check<'a>(
     life: &mut Life<'_>,
     results: &mut [StepResult],
@@ -126,8 +127,8 @@ fn check<'a>(
 }
 
 impl Client {
-    /// Asks every kind up to `times` times while `go_on` holds, in an order of its own; each once at
-    /// least.
+    /// Asks every kind up to `times` times while `go_on` holds, in an order of its own, and at
+    /// least once.
     fn ask_while(
         &mut self,
         kinds: &[Kind<'_>],

@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between the decision to start a round and its start: threads are made meanwhile.
+/// Time between the decision to start a round and its start, in which threads are created.
 const LEAD: Duration = Duration::from_millis(2);
 
 /// The step that writes.
@@ -40,7 +40,8 @@ pub(super) fn mixed<'a>(
     let tables = life.tables(&ask.suffix)?;
     let mut asking = at.result(Some(("side", "ask")));
     let mut cannot = ask.questions.iter();
-    // A part of the questions is another load: who cannot answer all is not asked any.
+    // Part of the questions would be another load, so a target that cannot answer all is asked
+    // none.
     let cannot = cannot.find_map(|question| life.target.cannot(&tables, question));
     let clients = if cannot.is_some() || ask.questions.is_empty() {
         0
@@ -70,21 +71,21 @@ pub(super) fn mixed<'a>(
     done
 }
 
-/// What all rounds of a step took.
+/// Time and resources of all rounds of a step.
 #[derive(Default)]
 struct Cost {
     /// While the clock ran for the writers.
     writing: Duration,
-    /// Until the last question was answered as well.
+    /// The same until the last question was answered.
     lasted: Duration,
     resources: Resources,
     first: Option<Mark>,
 }
 
 impl Cost {
-    /// Adds the round that began at `mark`. The client pays for what it does while the clock runs;
-    /// the server pays for everything since the first round, since it may use a pause of the clock
-    /// to work off what it put off.
+    /// Adds the round that began at `mark`. The client's cost counts while the clock runs. The
+    /// server's cost counts from the first round on, because the server may use pauses of the clock
+    /// for work that it deferred.
     fn add(&mut self, monitor: &Monitor, mark: Mark) {
         let first = *self.first.get_or_insert(mark);
         let (round, whole) = (monitor.since(&mark), monitor.since(&first));
@@ -109,7 +110,7 @@ enum Role<'w, 'a> {
     Asker(&'w mut Asker),
 }
 
-/// Lets the writers write everything; the askers ask meanwhile, whenever the clock runs.
+/// Lets the writers write everything, while the askers ask whenever the clock runs.
 fn rounds(
     life: &Life<'_>,
     writers: &mut Writers<'_>,

@@ -1,4 +1,4 @@
-//! How far a series of runs is: a bar with the time that remains, or plain lines.
+//! The progress of a series of runs: a bar with the remaining time, or plain lines.
 
 use super::store::is_wrong;
 use crate::record::RunResult;
@@ -16,11 +16,11 @@ pub(super) struct Job {
     pub(super) setup: usize,
     pub(super) repeat: usize,
     pub(super) target: usize,
-    /// Steps of its setup: its weight, until something is known of how long it takes.
+    /// Number of steps of its setup: its weight until its duration is known.
     pub(super) steps: usize,
 }
 
-/// Shows how far it is.
+/// Shows the progress.
 pub(super) struct Progress {
     quiet: bool,
     bar: Option<ProgressBar>,
@@ -30,22 +30,22 @@ pub(super) struct Progress {
     left: Arc<Mutex<Option<Left>>>,
 }
 
-/// What remains, as of the start of the run at hand.
+/// Estimates of the remaining time, as of the start of the current run.
 struct Left {
-    /// Of the run at hand, seconds.
+    /// Of the current run, seconds.
     this: f64,
     /// Of the runs after it, seconds.
     others: f64,
     began: Instant,
 }
 
-/// How long runs took.
+/// Durations of runs.
 #[derive(Default)]
 struct Known {
-    /// Runs and their seconds: of a target in a setup, of a setup.
+    /// Number of runs and their seconds: by target and setup, and by setup.
     target: HashMap<(usize, usize, usize), (f64, f64)>,
     setup: HashMap<(usize, usize), (f64, f64)>,
-    /// Steps of all, and their seconds.
+    /// Number of all steps, and their seconds.
     steps: (f64, f64),
 }
 
@@ -62,7 +62,7 @@ impl Known {
         add(&mut self.steps, job.steps as f64);
     }
 
-    /// Seconds that a run will take, from the nearest that is known.
+    /// Expected seconds of a run, from the most similar run that is known.
     fn estimate(&self, job: &Job) -> Option<f64> {
         let target = (job.study, job.setup, job.target);
         let near = self.target.get(&target);
@@ -85,12 +85,12 @@ impl Progress {
         }
     }
 
-    /// A run took so long, now or earlier.
+    /// Adds the duration of a run that was executed now or earlier.
     pub(super) fn learn(&mut self, job: &Job, seconds: f64) {
         self.known.learn(job, seconds);
     }
 
-    /// These runs are to be made.
+    /// Announces the runs that will be executed.
     pub(super) fn begin(&mut self, due: VecDeque<Job>) {
         self.count = due.len();
         self.due = due;
@@ -105,7 +105,7 @@ impl Progress {
                 let left = Duration::from_secs_f64((this + left.others).min(1e9));
                 format!("about {} left", HumanDuration(left))
             });
-            // Nothing to be done about a terminal that takes no text.
+            // A terminal that accepts no text is ignored.
             let _ = to.write_str(&text);
         };
         let bar = ProgressBar::new(due_steps(&self.due));
@@ -117,7 +117,7 @@ impl Progress {
         self.bar = Some(bar);
     }
 
-    /// This run begins now.
+    /// Announces that a run begins.
     pub(super) fn unit(&mut self, job: &Job, title: &str) {
         let others = self.due.iter().skip(1);
         let others: Option<f64> = others.map(|job| self.known.estimate(job)).sum();
@@ -134,7 +134,7 @@ impl Progress {
         }
     }
 
-    /// It has ended.
+    /// Announces that the run has ended.
     pub(super) fn ended(&mut self, job: &Job, title: &str, result: &RunResult) {
         self.due.pop_front();
         if result.failed.is_none() {
@@ -162,7 +162,7 @@ impl Progress {
         }
     }
 
-    /// Puts the bar where the time is, if it can be told, else where the steps are.
+    /// Sets the bar by time if it can be estimated, otherwise by steps.
     fn place(&self, bar: &ProgressBar) {
         let left: Option<f64> = self.due.iter().map(|job| self.known.estimate(job)).sum();
         match left {

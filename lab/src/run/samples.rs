@@ -1,8 +1,9 @@
 //! The raw samples of a run, as Parquet: `operations.parquet` and `resources.parquet`.
 //!
-//! Both count time from the same moment: when the target had started. Memory is bounded: a client
-//! that makes more requests in a step than its share of [`OPERATIONS_MAX`] keeps every second,
-//! fourth, eighth … of them, and the column `weight` says for how many requests a row stands.
+//! Both count time from the same moment, when the target had started. Memory is bounded: a client
+//! that makes more requests in a step than its share of [`OPERATIONS_MAX`] stores every second,
+//! fourth, eighth … of them, and the column `weight` is the number of requests that a row
+//! represents.
 
 use crate::monitor::Sample;
 use crate::record::Usage;
@@ -17,7 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Requests of one run that are kept apart, about.
+/// Approximate number of requests of one run that are stored individually.
 pub(super) const OPERATIONS_MAX: usize = 2_000_000;
 
 /// Rows that become one Arrow batch on their way to disk.
@@ -30,7 +31,7 @@ pub(super) struct Operation {
     pub(super) kind: usize,
     /// When it began, or by its schedule should have begun.
     pub(super) start_us: i64,
-    /// Until its answer was there; `None`: it failed.
+    /// Latency; `None`: it failed.
     pub(super) latency_us: Option<f64>,
     /// Rows written, or rows of the answer as far as known.
     pub(super) rows: u32,
@@ -59,7 +60,7 @@ impl Samples {
     pub(super) fn push(&mut self, operation: Operation) {
         if self.seen.is_multiple_of(u64::from(self.every)) {
             if self.operations.len() == self.max {
-                // Those left are again each `every`-th, from the first on.
+                // The rest are again every `every`-th request, from the first on.
                 let mut keep = false;
                 self.operations.retain(|_| {
                     keep = !keep;
@@ -75,7 +76,7 @@ impl Samples {
     }
 }
 
-/// `operations.parquet` while it is written.
+/// The writer of `operations.parquet`.
 pub(super) struct Operations {
     writer: ArrowWriter<File>,
     schema: Arc<Schema>,
@@ -99,7 +100,7 @@ impl Operations {
         Ok(Self { writer, schema })
     }
 
-    /// Adds what a client did in `step`; `kinds` are the names of its kinds.
+    /// Adds a client's requests in `step`; `kinds` are the names of their kinds.
     pub(super) fn append(&mut self, step: usize, kinds: &[&str], samples: &Samples) -> Result<()> {
         for chunk in samples.operations.chunks(CHUNK_ROWS) {
             let of = |value: usize| UInt32Array::from(vec![value as u32; chunk.len()]);

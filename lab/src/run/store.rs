@@ -1,4 +1,4 @@
-//! The folder of results: written here, laid out as [`crate::record`] says.
+//! Writes the folder of results, whose layout [`crate::record`] documents.
 
 use super::Order;
 use crate::monitor::machine;
@@ -12,21 +12,21 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Version of the form of what is stored.
+/// Version of the stored format.
 const FORMAT: u32 = 1;
 
 /// An open folder of results.
 pub(super) struct Store {
     out: PathBuf,
     data: PathBuf,
-    /// Whether `data` is the laboratory's own, to be removed.
+    /// Whether `data` belongs to the laboratory and is removed at the end.
     temporary: bool,
     /// Held while the folder is in use.
     _lock: File,
 }
 
 impl Store {
-    /// Opens the folder of `order`, or makes it. Fails when it holds runs that cannot stand beside
+    /// Opens or creates the folder of `order`. Fails if it holds runs that are not comparable with
     /// those of `order`.
     pub(super) fn open(order: &Order, plans: &[(&str, Plan)]) -> Result<Self> {
         let out = order.out.clone();
@@ -34,11 +34,11 @@ impl Store {
         let lock = lock(&out)?;
         let data = order.data.clone().unwrap_or(out.join("data"));
         if order.data.is_none() {
-            // What a killed laboratory left behind.
+            // Left by a killed laboratory.
             remove(&data)?;
         }
         fs::create_dir_all(&data).with_context(|| data.display().to_string())?;
-        // Servers have working folders of their own.
+        // Absolute, because servers have their own working folders.
         let data = data.canonicalize()?;
         let store = Self {
             out,
@@ -58,7 +58,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Folder in which each target's own is made.
+    /// Folder of the targets' folders.
     pub(super) fn data(&self) -> &Path {
         &self.data
     }
@@ -77,7 +77,7 @@ impl Store {
         Ok(())
     }
 
-    /// `earlier` and `order` together.
+    /// The configuration of `earlier` and `order` together.
     fn configuration(
         &self,
         order: &Order,
@@ -113,13 +113,13 @@ impl Store {
         Ok(all)
     }
 
-    /// Stores the plan of `study`, unless runs were made by another one.
+    /// Stores the plan of `study`. Fails if runs were executed by another plan.
     fn plan(&self, study: &str, plan: &Plan) -> Result<()> {
         let file = self.out.join("plans").join(format!("{study}.json"));
         let earlier: Option<serde_json::Value> = load(&file)?;
         let runs = self.out.join("runs").join(study);
         if let Some(earlier) = earlier.filter(|_| runs.exists()) {
-            // Both were text once: numbers are rounded alike.
+            // Both were serialized, so their numbers are rounded in the same way.
             let ours: serde_json::Value = serde_json::from_str(&serde_json::to_string(plan)?)?;
             ensure!(
                 ours.get("setups") == earlier.get("setups"),
@@ -133,7 +133,7 @@ impl Store {
     }
 }
 
-/// Keeps two laboratories out of one folder: each would remove what the other is at.
+/// Locks the folder: of two laboratories, each would remove what the other uses.
 fn lock(out: &Path) -> Result<File> {
     let lock = File::create(out.join("lab.lock")).context("the lock of the folder")?;
     lock.try_lock()
@@ -141,7 +141,7 @@ fn lock(out: &Path) -> Result<File> {
     Ok(lock)
 }
 
-/// Whether `order` may add to what `earlier` began.
+/// Fails unless `order` may continue `earlier`.
 fn agree(earlier: &Configuration, order: &Order) -> Result<()> {
     let mut differences = Vec::new();
     let mut compare = |what: &str, earlier: String, now: String| {
@@ -162,31 +162,31 @@ fn agree(earlier: &Configuration, order: &Order) -> Result<()> {
     Ok(())
 }
 
-/// The result of a run that was made to its end; `None`: it is to be made (again).
+/// The result of a completed run; `None`: it must be executed (again).
 pub(super) fn finished(folder: &Path) -> Option<RunResult> {
-    // A file that cannot be read is as good as none: the run is made again and replaces it.
+    // A file that cannot be read counts as missing: the run is repeated and replaces it.
     let result: RunResult = load(&folder.join("result.json")).ok()??;
     result.failed.is_none().then_some(result)
 }
 
-/// Whether an answer in it is wrong.
+/// Whether it contains a wrong answer.
 pub(super) fn is_wrong(result: &RunResult) -> bool {
     let wrong = |verdict: &Verdict| matches!(verdict, Verdict::Wrong(_));
     result.steps.iter().any(|step| wrong(&step.verdict))
 }
 
-/// Stores `result`, which makes the run count as made.
+/// Stores `result`, which marks the run as executed.
 pub(super) fn save(folder: &Path, result: &RunResult) -> Result<()> {
     save_json(&folder.join("result.json"), result)
 }
 
-/// Makes `folder`, with nothing in it.
+/// Creates an empty `folder`.
 pub(super) fn empty(folder: &Path) -> Result<()> {
     remove(folder)?;
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
-/// Removes `folder` if it is there.
+/// Removes `folder` if it exists.
 pub(super) fn remove(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -205,7 +205,7 @@ fn load<T: DeserializeOwned>(file: &Path) -> Result<Option<T>> {
     value.with_context(|| format!("{} is not what the laboratory writes", file.display()))
 }
 
-/// Never leaves half a file under its name.
+/// Writes a file atomically.
 fn save_json(file: &Path, value: &impl Serialize) -> Result<()> {
     let write = || -> Result<()> {
         if let Some(folder) = file.parent() {

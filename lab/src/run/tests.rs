@@ -1,13 +1,15 @@
-//! The runner against targets that behave in known ways.
+//! The runner with targets that behave in known ways.
 
 mod fakes;
+mod lab;
+mod resume;
+mod settings;
 
 use super::Outcome;
-use crate::record::{Configuration, StepResult, Verdict};
+use crate::record::{StepResult, Verdict};
 use crate::study::{Act, Plan, Scale, Write};
-use fakes::{DEVICES, Lab, ROWS, asking, plan, writing};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
+use fakes::{DEVICES, ROWS, asking, plan, writing};
+use lab::Lab;
 use std::time::Duration;
 
 const ALL_ROWS: usize = DEVICES * ROWS;
@@ -253,7 +255,7 @@ fn paced(_scale: Scale) -> Plan {
 fn a_stall_delays_the_requests_that_were_due_meanwhile() {
     let lab = Lab::new(paced, &["stalls", "right"]);
     lab.run().expect("a run");
-    // Requests are due every 10 ms; the first takes 150 ms, and those behind it no time at all.
+    // Requests are due every 10 ms; the first takes 150 ms, and those after it take no time.
     let stalled = lab.latencies_ms("main", "stalls", "write");
     assert_eq!(stalled.len(), ALL_ROWS / 10);
     for (place, ms) in stalled.iter().take(10).enumerate() {
@@ -277,7 +279,7 @@ fn bounded(_scale: Scale) -> Plan {
     let ask = || Act::Ask(asking(&["easy"]));
     plan(vec![
         ("time", vec![Act::Write(time), ask()]),
-        // The second step goes on where the first stopped.
+        // The second step continues where the first stopped.
         (
             "rows",
             vec![Act::Write(rows.clone()), ask(), Act::Write(rows), ask()],
@@ -306,7 +308,7 @@ fn writing_ends_when_it_should_and_the_answers_fit() {
 #[test]
 fn what_is_larger_than_memory_goes_in_rounds() {
     let mut lab = Lab::new(full, &["right"]);
-    // Each client has room for one batch.
+    // Each client has memory for one batch.
     lab.round_bytes = 2;
     assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
     assert_eq!(
@@ -365,155 +367,4 @@ fn writers_and_askers_work_at_once() {
     let steps = lab.result("hard", "right", 0).steps;
     assert!(matches!(steps[2].verdict, Verdict::Cannot(_)), "{steps:?}");
     assert!(figure(&steps[1], "rows_per_s") > 0.0);
-}
-
-fn two_setups(_scale: Scale) -> Plan {
-    plan(vec![
-        ("one", vec![Act::Write(writing())]),
-        ("two", vec![Act::Write(writing())]),
-    ])
-}
-
-#[test]
-fn targets_take_turns_in_being_first() {
-    let mut lab = Lab::new(two_setups, &["right", "wrong", "mute"]);
-    lab.order.repeat = 3;
-    lab.run().expect("a run");
-    let rounds = [
-        ["Right", "Wrong", "Mute"],
-        ["Wrong", "Mute", "Right"],
-        ["Mute", "Right", "Wrong"],
-    ];
-    assert_eq!(lab.started(), [rounds, rounds].concat().concat());
-}
-
-#[test]
-fn what_was_interrupted_is_continued() {
-    let mut lab = Lab::new(two_setups, &["right", "wrong"]);
-    lab.stop.store(true, Ordering::Relaxed);
-    let error = lab.run().expect_err("interrupted");
-    assert!(
-        error.to_string().contains("the same command continues"),
-        "{error}"
-    );
-    assert!(!lab.folder("one", "right", 0).join("result.json").exists());
-    lab.stop.store(false, Ordering::Relaxed);
-    assert_eq!(lab.run().expect("a run"), outcome(4, 0, 0, 0));
-    lab.started();
-    let folder = lab.folder("two", "wrong", 0);
-    std::fs::remove_file(folder.join("result.json")).expect("a result");
-    std::fs::write(folder.join("half"), "").expect("a file");
-    assert_eq!(lab.run().expect("a run"), outcome(1, 3, 0, 0));
-    assert_eq!(lab.started(), ["Wrong"]);
-    assert!(!folder.join("half").exists(), "it begins anew");
-    lab.order.repeat = 2;
-    lab.order
-        .targets
-        .push((fakes::kind("mute"), crate::target::Settings::default()));
-    assert_eq!(lab.run().expect("a run"), outcome(8, 4, 0, 0));
-    let text = std::fs::read(lab.order.out.join("lab.json")).expect("a configuration");
-    let all: Configuration = serde_json::from_slice(&text).expect("a configuration");
-    assert_eq!((all.repeat, all.targets.len()), (2, 3));
-}
-
-#[test]
-fn a_folder_of_something_else_is_refused() {
-    let mut lab = Lab::new(two_setups, &["null"]);
-    lab.run().expect("a run");
-    lab.order.seed = 2;
-    lab.order.scale = Scale::Small;
-    let error = lab.run().expect_err("another seed").to_string();
-    for part in ["scale tiny, not small", "seed 1, not 2", "another --out"] {
-        assert!(error.contains(part), "{error}");
-    }
-    lab.order.seed = 1;
-    lab.order.scale = Scale::Tiny;
-    lab.order.studies[0].plan = full;
-    let error = lab.run().expect_err("another plan").to_string();
-    assert!(error.contains("another plan of study study"), "{error}");
-    lab.order.targets.push(lab.order.targets[0].clone());
-    assert!(lab.run().is_err(), "a target twice");
-}
-
-fn again(_scale: Scale) -> Plan {
-    let other = Write {
-        clients: 1,
-        ..writing()
-    };
-    plan(vec![
-        ("all", vec![Act::Write(writing()), Act::Write(writing())]),
-        ("other", vec![Act::Write(writing()), Act::Write(other)]),
-        ("unwritten", vec![Act::Ask(asking(&["easy"]))]),
-    ])
-}
-
-#[test]
-fn steps_that_cannot_be_are_refused_with_their_reason() {
-    let lab = Lab::new(again, &["right"]);
-    assert_eq!(lab.run().expect("a run"), outcome(0, 0, 3, 0));
-    let why = |setup| lab.result(setup, "right", 0).failed.expect("a failure");
-    let reasons: BTreeSet<String> = ["all", "other", "unwritten"].into_iter().map(why).collect();
-    for part in [
-        "wrote them all",
-        "another suffix",
-        "no step before this one",
-    ] {
-        assert!(reasons.iter().any(|why| why.contains(part)), "{reasons:?}");
-    }
-}
-
-fn observed(_scale: Scale) -> Plan {
-    let known = BTreeMap::from([("theory".to_owned(), 7.0)]);
-    plan(vec![("main", vec![Act::Observe { known }])])
-}
-
-#[test]
-fn what_a_target_tells_stands_beside_what_is_known() {
-    let lab = Lab::new(observed, &["right", "mute"]);
-    assert_eq!(lab.run().expect("a run"), outcome(2, 0, 0, 0));
-    let step = &lab.result("main", "right", 0).steps[0];
-    assert_eq!(
-        (figure(step, "segments"), figure(step, "theory")),
-        (3.0, 7.0)
-    );
-    let step = &lab.result("main", "mute", 0).steps[0];
-    assert!(matches!(step.verdict, Verdict::Cannot(_)), "{step:?}");
-    assert!(step.figures.is_empty());
-}
-
-fn tuned(scale: Scale) -> Plan {
-    let mut plan = full(scale);
-    let name = "compaction".to_owned();
-    plan.setups[0]
-        .tuning
-        .server
-        .insert(name, "balance".to_owned());
-    plan
-}
-
-fn tuned_for_marigram(scale: Scale) -> Plan {
-    Plan {
-        marigram_only: true,
-        ..tuned(scale)
-    }
-}
-
-#[test]
-fn a_target_that_has_no_such_settings_says_so_in_every_step() {
-    let lab = Lab::new(tuned, &["right", "null"]);
-    assert_eq!(lab.run().expect("a run"), outcome(2, 0, 0, 0));
-    let result = lab.result("main", "right", 0);
-    let refused = Verdict::Cannot("it has no such settings".to_owned());
-    assert!(result.steps.iter().all(|step| step.verdict == refused));
-    assert!(result.facts.is_some(), "it was started without them");
-    let steps = lab.result("main", "null", 0).steps;
-    assert!(figure(&steps[0], "mib_per_s") > 0.0);
-}
-
-#[test]
-fn peers_take_no_part_in_studies_of_marigrams_settings() {
-    let mut lab = Lab::new(tuned_for_marigram, &["null", "right"]);
-    lab.order.targets[1].0.peer = true;
-    assert_eq!(lab.run().expect("a run"), outcome(1, 0, 0, 0));
-    assert!(!lab.folder("main", "right", 0).exists());
 }

@@ -1,4 +1,4 @@
-//! One run: a target from its start on an empty folder to its end, and what came of it.
+//! One run: a target from its start on an empty folder to its end, and its result.
 
 use super::client::said;
 use super::expected::Expected;
@@ -17,10 +17,10 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Times that the removal of a folder is tried: processes that were killed may still be writing.
+/// Attempts to remove a folder, because killed processes may still be writing.
 const REMOVE_TRIES: u32 = 30;
 
-/// A run that is to be made.
+/// A run to be executed.
 pub(super) struct Unit<'a> {
     pub(super) study: &'a str,
     pub(super) setup: &'a Setup,
@@ -29,19 +29,19 @@ pub(super) struct Unit<'a> {
     pub(super) scale: Scale,
     pub(super) seed: u64,
     pub(super) source: &'a dyn Source,
-    /// Folder in which the target gets its own.
+    /// Folder in which the target's folder is created.
     pub(super) data: &'a Path,
     /// Folder of the result.
     pub(super) folder: &'a Path,
     pub(super) round_bytes: usize,
 }
 
-/// A target's own folder, removed in the end.
+/// A target's own folder, removed at the end.
 struct Fresh(PathBuf);
 
 impl Fresh {
     fn new(data: &Path) -> Result<Self> {
-        // Short, since sockets live in it; with the process's id, since `data` may be shared.
+        // Short, because sockets are in it; with the process id, because `data` may be shared.
         let folder = data.join(format!("lab-{}", std::process::id()));
         store::empty(&folder)?;
         Ok(Self(folder))
@@ -61,13 +61,13 @@ impl Fresh {
 
 impl Drop for Fresh {
     fn drop(&mut self) {
-        // After a failure, which has been told: the next run empties the folder as well.
+        // A failure was reported already, and the next run also empties the folder.
         let _ = store::remove(&self.0);
     }
 }
 
 impl Unit<'_> {
-    /// Which run it is, for people.
+    /// The name of the run, for people.
     pub(super) fn title(&self) -> String {
         format!(
             "{}/{} {} #{}",
@@ -78,7 +78,7 @@ impl Unit<'_> {
         )
     }
 
-    /// Makes the run. Whatever goes wrong, panics included, ends this run only.
+    /// Executes the run. Any failure, including panics, ends this run only.
     pub(super) fn live(&self, expected: &mut Expected, stop: &AtomicBool) -> RunResult {
         let mut result = RunResult {
             study: self.study.to_owned(),
@@ -102,7 +102,7 @@ impl Unit<'_> {
         result
     }
 
-    /// The target's settings, with the setup's own and the limits that a search on the clock sets.
+    /// The target's settings, with the setup's settings and the limits of a search on the clock.
     fn settings(&self) -> Settings {
         let clock = |step: &Step| match &step.act {
             Act::Clock(clock) => Some((clock.cores, clock.memory_bytes)),
@@ -128,7 +128,7 @@ impl Unit<'_> {
         stop: &AtomicBool,
         result: &mut RunResult,
     ) -> Result<()> {
-        // Before the target, so that after a panic the target is dropped first.
+        // Declared before the target, so that the target is dropped first after a panic.
         let fresh = Fresh::new(self.data)?;
         let kind = self.target.0;
         let mut settings = self.settings();
@@ -185,7 +185,7 @@ impl Unit<'_> {
     }
 }
 
-/// Goes through the steps; `refused` is why the target cannot be set as they want it.
+/// Executes the steps; `refused` is the reason why the target cannot have their settings.
 fn steps(life: &mut Life<'_>, refused: Option<String>) -> Result<()> {
     let setup = life.setup;
     let cannot = refused.or_else(|| life.target.cannot_keep(life.source.tables()));
@@ -220,7 +220,8 @@ fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
     }
 }
 
-/// The results of a step about tables that the target cannot keep, or not as they are wanted.
+/// The results of a step about tables that the target cannot store, or with settings that it
+/// refuses.
 fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
     let of = |knob: Option<(&str, &str)>| StepResult {
         verdict: Verdict::Cannot(why.to_owned()),
@@ -240,7 +241,7 @@ fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
     }
 }
 
-/// The search on the clock: its trials are results of this step. It starts lives of its own.
+/// The search on the clock: its trials are results of this step, and start the target themselves.
 fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
     life.monitor.follow(&[]);
     life.target.stop().context("stopping before the search")?;

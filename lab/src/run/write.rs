@@ -1,12 +1,11 @@
 //! Writing clients.
 //!
-//! Batches are made and encoded before the clock starts. When all of them together are larger than
-//! the memory set aside for them, this goes in *rounds*: all clients encode, the clock runs while
-//! they send, it stands still while they encode again.
+//! Batches are generated and encoded before the clock starts. If all batches together exceed their
+//! memory, clients work in *rounds*: all clients encode, the clock runs while they send, and it
+//! stops while they encode again.
 //!
-//! At a pace, a client sends at the instants of a schedule, and a request's latency counts from its
-//! instant of the schedule: a server that stalls delays the requests behind, and that is its own
-//! doing (coordinated omission).
+//! At a given pace, a client sends on a schedule, and a request's latency counts from its scheduled
+//! time. So the requests that a stalled server delays count, too (otherwise: coordinated omission).
 
 use super::client::{Halt, Tally, all, sleep_until};
 use super::life::{Life, put, put_cpu};
@@ -19,7 +18,7 @@ use crate::target::{Body, Payload, Session};
 use anyhow::{Context, Result, ensure};
 use std::time::{Duration, Instant};
 
-/// Longest wait that a schedule may ask for.
+/// The longest wait of a schedule.
 const DUE_MAX: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Clients that write together.
@@ -31,25 +30,25 @@ pub(super) struct Writers<'a> {
     round_bytes: usize,
 }
 
-/// One of them.
+/// One client.
 pub(super) struct Writer<'a> {
     number: usize,
     session: Box<dyn Session>,
     stream: Stream<'a>,
     /// Encoded batches, last first.
     ready: Vec<(Payload, Duration)>,
-    /// Rows encoded so far: they place the next batch in the schedule.
+    /// Rows encoded so far; they determine when the next batch is due.
     scheduled: u64,
-    /// The time of the step was over before its batches were.
+    /// Whether the time of the step ended before its batches did.
     ended: bool,
     /// Batches acknowledged.
     batches: usize,
-    /// Bytes acknowledged; `None` when payloads are no bytes.
+    /// Bytes acknowledged; `None` if payloads are not bytes.
     bytes: Option<u64>,
     tally: Tally,
 }
 
-/// A stretch of time while the clock runs.
+/// An interval in which the clock runs.
 #[derive(Clone, Copy)]
 pub(super) struct Round {
     /// When it starts.
@@ -64,7 +63,7 @@ impl Round {
         self.before + Instant::now().saturating_duration_since(self.start)
     }
 
-    /// When the clock shows `time`.
+    /// The instant at which the clock shows `time`.
     fn instant(&self, time: Duration) -> Instant {
         let (ahead, behind) = (
             time.saturating_sub(self.before),
@@ -77,13 +76,13 @@ impl Round {
     }
 }
 
-/// Rows a second, if writing is to keep a pace.
+/// Rows per second, if writing has a pace.
 fn pace(plan: &Write) -> Option<f64> {
     plan.rows_per_s
         .filter(|rate| rate.is_finite() && *rate > 0.0)
 }
 
-/// Batches that `client` sends at most.
+/// The largest number of batches that `client` sends.
 fn share(plan: &Write, client: usize) -> usize {
     let rows_max = plan.rows_max.map_or(usize::MAX, |rows| {
         let batches = (rows as usize / plan.batch_rows).max(1);
@@ -99,9 +98,9 @@ fn share(plan: &Write, client: usize) -> usize {
 }
 
 impl<'a> Writers<'a> {
-    /// Makes the tables and connects. Tables that an earlier step wrote with the same clients and
-    /// batches are written on where it stopped; any other mixture would leave unsaid what is in
-    /// the tables, and is refused.
+    /// Creates the tables, and connects. If an earlier step wrote the tables with the same clients
+    /// and batches, writing continues where that step stopped. Any other combination is refused,
+    /// because the contents of the tables would be undefined.
     pub(super) fn open(life: &mut Life<'a>, plan: &'a Write) -> Result<Self> {
         ensure!(
             plan.clients > 0 && plan.batch_rows > 0,
@@ -146,7 +145,7 @@ impl<'a> Writers<'a> {
         })
     }
 
-    /// Encodes the batches of the next round; whether there are any.
+    /// Encodes the batches of the next round. Returns whether there are any.
     pub(super) fn encode(&mut self, halt: &Halt<'_>) -> Result<bool> {
         let (plan, bytes_max) = (self.plan, self.round_bytes / self.plan.clients);
         all(&mut self.clients, halt, |writer| {
@@ -160,7 +159,7 @@ impl<'a> Writers<'a> {
         self.plan.time_max.is_some_and(|max| clock >= max)
     }
 
-    /// What all of them did in `time`, for what `resources`; also recorded in `life`.
+    /// The result of all clients, which took `time` and `resources`; also recorded in `life`.
     pub(super) fn conclude(
         self,
         life: &mut Life<'_>,
@@ -216,7 +215,8 @@ impl Writer<'_> {
             let payload = self.session.encode(&rows).context("encoding a batch")?;
             bytes += match &payload.body {
                 Body::Bytes(bytes) => bytes.len(),
-                // An own form is about as large as the values and the row's time and series.
+                // A value of the driver's own type is about as large as the values and the row's
+                // time and series.
                 Body::Own(_) => payload.points as usize * 16 + payload.rows * 24,
             };
             self.ready.push((payload, self.due(plan)));
@@ -226,7 +226,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// When the next batch is due. Clients take turns: each is a batch behind the one before.
+    /// When the next batch is due. Clients take turns: each follows the one before by one batch.
     fn due(&self, plan: &Write) -> Duration {
         let rows = self.scheduled * plan.clients as u64 + (self.number * plan.batch_rows) as u64;
         pace(plan).map_or(Duration::ZERO, |rate| {
@@ -234,7 +234,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Sends what was encoded.
+    /// Sends the encoded batches.
     pub(super) fn send(&mut self, plan: &Write, round: Round, halt: &Halt<'_>) -> Result<()> {
         sleep_until(round.start, halt);
         while let Some((payload, due)) = self.ready.pop() {

@@ -1,4 +1,4 @@
-//! The largest number of series that keeps the clock.
+//! The largest number of series for which a target keeps the clock.
 
 use super::parts::{knobs, pick, step, view};
 use super::published;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const NAME: &str = "cardinality";
 const GIB: u64 = 1 << 30;
-/// Sensors of a device: a series each.
+/// Sensors of a device, one series each.
 const SENSORS: usize = 10;
 
 /// The study.
@@ -108,7 +108,7 @@ fn plan(scale: Scale) -> Plan {
         memory_bytes: Some(trial.memory_gib * GIB),
         virtual_time,
     };
-    // The step makes its own data; this only says of what kind they are.
+    // The step generates its own data; this only describes them.
     let kind = IotSpec {
         devices: trial.devices_min as usize,
         sensors: SENSORS,

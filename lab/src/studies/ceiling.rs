@@ -1,4 +1,4 @@
-//! Whether memory stays under its limit while everything happens at once.
+//! Whether memory stays below its limit under a mixed load.
 
 use super::parts::{
     MINUTE_NS, aggregates, ask, knobs, observe, pick, question, speed, step, tuning, view, write,
@@ -41,7 +41,7 @@ fn plan(scale: Scale) -> Plan {
     let together = Act::Mixed {
         write: write(2, 5000),
         ask: AskStep {
-            // The writers' end ends the asking.
+            // The asking ends with the writing.
             times: 1_000_000,
             time_max: None,
             ..ask(scale, questions())

@@ -7,7 +7,7 @@ use crate::question::Question;
 use crate::study::{Act, AskStep, Plan, Scale, Setup, Step, Study, View};
 use crate::target::Tuning;
 
-/// What people look at again and again, by the names that the questions of the set have.
+/// The questions of dashboards, by their names in the set.
 const LOOKED_AT: [&str; 5] = ["avg t", "Q3 by group", "Q5 last", "Q6 raw", "Q6 by minute"];
 
 /// The study of many clients.
@@ -24,7 +24,7 @@ pub fn study() -> Study {
     }
 }
 
-/// The study of what is read.
+/// The study of questions with nothing in memory.
 pub fn cold() -> Study {
     Study {
         name: "cold",
@@ -42,7 +42,7 @@ fn set(scale: Scale) -> (usize, usize) {
     (devices, pick(scale, [100, 1000, 1000, 10_000]))
 }
 
-/// Loads the set, then does `more`.
+/// Loads the set, then executes `more`.
 fn plan(scale: Scale, more: Vec<Step>, views: Vec<View>) -> Plan {
     let (devices, rows) = set(scale);
     let phase = |phase: &str, act| step(knobs([("phase", phase.to_owned())]), act);

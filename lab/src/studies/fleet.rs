@@ -1,5 +1,5 @@
-//! The studies on fleets of thermometers: TDengine's comparison with Cassandra, OpenTSDB and
-//! InfluxDB, one study a table of it.
+//! The studies of fleets of thermometers: TDengine's comparison with Cassandra, OpenTSDB and
+//! InfluxDB, one study for each of its tables.
 
 mod compression;
 mod read;
@@ -16,10 +16,11 @@ const DEVGROUP: usize = 2;
 const TEMPERATURE: usize = 0;
 const HUMIDITY: usize = 1;
 
-/// Values of the tag `devgroup`: a part of them is a part of the devices, in percent.
+/// Number of values of the tag `devgroup`; a number of groups is the same percentage of the
+/// devices.
 const GROUPS: i64 = 100;
 
-/// Where the studies come from.
+/// The source of the studies.
 const SOURCE: &str = "TDengine's comparisons with Cassandra, OpenTSDB and InfluxDB (tdengine.com, \
                       2019; program and queries in tests/comparisonTest of taosdata/TDengine): \
                       10,000 devices with 10,000 rows each.";
@@ -36,7 +37,7 @@ pub fn studies() -> Vec<Study> {
     ]
 }
 
-/// Devices and rows of each, in the studies that ask.
+/// Devices, and rows of each, in the studies of questions.
 fn fleet(scale: Scale) -> (usize, usize) {
     pick(
         scale,
@@ -44,7 +45,7 @@ fn fleet(scale: Scale) -> (usize, usize) {
     )
 }
 
-/// Loads everything, then takes `steps`.
+/// Loads everything, then executes `steps`.
 fn loaded(name: &str, (devices, rows): (usize, usize), steps: Vec<Step>) -> Setup {
     let phase = |phase: &str| knobs([("phase", phase.to_owned())]);
     let load = [
@@ -59,7 +60,7 @@ fn loaded(name: &str, (devices, rows): (usize, usize), steps: Vec<Step>) -> Setu
     }
 }
 
-/// Ten parts of the groups: percent of all, and how to ask for their devices.
+/// Ten fractions of the groups: percent of all, and the choice of their devices.
 fn parts() -> impl Iterator<Item = (i64, Devices)> {
     (1..=10).map(|tenth| {
         let devices = match tenth {

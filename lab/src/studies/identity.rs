@@ -1,4 +1,4 @@
-//! What identities of series cost: paths of different lengths, kept as they are or as digests.
+//! The cost of identities of series: paths of different lengths, stored in full or as digests.
 
 use super::parts::{
     IOT_START_NS, ask, knobs, latencies, pick, question, speed, step, tuning, view, write,
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const DIGEST_BYTES: usize = 32;
 /// The figure of the theoretical size of an index.
 const THEORY: &str = "index_theory_bytes";
-/// Rows a request: those of one device.
+/// Rows per request, which are of one device.
 const BATCH_ROWS: usize = 10;
 
 const PATHS: [(&str, Path); 3] = [

@@ -1,4 +1,4 @@
-//! What series cost that do nothing, and how long a restart takes.
+//! The cost of idle series, and the time of a restart.
 
 use super::parts::{knobs, observe, pick, step, tuning, view, write};
 use crate::generate::SourceSpec;
@@ -22,7 +22,7 @@ pub fn study() -> Study {
 fn plan(scale: Scale) -> Plan {
     let devices: usize = pick(scale, [500, 10_000, 100_000, 10_000_000]);
     let batch_rows = pick(scale, [50, 1000, 5000, 10_000]);
-    // Rows of the log, beside the idle ones: 50 million are about a gigabyte.
+    // Rows of the log, in addition to those of the idle series; 50 million are about a gigabyte.
     let logged = pick(scale, [2, 5, 5, 5]) * devices as u64;
     let setup = |name: &str, (flush_size, flush_age), steps| Setup {
         name: name.to_owned(),
@@ -56,7 +56,7 @@ fn plan(scale: Scale) -> Plan {
         phase("logged", observe()),
         phase("restart", Act::Restart),
     ];
-    // Small memtables leave little behind that could be taken for the memory of series.
+    // Small memtables, so that their memory is not mistaken for that of series.
     let large = pick(scale, ["256MiB", "256MiB", "256MiB", "2GiB"]);
     Plan {
         setups: vec![

@@ -1,8 +1,8 @@
-//! The studies on IoT-Benchmark's model: how speed and size depend on clients, ranges of time,
+//! The studies of IoT-Benchmark's model: how speed and size depend on clients, ranges of time,
 //! devices, sensors, lateness, and types.
 //!
-//! All of them share defaults, and each varies one of them: 16 clients, a row every 400 ms, 100
-//! rows a request, DOUBLE; questions over 10 sensors of 5 devices and 1800 seconds. Smaller scales
+//! All share these defaults, and each varies one: 16 clients, a row every 400 ms, 100 rows per
+//! request, DOUBLE; questions about 10 sensors of 5 devices and 1800 seconds. Smaller scales
 //! shorten the ranges.
 
 mod clients;
@@ -22,20 +22,20 @@ use crate::study::{Scale, Study, Write};
 
 /// Distance of two rows of a device, milliseconds.
 const STEP_MS: u32 = 400;
-/// Rows a request.
+/// Rows per request.
 const BATCH_ROWS: usize = 100;
-/// Clients that write.
+/// Number of clients that write.
 const CLIENTS: usize = 16;
 /// Sensors of a device.
 const SENSORS: usize = 10;
 /// Devices of a question.
 const QUERY_DEVICES: usize = 5;
 
-/// Where the studies come from.
+/// The source of the studies.
 const SOURCE: &str = "Parameter studies of time-series databases with IoT-Benchmark (Tsinghua \
                       University; Liu and Yuan, arXiv 1901.08304), with its data and its questions.";
 
-/// The same of studies of settings: which of the published rules they test is said by each rule.
+/// The source of the studies of settings; each rule says which published rule it tests.
 const SOURCE_OF_SETTINGS: &str = "An Experimental Study of IoTDB under IoT-benchmark, which varies \
                                   the same settings: its data and questions; its figures were not \
                                   to be had as text.";
@@ -74,12 +74,12 @@ fn range_s(scale: Scale) -> u32 {
     pick(scale, [8, 180, 1800, 1800])
 }
 
-/// Clients that ask: as many as write, where there is time for it.
+/// Number of clients that ask: as many as write, if there is time for it.
 fn askers(scale: Scale) -> usize {
     pick(scale, [1, 1, 2, CLIENTS])
 }
 
-/// Writes everything as the defaults say.
+/// Writes everything with the defaults.
 fn load() -> Write {
     write(CLIENTS, BATCH_ROWS)
 }

@@ -1,4 +1,4 @@
-//! What late rows cost on standard set S: writing, a full aggregate, and what compaction writes.
+//! The cost of late rows in standard set S: writing, a full aggregate, and what compaction writes.
 
 mod asked;
 
@@ -17,10 +17,10 @@ use crate::target::Tuning;
 const TEMPERATURE: usize = 0;
 const HUMIDITY: usize = 1;
 
-/// Where the bounds are from.
+/// The source of the bounds.
 const AIM: &str = "the aim of Marigram's storage engine";
 
-/// The study of how much late rows cost.
+/// The study of the cost of late rows.
 pub fn study() -> Study {
     Study {
         name: "late",
@@ -48,7 +48,7 @@ pub fn amplification() -> Study {
     }
 }
 
-/// The set with this part of its rows late.
+/// The set with this fraction of its rows late.
 fn source(devices: usize, rows: usize, percent: u32) -> SourceSpec {
     let delay = Delay {
         ratio: f64::from(percent) / 100.0,
@@ -61,7 +61,7 @@ fn source(devices: usize, rows: usize, percent: u32) -> SourceSpec {
     }
 }
 
-/// Memtables that are flushed several times while the set is written.
+/// The size of memtables, small enough to be flushed several times while the set is written.
 fn small_memtables(scale: Scale) -> Tuning {
     let flush = pick(scale, ["16KiB", "256KiB", "2MiB", ""]);
     tuning(&[], &[("flush_size", flush)])

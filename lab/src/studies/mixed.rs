@@ -15,7 +15,7 @@ const DEVGROUP: usize = 2;
 const TEMPERATURE: usize = 0;
 const HUMIDITY: usize = 1;
 
-/// Rows a request.
+/// Rows per request.
 const BATCH_ROWS: usize = 1000;
 
 /// The study.
@@ -51,7 +51,7 @@ fn plan(scale: Scale) -> Plan {
             ("pace_rows_per_s", pace.to_string()),
         ])
     };
-    // The table at rest is as large as the one of the middle pace in the end.
+    // The table at rest is as large as the final table of the middle pace.
     let middle = paces[paces.len() / 2];
     let rest = Write {
         rows_max: Some((middle as f64 * seconds) as u64),
@@ -83,7 +83,7 @@ fn plan(scale: Scale) -> Plan {
         };
         let together = Act::Mixed {
             write: written,
-            // The writers' end ends the asking.
+            // The asking ends with the writing.
             ask: asked(&suffix, 100_000),
         };
         steps.push(step(varied("together", *pace), together));

@@ -1,4 +1,4 @@
-//! The parts that plans are put together from, with their usual settings.
+//! The parts of plans, with their usual settings.
 
 use crate::data::SECOND_NS;
 use crate::question::{Aggregate, Question, Select, What};
@@ -14,7 +14,7 @@ pub const IOT_START_NS: i64 = 1_640_995_200 * SECOND_NS;
 /// One minute, nanoseconds.
 pub const MINUTE_NS: i64 = 60 * SECOND_NS;
 
-/// The setting for `scale` out of those for tiny, small, medium, paper.
+/// The setting for `scale`, given those for tiny, small, medium and paper.
 pub fn pick<T>(scale: Scale, settings: [T; 4]) -> T {
     let [tiny, small, medium, paper] = settings;
     match scale {
@@ -57,14 +57,14 @@ pub fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
     }
 }
 
-/// What the target holds and tells, and nothing known beforehand.
+/// The target's memory and metrics, without figures that are known in advance.
 pub fn observe() -> Act {
     Act::Observe {
         known: BTreeMap::new(),
     }
 }
 
-/// Writes the whole source, as fast as it goes.
+/// Writes the whole source as fast as possible.
 pub fn write(clients: usize, batch_rows: usize) -> Write {
     Write {
         clients,
@@ -76,7 +76,7 @@ pub fn write(clients: usize, batch_rows: usize) -> Write {
     }
 }
 
-/// Asks `questions`: as often as the scale allows, for at most as long as it allows.
+/// Asks `questions` as often and as long as the scale allows.
 pub fn ask(scale: Scale, questions: Vec<Question>) -> AskStep {
     AskStep {
         clients: 1,
@@ -105,7 +105,7 @@ pub fn aggregates(functions: &[Aggregate], field: usize) -> What {
     )
 }
 
-/// A view of `figure` over the knob `x`, less being better.
+/// A view of `figure` over the knob `x`, where less is better.
 pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
     View {
         title: title.to_owned(),
@@ -122,7 +122,7 @@ pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
     }
 }
 
-/// A view of rows a second over the knob `x`, in millions.
+/// A view of rows per second over the knob `x`, in millions.
 pub fn speed(title: &str, x: &str) -> View {
     View {
         scale: 1e-6,
@@ -131,7 +131,7 @@ pub fn speed(title: &str, x: &str) -> View {
     }
 }
 
-/// A view of the median latency of questions over the knob `x`, one plot a question.
+/// A view of the median latency of questions over the knob `x`, one plot per question.
 pub fn latencies(title: &str, x: &str) -> View {
     View {
         split: Some("question".to_owned()),

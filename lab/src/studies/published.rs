@@ -1,7 +1,7 @@
 //! Figures that others published, read from `lab/published/*.toml`.
 //!
-//! Only figures that were found in text are there, each with its source and hardware; nothing is
-//! read off a picture.
+//! They contain only figures that were found in text, each with its source and hardware; none was
+//! read from a picture.
 
 use crate::study::Published;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ const FILES: [&str; 3] = [
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    /// Where all series of the file that do not say otherwise are from.
+    /// The source of all series of the file that name no other.
     source: String,
     series: Vec<Series>,
 }
@@ -49,7 +49,7 @@ fn all() -> &'static [Series] {
     })
 }
 
-/// What was published for the view of `figure` in `study`, in the view's unit.
+/// Published figures for the view of `figure` in `study`, in the view's unit.
 pub fn of(study: &str, figure: &str) -> Vec<Published> {
     let name = format!("{study}/{figure}");
     let series = all().iter().filter(|series| series.view == name);

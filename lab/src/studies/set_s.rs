@@ -1,4 +1,4 @@
-//! Standard set S: the yardstick of this project, on which all of its peers were measured.
+//! Standard set S: the reference of this project, with which all its peers were measured.
 
 use super::parts::{
     MINUTE_NS, SET_S_START_NS, aggregates, ask, knobs, latencies, limit, pick, question, size,
@@ -169,10 +169,10 @@ fn load(scale: Scale, devices: usize, rows: usize) -> Vec<Step> {
     ]
 }
 
-/// The questions about a set of so many devices and rows of each.
+/// The questions about a set of `devices` devices with `rows` rows each.
 pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
     let both = vec![TEMPERATURE, HUMIDITY];
-    // Groups hold devid mod 100, so a set of fewer devices has fewer groups.
+    // A group is devid mod 100, so a set of fewer devices has fewer groups.
     let group = (devices / 2).min(50).to_string();
     let one_group = Select {
         devices: Devices::In(DEVGROUP, vec![group]),
@@ -210,7 +210,7 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
         question("Q4 by group, minute", by_group_and_minute),
         question("Q5 last", Select::all(0, What::Last(both.clone()))),
     ];
-    // An hour out of 10,000 seconds, and the same part of shorter sets.
+    // An hour of 10,000 seconds, and the same fraction of shorter sets.
     let range_ns = (rows * 36 / 100) as i64 * SECOND_NS;
     for instance in 0..8 {
         let device = instance * devices / 8;

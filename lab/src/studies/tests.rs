@@ -1,13 +1,11 @@
-//! Every plan at every scale is one that can be run and shown.
+//! Every plan can be run and shown at every scale.
 
-use super::parts::{IOT_START_NS, SET_S_START_NS};
-use crate::data::{SECOND_NS, Source, Table};
-use crate::expect::{self, Written};
 use crate::generate::SourceSpec;
-use crate::question::{Ask, Devices, Question, Select, What};
+use crate::question::Question;
 use crate::study::{Act, AskStep, Comparison, Knobs, Plan, Scale, Setup, Step, View};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+
+mod sources;
 
 const SCALES: [Scale; 4] = [Scale::Tiny, Scale::Small, Scale::Medium, Scale::Paper];
 
@@ -29,7 +27,7 @@ const FIGURES: [&str; 14] = [
     "behind_s",
 ];
 
-/// Figures of a step that observes, besides those that its study knows.
+/// Figures of a step that observes, in addition to those that its study knows.
 const OBSERVED: [&str; 6] = [
     "write_amplification",
     "segments",
@@ -89,7 +87,7 @@ fn names(questions: &[Question]) -> Vec<&str> {
     names.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Knobs of the results of a step: its own, and those that the runner adds.
+/// Knobs of the results of a step: its own knobs, and those that the runner adds.
 fn results(step: &Step) -> Vec<Knobs> {
     let with = |name: &str, values: &[&str]| {
         let each = values.iter().map(|value| {
@@ -178,7 +176,7 @@ fn every_view_has_something_to_show() {
     }
 }
 
-/// Every result belongs to at most one point of a plot: two steps do not fall together.
+/// Every result belongs to at most one point of a plot, so no two steps coincide.
 #[test]
 fn no_two_results_are_shown_as_one() {
     for (study, scale, plan) in plans() {
@@ -200,185 +198,6 @@ fn no_two_results_are_shown_as_one() {
     }
 }
 
-/// Devices, rows a device, first time and distance of rows (ns) of a source of these studies.
-fn extent(source: &SourceSpec) -> Option<(usize, usize, i64, i64)> {
-    match source {
-        SourceSpec::SetS { devices, rows } | SourceSpec::LateSetS { devices, rows, .. } => {
-            Some((*devices, *rows, SET_S_START_NS, SECOND_NS))
-        }
-        SourceSpec::Iot(spec) | SourceSpec::Paths { spec, .. } => {
-            let step_ns = i64::from(spec.step_ms) * 1_000_000;
-            Some((spec.devices, spec.rows, IOT_START_NS, step_ns))
-        }
-        SourceSpec::Fleet { devices, rows } => {
-            let start_ns = 1_563_249_700 * SECOND_NS;
-            Some((*devices, *rows, start_ns, SECOND_NS))
-        }
-        SourceSpec::Trucks { .. } => None,
-    }
-}
-
-#[test]
-fn sources_are_as_large_as_their_scale_allows() {
-    for (study, scale, plan) in plans() {
-        let rows_max = match scale {
-            Scale::Tiny => 5_000,
-            Scale::Small => 110_000,
-            Scale::Medium => 1_000_000,
-            Scale::Paper => 100_000_000,
-        };
-        for setup in &plan.setups {
-            let Some((devices, rows, _, _)) = extent(&setup.source) else {
-                continue;
-            };
-            assert!(
-                devices * rows <= rows_max,
-                "{study} {scale:?} {}",
-                setup.name
-            );
-        }
-    }
-}
-
-#[test]
-fn ranges_of_time_lie_within_the_data() {
-    for (study, scale, plan) in plans() {
-        for setup in &plan.setups {
-            let Some((_, rows, start_ns, step_ns)) = extent(&setup.source) else {
-                continue;
-            };
-            let end_ns = start_ns + rows as i64 * step_ns;
-            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
-            for question in asked.flat_map(|ask| &ask.questions) {
-                let Ask::Select(select) = &question.ask else {
-                    continue;
-                };
-                let (from_ns, to_ns) = (
-                    select.from_ns.unwrap_or(start_ns),
-                    select.to_ns.unwrap_or(end_ns),
-                );
-                assert!(
-                    start_ns <= from_ns && from_ns < to_ns && to_ns <= end_ns,
-                    "{study} {scale:?} {}: {question:?}",
-                    setup.name
-                );
-            }
-        }
-    }
-}
-
-/// The same source with few rows, so that it is built at once: its tables are the same.
-fn short(source: &SourceSpec) -> SourceSpec {
-    let mut short = source.clone();
-    match &mut short {
-        SourceSpec::SetS { rows, .. }
-        | SourceSpec::LateSetS { rows, .. }
-        | SourceSpec::Fleet { rows, .. } => *rows = 2,
-        SourceSpec::Iot(spec) | SourceSpec::Paths { spec, .. } => spec.rows = 2,
-        SourceSpec::Trucks { steps, .. } => *steps = 2,
-    }
-    short
-}
-
-fn check(select: &Select, tables: &[Table]) -> Result<(), String> {
-    let table = tables.get(select.table).ok_or("no such table")?;
-    let mut fields: Vec<usize> = match &select.what {
-        What::Rows(fields) | What::Last(fields) => fields.clone(),
-        What::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
-    };
-    fields.extend(select.above.iter().map(|(field, _)| *field));
-    if fields.is_empty() || fields.iter().any(|field| *field >= table.fields.len()) {
-        return Err(format!("fields {fields:?} of {}", table.fields.len()));
-    }
-    let mut tags = select.by.clone();
-    match &select.devices {
-        Devices::All => {}
-        Devices::In(tag, values) => {
-            tags.push(*tag);
-            let is_known = |value: &&String| {
-                let mut series = table.series.iter();
-                series.any(|tags| {
-                    tags.get(*tag)
-                        .is_some_and(|own| own.as_ref() == Some(value))
-                })
-            };
-            if let Some(unknown) = values.iter().find(|value| !is_known(value)) {
-                return Err(format!("no device with {unknown}"));
-            }
-        }
-        Devices::Below(tag, _) => tags.push(*tag),
-    }
-    match tags.iter().find(|tag| **tag >= table.tags.len()) {
-        Some(tag) => Err(format!("no tag {tag}")),
-        None => Ok(()),
-    }
-}
-
-#[test]
-fn questions_are_about_what_there_is() {
-    let mut last: Option<(SourceSpec, Arc<dyn Source>)> = None;
-    for (study, scale, plan) in plans() {
-        for setup in &plan.setups {
-            let asked: Vec<&AskStep> = setup.steps.iter().filter_map(|s| asks(&s.act)).collect();
-            if asked.is_empty() {
-                continue;
-            }
-            // Most setups of a study share their source.
-            let spec = short(&setup.source);
-            last = last.filter(|(known, _)| *known == spec);
-            let (_, source) = last.get_or_insert_with(|| (spec.clone(), spec.build(1)));
-            for question in asked.into_iter().flat_map(|ask| &ask.questions) {
-                if let Ask::Select(select) = &question.ask {
-                    let known = check(select, source.tables());
-                    assert_eq!(
-                        known,
-                        Ok(()),
-                        "{study} {scale:?} {}: {question:?}",
-                        setup.name
-                    );
-                }
-            }
-        }
-    }
-}
-
-/// An empty answer would be right on a target that lost everything.
-#[test]
-fn questions_have_answers() {
-    for (study, scale, plan) in plans().filter(|(_, scale, _)| *scale == Scale::Tiny) {
-        for setup in &plan.setups {
-            let source = setup.source.build(1);
-            if let Some((_, rows, start_ns, step_ns)) = extent(&setup.source) {
-                let (from_ns, to_ns) = source.span_ns();
-                assert_eq!(from_ns, start_ns, "{study} {}", setup.name);
-                // Rows that repeat earlier ones bring no new time.
-                let length_ns = (rows as i64 - 1) * step_ns;
-                let reaches = source.repeats() || to_ns >= start_ns + length_ns;
-                assert!(reaches, "{study} {}", setup.name);
-            }
-            let everything = Written {
-                clients: 1,
-                batch_rows: 1000,
-                batches: vec![source.stream(0, 1, 1000).count()],
-            };
-            let asked = setup.steps.iter().filter_map(|step| asks(&step.act));
-            for questions in asked.map(|ask| &ask.questions) {
-                let select = |question: &Question| match &question.ask {
-                    Ask::Select(select) => Some(select.clone()),
-                    Ask::Sql(_) => None,
-                };
-                let selects: Vec<Select> = questions.iter().filter_map(select).collect();
-                let selects: Vec<&Select> = selects.iter().collect();
-                let answers = expect::answers(source.as_ref(), &everything, &selects);
-                for (select, answer) in selects.iter().zip(answers) {
-                    let name = format!("{study} {scale:?} {}: {select:?}", setup.name);
-                    assert!(!answer.rows.is_empty(), "{name}");
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn no_step_writes_where_another_has_written() {
     for (study, scale, plan) in plans() {
@@ -389,7 +208,7 @@ fn no_step_writes_where_another_has_written() {
                     assert!(write.clients > 0 && write.batch_rows > 0);
                     let name = &write.suffix;
                     assert!(name.is_empty() || is_plain(name), "{study}: {name}");
-                    // What another has written in the same manner is written on.
+                    // A step may continue another one that wrote in the same manner.
                     let manner = (write.clients, write.batch_rows);
                     let before = written.insert(name, manner);
                     assert!(
@@ -407,8 +226,8 @@ fn no_step_writes_where_another_has_written() {
     }
 }
 
-/// Seconds that a setup takes about, on a target that takes `points_per_s`, answers a question of
-/// any size in `ask_s`, and starts in `start_s`.
+/// Approximate seconds of a setup, on a target that accepts `points_per_s`, answers any question in
+/// `ask_s`, and starts in `start_s`.
 fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
     let (devices, rows, fields) = match &setup.source {
         SourceSpec::SetS { devices, rows }
@@ -457,8 +276,8 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
 
 #[test]
 fn scales_keep_to_their_time() {
-    // A fast target at small scale, one of middling speed at medium scale. Studies of Marigram's
-    // settings may take longer, since peers have no part in them.
+    // A fast target at small scale, one of medium speed at medium scale. Studies of Marigram's
+    // settings may take longer, because peers take no part.
     let cases = [
         (Scale::Small, 2e6, 0.002, 0.1, (2.5, 15.0)),
         (Scale::Medium, 1e6, 0.02, 0.5, (30.0, 200.0)),
@@ -484,7 +303,7 @@ fn scales_keep_to_their_time() {
     }
 }
 
-/// Every rule is about results that there are, and compares them with others that there are.
+/// Every rule is about results that exist, and compares them with others that exist.
 #[test]
 fn every_rule_can_be_judged() {
     for (study, scale, plan) in plans() {

@@ -1,4 +1,4 @@
-//! The studies on TSBS's trucks: loading them, and the 13 questions of TSBS.
+//! The studies of TSBS's trucks: loading them, and the 13 questions of TSBS.
 //!
 //! Both repeat TDengine's comparison with InfluxDB and TimescaleDB, which has five fleets from 100
 //! trucks for a month to ten million trucks for three minutes, each truck sending a reading and a
@@ -21,7 +21,7 @@ struct Scenario {
     name: &'static str,
     trucks: usize,
     steps: usize,
-    /// At least so many steps in a smaller copy.
+    /// Fewest steps of a smaller copy.
     steps_min: usize,
 }
 
@@ -93,7 +93,7 @@ impl Scenario {
             Scale::Paper => return (self.trucks, self.steps),
         };
         let ratio = self.trucks as f64 / self.steps as f64;
-        // So many at least that every client has one.
+        // At least one for every client.
         let trucks = (cells as f64 * ratio).sqrt().round() as usize;
         let trucks = trucks.clamp(TRUCKS_MIN, cells / self.steps_min);
         (trucks, (cells / trucks).max(self.steps_min))
@@ -207,8 +207,8 @@ fn plan_query(scale: Scale) -> Plan {
     }
 }
 
-/// Figures of TDengine's report for 4,000 trucks, as far as its text could be read: the means of
-/// 500 questions by four clients, in TSBS's unit, milliseconds.
+/// Figures of TDengine's report for 4,000 trucks, as far as its text has them: the means of 500
+/// questions by four clients, in TSBS's unit, milliseconds.
 fn published_latencies() -> Vec<Published> {
     let published = |system: &str, points: &[(&str, f64)]| Published {
         system: system.to_owned(),

@@ -1,18 +1,18 @@
-//! Requests to the server, and what became of them.
+//! Requests to the server, and their outcomes.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// The longest that a request may take.
+/// Longest duration of a request.
 const REQUEST_MAX: Duration = Duration::from_mins(2);
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SoakOutcome {
     /// Answered.
     Done,
-    /// Told to come again later, or that memory does not do for it.
+    /// The client must retry later, or there is not enough memory.
     Refused,
     /// Anything else.
     Failed,
@@ -25,7 +25,7 @@ pub struct HttpResponse {
     pub body: String,
 }
 
-/// A client of the server on a port of loopback.
+/// A client of the server on a loopback port.
 #[derive(Debug)]
 pub struct SoakClient {
     port: u16,
@@ -91,7 +91,8 @@ impl SoakClient {
         }
     }
 
-    /// Asks for an answer and reads little of it at a time, until `over` says so or it ends.
+    /// Requests an answer and reads it slowly, in small pieces, until `over` returns true or the
+    /// answer ends.
     pub fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> SoakOutcome {
         let read = || -> std::io::Result<SoakOutcome> {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
@@ -120,7 +121,7 @@ impl SoakClient {
                         all += read;
                     }
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                    // A server may give up on so slow a reader.
+                    // The server may close the connection of such a slow reader.
                     Err(_) if all > 0 => break,
                     Err(error) => return Err(error),
                 }
@@ -136,7 +137,7 @@ impl SoakClient {
     }
 }
 
-/// A status that is not one of success.
+/// The outcome for a status other than success.
 fn refusal(status: u16, body: &str) -> SoakOutcome {
     let memory = body.contains("memory_limit") || body.contains("of memory");
     match status {

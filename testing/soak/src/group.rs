@@ -1,10 +1,10 @@
-//! A control group of the kernel's with a ceiling on memory, version 1 or 2, where this process may
-//! make one.
+//! A kernel control group, version 1 or 2, with a limit on memory, if this process can create one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders in which groups are made, with the names of their files: limit, use, count of kills.
+/// Folders in which groups are created, with the names of their files: limit, usage, number of
+/// kills.
 const KINDS: [GroupKind; 2] = [
     GroupKind {
         parent: "/sys/fs/cgroup/memory",
@@ -28,7 +28,7 @@ struct GroupKind {
     kills: &'static str,
 }
 
-/// A group; removed when dropped, by when its processes must have ended.
+/// A group; removed when dropped, by which time its processes must have ended.
 #[derive(Debug)]
 pub struct ControlGroup {
     dir: PathBuf,
@@ -36,7 +36,7 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// A group whose processes may have so many bytes; `None` where none can be made.
+    /// Creates a group whose processes may use this many bytes; `None` if that is impossible.
     pub fn make(bytes: usize) -> Option<Self> {
         KINDS.iter().find_map(|kind| Self::create(kind, bytes))
     }
@@ -50,18 +50,18 @@ impl ControlGroup {
         Some(group)
     }
 
-    /// The file that takes the number of a process.
+    /// The file to which the id of a process is written.
     pub fn entrance(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
-    /// Bytes that the kernel charges to it, its page cache among them.
+    /// Bytes that the kernel charges to the group, including its page cache.
     pub fn usage_bytes(&self) -> usize {
         let text = fs::read_to_string(self.dir.join(self.kind.usage)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
-    /// How many processes the kernel killed in it.
+    /// Number of processes in it that the kernel killed.
     pub fn oom_kills(&self) -> u64 {
         let text = fs::read_to_string(self.dir.join(self.kind.kills)).unwrap_or_default();
         let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -71,7 +71,7 @@ impl ControlGroup {
 
 impl Drop for ControlGroup {
     fn drop(&mut self) {
-        // What remains where it fails is an empty folder.
+        // If this fails, an empty folder remains.
         let _ = fs::remove_dir(&self.dir);
     }
 }

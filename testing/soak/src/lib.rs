@@ -1,12 +1,12 @@
-//! A soak of the server: a mixed load for a bounded time, in a control group that kills whoever
-//! takes more memory than it may, with an eye on resident memory, descriptors, files and disk.
+//! A soak test of the server: a mixed load for a limited time, in a control group that kills a
+//! process that exceeds its memory. It watches resident memory, descriptors, files and disk.
 //!
-//! It knows the binary by its command line and its HTTP alone, as a client does. Invariant: whatever
-//! happens, the server that it started and the control group that it made are gone at the end.
+//! It knows the binary only through its command line and HTTP, like a client. Invariant: whatever
+//! happens, the server and the control group that it created are gone at the end.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "what is measured is a process of this machine over this machine's time"
+    reason = "it measures a process on this machine over time"
 )]
 
 mod client;
@@ -26,35 +26,35 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long the server may take after the load until it answers everything.
+/// How long after the load the server may take until it answers everything.
 const IDLE_WAIT_MAX: Duration = Duration::from_mins(1);
 
-/// What to do.
+/// What to run.
 #[derive(Clone, Debug)]
 pub struct SoakPlan {
     /// The binary `marigram`.
     pub binary: PathBuf,
-    /// The server's data directory: made, and left behind.
+    /// The server's data directory: it is created and remains.
     pub data: PathBuf,
-    /// Where samples, plot and summary go; `None`: nowhere.
+    /// Folder for samples, plot and summary; `None` writes none.
     pub out: Option<PathBuf>,
     /// The server's `memory_limit`, bytes.
     pub limit_bytes: usize,
     /// How long the load lasts.
     pub duration: Duration,
-    /// Rows a second that the writers of the fleet try to send.
+    /// Rows per second that the writers of the fleet try to send.
     pub rows_per_second: usize,
-    /// Series that the writer of high cardinality makes at most.
+    /// Most series that the high-cardinality writer creates.
     pub series_max: usize,
     /// Further arguments of `marigram serve`.
     pub arguments: Vec<String>,
 }
 
-/// Runs the load and says what came of it. An error is one of the harness: what the server did
-/// wrong stands in the verdict.
+/// Runs the load and returns the verdict. Errors concern only the harness: the verdict contains
+/// what the server did wrong.
 ///
 /// # Errors
-/// If the server does not start, or the machine does not let itself be asked.
+/// If the server does not start, or the system cannot be queried.
 pub fn run(plan: &SoakPlan) -> Result<SoakVerdict> {
     fs::create_dir_all(&plan.data).context("the data directory cannot be made")?;
     let group = group::ControlGroup::make(plan.limit_bytes / 10 * 11);
@@ -94,8 +94,8 @@ pub fn run(plan: &SoakPlan) -> Result<SoakVerdict> {
     Ok(verdict)
 }
 
-/// How long after the load it took until the server answered one of everything without refusing;
-/// `None` where it did not in time.
+/// How long after the load the server took until it answered one request of each kind without
+/// refusing; `None` if it did not in time.
 fn idle_answers(client: &client::SoakClient) -> Option<Duration> {
     let begun = Instant::now();
     while begun.elapsed() < IDLE_WAIT_MAX {

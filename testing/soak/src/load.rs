@@ -1,4 +1,4 @@
-//! The mixed load: who writes and who asks, all at once for a bounded time.
+//! The mixed load: all writers and readers, at once and for a limited time.
 
 mod questions;
 mod writers;
@@ -17,12 +17,12 @@ CREATE MATERIALIZED VIEW fleet_minutes WITH (continuous) AS \
 SELECT time_bucket('1 minute', time) AS minute, site, dev, count(temp) AS n, avg(temp) AS mean, \
 max(hum) AS high FROM fleet GROUP BY minute, site, dev";
 
-/// Clients that read slowly at the same time.
+/// Number of concurrent slow readers.
 const SLOW_READERS: usize = 4;
-/// How long somebody who was refused waits.
+/// How long a refused client waits.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What came of it.
+/// The result of the load.
 #[derive(Debug)]
 pub struct LoadResult {
     pub tallies: Vec<RequestTally>,
@@ -32,7 +32,7 @@ pub struct LoadResult {
     pub rows_found: Option<u64>,
 }
 
-/// What the threads of the load share.
+/// State that the threads of the load share.
 #[derive(Debug)]
 pub struct LoadShared<'a> {
     pub client: &'a SoakClient,
@@ -40,7 +40,7 @@ pub struct LoadShared<'a> {
     pub until: Instant,
     pub rows_sent: AtomicU64,
     pub rows_acknowledged: AtomicU64,
-    /// Of requests that were neither acknowledged nor refused.
+    /// Rows of requests that were neither acknowledged nor refused.
     pub rows_uncertain: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ impl LoadShared<'_> {
         Instant::now() >= self.until
     }
 
-    /// Makes one request after the other until it is over, no more often than `every`.
+    /// Makes one request after another until time is up, no more often than `every`.
     pub fn repeat(
         &self,
         name: &'static str,
@@ -96,7 +96,7 @@ impl LoadShared<'_> {
 pub fn run(client: &SoakClient, plan: &SoakPlan) -> Result<LoadResult> {
     let made = client.sql(SCHEMA);
     if made.outcome != SoakOutcome::Done {
-        bail!("the tables were not made: {}", made.body);
+        bail!("the tables were not created: {}", made.body);
     }
     let begun = Instant::now();
     let shared = LoadShared {
@@ -148,7 +148,7 @@ pub fn run(client: &SoakClient, plan: &SoakPlan) -> Result<LoadResult> {
     })
 }
 
-/// Tallies of the same name as one.
+/// Merges tallies with the same name.
 fn merged(all: Vec<RequestTally>) -> Vec<RequestTally> {
     let mut merged: Vec<RequestTally> = Vec::new();
     for tally in all {
@@ -167,7 +167,7 @@ fn merged(all: Vec<RequestTally>) -> Vec<RequestTally> {
     merged
 }
 
-/// Rows in both tables; asked again for a while where the server refuses.
+/// Counts the rows in both tables; retries for a while if the server refuses.
 fn count_rows(client: &SoakClient) -> Option<u64> {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(1) {
@@ -181,7 +181,7 @@ fn count_rows(client: &SoakClient) -> Option<u64> {
     None
 }
 
-/// Whether one of everything is answered at once.
+/// Whether one request of each kind is answered at once.
 pub fn probes(client: &SoakClient) -> bool {
     let asked = [
         questions::dashboards(),

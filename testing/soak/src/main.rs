@@ -1,4 +1,4 @@
-//! `soak`: the mixed load for as long as is asked for; see the library.
+//! `soak`: runs the mixed load for the requested time; see the library.
 
 #![allow(clippy::print_stdout, reason = "a command line prints")]
 
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Loads a server for a while, in a control group where one can be made, and watches its memory.
+/// Loads a server for a while, in a control group if possible, and watches its memory.
 #[derive(Parser)]
 struct Arguments {
     /// The binary under test
     #[arg(long, default_value = "target/release/marigram")]
     binary: PathBuf,
-    /// Data directory of the server; a new one
+    /// Data directory of the server; must be new
     #[arg(long)]
     data: PathBuf,
     /// Folder for samples.csv, soak.svg and summary.txt
@@ -27,10 +27,10 @@ struct Arguments {
     /// How long the load lasts
     #[arg(long, default_value_t = 60, env = "MARIGRAM_SOAK_SECONDS")]
     seconds: u64,
-    /// Rows a second that the writers of the fleet try to send
+    /// Rows per second that the writers of the fleet try to send
     #[arg(long, default_value_t = 20_000)]
     rows_per_second: usize,
-    /// Series that the writer of high cardinality makes at most
+    /// Most series that the high-cardinality writer creates
     #[arg(long, default_value_t = 400_000)]
     series: usize,
     /// Further arguments of `marigram serve`

@@ -1,4 +1,4 @@
-//! The samples as a drawing: memory, descriptors, files and disk over time.
+//! Plots the samples: memory, descriptors, files and disk over time.
 
 use crate::verdict::SoakVerdict;
 use anyhow::Result;
@@ -13,7 +13,7 @@ const GREY: RGBColor = RGBColor(150, 150, 150);
 
 type Line = (&'static str, RGBColor, Vec<(f64, f64)>);
 
-/// Draws a verdict's samples.
+/// Plots a verdict's samples.
 pub fn draw(verdict: &SoakVerdict, path: &Path) -> Result<()> {
     let samples = &verdict.samples;
     let line = |of: &dyn Fn(&crate::ServerSample) -> f64| -> Vec<(f64, f64)> {

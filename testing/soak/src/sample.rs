@@ -1,4 +1,4 @@
-//! What the server holds, looked at often and noted once a second.
+//! The resources that the server holds, measured often and recorded once per second.
 
 use crate::client::SoakClient;
 use crate::group::ControlGroup;
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const NOTE_EVERY: Duration = Duration::from_secs(1);
-/// So many notes share one look at the disk and at the server's own figures.
+/// Number of records that share one survey of the disk and the server's own figures.
 const NOTES_A_SURVEY: usize = 5;
 
-/// One second of the server.
+/// One second of the server's life.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServerSample {
     /// Since the start of the load.
     pub seconds: f64,
-    /// The most that was resident in this second, bytes.
+    /// Peak resident memory in this second, bytes.
     pub resident_bytes: usize,
-    /// Memory of its own at the last look, bytes.
+    /// Anonymous memory at the last measurement, bytes.
     pub anonymous_bytes: usize,
-    /// Pages of files that it has mapped, its code above all, at the last look, bytes.
+    /// Mapped file pages, mostly its code, at the last measurement, bytes.
     pub file_bytes: usize,
-    /// What the control group is charged with, page cache included, bytes.
+    /// Memory charged to the control group, including page cache, bytes.
     pub group_bytes: usize,
-    /// What the server accounts for, bytes.
+    /// Memory that the server accounts for, bytes.
     pub accounted_bytes: usize,
-    /// How much of that has no holder but the process, bytes.
+    /// The part of it that only the process holds, bytes.
     pub process_bytes: usize,
     /// Open descriptors.
     pub descriptors: usize,
@@ -41,7 +41,7 @@ pub struct ServerSample {
     pub disk_bytes: u64,
 }
 
-/// Looks until it is over.
+/// Measures until the load is over.
 pub fn watch(
     server: &SoakServer,
     group: Option<&ControlGroup>,
@@ -132,7 +132,7 @@ pub fn csv(samples: &[ServerSample]) -> String {
          process_bytes,descriptors,threads,files,disk_bytes\n",
     );
     for s in samples {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "{:.1},{},{},{},{},{},{},{},{},{},{}",

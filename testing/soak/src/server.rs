@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Moves itself into the group before it becomes the server, so that every page is charged there.
+/// Moves itself into the group before it executes the server, so that every page is charged there.
 const ENTER: &str = r#"echo $$ > "$0" && exec "$@""#;
 
 /// A running `marigram serve`; killed when dropped.
@@ -66,15 +66,15 @@ impl SoakServer {
         Ok(server)
     }
 
-    /// How it ended; `None` while it runs.
+    /// Its exit status; `None` while it runs.
     pub fn ended(&self) -> Option<ExitStatus> {
         let mut child = self.child.lock().ok()?;
         child.try_wait().ok().flatten()
     }
 
-    /// Asks it to end, and ends it where it takes too long.
+    /// Stops it, and kills it if that takes too long.
     pub fn stop(&mut self) {
-        // Where it has ended already, that is what is wanted.
+        // It may have ended already, which is fine.
         let _ = Command::new("kill").arg(self.pid.to_string()).status();
         let begun = Instant::now();
         while self.ended().is_none() && begun.elapsed() < Duration::from_secs(30) {
@@ -86,7 +86,7 @@ impl SoakServer {
 impl Drop for SoakServer {
     fn drop(&mut self) {
         if let Ok(child) = self.child.get_mut() {
-            // It may have ended already, which is what is wanted.
+            // It may have ended already, which is fine.
             let _ = child.kill();
             let _ = child.wait();
         }

@@ -1,4 +1,4 @@
-//! What came of a soak, and what of it is a fault.
+//! The results of a soak test, and which of them are faults.
 
 use crate::client::SoakOutcome;
 use crate::sample::ServerSample;
@@ -6,25 +6,25 @@ use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// Most errors of a kind that are kept in words.
+/// Most error texts to keep of each kind.
 const ERRORS_KEPT: usize = 5;
 
-/// What became of the requests of one kind.
+/// Outcomes of the requests of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct RequestTally {
     /// The kind.
     pub name: &'static str,
     /// Answered.
     pub done: u64,
-    /// Told to come again later, or that memory does not do for it.
+    /// The client had to retry later, or there was not enough memory.
     pub refused: u64,
     /// Anything else.
     pub failed: u64,
-    /// The longest that one took.
+    /// The longest duration of one.
     pub slowest: Duration,
-    /// Some of what failed, in the server's words.
+    /// Some of the failures, in the server's words.
     pub errors: Vec<String>,
-    /// Some of what was refused.
+    /// Some of the refusals.
     pub refusals: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl RequestTally {
     }
 }
 
-/// What came of a soak.
+/// The results of a soak test.
 #[derive(Debug)]
 pub struct SoakVerdict {
     /// The server's `memory_limit`.
@@ -57,37 +57,38 @@ pub struct SoakVerdict {
     pub ended: Option<ExitStatus>,
     /// How long the load lasted.
     pub duration: Duration,
-    /// How long after the load the server answered one of everything.
+    /// How long after the load the server answered one request of each kind.
     pub idle_after: Option<Duration>,
     /// Rows of all requests.
     pub rows_sent: u64,
-    /// Rows of those that were answered with success.
+    /// Rows of the requests that succeeded.
     pub rows_acknowledged: u64,
-    /// Rows of requests that were neither acknowledged nor refused: their connection broke, say.
+    /// Rows of requests that were neither acknowledged nor refused, for instance because their
+    /// connection broke.
     pub rows_uncertain: u64,
-    /// Rows that were there at the end; `None` where the question was not answered.
+    /// Rows found at the end; `None` if the query was not answered.
     pub rows_found: Option<u64>,
-    /// What became of the requests, by kind.
+    /// Outcomes of the requests, by kind.
     pub tallies: Vec<RequestTally>,
-    /// One for each second.
+    /// One sample per second.
     pub samples: Vec<ServerSample>,
 }
 
 impl SoakVerdict {
-    /// The most that was resident, bytes.
+    /// Peak resident memory, bytes.
     pub fn resident_max(&self) -> usize {
         let resident = self.samples.iter().map(|sample| sample.resident_bytes);
         resident.max().unwrap_or(0)
     }
 
-    /// Whether every row that was acknowledged was found, and none that was refused.
+    /// Whether every acknowledged row was found, and no refused one.
     pub fn are_rows_right(&self) -> bool {
         let possible = self.rows_acknowledged..=self.rows_acknowledged + self.rows_uncertain;
         self.rows_found
             .is_some_and(|found| possible.contains(&found))
     }
 
-    /// What must not be, in words; empty where all is well.
+    /// Violations, in words; empty if all is well.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut must = |holds: bool, fault: String| {
@@ -147,7 +148,7 @@ impl fmt::Display for SoakVerdict {
             if self.in_group {
                 "in a control group of 1.1 × the limit"
             } else {
-                "no control group could be made"
+                "no control group could be created"
             },
             self.oom_kills
         )?;
@@ -174,7 +175,7 @@ impl fmt::Display for SoakVerdict {
         )?;
         match self.idle_after {
             Some(after) => writeln!(f, "after the load everything was answered in {after:.1?}")?,
-            None => writeln!(f, "after the load it went on refusing")?,
+            None => writeln!(f, "after the load it continued to refuse")?,
         }
         writeln!(
             f,

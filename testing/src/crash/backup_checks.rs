@@ -1,23 +1,23 @@
-//! What is remembered of the backups of a simulated machine.
+//! What the simulation remembers of a machine's backups.
 
 use crate::oracle::Oracle;
 use std::collections::BTreeMap;
 
-/// What the backups of a machine must be.
+/// The expected backups of a machine.
 #[derive(Debug, Default)]
 pub(super) struct ExpectedBackups {
     /// By number.
     pub moments: BTreeMap<u64, BackupMoment>,
     /// Whether a backup failed in this life.
     pub failed: bool,
-    /// Whether moments are remembered wrongly, so that comparisons must fail.
+    /// Whether moments are deliberately remembered wrongly, so that comparisons must fail.
     pub misremember: bool,
 }
 
-/// A backup.
+/// A backup that was taken.
 #[derive(Debug)]
 pub(super) struct BackupMoment {
     pub state: Oracle,
-    /// Whether it must be listed: otherwise it may have come to be or not, or be pruned or not.
+    /// Whether it must be listed; otherwise it may or may not have been created or pruned.
     pub is_sure: bool,
 }

@@ -1,8 +1,8 @@
-//! Backups of the simulated machine: what each must show, and what an interrupted one may leave.
+//! Backups of the simulated machine: what each must contain, and what an interrupted one may leave.
 //!
-//! A backup whose taking was acknowledged is listed for ever after, until it is pruned, and restores
-//! to exactly what the model was at that moment. One that failed or was interrupted is not listed,
-//! or, where the end of it alone was in doubt, is as good as any other.
+//! An acknowledged backup stays listed until it is pruned, and restores exactly the state of the
+//! model at that moment. One that failed or was interrupted is not listed, or, if only its last
+//! step was in doubt, is as good as any other.
 
 use super::backup_checks::BackupMoment;
 use super::machine::{CheckedState, DATABASE, SimMachine};
@@ -10,7 +10,7 @@ use super::trouble::CrashTrouble;
 use crate::oracle::{OracleHistory, Strictness, observe};
 use marigram_engine::backup::{self, BackupOptions};
 use marigram_engine::{Engine, EngineError, EngineOptions};
-use marigram_env::{Clock as _, Env, FileSystem as _};
+use marigram_env::{Clock as _, Env, LogStore as _};
 use rand::RngExt as _;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ impl SimMachine {
         trouble: CrashTrouble,
         keep: Option<usize>,
     ) -> CheckedState {
-        // Two failures in a row could leave either state under one number.
+        // Two failures in a row could leave either state under the same number.
         if self.backups.failed || self.history.has_refused() {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl SimMachine {
             }
         };
         if self.history.has_doubts() {
-            return Err("a backup was taken while nobody knows what the disk holds".to_owned());
+            return Err("a backup was taken while the content of the disk is unknown".to_owned());
         }
         if report.info.number != number {
             return Err(format!("backup {} instead of {number}", report.info.number));
@@ -82,7 +82,7 @@ impl SimMachine {
             ));
         }
         moments.retain(|number, _| !report.pruned.contains(number));
-        // Records were made durable together, those of which nobody was sure among them.
+        // Several records became durable together, including those in doubt.
         if !was_sure && let Ok(listed) = self.listed() {
             let moments = &mut self.backups.moments;
             moments.retain(|number, moment| moment.is_sure || listed.contains(number));
@@ -104,7 +104,7 @@ impl SimMachine {
         let number = numbers[self.rng.random_range(0..numbers.len())];
         if self.rng.random_bool(0.6) {
             self.interrupt_restore(number)?;
-            // A loss of power may have taken a backup with it whose end was in doubt.
+            // A power loss may have removed a backup whose last step was in doubt.
             self.settle_backups()?;
             if !self.backups.moments.contains_key(&number) {
                 return Ok(());
@@ -132,7 +132,7 @@ impl SimMachine {
             .try_for_each(|number| self.check_backup(number))
     }
 
-    /// Looks which backups there are, and forgets those that may be missing and are.
+    /// Checks which backups exist, and forgets missing ones that may be missing.
     fn settle_backups(&mut self) -> CheckedState {
         let listed = self.listed()?;
         let moments = &mut self.backups.moments;
@@ -144,7 +144,7 @@ impl SimMachine {
         Err(format!("backups {listed:?} are listed, not {known:?}"))
     }
 
-    /// Numbers of the backups, which must all be readable.
+    /// The numbers of the backups, all of which must be readable.
     fn listed(&self) -> Result<BTreeSet<u64>, String> {
         let (env, folder) = (self.env(), Path::new(FOLDER));
         let failed = |error: EngineError| format!("list of backups: {error}");
@@ -163,8 +163,8 @@ impl SimMachine {
         last.map_or(1, |(number, _)| number + 1)
     }
 
-    /// Lets the power or the disk fail while a backup is restored. What is left is whole, or no
-    /// data directory.
+    /// Lets the power or the disk fail while a backup is restored. The result must be complete, or
+    /// not a data directory.
     fn interrupt_restore(&mut self, number: u64) -> CheckedState {
         self.clear_restored()?;
         let (env, into) = (self.env(), Path::new(RESTORED));
@@ -204,14 +204,14 @@ impl SimMachine {
         Ok(())
     }
 
-    /// Restores a backup, over what an interrupted restore has left, and compares it.
+    /// Restores a backup, over the remains of an interrupted restore, and compares it.
     fn check_backup(&mut self, number: u64) -> CheckedState {
         let into = Path::new(RESTORED);
         let exists = |name: &str| self.fs.exists(&into.join(name)).unwrap_or(false);
         if exists("MARIGRAM") && !exists("RESTORING") {
             self.clear_restored()?;
         }
-        // Two directories are not born at once.
+        // Two directories never have the same time of creation.
         self.clock.advance(1);
         self.note(|| format!("restore of {number}"));
         backup::restore(&self.env(), Path::new(FOLDER), Some(number), into)
@@ -237,7 +237,7 @@ impl SimMachine {
     fn clear_restored(&self) -> CheckedState {
         let into = Path::new(RESTORED);
         if self.fs.exists(into).unwrap_or(false) {
-            // Durably: a loss of power must not bring parts of an older one back.
+            // Make it durable: a power loss must not bring parts of an older one back.
             self.fs
                 .remove_dir_all(into)
                 .and_then(|()| self.fs.sync_dir(Path::new("/")))

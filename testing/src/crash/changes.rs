@@ -1,4 +1,4 @@
-//! Changes of the database, and which of them are acknowledged, refused or in doubt.
+//! Changes of the database: which of them are acknowledged, refused or in doubt.
 
 use super::machine::{CheckedState, DATABASE, SimMachine};
 use super::trouble::CrashTrouble;
@@ -7,7 +7,7 @@ use crate::oracle::{OracleChange, WrittenRow};
 use marigram_engine::{Engine, EngineError, TableChange, TableSpec, WriteOptions};
 use marigram_env::Clock as _;
 
-/// What became of a change.
+/// The outcome of a change.
 struct ChangeOutcome {
     done: Option<OracleChange>,
     /// What was refused, and why.
@@ -15,7 +15,7 @@ struct ChangeOutcome {
 }
 
 impl SimMachine {
-    /// Makes a change, if it makes sense, and keeps the model in step.
+    /// Makes a change, if it is sensible, and updates the model accordingly.
     pub(super) fn change(
         &mut self,
         engine: &Engine,
@@ -25,7 +25,7 @@ impl SimMachine {
         let current = self.history.current();
         let exists = |table: &str| current.tables.contains_key(table);
         let was_read_only = engine.status().read_only.is_some();
-        // What makes no sense is not tried; what is refused for other reasons is a test of its own.
+        // Nonsensical changes are not tried; other tests cover refusals for other reasons.
         let sensible = match &change {
             OracleChange::Write { .. } => true,
             OracleChange::CreateTable { table, .. } => !exists(table) && !self.history.is_unsure(),
@@ -39,13 +39,13 @@ impl SimMachine {
             OracleChange::Delete { table, .. } | OracleChange::DropTable { table } => {
                 exists(table) && !self.history.is_unsure()
             }
-            // The database is created anew at once, which a read-only engine would refuse.
+            // The database is recreated at once, which a read-only engine would refuse.
             OracleChange::DropDatabase => !self.history.is_unsure() && !was_read_only,
         };
         if !sensible {
             return Ok(());
         }
-        // A read-only engine makes what frees room on the disk, unless its log failed.
+        // A read-only engine still executes what frees disk space, unless its log failed.
         let frees_room = matches!(
             change,
             OracleChange::Delete { .. } | OracleChange::DropTable { .. }
@@ -66,7 +66,7 @@ impl SimMachine {
             Self::excuse("change", trouble, &error)?;
             let is_write = matches!(change, OracleChange::Write { .. });
             match error {
-                // Of what was refused, or taken back from the log, no row is there; only the schema
+                // A refused write, or one rolled back from the log, leaves no row; only the schema
                 // may have grown before.
                 EngineError::Busy { .. } | EngineError::ReadOnly(_) if is_write => {
                     self.history.refuse(change);
@@ -86,7 +86,7 @@ impl SimMachine {
         Ok(())
     }
 
-    /// Makes a change, and says what of it is acknowledged and what is not.
+    /// Makes a change, and returns which parts of it are acknowledged and which are not.
     fn make(
         &mut self,
         engine: &Engine,
@@ -128,7 +128,7 @@ impl SimMachine {
                 if !matches!(made, Err(EngineError::Busy { .. })) {
                     return made;
                 }
-                // All of this change or nothing: the operator makes room.
+                // Either the whole change or nothing: the operator frees space.
                 CrashTrouble::relieve(&self.fs);
                 engine.create_database(DATABASE, false)
             }),
@@ -192,14 +192,14 @@ impl SimMachine {
             match (rejection, fault) {
                 (None, None) => taken.push(row),
                 (Some(_), Some(_)) => {}
-                // A shard of several can fail alone: then its rows are refused.
+                // One of several shards can fail alone: then its rows are refused.
                 (Some(rejection), None)
                     if trouble != CrashTrouble::None && is_loss(&rejection.reason) =>
                 {
                     reason = rejection.reason;
                     lost.push(row);
                 }
-                // Types of columns that may exist are not known for sure.
+                // The types of columns that may or may not exist are uncertain.
                 (None, Some(_)) if self.history.is_unsure() => taken.push(row),
                 (Some(_), None) if self.history.is_unsure() => {}
                 (found, fault) => {

@@ -1,4 +1,4 @@
-//! What is checked besides rows: files, segments, and random reads against the model.
+//! Checks beyond the rows: files, segments, and random reads against the model.
 
 use super::workload::Workload;
 use crate::oracle::{
@@ -11,8 +11,8 @@ use rand::RngExt as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Checks, right after opening, that the data directory holds what the manifest knows and nothing
-/// else, and that no segment crosses the boundary of its partition.
+/// Checks, right after opening, that the data directory contains exactly what the manifest lists,
+/// and that no segment crosses the boundary of its partition.
 ///
 /// # Errors
 /// What is wrong.
@@ -59,7 +59,7 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
         ) && kind != Some("wal")
             && !name.starts_with("SERIES-")
         {
-            return Err(format!("{} has no business here", path.display()));
+            return Err(format!("{} does not belong here", path.display()));
         }
     }
     for (path, meta) in known {
@@ -78,7 +78,7 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
             min: start,
             max: start.saturating_add(width - 1),
         };
-        // The first partition of all begins before the first time there is.
+        // The first partition begins before the first possible time.
         let covered = if start == i64::MIN {
             TimeRange {
                 min: start,
@@ -98,10 +98,10 @@ pub fn check_files(engine: &Engine, fs: &SimFs, dir: &Path) -> Result<(), String
     Ok(())
 }
 
-/// Reads some series, times and columns of some table, or its last rows, and compares.
+/// Reads some series, times and columns of a table, or its last rows, and compares them.
 ///
 /// # Errors
-/// If the engine cannot read; or what it answers wrongly.
+/// If the engine cannot read, or answers wrongly.
 pub fn check_random_read(
     snapshot: &TableSnapshot,
     oracle: &Oracle,
@@ -139,7 +139,7 @@ fn check_last_rows(
         *rows = last.into_iter().collect();
     }
     let mut found = last_rows(snapshot, &filter)?;
-    // Where the last row itself has outlived the ttl, an earlier one may stand for it.
+    // If the last row itself is past its ttl, an earlier one may take its place.
     let expired =
         |rows: &BTreeMap<i64, OracleRow>| rows.keys().all(|time| tolerance.is_expired(*time));
     expected.retain(|_, rows| !expired(rows));
@@ -188,7 +188,7 @@ fn check_scan(
             let is_found = found.get(tags).is_some_and(|rows| rows.contains_key(time));
             let is_due = needed(row) && !tolerance.is_expired(*time);
             due += usize::from(is_due);
-            // What is cut off by the limit or outside the bounds need not come. If it does, it
+            // Rows beyond the limit or outside the bounds may be missing. If they are present, they
             // must be right.
             if is_found || (is_due && request.limit.is_none()) {
                 let mut row = row.clone();
@@ -213,7 +213,7 @@ fn check_scan(
     }
 }
 
-/// Sometimes bounds on a column, around values that are likely.
+/// Sometimes returns bounds on a column, around likely values.
 fn draw_bounds(snapshot: &TableSnapshot, work: &mut Workload) -> Option<ColumnBounds> {
     let rng = work.rng();
     let fields = &snapshot.schema().fields;

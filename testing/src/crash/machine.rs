@@ -6,7 +6,7 @@ use super::trouble::CrashTrouble;
 use super::workload::{START_NS, Workload, WorkloadAction};
 use crate::oracle::{OracleHistory, ReadError, Strictness, observe};
 use marigram_engine::{CompactionPolicy, Durability, Engine, EngineError, EngineOptions};
-use marigram_env::{Clock as _, Env, FileSystem as _, OpKind, SimClock, SimFs};
+use marigram_env::{Clock as _, Env, LogStore as _, OpKind, SimClock, SimFs};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::VecDeque;
@@ -17,26 +17,26 @@ const DIR: &str = "/data";
 pub(super) const DATABASE: &str = "plant";
 const TRACE_STEPS: usize = 40;
 
-/// What happened in a run.
+/// Counts of what happened in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunSummary {
-    /// Times that the data directory was opened.
+    /// How often the data directory was opened.
     pub lives: u64,
-    /// Actions.
+    /// Number of actions.
     pub actions: u64,
-    /// Losses of power; the other lives end with the process alone.
+    /// Number of power losses; the other lives end only with the process.
     pub crashes: u64,
-    /// Changes that failed and were in doubt.
+    /// Number of changes that failed and were in doubt.
     pub doubts: u64,
-    /// Rows that were acknowledged.
+    /// Number of acknowledged rows.
     pub rows: u64,
-    /// Operations of the file system.
+    /// Number of file system operations.
     pub ops: u64,
     /// Flushes and compactions that the engine counted.
     pub merges: u64,
-    /// Backups that were taken.
+    /// Number of backups taken.
     pub backups: u64,
-    /// Backups that were restored and compared.
+    /// Number of backups restored and compared.
     pub restores: u64,
 }
 
@@ -64,13 +64,13 @@ pub struct SimMachine {
     pub(super) history: OracleHistory,
     pub(super) backups: ExpectedBackups,
     pub(super) options: EngineOptions,
-    /// Things to do in a life, at most.
+    /// Most actions in a life.
     actions_max: u32,
     pub(super) summary: RunSummary,
-    /// Operations of the file system in the last life.
+    /// Number of file system operations in the last life.
     life_ops: u64,
     trace: VecDeque<String>,
-    /// Bytes of a step in the trace, at most.
+    /// Most bytes of a step in the trace.
     step_bytes_max: usize,
 }
 
@@ -92,7 +92,7 @@ impl SimMachine {
         } else {
             rng.random_range(2..4)
         };
-        // Pages are no larger than row groups, and tables choose their size below that.
+        // Pages are not larger than row groups, and tables choose their page size below that.
         let row_group_rows = [1, 4, 30, 200, 1 << 20][rng.random_range(0..5)];
         let options = EngineOptions {
             shards,
@@ -125,12 +125,12 @@ impl SimMachine {
         }
     }
 
-    /// How many lives this machine has.
+    /// Draws how many lives this machine has.
     pub fn draw_lives(&mut self) -> u32 {
         self.rng.random_range(2..6)
     }
 
-    /// What happened so far.
+    /// The counts so far.
     #[must_use]
     pub fn summary(&self) -> RunSummary {
         RunSummary {
@@ -139,7 +139,7 @@ impl SimMachine {
         }
     }
 
-    /// Operations of the file system in the last life, before its end.
+    /// Number of file system operations in the last life, before its end.
     #[must_use]
     pub fn life_ops(&self) -> u64 {
         self.life_ops
@@ -152,21 +152,21 @@ impl SimMachine {
         self
     }
 
-    /// Acknowledges before an fsync. The simulation must find that rows are lost: a control.
+    /// A control: acknowledges before an fsync. The simulation must detect lost rows.
     #[must_use]
     pub fn careless(mut self) -> Self {
         self.options.durability = Durability::Os;
         self
     }
 
-    /// Expects of each backup another state than it has. The simulation must complain: a control.
+    /// A control: expects a wrong state of each backup. The simulation must detect it.
     #[must_use]
     pub fn misremembering(mut self) -> Self {
         self.backups.misremember = true;
         self
     }
 
-    /// The last steps, one a line.
+    /// The last steps, one per line.
     #[must_use]
     pub fn trace(&self) -> String {
         let head = format!("the last steps of a machine with {:?}:\n", self.options);
@@ -176,7 +176,7 @@ impl SimMachine {
             .fold(String::new(), |all, step| all + "  " + step + "\n")
     }
 
-    /// One life, with a trouble by chance.
+    /// Lives one life, with a random trouble.
     ///
     /// # Errors
     /// What the engine did wrong.
@@ -186,7 +186,7 @@ impl SimMachine {
         self.live_with(trouble, actions)
     }
 
-    /// One life with this trouble and so many actions.
+    /// Lives one life with this trouble and this number of actions.
     ///
     /// # Errors
     /// What the engine did wrong.
@@ -217,7 +217,7 @@ impl SimMachine {
         self.look_after_backups()
     }
 
-    /// Opens a last time without trouble, closes in order and verifies every file.
+    /// Opens the directory a last time without trouble, closes it properly and verifies every file.
     ///
     /// # Errors
     /// What the engine did wrong.
@@ -249,7 +249,7 @@ impl SimMachine {
         self.trace.push_back(step);
     }
 
-    /// Opens the directory and settles what is in doubt; `None` where the trouble prevents it.
+    /// Opens the directory and resolves what is in doubt; `None` if the trouble prevents it.
     fn open(&mut self, trouble: CrashTrouble) -> Result<Option<Engine>, String> {
         self.summary.lives += 1;
         let env = Env::simulated(&self.fs, &self.clock);
@@ -276,7 +276,7 @@ impl SimMachine {
             }
         };
         settled?;
-        // What cannot be removed, or moved to the trash, stays for now.
+        // Files that cannot be removed, or moved to the trash, stay for now.
         let keeps_garbage = [
             OpKind::Remove,
             OpKind::List,
@@ -287,7 +287,7 @@ impl SimMachine {
             check_files(&engine, &self.fs, Path::new(DIR))
                 .map_err(|reason| format!("after opening: {reason}"))?;
         }
-        // What was read once must be read again, now that pages and last values are known.
+        // A repeated read must give the same result, now that pages and last values are cached.
         self.compare(&engine, trouble, Strictness::Either)?;
         Ok(Some(engine))
     }
@@ -311,10 +311,10 @@ impl SimMachine {
         Ok(())
     }
 
-    /// The end of a life in which the power is still on.
+    /// The end of a life with the power still on.
     fn end(&mut self, engine: &Engine, trouble: CrashTrouble) -> CheckedState {
         CrashTrouble::end(&self.fs);
-        // A segment that could not be read once may stay unreadable until it is opened again.
+        // A segment that could not be read once may stay unreadable until it is reopened.
         let lasting = match trouble {
             CrashTrouble::Error(OpKind::Open | OpKind::Read | OpKind::Len, ..) => trouble,
             _ => CrashTrouble::None,
@@ -379,7 +379,7 @@ impl SimMachine {
         Self::excuse(what, trouble, &error)
     }
 
-    /// An error is excused by a trouble that can cause it.
+    /// A trouble excuses an error that it can cause.
     pub(super) fn excuse(what: &str, trouble: CrashTrouble, error: &EngineError) -> CheckedState {
         let is_bad = match error {
             EngineError::Io { .. } | EngineError::ReadOnly(_) | EngineError::Uncertain(_) => {

@@ -1,4 +1,4 @@
-//! What goes wrong in a life.
+//! The troubles of a life.
 
 use marigram_env::{FaultRepeat, OpKind, PlannedFault, SimFs};
 use rand::RngExt as _;
@@ -9,18 +9,18 @@ use rand::rngs::Xoshiro256PlusPlus;
 pub enum CrashTrouble {
     /// Nothing: the process ends when the work is done.
     None,
-    /// Power fails in the middle of an operation, counted from the life's first one.
+    /// Power fails in the middle of an operation, counted from the first one in the life.
     Power(u64),
-    /// An operation fails, counted from the life's first one of its kind.
+    /// An operation fails, counted from the first one of its kind in the life.
     Error(OpKind, u64, FaultRepeat),
-    /// The disk takes so many bytes more.
+    /// The disk has room for this many more bytes.
     Full(u64),
-    /// So many files can be open at once.
+    /// This many files can be open at once.
     Files(usize),
 }
 
 impl CrashTrouble {
-    /// Draws one.
+    /// Draws a trouble.
     pub fn draw(rng: &mut Xoshiro256PlusPlus) -> Self {
         match rng.random_range(0..22) {
             0..3 => Self::None,
@@ -54,7 +54,7 @@ impl CrashTrouble {
         }
     }
 
-    /// Plans it on a disk.
+    /// Plans the trouble on a disk.
     pub fn plan(self, fs: &SimFs) {
         match self {
             Self::None => {}
@@ -71,18 +71,18 @@ impl CrashTrouble {
         }
     }
 
-    /// Whether it passes without a trace: what failed meanwhile works afterwards.
+    /// Whether it passes without lasting effects: operations that failed meanwhile work afterwards.
     pub fn passes(self) -> bool {
         matches!(self, Self::None | Self::Full(_) | Self::Files(_))
     }
 
-    /// Makes room on the disk and for descriptors.
+    /// Frees space on the disk, and descriptors.
     pub fn relieve(fs: &SimFs) {
         fs.set_space(None);
         fs.set_open_files_max(usize::MAX);
     }
 
-    /// Ends it, except for a loss of power that has come.
+    /// Ends the trouble, except for a power loss that has happened.
     pub fn end(fs: &SimFs) {
         fs.cancel_crash();
         fs.clear_faults();

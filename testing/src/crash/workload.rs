@@ -1,4 +1,4 @@
-//! Random work: what devices, operators and the engine's own threads do.
+//! Random work, as devices, operators and the engine's own threads do it.
 
 use crate::oracle::{Oracle, OracleChange, OracleFilter, OracleRow, OracleTags, WrittenRow};
 use marigram_model::{
@@ -10,43 +10,43 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, RngExt as _};
 use std::collections::BTreeMap;
 
-/// Where the time of the work begins, ns: a round hour in 2023.
+/// Start of the simulated time, ns: a round hour in 2023.
 pub const START_NS: i64 = 1_699_999_200_000_000_000;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const TABLES: [&str; 3] = ["pump", "valve", "weather station"];
 
-/// One thing to do.
+/// An action.
 #[derive(Clone, Debug)]
 pub enum WorkloadAction {
     /// Changes the database.
     Change(OracleChange),
     /// Writes everything to segments.
     Flush,
-    /// Compacts until nothing is left to do.
+    /// Compacts until nothing is left to compact.
     Compact,
-    /// Makes one segment in order of each partition of a table.
+    /// Rewrites each partition of a table as one sorted segment.
     CompactTable(String),
     /// A round of background work.
     Maintain,
-    /// Drops what has outlived its ttl.
+    /// Drops rows past their ttl.
     Retain,
     /// Lets time pass, ns.
     Wait(u64),
     /// Reads something and compares it.
     Read,
-    /// Takes a backup; the folder keeps so many (`None`: all).
+    /// Takes a backup; the folder keeps this many (`None`: all).
     Backup(Option<usize>),
 }
 
-/// How the times of a write's rows lie to those before.
+/// How the times of a write's rows relate to earlier ones.
 #[derive(Clone, Copy, Debug)]
 enum TimeOrder {
-    /// Each after its device's last one.
+    /// Each after the last row of its device.
     InOrder,
     /// Mostly in order.
     FewLate,
-    /// Mostly times that have rows already.
+    /// Mostly times with existing rows.
     Overwriting,
     /// Of any age.
     Late,
@@ -58,14 +58,14 @@ pub struct Workload {
     rng: Xoshiro256PlusPlus,
     /// Latest time written in order, by table and device.
     latest: BTreeMap<(usize, usize), i64>,
-    /// Rows of a write, at most.
+    /// Most rows of a write.
     rows_max: usize,
-    /// Share of writes whose rows all come late or overwrite.
+    /// Share of writes whose rows are all late or overwrite others.
     late_share: f64,
 }
 
 impl Workload {
-    /// Work that follows from `rng`.
+    /// A workload that `rng` determines.
     #[must_use]
     pub fn new(mut rng: Xoshiro256PlusPlus) -> Self {
         let rows_max = [3, 20, 120][rng.random_range(0..3)];
@@ -78,7 +78,7 @@ impl Workload {
         }
     }
 
-    /// The next thing to do, given what is there.
+    /// The next action, given the current state.
     pub fn draw(&mut self, oracle: &Oracle) -> WorkloadAction {
         match self.rng.random_range(0..100) {
             0..52 => WorkloadAction::Change(self.draw_write(oracle)),
@@ -105,7 +105,7 @@ impl Workload {
         }
     }
 
-    /// Compaction of a table that is there, or of all where none is.
+    /// Compacts an existing table, or all tables if there is none.
     fn draw_compact(&mut self, oracle: &Oracle) -> WorkloadAction {
         let table = self.draw_table(oracle);
         if oracle.tables.contains_key(&table) {
@@ -152,7 +152,7 @@ impl Workload {
         OracleChange::AddField { table, field, kind }
     }
 
-    /// A table that is there, if one is.
+    /// An existing table, if there is one.
     fn draw_table(&mut self, oracle: &Oracle) -> String {
         let names: Vec<_> = oracle.tables.keys().collect();
         names
@@ -207,7 +207,7 @@ impl Workload {
         }
     }
 
-    /// A range of times, often one that begins or ends at a row.
+    /// A range of times, which often begins or ends at a row.
     pub fn draw_range(&mut self, oracle: &Oracle, table: &str) -> TimeRange {
         let rows = oracle.tables.get(table).map(|table| &table.rows);
         let times: Vec<_> = rows
@@ -282,7 +282,7 @@ impl Workload {
             START_NS + rng.random_range(-100..span.max(1)) * SECOND_NS
         };
         match manner {
-            // Another time that has a row already.
+            // Another time with an existing row.
             TimeOrder::Overwriting if rng.random_bool(0.7) => {
                 let times: Vec<_> = rows.into_iter().flat_map(BTreeMap::keys).collect();
                 match times.choose(rng) {
@@ -302,7 +302,7 @@ impl Workload {
     fn draw_fields(&mut self, known: Option<&BTreeMap<String, FieldType>>) -> OracleRow {
         let rng = &mut self.rng;
         let mut fields = OracleRow::new();
-        // The first ones are common, the last ones rare: they appear late.
+        // The first fields are common, the last ones are rare: they appear late.
         for (at, kind) in FieldType::ALL.into_iter().enumerate() {
             let share = [0.8, 0.5, 0.5, 0.1, 0.3, 0.3, 0.3, 0.02, 0.02][at];
             if rng.random_bool(share) {
@@ -321,7 +321,7 @@ impl Workload {
         if fields.is_empty() {
             fields.insert("f0".to_owned(), FieldValue::Bool(true));
         }
-        // A value of a type that the table refuses.
+        // A value with a type that the table refuses.
         if rng.random_bool(0.01) && known.is_some_and(|known| known.contains_key("f2")) {
             fields.insert(
                 "f2".to_owned(),
@@ -331,7 +331,7 @@ impl Workload {
         fields
     }
 
-    /// The dice, for those who read.
+    /// The random number generator, for readers.
     pub fn rng(&mut self) -> &mut Xoshiro256PlusPlus {
         &mut self.rng
     }
@@ -398,7 +398,7 @@ fn draw_value(kind: FieldType, rng: &mut Xoshiro256PlusPlus) -> FieldValue {
     }
 }
 
-/// The rows as the engine takes them.
+/// Converts rows for the engine.
 #[must_use]
 pub fn to_batch(table: &str, rows: &[WrittenRow]) -> WriteBatch {
     let mut builder = BatchBuilder::new(table);

@@ -1,18 +1,18 @@
-//! Comparison of rows that were read with rows that should be there.
+//! Compares the rows that were read with the expected ones.
 
 use super::{OracleRow, OracleRows};
 use marigram_model::TableOptions;
 
-/// What may differ: rows that have outlived their table's ttl go at some time after, partition by
-/// partition, so each of them may be there, be gone, or have lost some of its fields.
+/// Allowed differences: rows past their table's ttl disappear at some later time, partition by
+/// partition, so each of them may be present, be gone, or have lost some of its fields.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
-    /// Times before this one (ns) have outlived the ttl.
+    /// Times before this one (ns) are past the ttl.
     pub expired_before: i64,
 }
 
 impl Tolerance {
-    /// Nothing may differ.
+    /// Allows no difference.
     pub const NONE: Self = Self {
         expired_before: i64::MIN,
     };
@@ -26,17 +26,17 @@ impl Tolerance {
         }
     }
 
-    /// Whether rows of this time have outlived the ttl.
+    /// Whether rows with this time are past the ttl.
     #[must_use]
     pub fn is_expired(self, time: i64) -> bool {
         time < self.expired_before
     }
 }
 
-/// Compares what was read with what should be there.
+/// Compares the rows that were read with the expected ones.
 ///
 /// # Errors
-/// The first difference, in words.
+/// A description of the first difference.
 pub fn compare(
     expected: &OracleRows,
     found: &OracleRows,

@@ -1,10 +1,10 @@
-//! Filters on tags, in the model's own terms.
+//! Filters on tags, as the model defines them.
 
 use super::OracleTags;
 use marigram_engine::TagFilter;
 use marigram_model::{TableSchema, TagValue};
 
-/// Which series, by the names of tags. A tag that the table has not got is null in every series.
+/// Which series, by the names of tags. A tag that the table does not have is null in every series.
 #[derive(Clone, Debug)]
 pub enum OracleFilter {
     /// Every series.
@@ -15,9 +15,9 @@ pub enum OracleFilter {
     IsNull(String),
     /// The tag is not null.
     IsNotNull(String),
-    /// Each of them matches.
+    /// All of them match.
     And(Vec<OracleFilter>),
-    /// One of them matches.
+    /// At least one of them matches.
     Or(Vec<OracleFilter>),
 }
 
@@ -35,7 +35,7 @@ impl OracleFilter {
         }
     }
 
-    /// The same for the engine.
+    /// The same filter for the engine.
     #[must_use]
     pub fn to_engine(&self, schema: &TableSchema) -> TagFilter {
         let ordinal = |tag: &str| schema.tag(tag).map(|(ordinal, _)| ordinal);

@@ -1,17 +1,17 @@
-//! What the database may be like when some changes may have been made or not.
+//! The possible states of a database when some changes may or may not have been made.
 //!
-//! A change that was interrupted by a loss of power, or that failed with an I/O error, may be
-//! found after recovery or not: a write or delete wholly or not at all in each shard, a change of
-//! the catalog wholly or not at all. A write that was refused is never found; its table and columns
-//! may be. All other changes are certain. The history keeps the changes
-//! since the last state that was certain, and finds the choice that explains what is read.
+//! A change that a power loss interrupted, or that failed with an I/O error, may or may not be
+//! found after recovery: in each shard, a write or delete completely or not at all; a change of the
+//! catalog completely or not at all. A refused write is never found, but its table and columns may
+//! be. All other changes are certain. The history keeps the changes since the last certain state,
+//! and finds the choice of changes that explains what is read.
 
 use super::compare::{Tolerance, compare};
 use super::observe::ObservedDatabase;
 use super::{Oracle, OracleChange, OracleRows, OracleTags};
 use std::collections::BTreeSet;
 
-/// More changes than this in doubt at once make too many choices.
+/// With more changes than this in doubt at once, there would be too many choices.
 const DOUBTS_MAX: usize = 6;
 
 /// Whether changes in doubt may be visible.
@@ -19,7 +19,7 @@ const DOUBTS_MAX: usize = 6;
 pub enum Strictness {
     /// After recovery: either way.
     Either,
-    /// In the process in which they failed: rows that were refused must not be seen.
+    /// In the process in which they failed: refused rows must not be visible.
     Refused,
 }
 
@@ -27,18 +27,18 @@ pub enum Strictness {
 #[derive(Clone, Debug, Default)]
 pub struct OracleHistory {
     base: Oracle,
-    /// Changes since, and whether each is in doubt.
+    /// The changes since then, and whether each is in doubt.
     since: Vec<(OracleChange, bool)>,
-    /// Writes that were refused, with the number of changes before each.
+    /// Refused writes, with the number of changes before each.
     refused: Vec<(usize, OracleChange)>,
-    /// The state if no change in doubt was made.
+    /// The state if none of the changes in doubt was made.
     current: Oracle,
     doubts: usize,
     one_shard: bool,
 }
 
 impl OracleHistory {
-    /// An empty database with so many shards.
+    /// An empty database with this many shards.
     #[must_use]
     pub fn new(shards: usize) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl OracleHistory {
         }
     }
 
-    /// A history that begins with a state that is certain.
+    /// A history that starts with a certain state.
     #[must_use]
     pub fn from_state(state: Oracle, shards: usize) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl OracleHistory {
         }
     }
 
-    /// The state if no change in doubt was made.
+    /// The state if none of the changes in doubt was made.
     #[must_use]
     pub fn current(&self) -> &Oracle {
         &self.current
@@ -75,39 +75,39 @@ impl OracleHistory {
         !self.refused.is_empty()
     }
 
-    /// Whether tables and columns, or rows, are not known for sure.
+    /// Whether tables and columns, or rows, are uncertain.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
         self.has_doubts() || self.has_refused()
     }
 
-    /// Whether no more changes in doubt can be taken before the state is certain again.
+    /// Whether no further changes in doubt are possible before the state is certain again.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.doubts >= DOUBTS_MAX
     }
 
-    /// A change that was acknowledged.
+    /// Records an acknowledged change.
     pub fn acknowledge(&mut self, change: OracleChange) {
         self.current.apply(&change);
         self.since.push((change, false));
     }
 
-    /// A change of which nobody knows whether it was made.
+    /// Records a change that may or may not have been made.
     pub fn doubt(&mut self, change: OracleChange) {
         self.since.push((change, true));
         self.doubts += 1;
     }
 
-    /// A write of which no row may ever be found. Its table and columns may.
+    /// Records a write whose rows must never be found. Its table and columns may be.
     pub fn refuse(&mut self, write: OracleChange) {
         self.refused.push((self.since.len(), write));
     }
 
-    /// Compares what was read with what may be there.
+    /// Compares what was read with the possible states.
     ///
     /// # Errors
-    /// If no choice of the changes in doubt explains it: what differs from the nearest one.
+    /// If no choice of the changes in doubt explains it: the difference from the nearest one.
     pub fn check(
         &self,
         observed: &ObservedDatabase,
@@ -117,7 +117,7 @@ impl OracleHistory {
         self.explain(observed, now_ns, strictness).map(|_| ())
     }
 
-    /// Compares what was read after recovery with what may be there, and takes it as certain.
+    /// Compares what was read after recovery with the possible states, and takes it as certain.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -144,7 +144,7 @@ impl OracleHistory {
         for catalog in self.catalog_choices() {
             match self.explain_rows(&candidates, catalog, observed, now_ns, strictness) {
                 Ok(oracle) => return Ok(oracle),
-                // The first choice is the likeliest: no change in doubt was made.
+                // The first choice is the likeliest: none of the changes in doubt was made.
                 Err(reason) if difference.is_empty() => difference = reason,
                 Err(_) => {}
             }
@@ -152,8 +152,8 @@ impl OracleHistory {
         Err(difference)
     }
 
-    /// The state if the changes in doubt whose bits are set were made, and, for its tables and columns
-    /// alone, if what was `refused` was.
+    /// The state if the changes in doubt whose bits are set were made and, only for tables and
+    /// columns, if the `refused` writes were.
     fn replay(&self, made: u32, refused: bool) -> Oracle {
         let mut oracle = self.base.clone();
         let mut doubt = 0;
@@ -174,7 +174,7 @@ impl OracleHistory {
         oracle
     }
 
-    /// Bits of the changes in doubt that are of the catalog.
+    /// Bits of the changes in doubt that concern the catalog.
     fn catalog_bits(&self) -> u32 {
         let doubts = self
             .since
@@ -187,13 +187,14 @@ impl OracleHistory {
             .sum()
     }
 
-    /// Every choice of the changes of the catalog in doubt.
+    /// All choices of the catalog's changes in doubt.
     fn catalog_choices(&self) -> BTreeSet<u32> {
         let bits = self.catalog_bits();
         (0..1 << self.doubts).map(|made: u32| made & bits).collect()
     }
 
-    /// For each shard, finds the rows' choice that explains it, given the catalog's.
+    /// For each shard, finds the choice of row changes that explains it, given the catalog's
+    /// choice.
     fn explain_rows(
         &self,
         candidates: &[Oracle],
@@ -210,7 +211,8 @@ impl OracleHistory {
             let choice = (0..candidates.len() as u32)
                 .filter(|made| made & bits == catalog)
                 .find(|made| {
-                    // One shard takes a refused write or not; with several, one may have taken its part.
+                    // A single shard takes a refused write or not; with several, one of them may
+                    // have taken its part.
                     let refused = strictness == Strictness::Refused && self.one_shard;
                     if refused && *made != catalog {
                         return false;
@@ -240,8 +242,8 @@ impl OracleHistory {
     }
 }
 
-/// Tables and columns, without rows: those of the engine, where they are what they may be. A
-/// write that was lost may have left its table and columns behind.
+/// The engine's tables and columns, without rows, if they are possible ones. A lost write may have
+/// left its table and columns behind.
 fn explain_schemas(
     least: &Oracle,
     most: &Oracle,
@@ -306,7 +308,7 @@ fn explain_schemas(
     Ok(explained)
 }
 
-/// The shards that rows are in; `None` for series that no shard has been seen to know.
+/// The shards of the rows; `None` for series that have not been seen in any shard.
 fn groups(candidates: &[Oracle], observed: &ObservedDatabase) -> BTreeSet<Option<usize>> {
     let expected = candidates.iter().flat_map(|oracle| {
         oracle
@@ -375,7 +377,7 @@ mod tests {
         }
     }
 
-    /// What an engine would show that has made these changes; device "a" is in shard 0.
+    /// What an engine that made these changes would show; device "a" is in shard 0.
     fn observed(changes: &[&OracleChange]) -> ObservedDatabase {
         let mut oracle = Oracle::default();
         for change in changes {

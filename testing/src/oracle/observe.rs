@@ -1,4 +1,5 @@
-//! Reads the engine into the model's terms, checking on the way what every scan promises.
+//! Reads the engine's content into the model's types, and checks every promise of a scan on the
+//! way.
 
 use super::{OracleFilter, OracleRow, OracleRows, OracleTags};
 use marigram_engine::{
@@ -10,12 +11,12 @@ use marigram_model::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Why something could not be read.
+/// Why a read failed.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The engine says that it cannot.
+    /// The engine returned an error.
     Engine(EngineError),
-    /// The engine answers what no scan may answer.
+    /// The engine returned what a scan must not return.
     Wrong(String),
 }
 
@@ -34,28 +35,28 @@ impl std::fmt::Display for ReadError {
     }
 }
 
-/// A table as it was read.
+/// A table as read.
 #[derive(Debug)]
 pub struct ObservedTable {
     /// Schema.
     pub schema: Arc<TableSchema>,
     /// Rows.
     pub rows: OracleRows,
-    /// Shard of each series that the table knows, also of those without rows.
+    /// Shard of each series that the table knows, including those without rows.
     pub shards: BTreeMap<OracleTags, usize>,
 }
 
-/// A database as it was read.
+/// A database as read.
 #[derive(Debug, Default)]
 pub struct ObservedDatabase {
     /// Tables by name.
     pub tables: BTreeMap<String, ObservedTable>,
 }
 
-/// Reads everything in a database; one that is not there has no tables.
+/// Reads everything in a database; a missing one has no tables.
 ///
 /// # Errors
-/// If the engine cannot read, or answers nonsense.
+/// If the engine cannot read, or returns an invalid answer.
 pub fn observe(engine: &Engine, database: &str) -> Result<ObservedDatabase, ReadError> {
     let mut observed = ObservedDatabase::default();
     let tables = match engine.tables(database) {
@@ -110,7 +111,8 @@ fn everything(snapshot: &TableSnapshot, selection: SeriesSelection) -> ScanReque
 /// Runs a scan to its end.
 ///
 /// # Errors
-/// If the engine cannot read, or answers rows that were not asked for, out of order or twice.
+/// If the engine cannot read, or returns rows that were not requested, are out of order or occur
+/// twice.
 pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<OracleRows, ReadError> {
     let mut found = ById::new();
     for mut partition in snapshot.scan(request, Arc::new(ScanMetrics::default()))? {
@@ -147,10 +149,10 @@ pub fn scan_rows(snapshot: &TableSnapshot, request: &ScanRequest) -> Result<Orac
     by_tags(snapshot, found)
 }
 
-/// The last row of each series that matches, as the engine knows it.
+/// The last row of each matching series, according to the engine.
 ///
 /// # Errors
-/// If the engine cannot read, or answers for a series twice.
+/// If the engine cannot read, or returns two rows for a series.
 pub fn last_rows(snapshot: &TableSnapshot, filter: &OracleFilter) -> Result<OracleRows, ReadError> {
     let selection = snapshot.select(&filter.to_engine(snapshot.schema()));
     let columns: Vec<_> = snapshot
@@ -232,7 +234,7 @@ fn by_tags(snapshot: &TableSnapshot, found: ById) -> Result<OracleRows, ReadErro
     Ok(rows)
 }
 
-/// Tags of each of the series of a shard.
+/// The tags of each series of a shard.
 fn tags_of(snapshot: &TableSnapshot, shard: usize, ids: &[SeriesId]) -> Vec<OracleTags> {
     let mut tags = vec![OracleTags::new(); ids.len()];
     for (ordinal, column) in snapshot.schema().tags.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The sensor series of the Numenta Anomaly Benchmark (`data/nab`), carried in the binary.
+//! The sensor series of the Numenta Anomaly Benchmark (`data/nab`), embedded in the binary.
 
 use crate::client::DataClient;
 use crate::import::{ReadOptions, ReadPlanOptions, read_csv};
@@ -8,10 +8,10 @@ use marigram_model::FieldType;
 use std::cell::RefCell;
 use std::time::Instant;
 
-/// The table into which they go.
+/// The table that receives them.
 pub const TABLE: &str = "sensors";
 
-/// A file: name of the series, what is measured, the CSV.
+/// A file: the name of the series, the measured quantity, and the CSV.
 struct NabFile {
     series: &'static str,
     kind: &'static str,

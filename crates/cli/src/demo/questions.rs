@@ -1,4 +1,4 @@
-//! The questions, each with its SQL, its answer and its time.
+//! The questions, each with its SQL, its answer and its duration.
 
 use crate::client::DataClient;
 use crate::plot;
@@ -29,7 +29,7 @@ FROM sensors GROUP BY sensor, kind ORDER BY kind, sensor",
         show: AnswerDisplay::Table,
     },
     DemoQuestion {
-        words: "How did the machine's temperature go before it failed (ten-minute averages)?",
+        words: "How did the machine's temperature change before it failed (ten-minute averages)?",
         sql: "SELECT time_bucket(INTERVAL '10 minutes', time) AS t, avg(value) AS temperature
 FROM sensors
 WHERE sensor = 'machine' AND time >= '2014-02-05' AND time < '2014-02-11'
@@ -102,7 +102,7 @@ WHERE speed > 20 GROUP BY load_class ORDER BY avg(load)",
     },
 ];
 
-/// Asks them all and prints the answers.
+/// Runs all questions and prints the answers.
 pub fn ask_all(client: &mut DataClient) -> Result<()> {
     for question in &QUESTIONS {
         outln!("{}", styled(TextStyle::Bold, question.words));

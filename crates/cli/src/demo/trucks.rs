@@ -1,6 +1,6 @@
-//! A small fleet of trucks, made up but like real ones: each drives between towns, stops, refuels,
-//! loses its connection (so rows come late, and some come twice), and has faults (so rows and
-//! values are missing).
+//! A small fleet of trucks, synthetic but realistic. Each truck drives between towns, stops,
+//! refuels, loses its connection (so rows arrive late, and some arrive twice), and has faults (so
+//! rows and values are missing).
 //!
 //! Invariant: the same fleet gives the same rows, byte for byte.
 
@@ -18,12 +18,12 @@ const MINUTES_OF_DAY: u32 = 1440;
 /// Minutes whose rows are sent together.
 const SEND_MINUTES: u32 = 10;
 
-/// Which fleet.
+/// Parameters of a fleet.
 #[derive(Clone, Copy, Debug)]
 pub struct TruckFleet {
-    /// Trucks.
+    /// Number of trucks.
     pub trucks: u32,
-    /// Days that they drive.
+    /// Number of days that they drive.
     pub days: u32,
 }
 
@@ -32,11 +32,11 @@ pub struct TruckFleet {
 pub struct SentRows {
     /// Rows sent for table `readings`.
     pub rows: u64,
-    /// Those with a (truck, time) of their own.
+    /// Those of them with a distinct (truck, time).
     pub distinct: u64,
-    /// Rows that came after a later one of their truck.
+    /// Rows that arrived after a later row of their truck.
     pub late: u64,
-    /// Rows that came twice.
+    /// Rows that arrived twice.
     pub repeated: u64,
 }
 
@@ -82,7 +82,7 @@ const TOWNS: [(&str, f64, f64); 8] = [
 const FLEETS: [&str; 3] = ["north", "south", "west"];
 const MODELS: [&str; 2] = ["F-150", "H-2"];
 
-/// What a truck knows of itself.
+/// The state of a truck.
 struct Truck {
     name: String,
     fleet: &'static str,
@@ -136,7 +136,7 @@ impl Truck {
         }
     }
 
-    /// Lives a minute; the row it records, if it does.
+    /// Advances the truck by one minute; returns the row that it records, if any.
     fn drive(&mut self, minute: u32) -> Option<TruckRow> {
         if self.rest_minutes > 0 {
             self.rest_minutes -= 1;
@@ -267,7 +267,7 @@ fn arrive(
             let row = truck.drive(minute);
             sent.distinct += u64::from(row.is_some());
             if minute < truck.offline_until && minute + 1 < minutes {
-                // Position and fuel are stored on board; now and then a row gets through.
+                // Position and fuel are buffered on board; now and then a row gets through.
                 match row {
                     Some(row) if truck.random.chance(0.1) => {
                         arrivals.add(truck, &[row]);
@@ -283,7 +283,7 @@ fn arrive(
             arrivals.add(truck, row.as_slice());
             arrivals.add(truck, &waiting);
             sent.late += waiting.len() as u64;
-            // Who sends again after a broken connection sends some rows twice.
+            // A client that retries after a broken connection sends some rows twice.
             let again = &waiting[..waiting.len().min(5)];
             arrivals.add(truck, again);
             sent.repeated += again.len() as u64;

@@ -1,7 +1,7 @@
-//! What a CSV file is: its dialect, roles, types and times, decided over the whole of it.
+//! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
 use super::{ReadOptions, ReadPlanOptions};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use marigram_model::FieldType;
 use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::dialect::{self, DialectOptions, TextDialect};
@@ -16,13 +16,13 @@ use std::collections::HashSet;
 use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes by which the dialect is told.
+/// Bytes from which the dialect is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
 
-/// Rows by which tags are inferred: all rows of some times.
+/// Rows from which tags are inferred: all rows of some times.
 const SAMPLE_ROWS: usize = 50_000;
 
-/// Names that a time column has, first choice first.
+/// Names of time columns, the preferred ones first.
 const TIME_NAMES: [&str; 15] = [
     "time",
     "timestamp",
@@ -41,10 +41,10 @@ const TIME_NAMES: [&str; 15] = [
     "date/time",
 ];
 
-/// What a column is.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvRole {
-    /// The time, or the date where the time of day has a column of its own.
+    /// The time, or the date if the time of day has a column of its own.
     Time,
     /// The time of day beside a date.
     Clock,
@@ -52,7 +52,7 @@ pub enum CsvRole {
     Tag,
     /// A field.
     Field(FieldType),
-    /// Nothing: neither a name nor values.
+    /// None: the column has neither a name nor values.
     Dropped,
 }
 
@@ -63,18 +63,18 @@ pub struct CsvColumn {
     pub file_name: String,
     /// Its name in the table.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: CsvRole,
     /// How its fractions are written.
     pub decimal: DecimalMark,
 }
 
-/// What a file is.
+/// How a file is read.
 #[derive(Clone, Debug)]
 pub struct CsvPlan {
     /// How it is written.
     pub dialect: TextDialect,
-    /// In which encoding.
+    /// Its character encoding.
     pub encoding: &'static encoding_rs::Encoding,
     /// Its decimal mark.
     pub decimal: DecimalMark,
@@ -84,11 +84,11 @@ pub struct CsvPlan {
     pub time: TimeReader,
     /// Name of the table's time column.
     pub time_name: String,
-    /// Whether it is an export of Marigram, whose cells are as they stand.
+    /// Whether it is an export of Marigram, whose cells are taken literally.
     pub exact: bool,
-    /// Whether it says nothing of zones, and nobody else did.
+    /// Whether neither the file nor the user names a time zone.
     pub without_zone: bool,
-    /// What should be known before it is imported.
+    /// What the user should know before the import.
     pub notes: Vec<String>,
     /// The first row.
     pub sample: Vec<String>,
@@ -96,11 +96,11 @@ pub struct CsvPlan {
     pub inferred_tags: bool,
 }
 
-/// Opens the file from its beginning.
+/// Opens the file at its beginning.
 pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
-    /// Place of the column with this role.
+    /// Index of the column with this role.
     pub fn place(&self, role: CsvRole) -> Option<usize> {
         self.columns.iter().position(|column| column.role == role)
     }
@@ -140,7 +140,7 @@ impl CsvPlan {
         time.map_err(|fault| format!("column '{name}': '{date} {clock}' {fault}"))
     }
 
-    /// Whether a record has the file's width; missing cells at its end do not count.
+    /// Whether a record has as many columns as the file; missing cells at the end are allowed.
     pub fn fits(&self, record: &TextRecord) -> bool {
         has_width(record, self.columns.len())
     }
@@ -150,17 +150,11 @@ fn has_width(record: &TextRecord, width: usize) -> bool {
     record.len() >= width && (width..record.len()).all(|at| record.cell(at).is_missing())
 }
 
-/// Decides what a file is. `tabbed` says that its name ends in `.tsv`.
+/// Plans how to read a file. `tabbed` says that its name ends in `.tsv`.
 pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Result<CsvPlan> {
     let options = &reading.options;
-    let encoding = match &options.encoding {
-        Some(name) => encoding::named(name)
-            .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …"))?,
-        // An export is UTF-8, whatever its texts look like.
-        None if reading.layout.is_some() => encoding_rs::UTF_8,
-        None => encoding::detect(open()?).context("cannot be read")?,
-    };
-    let (sample, is_whole) = first_lines(open, encoding)?;
+    let encoding = encoding_of(open, reading)?;
+    let sample = first_lines(open, encoding)?;
     let comment = sample
         .strip_prefix(COMMENT)
         .and_then(|rest| rest.lines().next());
@@ -179,7 +173,6 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         bail!("it holds no rows");
     };
     let width = dialect.names.len();
-    let _ = is_whole;
     let mut plan = CsvPlan {
         columns: Vec::new(),
         encoding,
@@ -199,17 +192,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         return Ok(plan);
     }
     let profiles = profiles(open, &mut plan, width, &options.null)?;
-    plan.decimal = match options.decimal {
-        Some(decimal) => decimal,
-        None => match decimal_of(&profiles, plan.dialect.delimiter) {
-            Ok(decimal) => decimal,
-            Err(at) => bail!(
-                "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
-                 give --decimal . or --decimal ,",
-                plan.dialect.names[at]
-            ),
-        },
-    };
+    plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
     let columns = known.map(known_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &columns)?;
     let (time_at, clock_at) = time_columns(options, known, &table_names, &plan, &profiles)?;
@@ -265,6 +248,38 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     Ok(plan)
 }
 
+/// The encoding that the options name, or else the one that the file's bytes tell.
+fn encoding_of(
+    open: OpenFile<'_>,
+    reading: &ReadPlanOptions,
+) -> Result<&'static encoding_rs::Encoding> {
+    match &reading.options.encoding {
+        Some(name) => encoding::named(name)
+            .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …")),
+        // An export is UTF-8, whatever its texts look like.
+        None if reading.layout.is_some() => Ok(encoding_rs::UTF_8),
+        None => encoding::detect(open()?).context("cannot be read"),
+    }
+}
+
+/// The decimal mark that is told, or else the one that the cells tell.
+fn decimal_mark(
+    told: Option<DecimalMark>,
+    plan: &CsvPlan,
+    profiles: &[ColumnProfile],
+) -> Result<DecimalMark> {
+    if let Some(told) = told {
+        return Ok(told);
+    }
+    decimal_of(profiles, plan.dialect.delimiter).map_err(|at| {
+        anyhow!(
+            "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
+             give --decimal . or --decimal ,",
+            plan.dialect.names[at]
+        )
+    })
+}
+
 /// The columns that a table or layout has.
 fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
@@ -293,10 +308,7 @@ fn dialect_options(options: &ReadOptions, tabbed: bool) -> DialectOptions {
 }
 
 /// The first lines, and whether they are all.
-fn first_lines(
-    open: OpenFile<'_>,
-    encoding: &'static encoding_rs::Encoding,
-) -> Result<(String, bool)> {
+fn first_lines(open: OpenFile<'_>, encoding: &'static encoding_rs::Encoding) -> Result<String> {
     let mut bytes = Vec::new();
     let mut reader = Utf8::new(open()?, encoding).take(SAMPLE_BYTES);
     reader.read_to_end(&mut bytes).context("cannot be read")?;
@@ -304,10 +316,10 @@ fn first_lines(
     if !is_whole && let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
         bytes.truncate(end + 1);
     }
-    Ok((String::from_utf8_lossy(&bytes).into_owned(), is_whole))
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The dialect of an export: a header as it stands.
+/// The dialect of an export, whose header is taken literally.
 fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDialect>> {
     let delimiter = if tabbed { b'\t' } else { b',' };
     let mut records = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
@@ -324,7 +336,7 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDia
     }))
 }
 
-/// Roles and types as the layout of an export has them, or the table, where it is there already.
+/// Roles and types from the layout of an export, or from the table if it already exists.
 fn exact_columns(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
@@ -357,7 +369,7 @@ fn exact_columns(
     }
     if plan.place(CsvRole::Time).is_none() {
         bail!(
-            "its layout calls the time '{}', which it has not",
+            "its layout names the time column '{}', which the file does not have",
             layout.time
         );
     }
@@ -391,7 +403,7 @@ fn profiles(
     Ok(profiles)
 }
 
-/// Places of the time column, and of the time of day where it has a column of its own.
+/// Indexes of the time column, and of the time-of-day column if there is one.
 fn time_columns(
     options: &ReadOptions,
     known: Option<&ColumnLayout>,
@@ -431,7 +443,7 @@ fn time_columns(
     let by_values = || {
         let dates = profiles.iter().position(|profile| profile.times.is_date());
         dates.or_else(|| {
-            // Without names nothing but size tells times from other numbers.
+            // Without column names, only magnitude distinguishes times from other numbers.
             let nameless = plan.dialect.header_line.is_none();
             profiles
                 .iter()
@@ -485,7 +497,7 @@ fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Re
         let form = evidence.form(name, options.date_order.map(Into::into))?;
         if matches!(form, TimeFormat::Number(_)) && !evidence.is_epoch() {
             bail!(
-                "the numbers in column '{name}' are times of our days in no unit or several; give \
+                "the numbers in column '{name}' are recent times in no unit, or in several units; give \
                  --precision s, ms, us or ns, or another --time-column"
             );
         }
@@ -494,7 +506,7 @@ fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Re
     Ok(TimeReader { form, zone })
 }
 
-/// Places of the tags that were told, or that the table has.
+/// Indexes of the tags that the options name or that the table has.
 fn told_tags(
     options: &ReadOptions,
     known: Option<&ColumnLayout>,
@@ -550,7 +562,7 @@ fn kind_of(
     Ok(profile.kind(decimal))
 }
 
-/// Chooses tags by the rows of some times: all rows of a time, or none.
+/// Infers tags from the rows of some times; takes all rows of a time, or none.
 fn infer_tags(
     open: OpenFile<'_>,
     plan: &mut CsvPlan,
@@ -593,7 +605,7 @@ fn infer_tags(
             mask = mask * 2 + 1;
             let before = rows.len();
             rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
-            // One time of very many rows: they are sample enough.
+            // A single time has very many rows; they suffice as a sample.
             if rows.len() == before {
                 rows.truncate(SAMPLE_ROWS / 2);
             }
@@ -606,7 +618,7 @@ fn infer_tags(
     Ok(())
 }
 
-/// Says what should be known of a column: that it is new, or text because of a few cells.
+/// Notes what the user should know about a column: that it is new, or text because of a few cells.
 fn note_column(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
@@ -650,7 +662,7 @@ fn note_column(
         let mut markers: Vec<&str> = markers.into_iter().collect();
         markers.sort_unstable();
         plan.notes.push(format!(
-            "column '{name}' is STRING because of {} of {} cells that are no numbers: {}{more}; \
+            "column '{name}' is STRING because of {} of {} cells that are not numbers: {}{more}; \
              --null '{}' reads them as no value, --types {name}=double refuses their rows",
             few.count,
             few.count + few.numbers,

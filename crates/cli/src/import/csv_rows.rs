@@ -1,4 +1,4 @@
-//! Rows of a CSV file as its plan has them, in batches.
+//! Converts the rows of a CSV file to batches, as its plan says.
 
 use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, text_of};
 use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
@@ -18,7 +18,7 @@ use marigram_tabular::time::TimeReader;
 use std::io::Read;
 use std::sync::Arc;
 
-/// Reads a file and hands its rows on, until `send` says that nobody wants more.
+/// Reads a file and passes its rows to `send`, until `send` returns false.
 pub fn read(
     source: Box<dyn Read>,
     reading: &ReadPlanOptions,
@@ -51,7 +51,7 @@ enum CsvFieldValues {
     Time(TimestampNanosecondBuilder),
 }
 
-/// A cell as a value.
+/// The value of a cell.
 enum CsvValue<'a> {
     None,
     Bool(bool),
@@ -121,7 +121,7 @@ impl CsvFieldValues {
     }
 }
 
-/// Reads a cell as its column has it; the reason where it is no such value.
+/// Parses a cell with the type of its column; returns the reason if it does not fit.
 fn value_of<'a>(
     cell: RecordCell<'a>,
     column: &CsvColumn,
@@ -168,7 +168,7 @@ fn value_of<'a>(
     })
 }
 
-/// In a column that is BOOLEAN in the table, 0 and 1 are truth values, too.
+/// In a column that is BOOLEAN in the table, 0 and 1 are truth values as well.
 fn truth(cell: &str) -> Option<bool> {
     match cell {
         "0" => Some(false),
@@ -177,7 +177,7 @@ fn truth(cell: &str) -> Option<bool> {
     }
 }
 
-/// Bytes as `\x` and two hexadecimal digits each.
+/// Bytes, written as `\x` and two hexadecimal digits for each byte.
 fn bytes(cell: &str) -> Option<Vec<u8>> {
     let digits = cell.strip_prefix("\\x")?.as_bytes();
     let pairs = digits.chunks(2).map(|pair| {
@@ -228,10 +228,10 @@ impl<'a> CsvRows<'a> {
         }
     }
 
-    /// Time and values of a record, if all of it can be stored.
+    /// Time and values of a record, if everything in it can be stored.
     fn values<'r>(&self, record: &'r TextRecord) -> Result<(i64, Vec<CsvValue<'r>>), String> {
         if record.is_open {
-            return Err("its quotation mark is not closed up to the end of the file".to_owned());
+            return Err("its quotation mark is never closed".to_owned());
         }
         if !self.plan.fits(record) {
             let (found, expected) = (record.len(), self.plan.columns.len());
@@ -251,7 +251,7 @@ impl<'a> CsvRows<'a> {
         Ok((time, cells.collect::<Result<_, _>>()?))
     }
 
-    /// The rows so far; begins anew.
+    /// Takes the rows so far, and starts an empty batch.
     fn take(&mut self) -> Result<ParsedBatch> {
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
@@ -295,7 +295,7 @@ impl<'a> CsvRows<'a> {
     }
 }
 
-/// Arrow rows as they are handed to the writer; `lines` are their lines in the file.
+/// Arrow rows as the writer takes them; `lines` are their lines in the file.
 pub fn parsed(
     reading: &ReadPlanOptions,
     roles: &Roles,
@@ -309,7 +309,7 @@ pub fn parsed(
     if let Some(schema) = schema
         && roles.time != schema.time_name
     {
-        // The table's time column has another name than the file's.
+        // The table's time column and the file's have different names.
         renamed = Some(rename(rows, &roles.time, &schema.time_name)?);
         roles.time.clone_from(&schema.time_name);
     }
@@ -345,7 +345,7 @@ pub fn parsed(
     })
 }
 
-/// The rows that carry a value, and their lines. A table without fields has none that do not.
+/// The rows that carry a value, and their lines; all rows if the table has no fields.
 fn with_values(
     rows: &RecordBatch,
     roles: &Roles,

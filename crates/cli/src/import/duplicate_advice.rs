@@ -1,4 +1,4 @@
-//! What an import says that stops because its rows would replace each other.
+//! The message of an import that stops because its rows would replace each other.
 
 use super::csv_plan::CsvRole;
 use super::duplicate_check::place;
@@ -13,10 +13,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Groups of rows that are named.
+/// Groups of rows that the message names.
 const GROUPS_NAMED: usize = 3;
 
-/// Why the import stops, and what would let it go on.
+/// Why the import stops, and how the user can let it continue.
 pub fn reason(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<String> {
     let by_line = files
         .iter()
@@ -43,11 +43,11 @@ pub fn reason(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<String> {
     for suggestion in suggestions(found, files)? {
         let _ = write!(text, "\n  {suggestion}");
     }
-    text.push_str("\n  --replace stores them all the same; of each time the last values stay");
+    text.push_str("\n  --replace stores them anyway; the last values of each time win");
     Ok(text)
 }
 
-/// Columns that tell the rows apart, and the options that say so.
+/// Columns that distinguish the rows, and the options that make them tags.
 fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<String>> {
     let across = found.groups.iter().all(|group| {
         let of: HashSet<usize> = group.iter().map(|at| place(*at).0).collect();
@@ -102,7 +102,7 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
                 names.join(", "),
             );
             if is_there {
-                // Roles of an existing table stay as they are.
+                // The roles of an existing table cannot change.
                 return format!(
                     "{verb} {named} {tell} them apart, but the table has {} as {}: a new table can \
                      have {} as a tag: --table NAME --tags {}",
@@ -128,7 +128,7 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
     Ok(options)
 }
 
-/// Names of the columns that could be tags, those that look like it first.
+/// Names of the columns that could be tags, the most likely ones first.
 fn columns(files: &[PreparedFile]) -> Vec<String> {
     let mut names: Vec<(u8, String)> = Vec::new();
     for plan in files.iter().filter_map(|file| file.csv.as_ref()) {
@@ -151,7 +151,7 @@ fn columns(files: &[PreparedFile]) -> Vec<String> {
     names.into_iter().map(|(_, name)| name).collect()
 }
 
-/// For each place that was told a hash of each column's cell.
+/// For each requested place, a hash of each column's cell.
 fn rows(
     found: &DuplicateKeys,
     files: &[PreparedFile],

@@ -1,7 +1,8 @@
-//! Whether rows of one import would replace each other: found before the first one is written.
+//! Detects rows of one import that would replace each other, before the first one is written.
 //!
-//! The key of a row is its table, its tags and its time. Where several lines may make up a row, as
-//! in line protocol, each field has a key of its own, so that lines with other fields add to a row.
+//! The key of a row is its table, its tags and its time. In line protocol, several lines may make
+//! up one row; there, each field has a key of its own, so that lines with other fields add to a
+//! row.
 
 use super::ParsedBatch;
 use anyhow::Result;
@@ -13,25 +14,25 @@ use std::fs::File;
 use std::io;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// Bits of a place that are the line; those above are the file.
+/// Bits of a place that hold the line; those above hold the file.
 const LINE_BITS: u32 = 44;
 
 type ScratchFile = fn() -> io::Result<File>;
 
-/// Gathers the keys of all rows of an import.
+/// Collects the keys of all rows of an import.
 pub struct DuplicateCheck {
     repeats: DuplicateKeyFinder<File, ScratchFile>,
     file: u64,
     /// First and last time of each table, ns.
     pub spans: BTreeMap<String, (i64, i64)>,
-    /// Rows that can be written.
+    /// Rows that can be stored.
     pub rows: u64,
-    /// Rows that cannot.
+    /// Rows that cannot be stored.
     pub bad: u64,
 }
 
 impl DuplicateCheck {
-    /// Nothing yet.
+    /// An empty check.
     pub fn new() -> Self {
         Self {
             repeats: DuplicateKeyFinder::new(tempfile::tempfile as ScratchFile),
@@ -42,12 +43,12 @@ impl DuplicateCheck {
         }
     }
 
-    /// What follows is of file number `file`.
+    /// Starts file number `file`: the rows that follow belong to it.
     pub fn begin_file(&mut self, file: usize) {
         self.file = file as u64;
     }
 
-    /// Adds what was read.
+    /// Adds the rows that were read.
     pub fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
         self.bad += parsed.bad.len() as u64;
         for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
@@ -86,13 +87,13 @@ impl DuplicateCheck {
         Ok(())
     }
 
-    /// What was found; the places are to be taken apart by [`place`].
+    /// Returns the result; [`place`] decodes its places.
     pub fn finish(self) -> Result<DuplicateKeys> {
         Ok(self.repeats.finish()?)
     }
 }
 
-/// File number and line of a place.
+/// Decodes the file number and the line of a place.
 pub fn place(place: u64) -> (usize, u64) {
     (
         (place >> LINE_BITS) as usize,
@@ -100,7 +101,7 @@ pub fn place(place: u64) -> (usize, u64) {
     )
 }
 
-/// A hash of table and tags for each slot.
+/// A hash of the table and the tags for each slot.
 fn series(batch: &WriteBatch) -> Vec<u128> {
     let mut tags: Vec<_> = batch.tags.iter().collect();
     tags.sort_by(|a, b| a.name.cmp(&b.name));
@@ -116,7 +117,7 @@ fn series(batch: &WriteBatch) -> Vec<u128> {
                 continue;
             };
             put(tag.name.as_bytes());
-            // A table gives a tag one type, so that its text says all.
+            // A table gives a tag one type, so the text identifies the value.
             match value {
                 TagValueRef::String(text) => put(text.as_bytes()),
                 TagValueRef::I64(number) => put(number.to_string().as_bytes()),

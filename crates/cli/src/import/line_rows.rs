@@ -1,4 +1,4 @@
-//! Line protocol, in blocks of whole lines.
+//! Reads line protocol in blocks of whole lines.
 
 use super::source::ImportSource;
 use super::{ParsedBatch, Precision, ReadPlanOptions};
@@ -9,10 +9,10 @@ use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use std::io::{BufRead, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Bytes of a block, about.
+/// Approximate size of a block, in bytes.
 const BLOCK_BYTES: usize = 2 << 20;
 
-/// Reads a file and hands its rows on, until `send` says that nobody wants more.
+/// Reads a file and passes its rows to `send`, until `send` returns false.
 pub fn read(
     mut source: impl Read,
     reading: &ReadPlanOptions,
@@ -42,13 +42,13 @@ pub fn read(
             .by_ref()
             .take(BLOCK_BYTES as u64)
             .read_to_end(&mut block)
-            .context("it cannot be read on")?;
+            .context("cannot be read further")?;
         let end = if read == 0 {
             Some(block.len())
         } else {
             last_line_end(&block)
         };
-        // A line longer than a block: read on.
+        // The line is longer than a block: read more of it.
         let Some(end) = end else { continue };
         if end > 0 {
             let parsed = lines::parse(&block[..end], precision, now_ns, limits);
@@ -100,7 +100,7 @@ pub fn read(
     }
 }
 
-/// The layout that an export begins with, in a comment.
+/// The layout in the comment with which an export begins.
 pub fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
     let mut line = Vec::new();
     source
@@ -114,12 +114,12 @@ pub fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
     }
 }
 
-/// Bytes of the first line that can be a layout.
+/// Bytes of the longest first line that can be a layout.
 const LAYOUT_BYTES_MAX: u64 = 16 << 20;
 
-/// Length of the whole lines that a block begins with. A newline inside a quoted value ends no
-/// line; a quote that is not part of a value could mislead the search, so it only looks at whether
-/// the quotes before a newline are paired.
+/// Length of the whole lines at the start of a block. A newline inside a quoted value does not end
+/// a line. A quote that is not part of a value could mislead the search, so the search only checks
+/// whether the quotes before a newline are paired.
 fn last_line_end(block: &[u8]) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -133,7 +133,7 @@ fn last_line_end(block: &[u8]) -> Option<usize> {
             _ => {}
         }
     }
-    // An unpaired quote must not hold back the whole rest of a file.
+    // An unpaired quote must not hold back the rest of the file.
     end.or_else(|| {
         let too_long = block.len() > 4 * BLOCK_BYTES;
         too_long

@@ -1,4 +1,4 @@
-//! The options that say how files are read.
+//! The options that control how files are read.
 
 use super::ImportFormat;
 use clap::{Args, ValueEnum};
@@ -9,42 +9,43 @@ use std::str::FromStr;
 /// How files are read.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a switch of the command line"
+    reason = "each is a command-line switch"
 )]
 #[derive(Args, Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Form of the files, where their ending does not tell
+    /// Format of the files, if their extension does not tell
     #[arg(long, value_enum)]
     pub format: Option<ImportFormat>,
-    /// Table [default: the file's name without its ending; for TsFile the file's own tables]
+    /// Table [default: the file's name without its extension; for TsFile the file's own tables]
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
     /// Time column [default: the table's, or one named time, timestamp, ts, date…, or the first
     /// that holds times]
     #[arg(long, value_name = "COLUMN")]
     pub time_column: Option<String>,
-    /// Column of the date, where the time of day has a column of its own (--time-column)
-    /// [default: found out]
+    /// Column of the date, if the time of day has a column of its own (--time-column) [default:
+    /// detected]
     #[arg(long, value_name = "COLUMN")]
     pub date_column: Option<String>,
-    /// Form of times, as strftime writes it, such as "%d.%m.%Y %H:%M:%S" [default: found out over
-    /// the whole file]
+    /// Format of times, in the notation of strftime, such as "%d.%m.%Y %H:%M:%S" [default: detected
+    /// from the whole file]
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
-    /// Order of day, month and year in dates, where no row decides it
+    /// Order of day, month and year in dates, if no row decides it
     #[arg(long, value_enum, value_name = "ORDER")]
     pub date_order: Option<DateOrder>,
     /// Unit of times that are numbers: s, ms, us, ns; line protocol without it is in ns, TsFile in
-    /// ms [default: found out]
+    /// ms [default: detected]
     #[arg(long, value_name = "UNIT")]
     pub precision: Option<Precision>,
-    /// Zone of times that name none, such as Europe/Berlin or +01:00 [default: UTC]
+    /// Time zone of times that name none, such as Europe/Berlin or +01:00 [default: UTC]
     #[arg(long, value_name = "ZONE")]
     pub tz: Option<String>,
-    /// Which hour is meant by times that clocks show twice [default: such rows are refused]
+    /// Which hour is meant by times that clocks show twice in autumn [default: such rows are
+    /// refused]
     #[arg(long, value_enum, value_name = "HOUR")]
     pub repeated_hour: Option<RepeatedHour>,
-    /// Columns that are tags, such as site,device [default: the table's, or found out]
+    /// Columns that are tags, such as site,device [default: the table's, or detected]
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub tags: Vec<String>,
     /// No column is a tag
@@ -57,34 +58,34 @@ pub struct ReadOptions {
     /// 'device=pump-([0-9]+)'
     #[arg(long, value_name = "NAME=REGEX")]
     pub file_tag: Vec<String>,
-    /// Types of columns, such as count=bigint,label=string [default: found out over the whole file]
+    /// Types of columns, such as count=bigint,label=string [default: detected from the whole file]
     #[arg(long, value_name = "NAME=TYPE", value_delimiter = ',')]
     pub types: Vec<String>,
-    /// Between cells: a character, or tab [default: found out]
+    /// Separator of cells: a character, or tab [default: detected]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<CellDelimiter>,
-    /// Before fractions: . or , [default: found out]
+    /// Decimal mark: . or , [default: detected]
     #[arg(long, value_name = "MARK", value_parser = decimal)]
     pub decimal: Option<DecimalMark>,
-    /// Encoding, such as utf-8, latin1, windows-1252, utf-16le [default: found out]
+    /// Character encoding, such as utf-8, latin1, windows-1252, utf-16le [default: detected]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
-    /// The first line (after --skip) is the header [default: found out]
+    /// The first line (after --skip) is the header [default: detected]
     #[arg(long, conflicts_with = "no_header")]
     pub header: bool,
-    /// There is no header: columns are column1, column2, …
+    /// The file has no header: columns are column1, column2, …
     #[arg(long)]
     pub no_header: bool,
-    /// Lines before the header, or before the rows where there is none [default: found out]
+    /// Lines before the header, or before the rows if there is none [default: detected]
     #[arg(long, value_name = "LINES")]
     pub skip: Option<u64>,
-    /// Further texts that are no value, in any column, such as --null x,missing
+    /// Further texts that mean "no value", in any column, such as --null x,missing
     #[arg(long, value_name = "TEXTS", value_delimiter = ',')]
     pub null: Vec<String>,
     /// Refuse files with columns that an existing table does not have
     #[arg(long)]
     pub strict: bool,
-    /// Refused lines that are named one by one
+    /// Number of refused lines to name one by one
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub show_refused: usize,
 }
@@ -97,7 +98,7 @@ fn decimal(text: &str) -> Result<DecimalMark, String> {
     }
 }
 
-/// What stands between cells.
+/// The separator of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellDelimiter(pub u8);
 

@@ -1,4 +1,4 @@
-//! Parquet, a batch of rows at a time.
+//! Reads Parquet, one batch of rows at a time.
 
 use super::csv_rows::parsed;
 use super::source::ImportSource;
@@ -10,8 +10,8 @@ use marigram::Roles;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::sync::Arc;
 
-/// Reads a file and hands its rows on, until `send` says that nobody wants more. Lines are row
-/// numbers, from 1.
+/// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers,
+/// from 1.
 pub fn read(
     source: ImportSource,
     reading: &ReadPlanOptions,
@@ -24,7 +24,7 @@ pub fn read(
     let batches = builder.with_batch_size(BATCH_ROWS).build()?;
     let mut before = 0;
     for rows in batches {
-        let rows = with_constant_tags(reading, rows.context("it cannot be read on")?)?;
+        let rows = with_constant_tags(reading, rows.context("cannot be read further")?)?;
         let count = rows.num_rows() as u64;
         let lines = (before + 1..=before + count).collect();
         before += count;
@@ -42,8 +42,8 @@ pub fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<Stri
     Some(roles.time)
 }
 
-/// The times with a zone of a file that an export made; those of other files are stored in UTC without
-/// one.
+/// The columns with zoned times in a file that an export wrote; those of other files are stored in
+/// UTC without a zone.
 pub fn zoned(source: ImportSource) -> Vec<String> {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
@@ -59,8 +59,8 @@ pub fn zoned(source: ImportSource) -> Vec<String> {
     fields.map(|field| field.name().clone()).collect()
 }
 
-/// Which columns are time and tags: as told, as the table has it, as the file's metadata says, and
-/// for the time the first timestamp column.
+/// Which columns are time and tags: from the options, then the table, then the file's metadata; the
+/// time falls back to the first timestamp column.
 fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {
     let options = &reading.options;
     let has = |name: &str| schema.column_with_name(name).is_some();
@@ -117,7 +117,7 @@ fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {
     Ok(Roles { time, tags })
 }
 
-/// The rows with a column for each tag that is the same in all of them.
+/// Adds a column to the rows for each constant tag.
 pub fn with_constant_tags(reading: &ReadPlanOptions, rows: RecordBatch) -> Result<RecordBatch> {
     if reading.constant_tags.is_empty() {
         return Ok(rows);

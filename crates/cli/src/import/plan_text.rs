@@ -1,4 +1,4 @@
-//! The plan of an import in words.
+//! Describes the plan of an import.
 
 use super::csv_plan::{CsvPlan, CsvRole};
 use super::{KnownColumns, ReadPlanOptions};
@@ -6,15 +6,15 @@ use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::time::{DateOrder, TimeFormat};
 use std::fmt::Write;
 
-/// Cells of the sample row that are shown, characters each.
+/// Characters of each cell that are shown of the sample row.
 const CELL_CHARS: usize = 24;
 
-/// How a CSV file is going to be read, and each option that changes it.
+/// Describes how a CSV file will be read, and names each option that changes it.
 pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
     let mut text = String::new();
     let new = if reading.known.is_some() { "" } else { "new " };
     let mut line = |words: std::fmt::Arguments<'_>| {
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{words}");
     };
     line(format_args!("{name} → {new}table {}", reading.table));
@@ -49,7 +49,7 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
         .chain(reading.constant_tags.iter().map(|(name, _)| name.as_str()))
         .collect();
     let how = if plan.inferred_tags {
-        " (found out; --tags fixes them)"
+        " (detected; --tags sets them)"
     } else {
         ""
     };
@@ -81,7 +81,7 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
     }
     if plan.without_zone && reading.known.is_some() {
         line(format_args!(
-            "  note    the table is there already: if its rows came with --tz, give it again, or the \
+            "  note    the table exists already: if its rows came with --tz, give it again, or the \
              same hours are stored a second time"
         ));
     }
@@ -119,7 +119,7 @@ fn time(plan: &CsvPlan) -> String {
     format!("{from}{name}, {form}{zone}")
 }
 
-/// What is known of the tables of other forms of files.
+/// Describes the tables that files of another format go to.
 pub fn other(name: &str, form: &str, known: Option<&KnownColumns>, table: Option<&str>) -> String {
     let mut text = format!("{name} → ");
     let _ = match table {

@@ -1,4 +1,4 @@
-//! A file of which is known how it is to be read.
+//! A file together with its import plan.
 
 use super::csv_plan::{self, CsvColumn, CsvPlan, CsvRole};
 use super::source::{ImportSource, RereadableInput};
@@ -18,22 +18,22 @@ use std::path::{Path, PathBuf};
 
 /// A file and its plan.
 pub struct PreparedFile {
-    /// It.
+    /// The file.
     pub input: RereadableInput,
-    /// Its form.
+    /// Its format.
     pub form: ImportFormat,
-    /// Its name, for people.
+    /// Its name, for messages.
     pub name: String,
     /// Where its rows go.
     pub reading: ReadPlanOptions,
     /// The plan of a CSV file.
     pub csv: Option<CsvPlan>,
-    /// What tables exist, for line protocol and TsFile.
+    /// The existing tables, for line protocol and TsFile.
     pub tables: tsfile_rows::TableSchemas,
 }
 
 impl PreparedFile {
-    /// Decides how a file is to be read; `client` is where its table may be.
+    /// Decides how to read a file; `client` has its table, if that exists.
     pub fn new(
         path: &Path,
         options: &ReadOptions,
@@ -65,7 +65,7 @@ impl PreparedFile {
         })
     }
 
-    /// The plan in words.
+    /// The plan as text.
     pub fn describe(&self) -> String {
         match (&self.csv, self.form) {
             (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
@@ -83,7 +83,7 @@ impl PreparedFile {
         }
     }
 
-    /// Reads the file and hands its rows on, until `send` says that nobody wants more.
+    /// Reads the file and passes its rows to `send`, until `send` returns false.
     pub fn read(
         &self,
         source: ImportSource,
@@ -99,7 +99,7 @@ impl PreparedFile {
         }
     }
 
-    /// The layout that a new table gets, where one is known before its rows are.
+    /// The layout of a new table, if it is known before the rows are read.
     pub fn layout(&self) -> Option<&ColumnLayout> {
         self.reading
             .layout
@@ -107,7 +107,7 @@ impl PreparedFile {
             .filter(|_| self.reading.known.is_none())
     }
 
-    /// The name of the time column of a new table, where the file says it.
+    /// The name of the time column of a new table, if the file tells it.
     pub fn time_name(&self) -> Option<String> {
         match (&self.csv, self.form) {
             (Some(plan), _) => Some(plan.time_name.clone()),
@@ -118,7 +118,7 @@ impl PreparedFile {
         }
     }
 
-    /// The times that are shown with a zone in a new table, where the file of an export says so.
+    /// The times that a new table shows with a zone, if the file is an export that says so.
     pub fn zoned(&self) -> Vec<String> {
         match self.form {
             ImportFormat::Parquet => self
@@ -131,7 +131,7 @@ impl PreparedFile {
     }
 }
 
-/// Gives the columns of files that go to one table the same roles and types.
+/// Gives the columns of files that go to the same table the same roles and types.
 pub fn unify(files: &mut [PreparedFile]) {
     let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
     let key =
@@ -168,7 +168,7 @@ fn wider(one: CsvRole, other: CsvRole) -> CsvRole {
     }
 }
 
-/// The layout that an export put beside a file.
+/// The layout file that an export wrote next to a file.
 fn layout_beside(path: &Path) -> Result<Option<ColumnLayout>> {
     if path.as_os_str() == "-" {
         return Ok(None);
@@ -185,7 +185,7 @@ fn layout_beside(path: &Path) -> Result<Option<ColumnLayout>> {
     }
 }
 
-/// The file of a layout beside `path`.
+/// The path of the layout file for `path`.
 pub fn layout_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
@@ -238,7 +238,7 @@ fn reading(
     })
 }
 
-/// What a pattern finds in the name of a file: its first group, or all of it.
+/// The part of a file's name that a pattern matches: its first group, or the whole match.
 fn file_tag(name: &str, pattern: &str) -> Result<String> {
     let regex = regex::Regex::new(pattern).with_context(|| format!("--file-tag {pattern}"))?;
     let Some(found) = regex.captures(name) else {
@@ -252,7 +252,7 @@ fn file_tag(name: &str, pattern: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// A type by the name that SQL gives it.
+/// A type by its SQL name.
 fn named_type(name: &str) -> Result<FieldType> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "bool" | "boolean" => FieldType::Bool,

@@ -1,4 +1,4 @@
-//! What was refused, and why: the first ones by line, the others by number.
+//! Reports refused lines and why: the first ones individually, the others as counts.
 
 use crate::terminal;
 use std::collections::BTreeMap;
@@ -12,11 +12,11 @@ pub struct RefusedLines {
     count: u64,
 }
 
-/// Reasons that are told apart; further ones are counted together.
+/// Distinct reasons that are counted apart; further ones share one count.
 const REASONS_MAX: usize = 20;
 
 impl RefusedLines {
-    /// None yet; `named_max` of them will be named.
+    /// No lines yet; `named_max` of them will be named.
     pub fn new(named_max: usize) -> Self {
         Self {
             named_max,
@@ -48,7 +48,7 @@ impl RefusedLines {
         self.count
     }
 
-    /// Prints them on stderr.
+    /// Prints them to stderr.
     pub fn print(&mut self) {
         if self.count == 0 {
             return;
@@ -67,12 +67,12 @@ impl RefusedLines {
     }
 }
 
-/// A reason without the values in it, so that like ones are counted together.
+/// A reason without the values in it, so that equal kinds are counted together.
 fn kind_of(reason: &str) -> String {
     let mut kind = String::new();
     for (at, part) in reason.split('\'').enumerate() {
         let in_quotes = at % 2 == 1;
-        // Names of columns are short and worth keeping; so is the first quoted word.
+        // Column names are short and worth keeping; so is the first quoted word.
         if at == 1 || !in_quotes {
             let quote = if in_quotes { "'" } else { "" };
             kind.push_str(&[quote, part, quote].concat());

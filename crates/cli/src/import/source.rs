@@ -1,5 +1,5 @@
-//! A file being read, once or several times: plain, gzip or stdin, with the number of bytes that
-//! were read of it.
+//! An input file that is read once or several times, plain, gzipped or from stdin; it counts the
+//! bytes that were read.
 
 use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BUFFER_BYTES: usize = 1 << 18;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// How far a file was read; shared with the progress bar.
+/// How far a file has been read; shared with the progress bar.
 #[derive(Clone, Debug, Default)]
 pub struct ReadPosition(Arc<AtomicU64>);
 
 impl ReadPosition {
-    /// Bytes of the file (compressed, if it is) that were read.
+    /// Bytes of the file (compressed, if it is) that have been read.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -26,7 +26,7 @@ impl ReadPosition {
 /// A file to be imported.
 pub struct ImportSource {
     reader: Box<dyn BufRead + Send>,
-    /// The file itself, where it can be read at any place.
+    /// The file itself, if it supports reads at any position.
     plain: Option<File>,
     bytes_total: u64,
     position: ReadPosition,
@@ -45,8 +45,8 @@ impl<R: Read> Read for CountingReader<R> {
     }
 }
 
-/// A file that can be read several times: what cannot, such as stdin, is copied to a temporary file
-/// first.
+/// A file that can be read several times; input that cannot, such as stdin, is first copied to a
+/// temporary file.
 pub struct RereadableInput {
     path: PathBuf,
     copy: Option<File>,
@@ -71,7 +71,7 @@ impl RereadableInput {
         Ok(Self { path, copy })
     }
 
-    /// It from its beginning.
+    /// The file, read from its beginning.
     pub fn source(&self) -> Result<ImportSource> {
         let file = match &self.copy {
             Some(copy) => {
@@ -86,14 +86,14 @@ impl RereadableInput {
 }
 
 fn spool(mut from: impl Read) -> Result<File> {
-    let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+    let mut copy = tempfile::tempfile().context("cannot create a temporary file")?;
     io::copy(&mut from, &mut copy).context("cannot be read")?;
     copy.flush()?;
     Ok(copy)
 }
 
 impl ImportSource {
-    /// Over a file. Gzip is told by its first bytes, not by the name.
+    /// Wraps a file. Detects gzip by its first bytes, not by its name.
     fn new(file: File) -> Result<Self> {
         let position = ReadPosition::default();
         let bytes_total = file.metadata().map_or(0, |metadata| metadata.len());
@@ -122,23 +122,24 @@ impl ImportSource {
         })
     }
 
-    /// Size of the file, compressed if it is; 0 where nobody knows.
+    /// Size of the file, compressed if it is; 0 if unknown.
     pub fn bytes_total(&self) -> u64 {
         self.bytes_total
     }
 
-    /// How far it was read.
+    /// How far it has been read.
     pub fn position(&self) -> ReadPosition {
         self.position.clone()
     }
 
-    /// A file that can be read at any place: itself, or a temporary copy that is gone when closed.
+    /// A file that supports reads at any position: the file itself, or a temporary copy that
+    /// disappears when closed.
     pub fn into_file(mut self) -> Result<File> {
         if let Some(mut file) = self.plain.take() {
             file.seek(SeekFrom::Start(0))?;
             return Ok(file);
         }
-        let mut copy = tempfile::tempfile().context("cannot make a temporary file")?;
+        let mut copy = tempfile::tempfile().context("cannot create a temporary file")?;
         io::copy(&mut self.reader, &mut copy).context("cannot be unpacked")?;
         copy.flush()?;
         copy.seek(SeekFrom::Start(0))?;

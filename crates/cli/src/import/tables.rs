@@ -1,12 +1,12 @@
-//! The tables of an import: what they are, making them, counting their rows.
+//! The tables of an import: their columns, their creation, and the number of their rows.
 
 use super::prepared::PreparedFile;
 use crate::client::DataClient;
-use crate::names::always_quoted as quoted;
 use crate::table_columns::known_table;
 use anyhow::{Result, bail};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
+use marigram_model::always_quoted as quoted;
 use marigram_model::{FieldType, TagType, WriteBatch};
 use marigram_tabular::layout::ZONED;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub type TableTimeSpans = BTreeMap<String, (i64, i64)>;
 /// The columns that new tables get.
 pub type NewTableColumns = BTreeMap<String, NewTable>;
 
-/// A table as its first rows have it.
+/// The columns of a table, derived from its first rows.
 #[derive(Clone, Debug, Default)]
 pub struct NewTable {
     time: Option<String>,
@@ -41,7 +41,7 @@ pub fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<St
     }
 }
 
-/// Makes the tables that files say the columns of, and tells the files what tables there are.
+/// Creates the tables whose columns the files declare, and tells each file which tables exist.
 pub fn create(
     client: &mut DataClient,
     files: &mut [PreparedFile],
@@ -129,11 +129,11 @@ fn execute(client: &mut DataClient, sql: &str) -> Result<()> {
     }
 }
 
-/// Rows of the tables within the times that are imported.
+/// Rows of the tables within the imported times.
 pub fn count(client: &mut DataClient, spans: &TableTimeSpans) -> u64 {
     let mut rows = 0;
     for (table, (first, last)) in spans {
-        // A table that is not there yet has no rows.
+        // A table that does not exist yet has no rows.
         let Ok(Some(known)) = known_table(client, table) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! TsFile, device by device.
+//! Reads TsFile, device by device.
 
 use super::Precision;
 use super::csv_rows::parsed;
@@ -16,15 +16,14 @@ use std::collections::HashMap;
 use std::io::BufReader;
 use std::sync::Arc;
 
-/// Nanoseconds of a millisecond, the unit of most files.
+/// Nanoseconds in a millisecond, the unit of most files.
 const MILLISECOND_NS: i64 = 1_000_000;
 
-/// The schemas of tables that exist, by their names.
+/// The schemas of existing tables, by name.
 pub type TableSchemas = HashMap<String, Arc<TableSchema>>;
 
-/// Reads a file and hands its rows on, until `send` says that nobody wants more. Lines are numbers
-/// of rows in the order in which the file gives them, from 1. Rows go to the file's own tables
-/// unless one is told.
+/// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers in
+/// the order of the file, from 1. Rows go to the file's own tables unless the options name one.
 pub fn read(
     source: ImportSource,
     reading: &ReadPlanOptions,
@@ -42,7 +41,7 @@ pub fn read(
             table,
             ..reading.clone()
         };
-        // The format knows names in lower case only.
+        // The format has lower-case names only.
         let columns = reading.schema.as_deref().map(columns).or_else(|| {
             let layout = reading.layout.as_ref()?;
             Some(

@@ -1,18 +1,18 @@
-//! A data directory: databases and tables, shards and their segments, and what columns take.
+//! Shows a data directory: databases and tables, shards and their segments, and the size of
+//! columns.
 
 use super::{CatalogNames, segment};
 use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Context, Result};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_manifest::{Catalog, Manifest, SegmentMeta, SegmentSpace};
 use marigram_model::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
-use marigram_segment::Segment;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Prints a data directory.
-pub fn show(fs: &Arc<dyn FileSystem>, dir: &Path, all_segments: bool) -> Result<()> {
+pub fn show(fs: &Arc<dyn LogStore>, dir: &Path, all_segments: bool) -> Result<()> {
     let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
     let names = CatalogNames(Some(catalog));
     let (files, bytes) = crate::verify::size(dir);
@@ -70,7 +70,7 @@ fn print_tables(names: &CatalogNames) {
     }
 }
 
-/// Size of pages, and settings of storage that are not the default.
+/// Page size, and storage settings that are not the default.
 fn storage(options: &TableOptions) -> String {
     let codec = codec(ColumnCodec {
         encoding: options.encoding,
@@ -93,7 +93,7 @@ fn storage(options: &TableOptions) -> String {
     text
 }
 
-/// What a column or table says of its encoding.
+/// The encoding and compressor that a column or table sets.
 fn codec(codec: ColumnCodec) -> String {
     let encoding = codec.encoding.map(|name| format!(" {}", name.name()));
     let compressor = codec.compressor.map(|name| format!(" {}", name.name()));
@@ -125,7 +125,7 @@ type ColumnSizes =
     BTreeMap<(marigram_model::TableId, marigram_model::ColumnId), segment::ColumnSize>;
 
 fn show_shard(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     shard: &Path,
     names: &CatalogNames,
     all_segments: bool,
@@ -166,9 +166,8 @@ fn show_shard(
         if all_segments {
             print_segment(meta, names);
         }
-        let added = Segment::open(fs, &path)
-            .map_err(anyhow::Error::from)
-            .and_then(|segment| segment::add_sizes(&segment, sizes));
+        let added =
+            super::open_segment(fs, &path).and_then(|segment| segment::add_sizes(&segment, sizes));
         if let Err(error) = added {
             outln!("    {error:#}");
         }

@@ -1,9 +1,9 @@
-//! One segment: its row groups, what each column takes, and its pages.
+//! Shows one segment: its row groups, the size of each column, and its pages.
 
 use super::CatalogNames;
 use crate::terminal::{self, TextStyle, styled};
 use anyhow::Result;
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::{ColumnId, FieldValue, TableId};
 use marigram_segment::{PageMeta, PageStats, Segment};
 use std::cmp::Ordering;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a column takes, over pages.
+/// The size of a column, over pages.
 #[derive(Debug, Default)]
 pub struct ColumnSize {
     /// Pages.
@@ -24,17 +24,17 @@ pub struct ColumnSize {
     pub rows: u64,
     /// Rows that are null.
     pub nulls: u64,
-    /// Least and greatest value; `None` where a page does not say.
+    /// Minimum and maximum; `None` if a page does not record them.
     pub extremes: MinMaxValues,
     /// Encodings and compressors in use.
     pub encodings: BTreeSet<String>,
 }
 
-/// Least and greatest value over pages.
+/// Minimum and maximum over pages.
 #[derive(Debug, Default)]
 pub struct MinMaxValues {
     range: Option<(FieldValue, FieldValue)>,
-    /// Whether a page with values left its extremes out, as those with long texts do.
+    /// Whether a page with values omits its extremes, as pages with long texts do.
     is_open: bool,
 }
 
@@ -65,7 +65,7 @@ impl MinMaxValues {
     }
 }
 
-/// The order of values of one type, as page statistics have it.
+/// The order of values of one type in page statistics.
 fn compare(a: &FieldValue, b: &FieldValue) -> Ordering {
     match (a, b) {
         (FieldValue::Bool(a), FieldValue::Bool(b)) => a.cmp(b),
@@ -81,7 +81,7 @@ fn compare(a: &FieldValue, b: &FieldValue) -> Ordering {
     }
 }
 
-/// Adds what the columns of a segment take.
+/// Adds the sizes of a segment's columns.
 pub fn add_sizes(
     segment: &Segment,
     sizes: &mut BTreeMap<(TableId, ColumnId), ColumnSize>,
@@ -108,7 +108,7 @@ pub fn add_sizes(
     Ok(())
 }
 
-/// Prints what columns take.
+/// Prints the sizes of columns.
 pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &CatalogNames) {
     let mut last = None;
     for ((table, column), size) in sizes {
@@ -137,12 +137,12 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Ca
 
 /// Prints a segment.
 pub fn show(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     path: &Path,
     names: &CatalogNames,
     with_pages: bool,
 ) -> Result<()> {
-    let segment = Segment::open(fs, path)?;
+    let segment = super::open_segment(fs, path)?;
     let summary = segment.summary();
     outln!("{}", styled(TextStyle::Bold, &path.display().to_string()));
     outln!(

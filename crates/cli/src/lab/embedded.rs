@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail, ensure};
 use arrow_array::RecordBatch;
 use marigram::{DEFAULT_DATABASE, Marigram, OpenOptions, Status, WriteBatch};
 use marigram_lab::data::{Rows, Table};
-use marigram_lab::peers::process::folder_bytes;
-use marigram_lab::question::{Answer, Ask, Question};
+use marigram_lab::monitor::folder_bytes;
+use marigram_lab::question::{Answer, Question};
 use marigram_lab::target::{
-    Body, Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
+    Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
 };
-use marigram_lab::targets::marigram::{figures, schema};
-use marigram_lab::targets::{arrow, sql};
+use marigram_lab_drivers::marigram::{figures, schema};
+use marigram_lab_drivers::{arrow, sql};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,8 +57,8 @@ impl Embedded {
     }
 }
 
-/// Options by the names that they have in a configuration file. Fails on names and values that an
-/// option cannot have.
+/// Parses options by their names in a configuration file. Fails on unknown names and on values that
+/// an option cannot have.
 fn options(settings: &Options) -> Result<OpenOptions> {
     let value = |text: &String| match text.parse::<u64>() {
         Ok(number) => serde_json::Value::from(number),
@@ -72,7 +72,7 @@ fn options(settings: &Options) -> Result<OpenOptions> {
     ))?)
 }
 
-/// Those of `tables` that show a row.
+/// Those of `tables` that contain rows.
 fn filled<'a>(db: &Marigram, tables: &'a [Table]) -> Result<Vec<&'a str>> {
     let mut filled = Vec::new();
     for table in tables {
@@ -100,7 +100,7 @@ impl Target for Embedded {
             version: concat!("Marigram ", env!("CARGO_PKG_VERSION")).to_owned(),
             path: "columnar batches in the client's process; SQL, answers in Arrow".to_owned(),
             durability: "fsync before acknowledgement".to_owned(),
-            notes: "Default settings but for those that a study chooses. Client and database share a process: their processor time \
+            notes: "Default settings, except those that a study chooses. Client and database share a process: their processor time \
                     and memory are one. A restart drops the database without closing it, so that \
                     the log is replayed as after a crash, and opens it again. Settling is FLUSH \
                     and COMPACT."
@@ -108,13 +108,11 @@ impl Target for Embedded {
         }
     }
 
-    fn processes(&self) -> Vec<u32> {
-        Vec::new()
-    }
-
     fn refuses(&self, tuning: &Tuning) -> Option<String> {
         let error = options(&tuning.server).err()?;
-        Some(format!("the library cannot be opened so: {error:#}"))
+        Some(format!(
+            "the library cannot be opened with these settings: {error:#}"
+        ))
     }
 
     fn tell(&self) -> Result<BTreeMap<String, f64>> {
@@ -163,12 +161,12 @@ impl Target for Embedded {
     fn restart(&mut self, tables: &[Table]) -> Result<Option<Duration>> {
         let db = self.db.take().context("the database is not open")?;
         let before = filled(&db, tables)?;
-        // The last clone ends the threads and lets go of the folder, without a flush.
+        // Dropping the last clone ends the threads and releases the folder, without a flush.
         drop(db);
         let start = Instant::now();
         let db = self
             .open()
-            .context("opening again, which needs all sessions ended")?;
+            .context("reopening the database, which requires that all sessions have ended")?;
         let after = filled(&db, tables)?;
         let elapsed = start.elapsed();
         ensure!(after == before, "{after:?} have rows instead of {before:?}");
@@ -177,10 +175,7 @@ impl Target for Embedded {
     }
 
     fn cannot(&self, tables: &[Table], question: &Question) -> Option<String> {
-        match &question.ask {
-            Ask::Sql(_) => None,
-            Ask::Select(select) => sql::cannot(tables.get(select.table)?, select),
-        }
+        schema::cannot(tables, question)
     }
 
     fn stop(&mut self) -> Result<()> {
@@ -199,19 +194,11 @@ struct EmbeddedSession {
 impl Session for EmbeddedSession {
     fn encode(&mut self, rows: &Rows) -> Result<Payload> {
         let table = self.tables.get(rows.table).context("no such table")?;
-        Ok(Payload {
-            rows: rows.len(),
-            points: rows.points(),
-            body: Body::Own(Box::new(batch::encode(table, rows)?)),
-        })
+        Ok(Payload::from_value(rows, batch::encode(table, rows)?))
     }
 
     fn write(&mut self, payload: &Payload) -> Result<()> {
-        let batch = match &payload.body {
-            Body::Own(own) => own.downcast_ref::<WriteBatch>(),
-            Body::Bytes(_) => None,
-        };
-        let batch = batch.context("a batch that this session did not encode")?;
+        let batch: &WriteBatch = payload.value()?;
         let report = self.db.write(DEFAULT_DATABASE, batch)?;
         if let Some(row) = report.rejected.first() {
             bail!(
@@ -224,24 +211,13 @@ impl Session for EmbeddedSession {
     }
 
     fn ask(&mut self, question: &Question) -> Result<Reply> {
-        let statement = match &question.ask {
-            Ask::Sql(text) => text.clone(),
-            Ask::Select(select) => {
-                let table = self.tables.get(select.table).context("no such table")?;
-                sql::statement(&schema::DIALECT, table, select)
-            }
-        };
+        let statement = sql::question_statement(&schema::DIALECT, &self.tables, question)?;
         let batches = self.db.sql(&statement).with_context(|| statement)?;
-        Ok(Reply::Own(Box::new(batches)))
+        Ok(Reply::from_value(batches))
     }
 
     fn decode(&mut self, question: &Question, reply: Reply) -> Result<Answer> {
-        let Reply::Own(own) = reply else {
-            bail!("an answer that this session did not get");
-        };
-        let Ok(batches) = own.downcast::<Vec<RecordBatch>>() else {
-            bail!("an answer that this session did not get");
-        };
+        let batches: Vec<RecordBatch> = reply.into_value()?;
         arrow::answer(question, &batches)
     }
 }
@@ -249,7 +225,7 @@ impl Session for EmbeddedSession {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::targets::conformance;
+    use marigram_lab::conformance;
 
     #[test]
     fn settings_go_by_the_names_of_the_configuration_file() {

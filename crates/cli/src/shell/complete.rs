@@ -1,9 +1,10 @@
-//! Completion: SQL's words, Marigram's functions, and the names of tables and columns.
+//! Completion of SQL keywords, Marigram's functions, and the names of tables and columns.
 
 use crate::client::DataClient;
-use crate::names::{quoted, texts};
-use crate::script;
+use crate::names::texts;
 use arrow::array::RecordBatch;
+use marigram_model::quoted;
+use marigram_pgtext::split_script;
 use rustyline::completion::Candidate;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -92,34 +93,34 @@ const COMMANDS: &[&str] = &[
     "\\pager", "\\plot", "\\q", "\\timing", "\\x",
 ];
 
-/// Words after which a table comes.
+/// Words that a table name follows.
 const BEFORE_TABLES: &[&str] = &["from", "join", "into", "table", "\\d", "\\copy", "describe"];
 
-/// Tables whose columns are learnt.
+/// Tables whose columns are loaded.
 const TABLES_MAX: usize = 200;
-/// Values of a tag that are offered.
+/// Values of a tag to offer.
 const VALUES_MAX: usize = 100;
-/// How long a question for completion may take.
+/// Longest query for one completion.
 const ASK_MAX: Duration = Duration::from_millis(700);
-/// How long learning names may take altogether.
+/// Longest time for loading all names.
 const LEARN_MAX: Duration = Duration::from_secs(2);
 
-/// A column that can be named.
+/// A column that completion can offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CompletionColumn {
     name: String,
     is_tag: bool,
 }
 
-/// Knows what can come next.
+/// Suggests what can come next.
 #[derive(Default)]
 pub struct Completer {
-    /// Who is asked for names and values.
+    /// The client that is asked for names and values.
     client: Option<Rc<RefCell<DataClient>>>,
     tables: BTreeMap<String, Vec<CompletionColumn>>,
 }
 
-/// A word to put in.
+/// A word to insert.
 pub struct CompletionWord(String);
 
 impl Candidate for CompletionWord {
@@ -143,7 +144,7 @@ impl Completer {
         completer
     }
 
-    /// Asks for the names of tables and columns. What cannot be learnt in a moment is not completed.
+    /// Loads the names of tables and columns. Names that do not arrive in time are not completed.
     pub fn learn(&mut self) {
         self.tables.clear();
         let begin = Instant::now();
@@ -175,7 +176,7 @@ impl Completer {
         asked.map_or_else(Vec::new, |mut client| client.query_within(sql, ASK_MAX))
     }
 
-    /// What can stand at the end of `before`, and where it begins; `line` is all of the input.
+    /// The candidates at the end of `before`, and where they begin; `line` is the whole input.
     fn find(&self, line: &str, before: &str) -> (usize, Vec<String>) {
         if before.starts_with('\\') && !before.contains(char::is_whitespace) {
             let known = COMMANDS.iter().filter(|known| known.starts_with(before));
@@ -193,7 +194,7 @@ impl Completer {
         )
     }
 
-    /// What begins with `word`: names first, those of columns only of tables that the line names.
+    /// Candidates that begin with `word`: names first; columns only of tables that the line names.
     fn candidates(&self, line: &str, before: &str, word: &str) -> Vec<String> {
         let last = before.split_whitespace().next_back().unwrap_or("");
         let wants_table = BEFORE_TABLES
@@ -233,7 +234,7 @@ impl Completer {
         found
     }
 
-    /// The tables that a line names; all, if it names none.
+    /// The tables that a line names; all tables if it names none.
     fn tables_of(&self, line: &str) -> impl Iterator<Item = (&String, &Vec<CompletionColumn>)> {
         let is_name = |c: char| c.is_alphanumeric() || c == '_';
         let words: BTreeSet<&str> = line.split(|c| !is_name(c)).collect();
@@ -246,7 +247,7 @@ impl Completer {
             .filter(move |(table, _)| !any || is_named(table))
     }
 
-    /// Values of a tag that begin with `prefix`, as they stand within quotes, with the closing one.
+    /// Values of a tag that begin with `prefix`, escaped for quotes, with the closing quote.
     fn values(&self, tag: &str, line: &str, prefix: &str) -> Vec<String> {
         let mut of_tag = self.tables_of(line).filter(|(_, columns)| {
             columns
@@ -270,7 +271,7 @@ impl Completer {
     }
 }
 
-/// Where the text of a quote begins that is open at the end of `before`.
+/// Where the quoted text begins that is still open at the end of `before`.
 fn open_quote(before: &str) -> Option<usize> {
     let mut open: Option<(char, usize)> = None;
     let mut characters = before.char_indices().peekable();
@@ -290,12 +291,12 @@ fn open_quote(before: &str) -> Option<usize> {
     open.filter(|(quote, _)| *quote == '\'').map(|(_, at)| at)
 }
 
-/// The column that is compared with the text that begins after `before`: `site = `, `site IN (`,
-/// `site IN ('a', `.
+/// The column that the text after `before` is compared with: `site = `, `site IN (`, `site IN ('a',
+/// `.
 fn tag_before(before: &str) -> Option<String> {
     let mut rest = before.trim_end();
     while let Some(list) = rest.strip_suffix(',') {
-        // A text of the list before.
+        // An earlier text of the list.
         let list = list.trim_end().strip_suffix('\'')?;
         rest = list[..list.rfind('\'')?].trim_end();
     }
@@ -319,7 +320,7 @@ fn tag_before(before: &str) -> Option<String> {
     (start < named.len()).then(|| named[start..].to_owned())
 }
 
-/// Where the last word of a text begins; with its quotation mark, if it has one.
+/// Where the last word of a text begins, including its quotation mark.
 fn word_start(text: &str) -> usize {
     let start = text
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
@@ -332,8 +333,7 @@ fn word_start(text: &str) -> usize {
 impl Helper for Completer {}
 impl Highlighter for Completer {}
 impl Validator for Completer {
-    /// Enter ends the input only where its last statement is complete; otherwise it goes on in the
-    /// next line.
+    /// Enter ends the input only if its last statement is complete; otherwise it starts a new line.
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         if is_whole(context.input()) {
             return Ok(ValidationResult::Valid(None));
@@ -342,17 +342,17 @@ impl Validator for Completer {
     }
 }
 
-/// Whether an input can be run as it stands.
+/// Whether an input can be run.
 pub fn is_whole(input: &str) -> bool {
     let trimmed = input.trim();
     trimmed.starts_with('\\')
         || leaves(trimmed)
-        || script::split(input)
+        || split_script(input)
             .iter()
             .all(|statement| statement.complete)
 }
 
-/// Whether a line says that the user has had enough.
+/// Whether a line asks to leave the shell.
 pub fn leaves(line: &str) -> bool {
     matches!(line, "exit" | "quit" | "exit;" | "quit;")
 }

@@ -1,15 +1,15 @@
-//! `\copy`: a table or the answer of a query to a file of this machine, and a file into a table, also
-//! where the database is a server's.
+//! `\copy`: writes a table or the answer to a query to a file on this machine, or reads a file into
+//! a table, even if the database is on a server.
 
 use crate::answer;
 use crate::client::DataClient;
 use crate::export::{self, Export, check_reads};
 use crate::import::{self, CellDelimiter, DateOrder, ReadOptions};
-use crate::names::quoted;
 use crate::reply::StatementReply;
-use crate::script::quoted_end;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use marigram_model::quoted;
+use marigram_pgtext::StatementLexer;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -17,20 +17,20 @@ use std::path::PathBuf;
 const FORM: &str = "\\copy TABLE|(QUERY) to 'FILE' or \\copy TABLE from 'FILE', with options such as \
                     (format csv, header, delimiter ';')";
 
-/// What is to be copied.
+/// What to copy.
 #[derive(Debug, PartialEq, Eq)]
 struct ShellCopy {
-    /// A table as SQL has it, or a query in parentheses.
+    /// A table name in SQL notation, or a query in parentheses.
     source: String,
     is_to: bool,
     file: PathBuf,
     options: Vec<(String, String)>,
 }
 
-/// Copies as the text after `\copy` says; what was done, in words.
+/// Copies as the text after `\copy` says; returns a summary.
 ///
 /// # Errors
-/// If the text is no such command, or why it was not done.
+/// If the text is not such a command, or the copy fails.
 pub fn run(text: &str, client: &mut DataClient) -> Result<String> {
     let copy = parse(text)?;
     if copy.is_to {
@@ -53,7 +53,7 @@ fn to_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
             "delimiter" => delimiter = Some(delimiter_of(value)?),
             "null" => null = Some(value.clone()),
             _ => bail!(
-                "{name} is no option of \\copy … to; there are format, header, delimiter, null"
+                "{name} is not an option of \\copy … to; the options are format, header, delimiter, null"
             ),
         }
     }
@@ -136,7 +136,7 @@ fn from_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
             }
             "replace" => replace = truth(name, value)?,
             _ => bail!(
-                "{name} is no option of \\copy … from; there are format, header, delimiter, null, tz, \
+                "{name} is not an option of \\copy … from; the options are format, header, delimiter, null, tz, \
                  date_order, encoding, replace. `marigram import` has more"
             ),
         }
@@ -159,7 +159,7 @@ fn delimiter_of(value: &str) -> Result<u8> {
     }
 }
 
-/// The name that a table has, without its quotation marks.
+/// The name of a table without quotation marks.
 fn bare_name(name: &str) -> String {
     match name
         .strip_prefix('"')
@@ -203,7 +203,7 @@ fn parse(text: &str) -> Result<ShellCopy> {
         }
         let mut after = CopyWords(words.0);
         let value = after.next().filter(|word| *word != ",").unwrap_or("");
-        // Without parentheses options stand one after the other, as in older PostgreSQL.
+        // Options without parentheses follow one another, as in older PostgreSQL versions.
         let is_switch =
             inner.is_none() && matches!(name.to_ascii_lowercase().as_str(), "csv" | "header");
         if is_switch {
@@ -237,7 +237,7 @@ fn unquoted(word: &str) -> String {
     }
 }
 
-/// Words, quoted texts, commas, and all between parentheses as one.
+/// Tokens: words, quoted texts, commas, and everything between parentheses as one token.
 struct CopyWords<'a>(&'a str);
 
 impl<'a> CopyWords<'a> {
@@ -247,7 +247,7 @@ impl<'a> CopyWords<'a> {
         let end = match first {
             ',' => 1,
             '(' => parentheses_end(text),
-            '\'' | '"' => quoted_end(text.as_bytes(), 1, text.as_bytes()[0]),
+            '\'' | '"' => token_end(text),
             _ => text
                 .find(|c: char| c.is_whitespace() || c == ',' || c == '(')
                 .unwrap_or(text.len()),
@@ -258,28 +258,18 @@ impl<'a> CopyWords<'a> {
     }
 }
 
+/// After the first token.
+fn token_end(text: &str) -> usize {
+    let first = StatementLexer::new(text).next_token_range();
+    first.map_or(text.len(), |token| token.end)
+}
+
 /// After the parenthesis that closes the first one.
 fn parentheses_end(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let (mut depth, mut at) = (0, 0);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\'' | b'"' => {
-                at = quoted_end(bytes, at + 1, bytes[at]);
-                continue;
-            }
-            b'(' => depth += 1,
-            b')' => {
-                depth -= 1;
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    bytes.len()
+    let mut lexer = StatementLexer::new(text);
+    lexer.next_token_range();
+    lexer.parenthesized();
+    lexer.offset()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! `\e`: a statement in the user's own editor.
+//! `\e`: opens a statement in the user's own editor.
 
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::process::Command;
 
-/// The text as the user leaves it in `$VISUAL` or `$EDITOR` (`vi` where neither is set).
+/// The text after the user has edited it in `$VISUAL` or `$EDITOR` (`vi` if neither is set).
 ///
 /// # Errors
 /// If the editor does not start or fails, or leaves no text.
@@ -28,6 +28,6 @@ pub fn edit(text: &str) -> Result<String> {
     if !status.success() {
         bail!("the editor '{editor}' failed ({status}); nothing was run");
     }
-    let edited = std::fs::read_to_string(file.path()).context("what was edited cannot be read")?;
+    let edited = std::fs::read_to_string(file.path()).context("cannot read the edited text")?;
     Ok(edited.trim_end().to_owned())
 }

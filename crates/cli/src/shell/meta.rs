@@ -1,12 +1,13 @@
-//! The shell's own commands: what begins with a backslash.
+//! The shell's own commands, which begin with a backslash.
 
 use super::{ShellState, copy, edit, report_failure};
 use crate::answer::{AnswerForm, ExpandedRows};
-use crate::names::quoted;
 use crate::reply::{StatementFailure, StatementReply};
-use crate::{interrupt, output, plot, script, terminal};
+use crate::{interrupt, output, plot, terminal};
 use anyhow::Result;
 use clap::ValueEnum;
+use marigram_model::quoted;
+use marigram_pgtext::split_script;
 use std::fs::File;
 
 /// What the shell does after a command.
@@ -15,7 +16,7 @@ pub enum AfterCommand {
     Stay,
     /// Runs this.
     Run(String),
-    /// Goes on with this text.
+    /// Puts this text at the prompt.
     Edit(String),
     /// Ends.
     Leave,
@@ -70,7 +71,7 @@ impl ShellState {
             "\\i" => match std::fs::read_to_string(unquoted(argument)) {
                 Err(error) => outln!("cannot read {argument}: {error}"),
                 Ok(text) => {
-                    for statement in script::split(&text) {
+                    for statement in split_script(&text) {
                         if !self.run_statement(statement.text)? {
                             break;
                         }
@@ -78,7 +79,7 @@ impl ShellState {
                 }
             },
             "\\e" if self.last.is_empty() => {
-                outln!("there is no statement yet that could be edited");
+                outln!("there is no statement yet to edit");
             }
             "\\e" => match edit::edit(&self.last) {
                 Ok(text) => return Ok(AfterCommand::Edit(text)),
@@ -96,7 +97,7 @@ impl ShellState {
                     }
                 }
             }
-            _ => outln!("{command} is unknown here; \\? lists what there is"),
+            _ => outln!("{command} is unknown; \\? lists the commands"),
         }
         Ok(AfterCommand::Stay)
     }
@@ -125,9 +126,9 @@ impl ShellState {
         outln!(
             "{}",
             match self.printing.expanded {
-                ExpandedRows::On => "rows stand one under the other",
-                ExpandedRows::Off => "rows stand in a table",
-                ExpandedRows::Auto => "rows stand in a table where it fits the terminal",
+                ExpandedRows::On => "rows are shown one value per line",
+                ExpandedRows::Off => "rows are shown in a table",
+                ExpandedRows::Auto => "rows are shown in a table if it fits the terminal",
             }
         );
     }
@@ -142,8 +143,8 @@ impl ShellState {
         self.pager = output::pager().filter(|_| is_on);
         match &self.pager {
             Some(pager) => outln!("long answers go through {pager}"),
-            None if is_on => outln!("PAGER is empty: there is none"),
-            None => outln!("answers are shown as they are"),
+            None if is_on => outln!("PAGER is empty: no pager is set"),
+            None => outln!("answers are shown without a pager"),
         }
     }
 
@@ -158,7 +159,7 @@ impl ShellState {
         }
     }
 
-    /// Draws the rows of a query: of this one, or of the last one.
+    /// Plots the rows of the given query, or of the last one.
     fn plot(&mut self, argument: &str) -> Result<()> {
         let query = match (argument, &self.last_query) {
             ("", None) => {
@@ -191,7 +192,7 @@ impl ShellState {
     }
 }
 
-/// A name as the user typed it, quoted where it must be.
+/// A name as the user typed it, quoted if necessary.
 fn bare(name: &str) -> String {
     if name.starts_with('"') {
         name.to_owned()
@@ -200,7 +201,7 @@ fn bare(name: &str) -> String {
     }
 }
 
-/// The name of a file, which may stand in quotes.
+/// The name of a file, without its optional quotes.
 fn unquoted(name: &str) -> &str {
     let inner = name
         .strip_prefix('\'')

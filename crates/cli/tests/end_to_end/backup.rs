@@ -1,4 +1,4 @@
-//! Backups of a running server: under writes, through kills, and back again.
+//! Backups of a running server: under writes, through kills, and restored again.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Devices of the fleet; each second brings a row of each.
+/// Devices of the fleet; each sends one row per second.
 const DEVICES: u64 = 50;
 /// Noon of 2026-11-20, s since the epoch.
 const NOON_S: u64 = 1_795_176_000;
@@ -22,7 +22,7 @@ fn marigram(arguments: &[&str]) -> Output {
         .expect("the binary starts")
 }
 
-/// What a command that must succeed says.
+/// The output of a command that must succeed.
 fn done(arguments: &[&str]) -> String {
     let output = marigram(arguments);
     let (out, err) = (
@@ -33,7 +33,7 @@ fn done(arguments: &[&str]) -> String {
     out
 }
 
-/// What a command that must fail complains of.
+/// The error output of a command that must fail.
 fn failed(arguments: &[&str]) -> String {
     let output = marigram(arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
@@ -50,7 +50,7 @@ fn second(number: u64) -> String {
     lines
 }
 
-/// Sends a second until it is acknowledged.
+/// Sends the rows of one second until they are acknowledged.
 fn send(port: u16, number: u64) {
     loop {
         let body = second(number);
@@ -68,7 +68,7 @@ fn send(port: u16, number: u64) {
     }
 }
 
-/// Rows and the last second in a table of a data directory.
+/// The number of rows and the last second in a table of a data directory.
 fn contents(dir: &Path) -> (u64, u64) {
     let dir = dir.to_str().unwrap();
     let sql = "SELECT count(*) AS n, max(value) AS last, count(DISTINCT device) AS d FROM fleet";
@@ -124,7 +124,7 @@ fn a_server_is_backed_up_under_writes_and_kills_and_restored() {
             let told = done(&["backup", "night", "--url", &url]);
             assert!(told.contains(&format!("backup {backup} in")), "{told}");
             if backup == 2 {
-                // In the middle of a backup, which may or may not have come to be.
+                // The kill falls into the middle of a backup, which may or may not complete.
                 let client = scope.spawn(|| marigram(&["backup", "night", "--url", &url]));
                 server.kill_and_restart();
                 let _ = client.join();
@@ -147,7 +147,7 @@ fn a_server_is_backed_up_under_writes_and_kills_and_restored() {
         let into = text(&format!("restored-{number}"));
         done(&["restore", &folder, &into, "--at", &number]);
         let (rows, last) = contents(Path::new(&into));
-        // Whole seconds, but for the one that was being written to two shards.
+        // Only whole seconds, except the one that was being written to two shards.
         assert!(last + 1 >= *least, "{last} < {least}");
         assert!(
             rows > last * DEVICES && rows <= (last + 1) * DEVICES,
@@ -156,7 +156,7 @@ fn a_server_is_backed_up_under_writes_and_kills_and_restored() {
         assert!(failed(&["restore", &folder, &into]).contains("not empty"));
     }
     let outside = failed(&["backup", "../elsewhere", "--url", &url]);
-    assert!(outside.contains("does not lie in"), "{outside}");
+    assert!(outside.contains("is not inside"), "{outside}");
     let now = format!("n\n{}\n", written.load(Ordering::SeqCst) * DEVICES);
     assert_eq!(server.csv("SELECT count(*) AS n FROM fleet"), now);
 }
@@ -166,7 +166,7 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     let dir = tempfile::tempdir().unwrap();
     let text = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (data, folder) = (text("data"), text("backups"));
-    // A shell makes no database; an import does.
+    // A shell does not create a database; an import does.
     std::fs::write(text("first.lp"), "other x=1 1\n").unwrap();
     done(&["import", "--data", &data, &text("first.lp")]);
     let sql = |statement: &str| done(&["sql", "--data", &data, "-c", statement, "--format", "csv"]);
@@ -203,7 +203,7 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     assert_eq!(then, before);
     assert_eq!(sql("SELECT count(*) AS n FROM pump"), "n\n13\n");
 
-    // Into a new database, with the table's own types; the partition of one moment alone.
+    // Restore into a new database, with the table's own types, the partition of a single moment.
     let fresh = text("fresh");
     let moment = [
         "restore",
@@ -228,7 +228,7 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
         "{shown}"
     );
 
-    // Into a server, also what line protocol cannot hold.
+    // Restore into a server, including values that line protocol cannot hold.
     let server = ServeProcess::start(&dir.path().join("served"), &[]);
     let url = format!("http://127.0.0.1:{}", server.http_port);
     let output = marigram(&[&part[..], &["--url", &url]].concat());
@@ -251,7 +251,10 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     ]);
     assert!(unknown.contains("main.pump"), "{unknown}");
     let nowhere = failed(&["backup", &format!("{data}/inside"), "--data", &data]);
-    assert!(nowhere.contains("lies in the data directory"), "{nowhere}");
+    assert!(
+        nowhere.contains("is inside the data directory"),
+        "{nowhere}"
+    );
     let refused = failed(&["backup", "--url", &url]);
     assert!(refused.contains("--backup-dir"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! What bad input gets: a clear answer, and the good rows stored.
+//! Bad input gets a clear answer, and the good rows are stored.
 
 use crate::server::ServeProcess;
 use std::fmt::Write;
@@ -66,7 +66,7 @@ fn impossible_values_are_refused_row_by_row() {
     assert_eq!(
         server.csv("SHOW TABLES").lines().count(),
         2,
-        "no table came of them"
+        "they created no table"
     );
 }
 

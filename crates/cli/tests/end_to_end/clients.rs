@@ -1,5 +1,5 @@
-//! Programs that people have: psql and curl. Where CI runs they must be there; elsewhere a missing
-//! one is said and passed over.
+//! Common clients: psql and curl. CI must have them; elsewhere, the test of a missing one is
+//! skipped with a message.
 
 use crate::server::ServeProcess;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ fn have(program: &str) -> bool {
         "{program} must be installed in CI"
     );
     if !found {
-        eprintln!("{program} is not installed: its test is passed over");
+        eprintln!("{program} is not installed: its test is skipped");
     }
     found
 }

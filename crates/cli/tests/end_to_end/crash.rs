@@ -1,4 +1,4 @@
-//! `kill -9` while several clients write, and clients that retry what was not acknowledged.
+//! `kill -9` while several clients write; the clients retry what was not acknowledged.
 
 use crate::server::{ServeProcess, request};
 use std::fmt::Write;
@@ -10,7 +10,7 @@ const BATCH_ROWS: usize = 5_000;
 const BATCHES_A_CLIENT: usize = 50;
 const ROWS: usize = CLIENTS * BATCH_ROWS * BATCHES_A_CLIENT;
 
-/// Batch `batch` of client `client`: 100 devices, a row a second each.
+/// Batch `batch` of client `client`: 100 devices, one row per second each.
 fn batch(client: usize, batch: usize) -> String {
     let mut lines = String::with_capacity(BATCH_ROWS * 60);
     for row in 0..BATCH_ROWS {
@@ -20,7 +20,7 @@ fn batch(client: usize, batch: usize) -> String {
         );
         let value = device * 1_000_000 + second;
         writeln!(lines, "fleet,device=d{device} value={value}i {second}")
-            .expect("a string takes every text");
+            .expect("writing to a string cannot fail");
     }
     lines
 }

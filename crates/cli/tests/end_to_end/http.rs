@@ -1,4 +1,4 @@
-//! The HTTP faces: line protocol in, SQL out, health and metrics.
+//! The HTTP interfaces: line protocol in, SQL out, health and metrics.
 
 use crate::server::{MARIGRAM, ServeProcess};
 use flate2::{Compression, write::GzEncoder};

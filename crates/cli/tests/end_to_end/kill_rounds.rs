@@ -1,8 +1,8 @@
-//! Rounds of `kill -9` under writers over HTTP and PostgreSQL's protocol: what was acknowledged is there
-//! in full, what was refused is nowhere, and nothing is there twice.
+//! Rounds of `kill -9` under writers over HTTP and PostgreSQL's protocol: acknowledged batches are
+//! stored in full, refused ones leave nothing, and no row is stored twice.
 //!
-//! `MARIGRAM_KILL_ROUNDS=500` runs more of them. Rounds differ by the moment of the kill and the sizes
-//! of batches, which follow from the round's number.
+//! `MARIGRAM_KILL_ROUNDS=500` runs more rounds. The number of a round determines the moment of the
+//! kill and the sizes of the batches.
 
 use crate::server::{ServeProcess, request};
 use std::collections::HashMap;
@@ -15,25 +15,25 @@ use tokio_postgres::NoTls;
 const ROUNDS: u64 = 3;
 const HTTP_WRITERS: usize = 3;
 const DEVICES: u64 = 16;
-/// Rounds after which all rounds are compared again.
+/// Rounds between two comparisons of all rounds.
 const COMPARE_ALL_EVERY: u64 = 25;
 
-/// What a client knows of a batch.
+/// What a client knows about a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BatchFate {
     Acknowledged,
     Refused,
-    /// No answer came, or one that says that it is not known.
+    /// No answer arrived, or one that says that the outcome is unknown.
     Unknown,
 }
 
-/// A batch: who sent it in which round, and its number.
+/// A batch: its round, its sender and its number.
 type Batch = (u64, String, u64);
 
-/// Rows of a batch, and what became of it.
+/// The rows of a batch and its fate.
 type BatchLedger = Mutex<HashMap<Batch, (u64, BatchFate)>>;
 
-/// A number that looks random, of two others.
+/// A pseudo-random number derived from two others.
 fn mix(a: u64, b: u64) -> u64 {
     let mut x = (a << 32 | b).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03;
     for _ in 0..2 {
@@ -46,7 +46,7 @@ fn rows_of(round: u64, number: u64) -> u64 {
     [1, 7, 60, 400][mix(round, number) as usize % 4]
 }
 
-/// Whether a batch is one that the server must refuse: its values are of another type.
+/// Whether the server must refuse a batch because its values have another type.
 fn is_wrong(round: u64, number: u64) -> bool {
     mix(number, round).is_multiple_of(10)
 }
@@ -65,7 +65,7 @@ fn lines(round: u64, writer: &str, number: u64) -> String {
             lines,
             "kills,round=r{round},writer={writer},device=d{device} batch={number}i,n={value} {time}"
         )
-        .expect("a string takes every text");
+        .expect("writing to a string cannot fail");
     }
     lines
 }
@@ -102,12 +102,12 @@ fn insert(round: u64, writer: &str, number: u64) -> String {
             "{comma}('{time}', 'r{round}', '{writer}', 'd{}', {number}, {value})",
             row % DEVICES
         )
-        .expect("a string takes every text");
+        .expect("writing to a string cannot fail");
     }
     sql
 }
 
-/// Writes over one connection until it ends.
+/// Writes over one connection until it closes.
 async fn write_postgres(
     port: u16,
     round: u64,
@@ -127,7 +127,7 @@ async fn write_postgres(
         let sql = insert(round, "postgres", number);
         let fate = match client.batch_execute(&sql).await {
             Ok(()) => BatchFate::Acknowledged,
-            // Classes 08, 40, 57 and XX say that the end of the statement is not known.
+            // Classes 08, 40, 57 and XX mean that the outcome of the statement is unknown.
             Err(error) => match error.code().map(|code| &code.code()[..2]) {
                 Some("08" | "40" | "57" | "XX") | None => BatchFate::Unknown,
                 Some(_) => BatchFate::Refused,
@@ -151,7 +151,7 @@ fn note(ledger: &BatchLedger, round: u64, writer: &str, number: u64, fate: Batch
         .insert(batch, (rows, fate));
 }
 
-/// Writers write, and the process is killed among it.
+/// Runs the writers, and kills the process while they write.
 fn live(server: &mut ServeProcess, round: u64, ledger: &BatchLedger) {
     let stop = AtomicBool::new(false);
     let (http, postgres) = (server.http_port, server.postgres_port);
@@ -189,8 +189,8 @@ fn live(server: &mut ServeProcess, round: u64, ledger: &BatchLedger) {
     });
 }
 
-/// Compares what can be read of a round (`None`: of all) with what its writers know; gives the number
-/// of batches.
+/// Compares the stored rows of a round (`None`: of all rounds) with what the writers know; returns
+/// the number of batches.
 fn compare(server: &ServeProcess, round: Option<u64>, ledger: &BatchLedger) -> usize {
     let of_round = round.map_or_else(String::new, |round| format!("WHERE round = 'r{round}'"));
     let csv = server.csv(&format!(

@@ -1,4 +1,4 @@
-//! The laboratory: every study runs with one command, and is in the report with a plot.
+//! The laboratory: every study runs with one command and appears in the report with a plot.
 
 use std::path::Path;
 use std::process::Command;
@@ -69,7 +69,7 @@ fn every_study_runs_and_is_in_the_report() {
         assert!(!text.contains("\"Wrong\""), "{}", result.display());
     }
 
-    // What stands is not run again; a lost result is.
+    // Existing results are not measured again; a lost one is.
     let lost = find_result(&out.join("runs").join(&studies[0]));
     let before = modified(&out);
     std::fs::remove_file(&lost).expect("it can be removed");
@@ -102,7 +102,7 @@ fn results(dir: &Path) -> Vec<std::path::PathBuf> {
     found
 }
 
-/// Every result with the time of its last change.
+/// Every result with its time of modification.
 fn modified(out: &Path) -> Vec<(std::path::PathBuf, std::time::SystemTime)> {
     let changed = |path: &Path| path.metadata().and_then(|file| file.modified());
     results(&out.join("runs"))

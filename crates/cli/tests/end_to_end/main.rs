@@ -1,9 +1,9 @@
 //! End to end, with the real binary: what a person with sensors does in the first hour, and what
-//! happens to them on a bad day.
+//! happens to that person on a bad day.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a client would"
+    reason = "these tests are outside the database and use the machine as a client would"
 )]
 
 mod backup;

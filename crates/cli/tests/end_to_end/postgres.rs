@@ -1,4 +1,4 @@
-//! The PostgreSQL face, over its binary protocol.
+//! The PostgreSQL interface, over its binary protocol.
 
 use crate::server::ServeProcess;
 use futures::SinkExt;
@@ -94,7 +94,7 @@ async fn a_text_copy_goes_in_and_comes_out() {
     let bad = "time,dev,x\n2024-01-01 00:00:00,a,1.5\n2024-01-01 00:00:01,a,warm\n";
     let error = copy_csv(&client, bad)
         .await
-        .expect_err("'warm' is no number");
+        .expect_err("'warm' is not a number");
     let error = error
         .as_db_error()
         .expect("the server answered")
@@ -110,7 +110,7 @@ async fn a_text_copy_goes_in_and_comes_out() {
     assert_eq!(got, [("a".to_owned(), 1.5), ("b,c".to_owned(), 2.5)]);
 }
 
-/// Sends CSV with a header to table `t`; gives the number of rows stored.
+/// Sends CSV with a header to table `t`; returns the number of rows stored.
 async fn copy_csv(client: &Client, text: &'static str) -> Result<u64, tokio_postgres::Error> {
     let sink = client
         .copy_in("COPY t FROM STDIN WITH (FORMAT csv, HEADER)")

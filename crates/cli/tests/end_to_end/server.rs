@@ -18,7 +18,7 @@ pub struct ServeProcess {
     arguments: Vec<String>,
 }
 
-/// What the server answered.
+/// The server's answer.
 pub struct ServerResponse {
     pub status: u16,
     pub body: String,
@@ -32,8 +32,8 @@ impl ServerResponse {
     }
 }
 
-/// A port that nobody listens on. It lies below the ports that the system gives to outgoing
-/// connections, so that it stays free while a server is down.
+/// A port on which nothing listens. It is below the range that the system assigns to outgoing
+/// connections, so it stays free while a server is down.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
@@ -88,7 +88,7 @@ impl ServeProcess {
         self.wait_until_up();
     }
 
-    /// Asks for a clean end with SIGTERM.
+    /// Stops the server cleanly with SIGTERM.
     pub fn terminate(mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill")
@@ -99,7 +99,7 @@ impl ServeProcess {
         self.child.wait().expect("it ends")
     }
 
-    /// One request; any answer of the server is `Ok`.
+    /// Sends one request; any answer of the server is `Ok`.
     pub fn try_request(
         &self,
         method: &str,
@@ -110,7 +110,7 @@ impl ServeProcess {
         request(self.http_port, method, target, headers, body)
     }
 
-    /// One request to a server that is up.
+    /// Sends one request to a server that is up.
     pub fn request(
         &self,
         method: &str,
@@ -127,7 +127,7 @@ impl ServeProcess {
         self.request("POST", "/api/v2/write?bucket=db", &[], lines.as_bytes())
     }
 
-    /// Runs SQL in database `db` and gives the answer as CSV.
+    /// Runs SQL in database `db` and returns the answer as CSV.
     pub fn csv(&self, sql: &str) -> String {
         let answer = self.sql(sql, "text/csv");
         assert_eq!(answer.status, 200, "{sql}: {}", answer.body);
@@ -145,7 +145,7 @@ impl ServeProcess {
     }
 }
 
-/// One request to loopback; any answer of the server is `Ok`.
+/// Sends one request to loopback; any answer of the server is `Ok`.
 pub fn request(
     port: u16,
     method: &str,
@@ -179,7 +179,7 @@ pub fn request(
 
 impl Drop for ServeProcess {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,14 +1,14 @@
-//! The commands of the guides to the command line, to backups and to PostgreSQL's clients, run block by
-//! block as they are written, beside a server.
+//! Runs the commands of the guides to the command line, to backups and to PostgreSQL clients, block
+//! by block as they are written, next to a server.
 //!
-//! Only places differ: `/var/lib` and `/mnt` are folders of the test.
+//! Only paths differ: `/var/lib` and `/mnt` are folders of the test.
 
 use super::MARIGRAM;
 use super::examples::{GuideServer, page};
 use std::path::Path;
 use std::process::Command;
 
-/// What the server has.
+/// The tables and rows on the server.
 const SERVED: &str = "
     CREATE DATABASE plant;
     CREATE TABLE plant.pump (time TIMESTAMP, dev TEXT TAG, temp DOUBLE);
@@ -18,7 +18,7 @@ const SERVED: &str = "
     CREATE TABLE readings (time TIMESTAMP, device TEXT TAG, value DOUBLE);
 ";
 
-/// Files that the guides speak of.
+/// Files that the guides mention.
 const FILES: [(&str, &str); 7] = [
     (
         "machine.csv",
@@ -50,7 +50,7 @@ fn bash(dir: &Path, text: &str) {
     assert!(output.status.success(), "{text}: {err}");
 }
 
-/// A place with the files, a database that nobody has open, and a server.
+/// A directory with the files, a database that no process has open, and a server.
 fn place() -> (tempfile::TempDir, GuideServer) {
     let dir = tempfile::tempdir().expect("a temporary directory");
     std::fs::create_dir(dir.path().join("bin")).expect("it is made");
@@ -80,7 +80,7 @@ fn place() -> (tempfile::TempDir, GuideServer) {
     (dir, server)
 }
 
-/// Runs the blocks of a page that are commands; says how many ran.
+/// Runs the blocks of a page that are commands; returns how many ran.
 fn run_page(name: &str) -> usize {
     let (dir, server) = place();
     let mut count = 0;
@@ -95,7 +95,7 @@ fn run_page(name: &str) -> usize {
             .replace("/mnt/", "./mnt/")
             .replace("/etc/", "./")
             .replace("./data/shards/0000/segments/0000000001.seg", "./one.seg")
-            // The guide has more backups than the test.
+            // The guide has more backups than this test.
             .replace("--at 41", "--at 1");
         let (serving, others): (Vec<&str>, Vec<&str>) = text
             .lines()
@@ -107,7 +107,7 @@ fn run_page(name: &str) -> usize {
             "{name}, line {}: {told}\n{text}",
             block.line
         );
-        // The server of the page runs already.
+        // The page's server already runs.
         for command in serving
             .iter()
             .filter(|command| !command.contains("--backup-dir"))

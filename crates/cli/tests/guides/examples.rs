@@ -1,8 +1,8 @@
-//! The commands of README and of the guide to HTTP, run from top to bottom as they are written, and
-//! the answers that the guide shows.
+//! Runs the commands of README and of the HTTP guide from top to bottom as they are written, and
+//! checks the answers that the guide shows.
 //!
 //! A block that is not run says so in a comment before it: `<!-- not run: REASON -->`. Only ports
-//! differ from what the pages say, so that tests do not meet servers that run here.
+//! differ from the pages, so that the tests do not collide with running servers.
 
 use super::{MARIGRAM, pages, root};
 use serde_json::Value;
@@ -54,7 +54,7 @@ pub(crate) struct GuideServer {
 }
 
 impl GuideServer {
-    /// Runs the command of a page, on ports that are free.
+    /// Runs the command of a page, on free ports.
     pub(crate) fn start(dir: &Path, command: &str) -> Self {
         let command = command.trim().trim_start_matches("marigram");
         let mut child = Command::new("bash")
@@ -114,7 +114,7 @@ impl GuideServer {
             .expect("bash runs")
     }
 
-    /// What curl gets, as JSON.
+    /// The answer to a curl command, as JSON.
     fn json(&self, dir: &Path, arguments: &str) -> Value {
         let output = self.run(dir, &format!("curl -sS {arguments}"));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -124,13 +124,13 @@ impl GuideServer {
 
 impl Drop for GuideServer {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A directory with what a checkout has besides.
+/// A directory with the other files of a checkout.
 fn place() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a temporary directory");
     std::fs::create_dir(dir.path().join("bin")).expect("it is made");
@@ -180,7 +180,7 @@ fn readme_runs_from_top_to_bottom() {
             assert!(out.contains("204"), "line {}: {out}", block.line);
         }
     }
-    // Who adds a block decides whether it runs.
+    // Whoever adds a block decides whether it runs.
     assert_eq!((run, not_run), (4, 3));
 }
 
@@ -264,7 +264,7 @@ fn the_guide_to_influxdb_says_what_is_answered() {
     }
 }
 
-/// Whether a sample has the keys of the answer and no others, and values of the same kinds.
+/// Whether a sample has exactly the keys of the answer, and values of the same kinds.
 fn alike(told: &Value, answer: &Value, at: &str) {
     match (told, answer) {
         (Value::Object(told), Value::Object(answer)) => {

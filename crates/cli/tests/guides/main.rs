@@ -1,9 +1,9 @@
-//! README and the guides against the program: what they name exists, what exists they name, and their
-//! examples run.
+//! Checks README and the guides against the program: every name in them exists, every existing
+//! option is named, and their examples run.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a reader would"
+    reason = "these tests are outside the database and use the machine as a reader would"
 )]
 
 mod commands;
@@ -21,7 +21,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// README and the guides: their names and texts.
+/// README and the guides, as names and texts.
 pub(crate) fn pages() -> Vec<(String, String)> {
     let mut pages = vec!["README.md".to_owned()];
     let guides = std::fs::read_dir(root().join("docs/guides")).expect("there are guides");

@@ -1,4 +1,4 @@
-//! Options and configuration keys: those that the guides name exist, and those that exist are named.
+//! Options and configuration keys: the guides name only existing ones, and name all of them.
 
 use super::{MARIGRAM, pages};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ const OF_OTHERS: &[&str] = &[
     "--help",
 ];
 
-/// What a command says of itself.
+/// The help text of a command.
 fn help(command: &[&str]) -> String {
     let output = Command::new(MARIGRAM)
         .args(command)
@@ -28,7 +28,7 @@ fn help(command: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Words that begin with two dashes.
+/// Words that begin with two hyphens.
 fn options(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut rest = text;
@@ -47,7 +47,7 @@ fn options(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// The commands below `command`, itself first.
+/// A command and all its subcommands, the command first.
 fn commands(command: &[String]) -> Vec<Vec<String>> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
     let text = help(&words);
@@ -84,7 +84,7 @@ fn options_that_the_guides_name_exist_and_those_that_exist_are_named() {
             assert!(is_known, "{page} names {option}, which does not exist");
             named.insert(option);
         }
-        // A key of the configuration stands for its option.
+        // A configuration key counts as its option.
         for line in text.lines().filter(|line| line.starts_with("| `")) {
             let key = line[3..].split('`').next().unwrap_or("");
             named.insert(format!("--{}", key.replace('_', "-")));
@@ -125,7 +125,7 @@ fn the_guide_to_configuration_has_every_key_and_no_other() {
     assert!(missing.is_empty(), "not in configuration.md: {missing:?}");
     let unknown: Vec<_> = told.difference(&keys).collect();
     assert!(unknown.is_empty(), "configuration.md has {unknown:?}");
-    // What the guide to HTTP says of limits are keys, too.
+    // The limits in the HTTP guide are keys, too.
     let http = page("http.md");
     let (_, limits) = http.split_once("## Limits").expect("it has limits");
     for key in rows(limits) {

@@ -1,7 +1,7 @@
-//! The SQL of the guides, run block by block as it is written.
+//! Runs the SQL of the guides, block by block as it is written.
 //!
-//! What stands in square brackets may be left out: a block that has some runs with all of it and without.
-//! A statement with an ellipsis is a form and not an example; it is left out.
+//! Text in square brackets is optional: a block with brackets runs once with their text and once
+//! without. A statement with an ellipsis is a pattern rather than an example, and is skipped.
 
 use super::MARIGRAM;
 use super::examples::page;
@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What the guides take to be there.
+/// Tables that the guides assume.
 const TABLES: &str = "
     CREATE DATABASE IF NOT EXISTS plant;
     CREATE TABLE pump (time TIMESTAMP, dev TEXT TAG, unit BIGINT TAG, temp DOUBLE, rpm INT, note TEXT);
@@ -26,7 +26,7 @@ const TABLES: &str = "
     FLUSH;
 ";
 
-/// What stands before the examples of one block: tables that other blocks make.
+/// Statements to run before the examples of one block: they create tables of other blocks.
 fn prelude(text: &str) -> &'static str {
     if text.contains("CREATE DATABASE") {
         "DROP DATABASE plant;"
@@ -37,7 +37,7 @@ fn prelude(text: &str) -> &'static str {
     }
 }
 
-/// Runs a script in a directory, on a database of its own; the error where there is one.
+/// Runs a script in a directory, on a database of its own; returns the error if there is one.
 fn run(dir: &Path, script: &str) -> Result<(), String> {
     let mut child = Command::new(MARIGRAM)
         .args(["sql", "--data", "db", "--format", "csv", "-f", "-"])
@@ -59,7 +59,7 @@ fn run(dir: &Path, script: &str) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Makes the database, which `marigram sql` never does.
+/// Creates the database, which `marigram sql` never does.
 fn make(dir: &Path) {
     std::fs::write(dir.join("first.lp"), "first value=1 1\n").expect("it is written");
     let made = Command::new(MARIGRAM)
@@ -70,7 +70,7 @@ fn make(dir: &Path) {
     assert!(made.status.success(), "{made:?}");
 }
 
-/// The text without what stands in brackets, or without the brackets alone.
+/// The text without the bracketed parts, or without the brackets alone.
 fn settled(text: &str, with: bool) -> String {
     let (mut out, mut depth) = (String::new(), 0);
     for ch in text.chars() {
@@ -85,7 +85,7 @@ fn settled(text: &str, with: bool) -> String {
     out
 }
 
-/// The statements of a block that are examples: they end where a line does.
+/// The statements of a block that are examples. A statement ends at the end of a line.
 fn examples(text: &str) -> String {
     let (mut examples, mut statement) = (String::new(), String::new());
     for line in text.lines() {
@@ -102,7 +102,7 @@ fn examples(text: &str) -> String {
     examples
 }
 
-/// Runs all blocks of SQL of a page; says how many.
+/// Runs all SQL blocks of a page; returns how many.
 fn run_page(name: &str) -> usize {
     let mut count = 0;
     for block in page(name) {

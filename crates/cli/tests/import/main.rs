@@ -1,8 +1,8 @@
-//! `marigram import` and `marigram export` with the real binary: what a person does who has files.
+//! `marigram import` and `marigram export` with the real binary, as a person with files uses them.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a person would"
+    reason = "these tests are outside the database and use the machine as a person would"
 )]
 
 mod directories;
@@ -14,7 +14,7 @@ mod values;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// What a command said.
+/// The output of a command.
 pub(crate) struct CommandOutput {
     pub(crate) ok: bool,
     pub(crate) out: String,
@@ -37,7 +37,7 @@ pub(crate) fn marigram(arguments: &[&str]) -> CommandOutput {
     }
 }
 
-/// A database in a temporary directory, and a folder for files beside it.
+/// A database in a temporary directory, and a folder for files next to it.
 pub(crate) struct ImportFixture {
     dir: tempfile::TempDir,
     data: String,
@@ -71,7 +71,7 @@ impl ImportFixture {
         marigram(&all)
     }
 
-    /// The answer of a query, as CSV.
+    /// The answer to a query, as CSV.
     pub(crate) fn csv(&self, sql: &str) -> String {
         let said = marigram(&["sql", "--data", &self.data, "--format", "csv", "-c", sql]);
         assert!(said.ok, "{sql}: {}", said.err);

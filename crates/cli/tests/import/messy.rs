@@ -1,9 +1,9 @@
-//! Eleven messy files, one of each shape that people have, and a mixture of all: they come in
-//! without a wrong row and without an option.
+//! Eleven messy files, one for each common problem and one with all of them: `import` reads each
+//! one correctly without any option.
 
 use crate::ImportFixture;
 
-/// A file, the columns that its table gets, and its rows.
+/// Imports a file and checks the columns of its table, and its rows.
 fn comes_in(file: &str, columns: &str, rows: &str) {
     let place = ImportFixture::new();
     let path = format!("{}/tests/import/messy/{file}", env!("CARGO_MANIFEST_DIR"));

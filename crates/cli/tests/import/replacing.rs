@@ -1,4 +1,5 @@
-//! Rows that would replace each other: found before one is written, with the way out.
+//! Rows that would replace each other are detected before any is written, and the message says what
+//! to do.
 
 use crate::ImportFixture;
 
@@ -49,12 +50,12 @@ fn columns_that_tell_rows_apart_are_found_or_named() {
     );
     let said = place.import(&[&file]);
     assert!(
-        said.ok && said.err.contains("tags    where (found out"),
+        said.ok && said.err.contains("tags    where (detected"),
         "{}",
         said.err
     );
     assert_eq!(place.csv("SELECT count(*) AS n FROM m"), "n\n4\n");
-    // Numbers are no tags unless they are named like one.
+    // Numbers become tags only if their names suggest it.
     let file = place.file("n.csv", SHARED);
     assert!(!place.import(&[&file]).ok);
     assert!(place.import(&["--tags", "kind_of_it", &file]).ok);

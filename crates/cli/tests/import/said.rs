@@ -1,4 +1,4 @@
-//! What is decided is said, and what cannot be decided is an error that says how to.
+//! `import` reports its decisions; what it cannot decide is an error that says how the user can.
 
 use crate::ImportFixture;
 

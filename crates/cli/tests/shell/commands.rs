@@ -1,4 +1,4 @@
-//! The commands that begin with a backslash, completion, history, and what is said of what is cut.
+//! Backslash commands, completion, history, and the notes about cut values.
 
 use super::terminal::Terminal;
 use super::{MARIGRAM, run, weather};
@@ -15,7 +15,7 @@ fn what_is_cut_is_said_and_x_shows_it_whole() {
         answer.contains("1 value is cut at 60 characters"),
         "{answer}"
     );
-    shell.ask("\\x", "one under the other");
+    shell.ask("\\x", "one value per line");
     let answer = shell.ask(query, "(3 rows");
     assert!(answer.contains("─[ row 3 ]"), "{answer}");
     assert!(answer.contains("characters of a table"), "{answer}");
@@ -30,7 +30,7 @@ fn what_is_cut_is_said_and_x_shows_it_whole() {
         "{answer}"
     );
     shell.leave();
-    // What goes to a program is whole.
+    // Output to a program is never cut.
     let whole = run(dir.path(), &["sql", "--data", "data", "-c", query]);
     assert!(whole.contains("characters of a table"), "{whole}");
 }
@@ -72,7 +72,7 @@ fn answers_that_do_not_fit_go_through_the_pager() {
     assert!(answer.contains("paged:"), "{answer}");
     let answer = shell.ask("SELECT 1 AS one;", "(1 row");
     assert!(!answer.contains("paged:"), "{answer}");
-    shell.ask("\\pager off", "as they are");
+    shell.ask("\\pager off", "without a pager");
     let answer = shell.ask(long, "(60 rows");
     assert!(!answer.contains("paged:"), "{answer}");
     shell.leave();
@@ -173,13 +173,13 @@ fn the_history_is_kept_and_recalled() {
     let dir = weather();
     let mut shell = Terminal::start(dir.path(), "--data data", &[]);
     shell.ask("SELECT 'kept ' || 'line' AS said;", "(1 row");
-    // It is there before the shell ends.
+    // The file exists before the shell ends.
     let history = dir.path().join("state/marigram/history");
     let text = std::fs::read_to_string(history).unwrap();
     assert!(text.contains("kept "), "{text}");
     shell.leave();
     let mut shell = Terminal::start(dir.path(), "--data data", &[]);
-    // The last line but one: the last one is \q.
+    // The line before the last one: the last one is \q.
     shell.keys("\u{1b}[A\u{1b}[A\r");
     let answer = shell.wait_for("(1 row");
     assert!(answer.contains("kept line"), "{answer}");

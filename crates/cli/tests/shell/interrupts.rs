@@ -1,4 +1,4 @@
-//! Ctrl-C: it ends the statement or clears the line, and the shell goes on.
+//! Ctrl-C stops the statement or clears the line, and the shell continues.
 
 use super::server::ShellServer;
 use super::terminal::Terminal;
@@ -13,7 +13,7 @@ const CTRL_C: &str = "\u{3}";
 fn cancels_and_goes_on(mut shell: Terminal) {
     shell.keys(ENDLESS);
     shell.keys("\r");
-    // The end of the line goes out when the statement begins.
+    // The line break is sent when the statement starts.
     shell.wait_for("= 7;\n");
     shell.keys(CTRL_C);
     shell.wait_for("cancelled");
@@ -38,7 +38,7 @@ fn ctrl_c_cancels_a_statement_of_a_server() {
         &format!("--url {}", server.url),
         &[],
     ));
-    // The server stops what nobody waits for: it would refuse to end otherwise.
+    // The server stops a statement that no client waits for; otherwise it would not end.
     assert!(server.terminate().success());
 }
 

@@ -1,4 +1,4 @@
-//! The log of a server as JSON: every line, and what an operator looks for.
+//! The log of a server as JSON: every line is an object, and contains what an operator looks for.
 
 use super::MARIGRAM;
 use std::io::{BufRead, BufReader, Read};

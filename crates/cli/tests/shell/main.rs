@@ -1,8 +1,8 @@
-//! The shell in a terminal, with the real binary: `script` (util-linux) is the terminal.
+//! The shell in a terminal, with the real binary; `script` (util-linux) provides the terminal.
 
 #![allow(
     clippy::disallowed_methods,
-    reason = "these tests stand outside the database and use the machine as a person would"
+    reason = "these tests are outside the database and use the machine as a person would"
 )]
 
 mod commands;

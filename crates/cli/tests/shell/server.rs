@@ -1,4 +1,4 @@
-//! A server on the database of a test, and what commands say while it runs.
+//! A server on the database of a test, and what other commands report while it runs.
 
 use super::{MARIGRAM, weather};
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ pub(crate) struct ShellServer {
 }
 
 impl ShellServer {
-    /// Starts it on ports that are free, and waits until it says where it is.
+    /// Starts it on free ports, and waits until it prints its address.
     pub(crate) fn start(dir: &Path) -> Self {
         let mut child = Command::new(MARIGRAM)
             .args(["serve", "--data", "data", "--http", "127.0.0.1:0"])
@@ -37,7 +37,7 @@ impl ShellServer {
         Self { child, url }
     }
 
-    /// Asks for a clean end.
+    /// Stops it cleanly.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
@@ -48,7 +48,7 @@ impl ShellServer {
 
 impl Drop for ShellServer {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -80,7 +80,7 @@ fn commands_on_a_directory_that_a_server_has_open_say_its_url() {
         let advice = format!("--url {}", server.url);
         assert!(said.contains(&advice), "{arguments:?}: {said}");
     }
-    // Once it has ended, what it said of itself is not believed.
+    // After it has ended, its address in the lock file is not trusted.
     assert!(server.terminate().success());
     super::run(dir.path(), &["sql", "--data", "data", "-c", "SELECT 1"]);
 }
@@ -133,7 +133,7 @@ fn a_backup_does_not_go_into_a_data_directory() {
         .expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        !output.status.success() && said.contains("choose a folder beside it"),
+        !output.status.success() && said.contains("choose a folder outside it"),
         "{said}"
     );
 }

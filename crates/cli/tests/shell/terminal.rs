@@ -1,4 +1,4 @@
-//! A terminal with a shell in it, driven as by a person.
+//! A terminal that runs the shell, driven as a person would drive it.
 
 use super::MARIGRAM;
 use std::io::{Read, Write};
@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Against a hang; nothing here depends on how long anything takes.
+/// A bound against hangs; no test depends on how long anything takes.
 const WAIT_MAX: Duration = Duration::from_mins(2);
 
-/// A terminal in which `marigram sql` runs; ended when dropped.
+/// A terminal in which `marigram sql` runs; killed when dropped.
 pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Arc<Mutex<Vec<u8>>>,
     reader: Option<JoinHandle<()>>,
-    /// What was seen, in characters of the screen.
+    /// How much has been seen, in characters of the screen.
     seen: usize,
 }
 
@@ -67,7 +67,7 @@ impl Terminal {
         terminal
     }
 
-    /// What the screen got, without the commands that move its cursor.
+    /// The text that the screen received, without the commands that move its cursor.
     fn text(&self) -> String {
         let bytes = self.screen.lock().expect("no panic").clone();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -91,7 +91,7 @@ impl Terminal {
         plain
     }
 
-    /// Waits until `wanted` is shown after what was seen; what came until its end.
+    /// Waits until `wanted` appears after the text seen so far; returns the text up to its end.
     pub(crate) fn wait_for(&mut self, wanted: &str) -> String {
         let begin = Instant::now();
         loop {
@@ -118,17 +118,17 @@ impl Terminal {
         self.keys.flush().expect("they are taken");
     }
 
-    /// Types a line; what was shown from its end until `wanted` and the next prompt.
+    /// Types a line; returns the text from its end to `wanted` and the next prompt.
     pub(crate) fn ask(&mut self, line: &str, wanted: &str) -> String {
         self.keys(line);
         self.keys("\r");
-        // The line is shown with each key; its last sight is followed by a line break.
+        // The line is redrawn with each key; a line break follows its last appearance.
         let answer = self.wait_for(wanted);
         self.wait_for("> ");
         answer
     }
 
-    /// Leaves the shell; all that was shown.
+    /// Leaves the shell; returns everything that was shown.
     pub(crate) fn leave(mut self) -> String {
         self.keys("\\q\r");
         let begin = Instant::now();
@@ -149,7 +149,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended already, which is what is wanted.
+        // It may have ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,20 +1,21 @@
-//! Floats as ALP sees them: scaled to integers, and back.
+//! Floats as ALP needs them: scaled to integers, and back.
 
 use crate::bitpack::PackedLane;
 use crate::plain::PlainNumber;
 
-/// Adding this to a float below 2^51 leaves it, rounded, in the low bits of the sum; and back.
+/// Adding this to a float below 2^51 leaves the rounded float in the low bits of the sum;
+/// subtracting it reverses that.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 const MAGIC_BITS: u64 = MAGIC.to_bits();
 
 /// A float and the integer lane it is packed as.
 pub(crate) trait AlpFloat: PlainNumber + Default + Send + Sync + 'static {
     type Lane: PackedLane;
-    /// The powers that are tried: from 0 to this.
+    /// The powers to try: from 0 to this.
     const EXPONENT_MAX: u8;
-    /// Whether multiplying is tried before dividing.
+    /// Whether multiplication is tried before division.
     const MULTIPLY_FIRST: bool;
-    /// The integer nearest to the value times `up`; anything where there is none.
+    /// The integer nearest to the value times `up`; arbitrary if there is none.
     fn scale(self, up: f64) -> Self::Lane;
     fn multiplied(integer: Self::Lane, inverse: f64) -> Self;
     fn divided(integer: Self::Lane, up: f64) -> Self;
@@ -25,9 +26,9 @@ pub(crate) trait AlpFloat: PlainNumber + Default + Send + Sync + 'static {
     /// The bits.
     fn lane(self) -> Self::Lane;
     fn from_lane(lane: Self::Lane) -> Self;
-    /// Whether the integer may stand for a value.
+    /// Whether the integer may represent a value.
     fn allowed(integer: Self::Lane) -> bool;
-    /// Rounded to f32.
+    /// The value rounded to f32.
     fn single(self) -> Self;
 }
 

@@ -1,11 +1,11 @@
-//! How the integers of a block become floats: a power of ten, and what is done with it.
+//! How the integers of a block become floats: a power of ten, and how it is applied.
 
 use super::float::AlpFloat;
 use crate::error::{CodecError, Result};
 
-/// Set in a block's first byte where the integer is multiplied by the inverse power.
+/// Set in a block's first byte if the integer is multiplied by the inverse power.
 const MULTIPLY: u8 = 0x40;
-/// Set in a block's first byte where the result is rounded to f32 before it is a double.
+/// Set in a block's first byte if the result is rounded to f32 before it becomes a double.
 const SINGLE: u8 = 0x20;
 
 pub(super) const POWERS: [f64; 19] = [
@@ -49,8 +49,8 @@ impl PowerOfTen {
         })
     }
 
-    /// Hands `use_it` the function that makes floats of integers, so that loops are compiled for
-    /// each of its forms.
+    /// Passes `use_it` the function that converts integers to floats, so that loops are compiled
+    /// separately for each variant.
     #[inline]
     pub(super) fn with<F: AlpFloat, R>(self, use_it: impl WithPower<F, R>) -> R {
         let (up, inverse) = (self.up(), self.inverse());
@@ -72,7 +72,7 @@ impl PowerOfTen {
     }
 }
 
-/// What is done with the function that makes floats of integers.
+/// A computation with the function that converts integers to floats.
 pub(super) trait WithPower<F: AlpFloat, R> {
     fn run(self, back: impl Fn(F::Lane) -> F) -> R;
 }

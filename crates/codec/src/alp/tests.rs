@@ -1,10 +1,10 @@
-//! Round trips of decimal and odd floats, and what decimals take.
+//! Round trips of decimal and unusual floats, and the size of decimals.
 
 use super::power::POWERS;
 use super::*;
 use proptest::prelude::*;
 
-/// Bytes of the values packed so; they must come back.
+/// Bytes of the packed values; they must decode correctly.
 fn packed<F: AlpFloat + std::fmt::Debug>(values: &[F], packing: AlpPacking) -> usize {
     let mut out = Vec::new();
     put_alp(values, packing, &mut out);
@@ -18,7 +18,7 @@ fn packed<F: AlpFloat + std::fmt::Debug>(values: &[F], packing: AlpPacking) -> u
     out.len()
 }
 
-/// Bytes in frames; the values must come back from both packings.
+/// Bytes in frames; the values must decode correctly from both packings.
 fn check<F: AlpFloat + std::fmt::Debug>(values: &[F]) -> usize {
     packed(values, AlpPacking::Steps);
     packed(values, AlpPacking::Frame)
@@ -26,7 +26,7 @@ fn check<F: AlpFloat + std::fmt::Debug>(values: &[F]) -> usize {
 
 #[test]
 fn steps_take_what_neighbours_differ_by_and_exceptions_are_no_steps() {
-    // A walk of up to seven tenths a step, over more than a hundred times as much.
+    // A random walk in steps of up to seven tenths, over more than a hundred times that range.
     let mut tenths = 0;
     let mut values: Vec<f64> = (0..4096)
         .map(|i| {

@@ -1,4 +1,4 @@
-//! Encoded bytes to values: which encoding reads which type.
+//! Decodes bytes to values: which encoding reads which type.
 
 use crate::alp::{AlpFloat, AlpPacking, read_alp, read_alp_part};
 use crate::alp_rd::read_alp_rd;
@@ -55,7 +55,7 @@ pub(super) fn read(
     })
 }
 
-/// Those of `count` values that `rows` names; `None` where all must be read for that.
+/// Reads the values in `rows` out of `count` values; `None` if that requires reading all.
 pub(super) fn read_part(
     kind: ValueType,
     encoding: Encoding,
@@ -190,7 +190,7 @@ fn read_string_runs(
     Ok((offsets, data))
 }
 
-/// Each bit as often as its run is long.
+/// Repeats each bit by the length of its run.
 fn spread_bits(bits: &[u8], lengths: &[u32], count: usize) -> Vec<u8> {
     let mut out = vec![0; count.div_ceil(8)];
     let mut row = 0;

@@ -11,7 +11,7 @@ const LIMITS: DecodeLimits = DecodeLimits {
     bytes: 1 << 24,
 };
 
-/// Values that own themselves, so that strategies can make them.
+/// Owned values, so that strategies can generate them.
 #[derive(Clone, Debug)]
 enum Owned {
     Bool(Vec<bool>),
@@ -38,7 +38,7 @@ impl Owned {
 }
 
 fn strings(texts: &[Vec<u8>]) -> Owned {
-    // Offsets that do not begin at 0, as slices of larger arrays have.
+    // Offsets that do not begin at 0, as in slices of larger arrays.
     let mut data = b"before".to_vec();
     let mut offsets = vec![data.len() as i32];
     for text in texts {
@@ -49,7 +49,7 @@ fn strings(texts: &[Vec<u8>]) -> Owned {
     Owned::Bytes(offsets, data)
 }
 
-/// Whether `part` is what `rows` names of `whole`.
+/// Checks that `part` contains the values of `whole` in `rows`.
 fn assert_same_part(whole: &OwnedValues, rows: &Range<usize>, part: &OwnedValues) {
     let rows = rows.clone();
     match whole {
@@ -62,7 +62,7 @@ fn assert_same_part(whole: &OwnedValues, rows: &Range<usize>, part: &OwnedValues
     }
 }
 
-/// Each item a few times over, so that runs and repetitions appear.
+/// Repeats each item a few times, so that there are runs and repetitions.
 fn repeated<T: Clone + std::fmt::Debug>(
     item: impl Strategy<Value = T>,
 ) -> impl Strategy<Value = Vec<T>> {
@@ -266,7 +266,7 @@ fn what_is_asked_for_is_done_or_gives_way_to_plain() {
         let expected = (Encoding::Plain, Compressor::Uncompressed);
         assert_eq!(done(PageValues::F64(&odd), wished), expected);
     }
-    // A compressor that gains nothing is left out.
+    // A compressor that saves nothing is not used.
     let wished = wish(Encoding::Plain, Compressor::Zstd);
     let expected = (Encoding::Plain, Compressor::Uncompressed);
     assert_eq!(done(PageValues::I32(&[1]), wished), expected);
@@ -313,7 +313,7 @@ fn encodings_take_the_types_that_they_suit() {
     assert_eq!(Encoding::from_name("auto"), None);
 }
 
-/// A walk of `count` steps, mostly short ones, among some levels.
+/// A random walk of `count` steps, mostly short ones, among some levels.
 fn walk(levels: &[f64], count: usize) -> Vec<f64> {
     let mut at = levels.len() / 2;
     let mut state = 5u64;
@@ -321,7 +321,7 @@ fn walk(levels: &[f64], count: usize) -> Vec<f64> {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        // Each step is half as likely as the one before it.
+        // Each step is half as likely as the previous one.
         let far = (state >> 32).trailing_zeros() as usize;
         let up = state >> 63 == 1 && at + far < levels.len();
         at = if up { at + far } else { at.saturating_sub(far) };
@@ -348,7 +348,7 @@ fn near_places_among_uneven_levels_are_left_to_an_entropy_coder() {
     assert_eq!((header.encoding, header.compressor), expected);
     // A step has some 2.5 bits of entropy.
     assert!(bytes < 8192 * 3 / 8 + 300 * 8, "{bytes}");
-    // Asked for a compressor, there is nothing to choose.
+    // With a requested compressor, there is nothing to choose.
     let choice = EncodingChoice {
         compressor: Some(Compressor::Lz4),
         ..EncodingChoice::default()
@@ -363,8 +363,8 @@ fn near_places_among_uneven_levels_are_left_to_an_entropy_coder() {
 
 #[test]
 fn few_values_of_which_some_repeat_are_entries_where_that_is_smaller() {
-    // Singles that were written down in sixteen digits, some of them rounded: neither decimals nor
-    // singles, but alike, which shows only when they stand in order.
+    // Singles written with sixteen digits, some of them rounded: neither decimals nor singles, but
+    // similar to one another, which only shows when they are sorted.
     let level = |level: i32| {
         let single = f64::from((30_000 + level * 27) as f32 / 1000.0);
         format!("{single:.14}").parse::<f64>().unwrap()

@@ -1,4 +1,4 @@
-//! Values to encoded bytes: which encoding writes which type.
+//! Encodes values to bytes: which encoding writes which type.
 
 use crate::alp::{AlpPacking, put_alp};
 use crate::alp_rd::put_alp_rd;
@@ -14,13 +14,13 @@ use crate::runs::{cut, put_lengths};
 use crate::tsfile_forms;
 use crate::values::PageValues;
 
-/// So many bytes integers may take on grids, however few they are; else no more than in memory.
+/// Bytes that integers may take on grids, however few they are; beyond it, no more than in memory.
 const GRID_BYTES_MIN: usize = 64;
 
 /// Appends `values`.
 ///
 /// # Errors
-/// If the encoding cannot hold them; `out` may then hold a part.
+/// If the encoding cannot hold them; `out` may then contain a part.
 pub(super) fn put(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
     match (encoding, values) {
         (Encoding::Plain, PageValues::Bool(values)) => put_bits(values, out),
@@ -71,7 +71,7 @@ pub(super) fn put(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>)
     Ok(())
 }
 
-/// Appends numbers as ENTRIES whose indices stand in planes; says whether they are numbers.
+/// Appends numbers as ENTRIES whose indices are in planes; returns whether they are numbers.
 pub(super) fn put_in_planes(values: PageValues<'_>, out: &mut Vec<u8>) -> bool {
     match values {
         PageValues::I32(values) => numbers::put_entries_in_planes(values, out),

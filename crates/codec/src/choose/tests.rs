@@ -1,4 +1,4 @@
-//! What is chosen for values of many kinds.
+//! The choice for many kinds of values.
 
 use super::*;
 

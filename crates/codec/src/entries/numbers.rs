@@ -1,4 +1,4 @@
-//! Distinct numbers: machines that repeat a cycle, set points, readings of few levels.
+//! Distinct numbers, for machines that repeat a cycle, set points, and readings with few levels.
 //!
 //! ```text
 //! varint  number of entries
@@ -9,9 +9,10 @@
 //! ...     u32 index of each value's entry
 //! ```
 //!
-//! Where entries stand in the order of their first appearance, the indices of a cycle rise by one and
-//! fall at its end: as differences they take next to nothing, however long the cycle is. Otherwise
-//! they ascend: then they take less themselves, and values that change little have near indices.
+//! If the entries are in the order of their first appearance, the indices of a cycle rise by one
+//! and fall at its end: as differences they take next to nothing, however long the cycle is.
+//! Otherwise the entries ascend: then they take less themselves, and values that change little have
+//! close indices.
 
 use super::planes::{add_steps, put_planes, read_planes, to_steps};
 use crate::alp::{AlpFloat, AlpPacking, put_alp, read_alp};
@@ -29,21 +30,21 @@ const DELTA: u8 = 1;
 const ALP: u8 = 2;
 /// Flag: the entries ascend.
 const ASCENDING: u8 = 4;
-/// Flag: the indices are bytes of one place after the other.
+/// Flag: the indices are in planes, one byte position after another.
 const PLANES: u8 = 8;
 
 /// A number that can be an entry.
 pub(crate) trait NumberEntry: Copy {
     /// The bits: equal for equal values, and only for them.
     fn key(self) -> u64;
-    /// An order of all values.
+    /// A total order.
     fn order(&self, other: &Self) -> Ordering;
-    /// Appends entries, which ascend where `flags` say so; gives the flags that say how they stand.
+    /// Appends entries, which ascend if `flags` say so; returns the flags of their representation.
     fn put(entries: &[Self], flags: u8, out: &mut Vec<u8>) -> u8;
     fn read(reader: &mut ByteReader<'_>, count: usize, flags: u8) -> Result<Vec<Self>>;
 }
 
-/// Bits of floats as integers in the same order; and back.
+/// Converts the bits of floats to integers with the same order, and back.
 trait OrderedBits {
     fn flip(self) -> Self;
 }
@@ -126,12 +127,12 @@ macro_rules! entry {
 entry!(integer i32, i64, u64);
 entry!(float f32 as i32, f64 as i64);
 
-/// The distinct ones of `values`, in the order of their first appearance, and the index of each.
+/// The distinct `values` in the order of their first appearance, and the index of each value.
 pub(crate) fn number<T: NumberEntry>(values: &[T]) -> (Vec<T>, Vec<u32>) {
     let bits = (values.len() * 2).max(16).next_power_of_two().ilog2();
-    // Multiplying by a random odd number hashes well enough, whatever somebody writes to slow us.
+    // Multiplication by a random odd number is a good enough hash, even against crafted values.
     let factor = RandomState::new().hash_one(0) | 1;
-    // An entry's index and one; 0 is a free slot.
+    // An entry's index plus one; 0 is a free slot.
     let mut slots = vec![0u32; 1 << bits];
     let mut entries: Vec<T> = Vec::new();
     let mut indices = Vec::with_capacity(values.len());
@@ -156,7 +157,7 @@ pub(crate) fn number<T: NumberEntry>(values: &[T]) -> (Vec<T>, Vec<u32>) {
     (entries, indices)
 }
 
-/// The entries in ascending order, and the indices of the values among them.
+/// The entries in ascending order, and the values' indices in that order.
 pub(crate) fn ascending<T: NumberEntry>(entries: &[T], indices: &[u32]) -> (Vec<T>, Vec<u32>) {
     let mut order: Vec<u32> = (0..entries.len() as u32).collect();
     order.sort_unstable_by(|a, b| entries[*a as usize].order(&entries[*b as usize]));
@@ -169,7 +170,7 @@ pub(crate) fn ascending<T: NumberEntry>(entries: &[T], indices: &[u32]) -> (Vec<
     (sorted.collect(), indices.collect())
 }
 
-/// Appends entries, which ascend where `flags` say so, and the indices of values among them.
+/// Appends entries, which ascend if `flags` say so, and the values' indices.
 fn put_form<T: NumberEntry>(entries: &[T], indices: &[u32], flags: u8, out: &mut Vec<u8>) {
     put_varint(entries.len() as u64, out);
     let head = out.len();
@@ -193,14 +194,15 @@ pub(crate) fn put_entries<T: NumberEntry>(values: &[T], out: &mut Vec<u8>) {
     let (sorted, places) = ascending(&entries, &indices);
     let mut in_order = Vec::with_capacity(out.len() - start);
     put_form(&sorted, &places, ASCENDING, &mut in_order);
-    // Of two that are about the same, a compressor finds more in the order of appearance.
+    // If both are about the same size, a compressor finds more in the order of appearance.
     if in_order.len() + in_order.len() / 50 < out.len() - start {
         out.truncate(start);
         out.extend_from_slice(&in_order);
     }
 }
 
-/// Appends `values` with their indices in planes, for a compressor that codes likely bytes in few bits.
+/// Appends `values` with their indices in planes, for a compressor that encodes likely bytes in few
+/// bits.
 pub(crate) fn put_entries_in_planes<T: NumberEntry>(values: &[T], out: &mut Vec<u8>) {
     let (entries, indices) = number(values);
     let (sorted, places) = ascending(&entries, &indices);
@@ -245,7 +247,7 @@ pub(crate) fn read_entries<T: NumberEntry>(
     let indices = read_indices(reader, count, flags)?;
     let largest = indices.iter().fold(0, |largest, index| largest.max(*index));
     if count > 0 && largest as usize >= entries.len() {
-        let what = "a value names an entry that is not there";
+        let what = "a value refers to a missing entry";
         return Err(CodecError::Damaged(what));
     }
     Ok(indices
@@ -288,7 +290,7 @@ mod tests {
 
     #[test]
     fn what_changes_little_in_uneven_steps_has_near_indices() {
-        // A converter of 4,096 uneven steps, and a walk among them.
+        // A converter with 4,096 uneven steps, and a random walk on them.
         let mut level = 2000i32;
         let mut levels = Vec::new();
         for at in 0..8192 {

@@ -1,12 +1,13 @@
-//! Small numbers as planes: the lowest bytes of all of them, then the next, as far as one is not zero.
+//! Small numbers as planes: the lowest bytes of all of them, then the next bytes, up to the last
+//! that is not zero.
 //!
 //! ```text
 //! u8   planes, 0 to 4
 //! ...  as many bytes in each as there are numbers
 //! ```
 //!
-//! Packed bits are smaller, but mean nothing to a compressor. Bytes of one place have few likely values,
-//! which an entropy coder such as Zstandard's makes use of.
+//! Packed bits are smaller, but opaque to a compressor. Bytes at the same position have few likely
+//! values, which an entropy coder such as Zstandard's exploits.
 
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
@@ -37,7 +38,8 @@ pub(crate) fn read_planes(reader: &mut ByteReader<'_>, count: usize) -> Result<V
     Ok(numbers)
 }
 
-/// Differences of neighbours with the sign in the lowest bit: near numbers are small ones.
+/// Differences of neighbours with the sign in the lowest bit, so that close numbers give small
+/// ones.
 pub(crate) fn to_steps(numbers: &[u32]) -> Vec<u32> {
     let mut last = 0u32;
     let step = |number: &u32| {
@@ -48,7 +50,7 @@ pub(crate) fn to_steps(numbers: &[u32]) -> Vec<u32> {
     numbers.iter().map(step).collect()
 }
 
-/// Undoes [`to_steps`].
+/// Inverts [`to_steps`].
 pub(crate) fn add_steps(steps: &mut [u32]) {
     let mut last = 0u32;
     for step in steps {

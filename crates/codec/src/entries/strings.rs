@@ -55,9 +55,7 @@ pub(crate) fn read_entries(
     for index in &indices {
         let at = *index as usize;
         let (Some(from), Some(to)) = (entry_offsets.get(at), entry_offsets.get(at + 1)) else {
-            return Err(CodecError::Damaged(
-                "a value names an entry that is not there",
-            ));
+            return Err(CodecError::Damaged("a value refers to a missing entry"));
         };
         bytes += (to - from) as u64;
         offsets.push(bytes as i32);
@@ -74,7 +72,7 @@ pub(crate) fn read_entries(
     Ok((offsets, data))
 }
 
-/// Share of values that are the first of their kind, in a sample of up to 512, from 0 to 256.
+/// Share of distinct values in a sample of up to 512, from 0 to 256.
 pub(crate) fn distinct_share(offsets: &[i32], data: &[u8]) -> usize {
     let count = offsets.len().saturating_sub(1);
     let seen = count.min(512);

@@ -1,4 +1,4 @@
-//! Grids: round trips, what is cut, and damaged bytes.
+//! Grids: round trips, cuts, and damaged bytes.
 
 use super::*;
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn grids(values: &[i64]) -> NumberGrids {
     grids
 }
 
-/// Times of which a part is missing, of several devices one after the other.
+/// Times with some missing, of several devices one after another.
 fn gappy(devices: i64, rows: i64, missing: impl Fn(i64, i64) -> bool) -> Vec<i64> {
     let all = (0..devices).flat_map(|device| (0..rows).map(move |row| (device, row)));
     all.filter(|(device, row)| !missing(*device, *row))
@@ -55,7 +55,7 @@ fn a_part_is_read_alone_and_cut_by_times() {
     let mut bytes = Vec::new();
     assert!(put_grid(&times, usize::MAX, &mut bytes));
     let all = times.len();
-    // Each device's times ascend.
+    // The times of each device ascend.
     let ends = times
         .windows(2)
         .enumerate()
@@ -94,7 +94,7 @@ fn a_part_is_read_alone_and_cut_by_times() {
 
 #[test]
 fn no_numbers_are_found_in_a_hole() {
-    // Between two numbers there is a word without any.
+    // A word without any number separates two numbers.
     let times: Vec<i64> = (0..100)
         .chain(220..300)
         .map(|place| place * SECOND)
@@ -211,7 +211,7 @@ fn body(factor: u64, first: i64, rows: u64, empty: u64, words: &[u64]) -> Vec<u8
 fn a_grid_that_is_not_as_it_says_is_damaged() {
     let read = |body: &[u8], count| read_grids(&mut ByteReader::new(body), count);
     assert!(read(&body(1, 0, 3, 1, &[0b1011]), 3).is_ok());
-    // Too few and too many bits, none at the first and the last place, one behind the last.
+    // Too few and too many bits, none at the first and the last place, one after the last.
     for bits in [0b1001, 0b1111, 0b1110, 0b0111, 0b10011] {
         assert!(read(&body(1, 0, 3, 1, &[bits]), 3).is_err(), "{bits:b}");
     }

@@ -1,4 +1,5 @@
-//! Bits as `TsFile` packs them: the highest of a value first, the first value highest in its byte.
+//! Bits as `TsFile` packs them: the most significant bit of a value first, the first value highest
+//! in its byte.
 
 use crate::error::{CodecError, Result};
 
@@ -33,7 +34,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends the bits of the last byte, filled up with zeros; gives the bits that were in it.
+    /// Appends the last partial byte, padded with zeros; returns how many bits of it were used.
     pub(super) fn finish(self) -> u32 {
         let last = (self.pending << (64 - self.filled)) as u64;
         let bytes = self.filled.div_ceil(8) as usize;
@@ -42,7 +43,7 @@ impl<'a> BitWriter<'a> {
     }
 }
 
-/// Bits not yet read.
+/// Bits that have not been read yet.
 #[derive(Clone, Copy)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -75,7 +76,7 @@ impl<'a> BitReader<'a> {
         Ok((window << shift >> (128 - width)) as u64)
     }
 
-    /// Bits read so far.
+    /// Number of bits read so far.
     pub(super) fn position(&self) -> usize {
         self.bit
     }

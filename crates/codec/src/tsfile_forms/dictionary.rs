@@ -1,5 +1,5 @@
 //! `DICTIONARY` of `TsFile`: distinct strings in the order of their first appearance, then the
-//! number of each value's entry as [`super::rle`].
+//! index of each value's entry as [`super::rle`].
 //!
 //! ```text
 //! signed  number of entries
@@ -7,6 +7,7 @@
 //! RLE     32-bit numbers of the values' entries
 //! ```
 
+use super::Strictness;
 use super::plain::{check_total, put_string, read_string};
 use super::rle::{put_rle, read_rle};
 use crate::bytes::{ByteReader, put_signed};
@@ -43,6 +44,7 @@ pub(super) fn read_dictionary(
     reader: &mut ByteReader<'_>,
     count: usize,
     limits: DecodeLimits,
+    strictness: Strictness,
 ) -> Result<(Vec<i32>, Vec<u8>)> {
     let mut offsets = vec![0];
     let mut data = Vec::new();
@@ -50,20 +52,18 @@ pub(super) fn read_dictionary(
         return Ok((offsets, data));
     }
     let number = usize::try_from(reader.signed()?).ok();
-    // An entry takes at least a byte.
+    // Every entry takes at least one byte.
     let number = number.filter(|number| *number <= reader.remaining());
     let number = number.ok_or(CodecError::Damaged("a dictionary has too many entries"))?;
     let mut entries = Vec::with_capacity(number);
     for _ in 0..number {
-        entries.push(read_string(reader)?);
+        entries.push(read_string(reader, strictness)?);
     }
     let indices = read_rle::<i32>(reader, count)?;
     let entry = |index: &i32| {
         let entry = usize::try_from(*index).ok();
         let entry = entry.and_then(|index| entries.get(index)).copied();
-        entry.ok_or(CodecError::Damaged(
-            "a value names an entry that is not there",
-        ))
+        entry.ok_or(CodecError::Damaged("a value refers to a missing entry"))
     };
     let mut total = 0u64;
     for index in &indices {

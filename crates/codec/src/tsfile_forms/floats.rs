@@ -1,4 +1,4 @@
-//! Floats under `RLE` and `TS_2DIFF` of `TsFile`: integers behind a number of decimal places.
+//! Floats under `RLE` and `TS_2DIFF` of `TsFile`: a number of decimal places, then integers.
 //!
 //! ```text
 //! if a value is not its integer / 10^places:
@@ -10,19 +10,20 @@
 //! ...     the integers: 32 bits for f32, 64 for f64
 //! ```
 //!
-//! The writer of Apache `TsFile` rounds to a number of places that somebody has set. Here it is the
-//! least number with which every value comes back bit for bit; where there is none (most values
-//! that were computed; -0.0; NaN with a payload), the page cannot be written so.
+//! The writer of Apache `TsFile` rounds to a configured number of places. This one uses the least
+//! number with which every value decodes bit for bit. If there is none (most computed values; -0.0;
+//! NaN with a payload), the page cannot be written this way.
 
+use super::Strictness;
 use super::word::TsFileInteger;
 use crate::bytes::{ByteReader, put_varint};
 use crate::error::{CodecError, Result};
 
-/// Marks that stand where else is the number of places.
+/// Marks that replace the number of places.
 const WITH_BITMAP: u64 = i32::MAX as u64;
 const WITH_BITMAPS: u64 = WITH_BITMAP - 1;
 
-/// What an integer says of its value.
+/// What an integer represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ScaledKind {
     /// The value times a power of ten.
@@ -33,14 +34,14 @@ pub(super) enum ScaledKind {
     Bits,
 }
 
-/// A float and the integer that stands for it.
+/// A float and the integer that represents it.
 pub(super) trait DecimalFloat: Copy {
     type Word: TsFileInteger;
-    /// Decimal places that are tried.
+    /// Most decimal places to try.
     const PLACES_MAX: i32;
     /// The bits that end a page of `GORILLA`: those of NaN.
     const GORILLA_END: Self::Word;
-    /// The integer that stands for the value, as Java computes it.
+    /// The integer that represents the value, as Java computes it.
     fn split(self, scale: f64) -> (ScaledKind, Self::Word);
     fn join(kind: ScaledKind, word: Self::Word, scale: f64) -> Self;
     fn bits(self) -> Self::Word;
@@ -133,7 +134,7 @@ impl DecimalFloat for f64 {
     }
 }
 
-/// The least number of places with which every value comes back.
+/// The least number of places with which every value decodes correctly.
 fn places<F: DecimalFloat>(values: &[F]) -> Option<i32> {
     let mut places = 0;
     loop {
@@ -145,7 +146,7 @@ fn places<F: DecimalFloat>(values: &[F]) -> Option<i32> {
     }
 }
 
-/// Appends what stands before the integers of `values`, and gives the integers.
+/// Appends the header of the integers of `values`, and returns the integers.
 pub(super) fn put_decimals<F: DecimalFloat>(
     values: &[F],
     out: &mut Vec<u8>,
@@ -181,7 +182,7 @@ fn put_bitmap(kinds: &[ScaledKind], marked: ScaledKind, out: &mut Vec<u8>) {
     }
 }
 
-/// What stands before the integers of floats.
+/// The header before the integers of floats.
 pub(super) struct DecimalHeader<'a> {
     places: u64,
     scaled: Option<&'a [u8]>,
@@ -189,15 +190,23 @@ pub(super) struct DecimalHeader<'a> {
 }
 
 impl<'a> DecimalHeader<'a> {
-    pub(super) fn read(reader: &mut ByteReader<'a>, count: usize) -> Result<Self> {
+    pub(super) fn read(
+        reader: &mut ByteReader<'a>,
+        count: usize,
+        strictness: Strictness,
+    ) -> Result<Self> {
         let (mut places, mut scaled, mut bits) = (reader.varint()?, None, None);
         if places == WITH_BITMAP || places == WITH_BITMAPS {
-            if reader.varint()? != count as u64 {
+            let marks = reader.varint()?;
+            let is_longer = marks > count as u64 && strictness == Strictness::Foreign;
+            if marks != count as u64 && !is_longer {
                 return Err(CodecError::Damaged("a bitmap is not as long as its page"));
             }
-            scaled = Some(reader.take(count / 8 + 1)?);
+            let bytes = usize::try_from(marks / 8 + 1);
+            let bytes = bytes.map_err(|_| CodecError::Damaged("it ends early"))?;
+            scaled = Some(reader.take(bytes)?);
             if places == WITH_BITMAPS {
-                bits = Some(reader.take(count / 8 + 1)?);
+                bits = Some(reader.take(bytes)?);
             }
             places = reader.varint()?;
         }

@@ -1,5 +1,5 @@
-//! `GORILLA` of `TsFile` (its second version): the XOR of each value and the one before (Pelkonen et
-//! al.: Gorilla, VLDB 2015).
+//! `GORILLA` of `TsFile` (its second version): the XOR of each value and the previous one (Pelkonen
+//! et al.: Gorilla, VLDB 2015).
 //!
 //! ```text
 //! the first value as it is, then for each value, and for the end mark after the last:
@@ -8,16 +8,17 @@
 //! 11      leading zeros (5 bits; 6 for 64-bit values), bits - 1 (5 or 6 bits), the bits
 //! ```
 //!
-//! Bits stand highest first; a byte that is partly filled, or else a whole zero byte, ends the page.
-//! Because the reader of Apache `TsFile` stops at the end mark, a page that holds it among its
-//! values cannot be written so.
+//! Bits are written highest first; the page ends with a partial byte, or otherwise with a zero
+//! byte. Because the reader of Apache `TsFile` stops at the end mark, a page that contains it among
+//! its values cannot be written this way.
 
+use super::Strictness;
 use super::bits::{BitReader, BitWriter};
 use super::word::TsFileInteger;
 use crate::bytes::ByteReader;
 use crate::error::{CodecError, Result};
 
-/// Appends `values`, of which none may be `end`.
+/// Appends `values`, none of which may be `end`.
 pub(super) fn put_gorilla<W: TsFileInteger>(values: &[W], end: W, out: &mut Vec<u8>) -> Result<()> {
     let Some(first) = values.first() else {
         return Ok(());
@@ -58,17 +59,20 @@ pub(super) fn put_gorilla<W: TsFileInteger>(values: &[W], end: W, out: &mut Vec<
 }
 
 /// Bits that a number of bits takes.
-fn field_bits<W: TsFileInteger>() -> u32 {
+pub(super) fn field_bits<W: TsFileInteger>() -> u32 {
     W::BITS.ilog2()
 }
 
-/// Reads `count` values and the end mark.
+/// Reads `count` values and the end mark. Files of others may hold the end mark among their values, so
+/// that they are read by count alone.
 pub(super) fn read_gorilla<W: TsFileInteger>(
     reader: &mut ByteReader<'_>,
     end: W,
     count: usize,
+    strictness: Strictness,
 ) -> Result<Vec<W>> {
-    let mut values = Vec::with_capacity(count);
+    // None takes less than a bit.
+    let mut values = Vec::with_capacity(count.min(reader.remaining().saturating_mul(8)));
     if count == 0 {
         return Ok(values);
     }
@@ -76,22 +80,27 @@ pub(super) fn read_gorilla<W: TsFileInteger>(
     let mut bits = BitReader::new(bytes);
     let mut last = bits.take(W::BITS)?;
     let mut window = None;
-    for _ in 0..count {
-        values.push(W::narrow(last));
+    values.push(W::narrow(last));
+    for _ in 1..count {
         last ^= read_xor::<W>(&mut bits, &mut window)?;
+        values.push(W::narrow(last));
     }
+    if strictness == Strictness::Foreign {
+        return Ok(values);
+    }
+    last ^= read_xor::<W>(&mut bits, &mut window)?;
     if last != end.wide() || bits.position() / 8 + 1 != bytes.len() {
         return Err(CodecError::Damaged("its end mark is not at its end"));
     }
     Ok(values)
 }
 
-/// The next XOR; `window` is the number of its bits and of the zeros behind them.
+/// Reads the next XOR; `window` is the number of its bits and of the zeros after them.
 fn read_xor<W: TsFileInteger>(
     bits: &mut BitReader<'_>,
     window: &mut Option<(u32, u32)>,
 ) -> Result<u64> {
-    const OUTSIDE: CodecError = CodecError::Damaged("bits lie outside their value");
+    const OUTSIDE: CodecError = CodecError::Damaged("bits are outside their value");
     if bits.take(1)? == 0 {
         return Ok(0);
     }

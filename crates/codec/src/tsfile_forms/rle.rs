@@ -9,8 +9,8 @@
 //!                 bits, filled up with zeros
 //! ```
 //!
-//! What the writer of Apache `TsFile` does value by value is the same as to look for a run at every
-//! place where a group would begin.
+//! The writer of Apache `TsFile` works value by value. Looking for a run at every position where a
+//! group would begin has the same result.
 
 use super::bits::{BitReader, BitWriter};
 use super::word::TsFileInteger;

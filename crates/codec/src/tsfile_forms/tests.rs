@@ -1,5 +1,5 @@
-//! Pages that Apache `TsFile` wrote (its Python package `tsfile` 2.5.0, which is the C++ library), and
-//! what its Java library writes where the two differ.
+//! Pages written by Apache `TsFile` (its Python package `tsfile` 2.5.0, which is the C++ library),
+//! and by its Java library where the two differ.
 
 use super::*;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn bytes_of(hex: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Checks that `page` is read as `values`.
+/// Checks that `page` decodes to `values`.
 fn reads(values: PageValues<'_>, encoding: Encoding, page: &[u8]) {
     let kind = values.value_type();
     let back = decode(kind, encoding, values.len(), page, LIMITS).unwrap();
@@ -48,7 +48,7 @@ fn reads(values: PageValues<'_>, encoding: Encoding, page: &[u8]) {
     assert_eq!(plain, again, "{} of {}", encoding.name(), kind.name());
 }
 
-/// Checks that `values` are written as this page, and read from it.
+/// Checks that `values` encode to this page, and decode from it.
 fn encodes_to(values: PageValues<'_>, encoding: Encoding, hex: &str) {
     let page = bytes_of(hex);
     let mut out = Vec::new();
@@ -58,7 +58,7 @@ fn encodes_to(values: PageValues<'_>, encoding: Encoding, hex: &str) {
     reads(values, encoding, &page);
 }
 
-/// Checks that `values` are written as a page of this length and CRC-32, and come back.
+/// Checks that `values` encode to a page with this length and CRC-32, and decode correctly.
 fn has(values: PageValues<'_>, encoding: Encoding, len: usize, crc: u32) {
     let mut out = Vec::new();
     encode(values, encoding, &mut out).unwrap();
@@ -162,7 +162,7 @@ fn strings_are_those_of_tsfile() {
         offsets: &offsets,
         data: &data,
     };
-    // Its Java writer makes one run of the last ten values; its C++ writer knows no runs.
+    // The Java writer makes one run of the last ten values; the C++ writer does not use runs.
     reads(
         texts,
         Encoding::Dictionary,
@@ -284,7 +284,7 @@ fn floats_that_are_no_decimals_stand_as_they_do_in_tsfile() {
 
 #[test]
 fn where_the_libraries_differ_the_bytes_are_those_of_java() {
-    // A run has to be found: C++ packs it, and reads no runs.
+    // The writer must use a run here; C++ packs it instead, and does not read runs.
     encodes_to(PageValues::I32(&[7; 20]), Encoding::Rle, "03032807");
     encodes_to(PageValues::I64(&[700; 20]), Encoding::Rle, "040a2802bc");
     encodes_to(PageValues::I32(&[300; 20]), Encoding::Rle, "0409282c01");
@@ -297,7 +297,7 @@ fn where_the_libraries_differ_the_bytes_are_those_of_java() {
         Encoding::Ts2Diff,
         "00000000000000007fffffff00000005",
     );
-    // What C++ writes is read.
+    // The output of C++ can be read.
     reads(
         PageValues::I32(&SMALL),
         Encoding::Rle,

@@ -1,4 +1,4 @@
-//! `TS_2DIFF` of `TsFile`: differences of neighbours in blocks, less the smallest of their block.
+//! `TS_2DIFF` of `TsFile`: differences of neighbours in blocks, minus the smallest of their block.
 //!
 //! ```text
 //! i32 BE  differences in the block, at most 128
@@ -8,7 +8,7 @@
 //! ...     differences - smallest, `width` bits each, highest first
 //! ```
 //!
-//! A block holds one value more than differences. All arithmetic wraps.
+//! A block has one more value than differences. All arithmetic wraps.
 
 use super::bits::{BitReader, BitWriter};
 use super::word::TsFileInteger;
@@ -45,24 +45,47 @@ pub(super) fn read_ts2diff<W: TsFileInteger>(
 ) -> Result<Vec<W>> {
     let mut values = Vec::with_capacity(count);
     while values.len() < count {
-        let mut head = BitReader::new(reader.take(8 + 2 * W::BITS as usize / 8)?);
-        let steps = head.take(32)? as usize;
-        let width = head.take(32)? as u32;
-        let smallest = W::narrow(head.take(W::BITS)?);
-        let first = W::narrow(head.take(W::BITS)?);
-        if width > W::BITS {
-            return Err(CodecError::Damaged("a bit width is larger than the values"));
-        }
-        if steps >= count - values.len() {
-            return Err(CodecError::Damaged("it holds more values than it should"));
-        }
-        let mut bits = BitReader::new(reader.take((steps * width as usize).div_ceil(8))?);
-        let mut last = first;
-        values.push(first);
-        for _ in 0..steps {
-            last = last.plus(smallest).plus(W::narrow(bits.take(width)?));
-            values.push(last);
-        }
+        read_block(reader, count, &mut values)?;
     }
     Ok(values)
+}
+
+/// Reads values to the end, at most `count_max`.
+pub(super) fn read_ts2diff_to_end<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
+    count_max: usize,
+) -> Result<Vec<W>> {
+    let mut values = Vec::new();
+    while reader.remaining() > 0 {
+        read_block(reader, count_max, &mut values)?;
+    }
+    Ok(values)
+}
+
+/// Reads a block, after which there are at most `count_max` values.
+fn read_block<W: TsFileInteger>(
+    reader: &mut ByteReader<'_>,
+    count_max: usize,
+    values: &mut Vec<W>,
+) -> Result<()> {
+    let mut head = BitReader::new(reader.take(8 + 2 * W::BITS as usize / 8)?);
+    let steps = head.take(32)? as usize;
+    let width = head.take(32)? as u32;
+    let smallest = W::narrow(head.take(W::BITS)?);
+    let first = W::narrow(head.take(W::BITS)?);
+    if width > W::BITS {
+        return Err(CodecError::Damaged("a bit width is larger than the values"));
+    }
+    if steps >= count_max.saturating_sub(values.len()) {
+        return Err(CodecError::Damaged("it holds more values than it should"));
+    }
+    let mut bits = BitReader::new(reader.take((steps * width as usize).div_ceil(8))?);
+    let mut last = first;
+    values.reserve(steps + 1);
+    values.push(first);
+    for _ in 0..steps {
+        last = last.plus(smallest).plus(W::narrow(bits.take(width)?));
+        values.push(last);
+    }
+    Ok(())
 }

@@ -1,20 +1,20 @@
-//! The integers that `TsFile` packs: 32 and 64 bits wide, with arithmetic that wraps.
+//! The integers that `TsFile` packs: 32 and 64 bits wide, with wrapping arithmetic.
 
 /// A signed integer of 32 or 64 bits.
 pub(super) trait TsFileInteger: Copy + PartialEq + PartialOrd {
     const BITS: u32;
     const MAX: Self;
-    /// What ends a page of `GORILLA` integers.
+    /// The end mark of a page of `GORILLA` integers.
     const GORILLA_END: Self;
-    /// The bits, without sign.
+    /// The bits, unsigned.
     fn wide(self) -> u64;
     /// The low bits of `value`.
     fn narrow(value: u64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
-    /// Appends all bytes, highest first.
+    /// Appends all bytes, big-endian.
     fn put(self, out: &mut Vec<u8>);
-    /// Appends the low `bytes` bytes, in the order that a run's value has.
+    /// Appends the low `bytes` bytes, in the byte order of a run's value.
     fn put_short(self, bytes: usize, out: &mut Vec<u8>);
     /// Reads what [`TsFileInteger::put_short`] appends.
     fn read_short(bytes: &[u8]) -> Self;

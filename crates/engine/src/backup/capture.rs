@@ -1,13 +1,13 @@
-//! The moment that a backup shows.
+//! Captures the moment that a backup contains.
 //!
-//! For that moment the catalog, every shard's log and every shard's manifest are held at once: no
-//! change is half made, so the files together are what a loss of power at that moment would have
-//! left, and opening them is recovery as always. What may grow is taken up to its length, and what
-//! compaction or a flush may remove stays open, hence readable.
+//! For that moment, the catalog, every shard's log and every shard's manifest are locked at once.
+//! No change is half done, so the files together are what a power loss at that moment would leave,
+//! and opening them is ordinary recovery. Files that may grow are captured up to their length.
+//! Files that a compaction or a flush may remove stay open, so they stay readable.
 
 use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
-use crate::shard::{Shard, ShardLog};
+use crate::shard::{Shard, ShardLog, segment_name};
 use crate::view::OpenSegment;
 use marigram_env::{Env, File};
 use marigram_series_index::LogPosition;
@@ -15,7 +15,7 @@ use parking_lot::MutexGuard;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A file as it was at the moment.
+/// A file as it was at that moment.
 pub(super) struct CapturedFile {
     /// Its path in the data directory, with `/` between the parts.
     pub name: String,
@@ -25,15 +25,15 @@ pub(super) struct CapturedFile {
     pub bytes: u64,
 }
 
-/// Where the bytes of a source are.
+/// The source of a file's bytes.
 pub(super) enum CapturedContents {
-    /// At the start of an open file that is only appended to.
+    /// The start of an open file that is only appended to.
     Appended(Arc<dyn File>),
-    /// In a segment, which never changes.
+    /// A segment, which never changes.
     Segment(Arc<OpenSegment>),
 }
 
-/// The data directory at a moment.
+/// The data directory at one moment.
 pub(super) struct CapturedDirectory {
     pub taken_ns: i64,
     /// Rows in segments.
@@ -41,7 +41,7 @@ pub(super) struct CapturedDirectory {
     pub sources: Vec<CapturedFile>,
 }
 
-/// Captures the present moment.
+/// Captures the current moment.
 pub(super) fn capture(
     env: &Env,
     dir: &Path,
@@ -51,7 +51,7 @@ pub(super) fn capture(
     let _catalog = schemas.hold();
     let logs: Vec<_> = shards.iter().map(Shard::log).collect();
     for shard in shards {
-        // After a failed sync nobody knows what the disk holds, until it is opened again.
+        // After a failed sync, the content of the disk is unknown until the directory is reopened.
         if shard.context.health.is_final() {
             shard.context.health.check()?;
         }
@@ -90,7 +90,7 @@ fn capture_shard(
         moment.sources.push(source);
     }
     for segment in &shard.state.read().segments {
-        let name = named(&format!("segments/{:010}.seg", segment.meta.id.0));
+        let name = segment_name(shard.number, segment.meta.id);
         moment.rows += segment.meta.rows;
         moment.sources.push(CapturedFile {
             path: dir.join(&name),
@@ -102,7 +102,7 @@ fn capture_shard(
     Ok(())
 }
 
-/// A file as long as it is.
+/// Captures a file with its current length.
 fn capture_whole_file(env: &Env, dir: &Path, name: String) -> Result<CapturedFile> {
     let mut source = part(env, dir, name, 0)?;
     if let CapturedContents::Appended(file) = &source.contents {
@@ -113,7 +113,7 @@ fn capture_whole_file(env: &Env, dir: &Path, name: String) -> Result<CapturedFil
     Ok(source)
 }
 
-/// The first bytes of a file.
+/// Captures the first bytes of a file.
 fn part(env: &Env, dir: &Path, name: String, bytes: u64) -> Result<CapturedFile> {
     let path = dir.join(&name);
     let file = env

@@ -1,4 +1,4 @@
-//! Verification of a folder of backups: every record, and every byte that one names.
+//! Verifies a folder of backups: every record, and every byte that a record names.
 
 use super::folder::BackupFolder;
 use super::record::{ObjectDigest, ObjectPiece};
@@ -7,14 +7,14 @@ use marigram_env::Env;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Reads all backups of a folder; calls `damage` with one message for each damaged place. Nothing
-/// is changed.
+/// Reads all backups of a folder, and calls `damage` with one message for each damaged place.
+/// Changes nothing.
 ///
 /// # Errors
-/// If `dir` is no folder of backups, or cannot be read at all.
+/// If `dir` is not a folder of backups, or cannot be read at all.
 pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> Result<()> {
     let folder = BackupFolder::open(env, dir)?;
-    // Objects are read once, however many backups name them.
+    // Each object is read once, however many backups name it.
     let mut named: BTreeMap<ObjectDigest, (ObjectPiece, Vec<u64>)> = BTreeMap::new();
     for number in folder.numbers()? {
         match folder.record(number) {

@@ -1,31 +1,36 @@
-//! The folder in which backups lie: records in `backups/`, what they name in `objects/`.
+//! The folder of backups: records in `backups/`, and the objects that they name in `objects/`.
 //!
-//! A backup exists when its record does. Records come and go by name alone (written aside, renamed;
-//! removed), each step durable before the next one relies on it.
+//! A backup exists when its record does. Records come and go whole (put; deleted), each step durable
+//! before the next one relies on it.
+//!
+//! All of it is in a blob store but the lock, and the directories that are made before the lock is
+//! taken.
 
-use super::record::{BackupInfo, BackupRecord, BackupRecordError, ObjectDigest};
+use super::record::{BackupInfo, BackupRecord, BackupRecordError};
 use crate::directory::sync_names_of;
 use crate::error::{EngineError, Result};
-use marigram_env::{Env, FileSystem, Lock};
+use marigram_env::{BlobStore, Env, Lock, PutMode, UNFINISHED};
 use std::collections::HashSet;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The file that says that a folder is one of backups, and what it holds.
+/// The file that marks a folder of backups, and its content.
 const MARKER: &str = "MARIGRAM-BACKUP";
-const MARKER_NEW: &str = "MARIGRAM-BACKUP.new";
 const MARKER_TEXT: &str = "marigram backups\nformat 1\n";
 const LOCK: &str = "LOCK";
-/// Names that may stand in a folder that is about to become one of backups.
-const HARMLESS: [&str; 3] = [LOCK, MARKER_NEW, "lost+found"];
+/// Names that may stand in a folder that is about to become one of backups, besides unfinished
+/// markers.
+const HARMLESS: [&str; 2] = [LOCK, "lost+found"];
+/// Prefixes of objects and of records.
+pub(super) const OBJECTS: &str = "objects";
+const BACKUPS: &str = "backups";
 
 /// A folder of backups.
 #[derive(Debug)]
 pub(crate) struct BackupFolder {
-    pub fs: Arc<dyn FileSystem>,
-    dir: PathBuf,
+    pub blobs: Arc<dyn BlobStore>,
     /// Held by who changes the folder.
     _lock: Option<Box<dyn Lock>>,
 }
@@ -33,18 +38,19 @@ pub(crate) struct BackupFolder {
 /// Whether a directory is a folder of backups.
 ///
 /// # Errors
-/// If the disk refuses.
+/// If the disk fails.
 pub fn is_backup(env: &Env, dir: &Path) -> Result<bool> {
     let marker = dir.join(MARKER);
-    env.fs
-        .exists(&marker)
-        .map_err(|error| EngineError::io(&marker, error))
+    let head = env.blob_store(dir).head(MARKER);
+    Ok(head
+        .map_err(|error| EngineError::io(&marker, error))?
+        .is_some())
 }
 
-/// The backups of a folder by number, oldest first; for one whose record cannot be read, why.
+/// The backups of a folder by number, oldest first; for one with an unreadable record, the reason.
 ///
 /// # Errors
-/// If `dir` is no folder of backups, or the disk refuses.
+/// If `dir` is not a folder of backups, or the disk fails.
 pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
     let folder = BackupFolder::open(env, dir)?;
     let numbers = folder.numbers()?.into_iter();
@@ -53,24 +59,23 @@ pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
 }
 
 impl BackupFolder {
-    /// A folder to read from.
+    /// Opens a folder for reading.
     pub fn open(env: &Env, dir: &Path) -> Result<Self> {
         if !is_backup(env, dir)? {
             let reason = format!(
-                "{} is no folder of backups: it has no file {MARKER}",
+                "{} is not a folder of backups: it has no file {MARKER}",
                 dir.display()
             );
             return Err(EngineError::Invalid(reason));
         }
         check_version(env, dir)?;
         Ok(Self {
-            fs: env.fs.clone(),
-            dir: dir.to_owned(),
+            blobs: env.blob_store(dir),
             _lock: None,
         })
     }
 
-    /// A folder to write into, made where there is none, under its lock.
+    /// Opens a folder for writing under its lock, and creates it if it is missing.
     pub fn claim(env: &Env, dir: &Path) -> Result<Self> {
         let fs = &env.fs;
         let io = |error| EngineError::io(dir, error);
@@ -79,11 +84,14 @@ impl BackupFolder {
         if is_new {
             let names = fs.list(dir).map_err(io)?;
             // Subdirectories stand before the marker does: a claim that was cut short left them.
-            let ours =
-                |name: &str| HARMLESS.contains(&name) || matches!(name, "objects" | "backups");
+            let ours = |name: &str| {
+                HARMLESS.contains(&name)
+                    || [OBJECTS, BACKUPS].contains(&name)
+                    || is_marker_new(name)
+            };
             if let Some(foreign) = names.iter().find(|name| !ours(name)) {
                 let reason = format!(
-                    "{} is not empty (it has {foreign}) and no folder of backups; choose another",
+                    "{} is not empty (it has {foreign}) and is not a folder of backups; choose another",
                     dir.display()
                 );
                 return Err(EngineError::Invalid(reason));
@@ -100,61 +108,61 @@ impl BackupFolder {
             _ => EngineError::io(&path, error),
         })?;
         let folder = Self {
-            fs: fs.clone(),
-            dir: dir.to_owned(),
+            blobs: env.blob_store(dir),
             _lock: Some(lock),
         };
         if is_new {
-            // Before the marker, so that where it stands the way to it is durable.
+            // Before the marker, so that if the marker exists, the path to it is durable.
             sync_names_of(env, dir)?;
         }
-        folder.make().map_err(io)?;
+        for made in [OBJECTS, BACKUPS] {
+            fs.create_dir_all(&dir.join(made)).map_err(io)?;
+        }
+        fs.sync_dir(dir).map_err(io)?;
+        folder.mark().map_err(io)?;
         Ok(folder)
     }
 
-    /// Makes what is missing of the folder, the marker last. All names in it are durable then.
-    fn make(&self) -> std::io::Result<()> {
-        for made in [self.objects(), self.backups()] {
-            self.fs.create_dir_all(&made)?;
-        }
-        self.fs.sync_dir(&self.dir)?;
-        if self.fs.exists(&self.dir.join(MARKER))? {
+    /// Puts the marker, if it is missing.
+    fn mark(&self) -> std::io::Result<()> {
+        if self.blobs.head(MARKER)?.is_some() {
             return Ok(());
         }
-        let new = self.dir.join(MARKER_NEW);
-        let file = self.fs.create(&new)?;
-        file.append(MARKER_TEXT.as_bytes())?;
-        file.sync()?;
-        self.fs.rename(&new, &self.dir.join(MARKER))?;
-        self.fs.sync_dir(&self.dir)
+        let text = MARKER_TEXT.as_bytes();
+        self.blobs.put(MARKER, text, PutMode::Overwrite)
     }
 
-    /// Where objects lie.
-    pub fn objects(&self) -> PathBuf {
-        self.dir.join("objects")
+    /// An error of the store about a name.
+    pub(super) fn io(&self, name: &str, error: std::io::Error) -> EngineError {
+        EngineError::io(&self.blobs.location(name), error)
     }
 
-    /// File of an object.
-    pub fn object(&self, digest: ObjectDigest) -> PathBuf {
-        self.objects().join(digest.to_string())
+    /// Names below a prefix, without it, ascending.
+    fn list(&self, prefix: &str) -> Result<Vec<String>> {
+        let blobs = self.blobs.list(prefix);
+        let blobs = blobs.map_err(|error| self.io(prefix, error))?;
+        Ok(blobs
+            .iter()
+            .map(|blob| blob.base_name().to_owned())
+            .collect())
     }
 
-    /// Where records lie.
-    fn backups(&self) -> PathBuf {
-        self.dir.join("backups")
+    fn delete(&self, name: &str) -> Result<()> {
+        self.blobs
+            .delete(name)
+            .map_err(|error| self.io(name, error))
     }
 
-    fn record_path(&self, number: u64) -> PathBuf {
-        self.backups().join(format!("{number:010}.backup"))
+    /// Makes the present names below a prefix durable.
+    pub(super) fn sync_names(&self, prefix: &str) -> Result<()> {
+        self.blobs
+            .sync_names(prefix)
+            .map_err(|error| self.io(prefix, error))
     }
 
-    /// Numbers of the backups, ascending.
+    /// The numbers of the backups, ascending.
     pub fn numbers(&self) -> Result<Vec<u64>> {
-        let dir = self.backups();
-        let names = self
-            .fs
-            .list(&dir)
-            .map_err(|error| EngineError::io(&dir, error))?;
+        let names = self.list(BACKUPS)?;
         let number = |name: &String| name.strip_suffix(".backup")?.parse::<u64>().ok();
         let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
         numbers.sort_unstable();
@@ -163,11 +171,14 @@ impl BackupFolder {
 
     /// The record of a backup.
     pub fn record(&self, number: u64) -> Result<BackupRecord> {
-        let path = self.record_path(number);
-        let io = |error| EngineError::io(&path, error);
-        let file = self.fs.open(&path).map_err(io)?;
-        let mut bytes = vec![0; file.len().map_err(io)? as usize];
-        file.read_exact_at(&mut bytes, 0).map_err(io)?;
+        let name = record_name(number);
+        let path = self.blobs.location(&name);
+        let bytes = self.blobs.open(&name).and_then(|file| {
+            let mut bytes = vec![0; file.len()? as usize];
+            file.read_exact_at(&mut bytes, 0)?;
+            Ok(bytes)
+        });
+        let bytes = bytes.map_err(|error| EngineError::io(&path, error))?;
         let corrupt = |offset: usize, reason: String| EngineError::Corrupt {
             path: path.clone(),
             offset: offset as u64,
@@ -188,23 +199,17 @@ impl BackupFolder {
         Ok(record)
     }
 
-    /// Makes a backup exist. Its objects are durable.
+    /// Makes a backup exist. Its objects must be durable.
     pub fn write(&self, record: &BackupRecord) -> Result<()> {
-        let path = self.record_path(record.info.number);
-        let new = path.with_extension("new");
-        let write = || {
-            let file = self.fs.create(&new)?;
-            file.append(&record.encode())?;
-            file.sync()?;
-            self.fs.rename(&new, &path)?;
-            self.fs.sync_dir(&self.backups())
-        };
-        write().map_err(|error| EngineError::io(&path, error))
+        let name = record_name(record.info.number);
+        self.blobs
+            .put(&name, &record.encode(), PutMode::Overwrite)
+            .map_err(|error| self.io(&name, error))
     }
 
-    /// Makes all backups of a lineage but the newest `keep` no longer exist; gives their numbers.
-    /// Backups of other databases stay, and those whose records cannot be read: nobody knows whose
-    /// they are.
+    /// Removes the records of all backups of a lineage except the newest `keep`; returns their
+    /// numbers. Backups of other databases stay, and so do those with unreadable records, because
+    /// their owner is unknown.
     pub fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
         let mut numbers = self.numbers()?;
         numbers.retain(|number| {
@@ -213,16 +218,13 @@ impl BackupFolder {
         });
         numbers.truncate(numbers.len().saturating_sub(keep));
         for number in &numbers {
-            let path = self.record_path(*number);
-            self.fs
-                .remove(&path)
-                .map_err(|error| EngineError::io(&path, error))?;
+            self.delete(&record_name(*number))?;
         }
         Ok(numbers)
     }
 
-    /// Removes what no backup names: objects of backups that are gone or never came to be, and
-    /// unfinished files. Nothing is removed while a record cannot be read, since it may name them.
+    /// Removes what no backup names: objects of backups that were removed or never completed, and
+    /// unfinished files. Removes nothing while a record cannot be read, because it may name them.
     pub fn tidy(&self) -> Result<()> {
         let mut named = HashSet::new();
         for number in self.numbers()? {
@@ -231,34 +233,34 @@ impl BackupFolder {
             }
         }
         // Records that were removed must stay away once their objects are.
-        let backups = self.backups();
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |error| EngineError::io(&path, error)
-        };
-        self.fs.sync_dir(&backups).map_err(io(&backups))?;
-        let unfinished = |name: &String| Path::new(name).extension() == Some("new".as_ref());
-        for name in self.fs.list(&backups).map_err(io(&backups))? {
-            if unfinished(&name) {
-                let path = backups.join(name);
-                self.fs.remove(&path).map_err(io(&path))?;
+        self.sync_names(BACKUPS)?;
+        for name in self.list(BACKUPS)? {
+            if name.ends_with(UNFINISHED) {
+                self.delete(&format!("{BACKUPS}/{name}"))?;
             }
         }
-        let objects = self.objects();
-        for name in self.fs.list(&objects).map_err(io(&objects))? {
+        for name in self.list(OBJECTS)? {
             if !named.contains(&name) {
-                let path = objects.join(name);
-                self.fs.remove(&path).map_err(io(&path))?;
+                self.delete(&format!("{OBJECTS}/{name}"))?;
             }
         }
         Ok(())
     }
 }
 
+fn record_name(number: u64) -> String {
+    format!("{BACKUPS}/{number:010}.backup")
+}
+
+/// Whether a name is that of a marker in the making.
+fn is_marker_new(name: &str) -> bool {
+    name.starts_with(MARKER) && name.ends_with(UNFINISHED)
+}
+
 fn check_version(env: &Env, dir: &Path) -> Result<()> {
     let path = dir.join(MARKER);
     let io = |error| EngineError::io(&path, error);
-    let file = env.fs.open(&path).map_err(io)?;
+    let file = env.blob_store(dir).open(MARKER).map_err(io)?;
     let mut bytes = vec![0; file.len().map_err(io)?.min(4096) as usize];
     file.read_exact_at(&mut bytes, 0).map_err(io)?;
     if bytes == MARKER_TEXT.as_bytes() {

@@ -1,12 +1,13 @@
-//! Backup: what the database is at one moment, copied into a folder that keeps many such moments.
+//! Backup: copies the database, as it is at one moment, into a folder that keeps many such moments.
 //!
-//! `take` captures the moment (`capture`), stores what the folder lacks (`objects`) and
-//! then writes the backup's record (`record`), by which alone it exists (`folder`). [`restore`]
-//! makes a data directory of one. Layout of the folder: `docs/formats/backup.md`; why it is as it
-//! is: `docs/decisions/0013-backup.md`.
+//! `take` captures the moment (`capture`), stores what the folder lacks (`objects`) and then writes
+//! the backup's record (`record`); only the record makes the backup exist (`folder`). [`restore`]
+//! turns a backup into a data directory. `docs/formats/backup.md` describes the layout of the
+//! folder; `docs/decisions/0013-backup.md` gives the reasons.
 //!
-//! Invariants: a record names only objects that are durable and whole; what a record names is
-//! removed only after the record; a directory that is being restored is never taken for a database.
+//! Invariants: a record only names objects that are durable and complete; what a record names is
+//! only removed after the record; a directory that is being restored is never mistaken for a
+//! database.
 
 mod capture;
 mod check;

@@ -1,31 +1,31 @@
-//! Objects: files of a folder of backups that are named by their contents.
+//! Objects: files in a folder of backups whose names derive from their content.
 //!
-//! An object is written aside, synced and renamed, so that a name stands for whole contents. What
-//! is there already is not written again.
+//! An object is uploaded under another name and renamed, so that a name stands for whole contents.
+//! What is there already is not written again.
 
-use super::folder::BackupFolder;
+use super::folder::{BackupFolder, OBJECTS};
 use super::record::{ObjectDigest, ObjectPiece};
 use crate::error::{EngineError, Result};
-use marigram_env::File;
+use marigram_env::{ReadAt, UNFINISHED};
 use sha2::{Digest as _, Sha256};
+use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
-/// Files other than segments are cut into pieces of so many bytes: of a log that has grown, all
-/// pieces but the last are there already.
+/// Files other than segments are cut into pieces of this many bytes: when a log has grown, all
+/// pieces but the last exist already.
 pub(super) const PIECE_BYTES_MAX: u64 = 4 << 20;
 /// Bytes read at a time.
 const READ_BYTES: u64 = 1 << 20;
 
-/// An open file to be read from, and its path for messages.
+/// An open file to read from, and its path for messages.
 pub(super) struct ReadableObject<'a> {
-    pub file: &'a Arc<dyn File>,
+    pub file: &'a dyn ReadAt,
     pub path: &'a Path,
 }
 
 impl ReadableObject<'_> {
-    /// Hands the bytes in `range` to `take`, part by part.
+    /// Passes the bytes in `range` to `take`, part by part.
     fn each(&self, range: Range<u64>, mut take: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = Vec::new();
         let mut at = range.start;
@@ -41,25 +41,26 @@ impl ReadableObject<'_> {
     }
 }
 
-/// An object that was written and has no name yet.
+/// A written object that has no name yet.
 pub(super) struct UnnamedObject {
-    pub path: PathBuf,
+    pub name: String,
     pub piece: ObjectPiece,
 }
 
+/// Name of an object.
+fn object_name(digest: ObjectDigest) -> String {
+    format!("{OBJECTS}/{digest}")
+}
+
 impl BackupFolder {
-    /// Whether the object is there in its full length.
+    /// Whether the object exists with its full length.
     pub(super) fn has(&self, piece: ObjectPiece) -> Result<bool> {
-        let path = self.object(piece.digest);
-        let io = |error| EngineError::io(&path, error);
-        if !self.fs.exists(&path).map_err(io)? {
-            return Ok(false);
-        }
-        let file = self.fs.open(&path).map_err(io)?;
-        Ok(file.len().map_err(io)? == piece.bytes)
+        let name = object_name(piece.digest);
+        let bytes = self.blobs.head(&name);
+        Ok(bytes.map_err(|error| self.io(&name, error))? == Some(piece.bytes))
     }
 
-    /// Stores a small range of a file as an object; says also whether it is new.
+    /// Stores a small range of a file as an object; also returns whether it is new.
     pub(super) fn store(
         &self,
         from: &ReadableObject<'_>,
@@ -78,82 +79,85 @@ impl BackupFolder {
             return Ok((piece, false));
         }
         let unnamed = self.write_object(from, range)?;
-        // The file is one that is only appended to, so both passes have read the same bytes.
+        // The file is only appended to, so both passes read the same bytes.
         let (piece, is_new) = self.name(unnamed)?;
         Ok((piece, is_new))
     }
 
-    /// Writes a range of a file, without a name; durable when it returns.
+    /// Writes a range of a file under a temporary name; durable when it returns.
     pub(super) fn write_object(
         &self,
         from: &ReadableObject<'_>,
         range: Range<u64>,
     ) -> Result<UnnamedObject> {
-        let path = self.objects().join("object.new");
-        let io = |error| EngineError::io(&path, error);
+        let name = format!("{OBJECTS}/object{UNFINISHED}");
+        let io = |error| self.io(&name, error);
         let bytes = range.end - range.start;
         let write = || {
             let mut hasher = Sha256::new();
-            let file = self.fs.create(&path).map_err(io)?;
+            let mut upload = self.blobs.upload(&name).map_err(io)?;
             from.each(range, |bytes| {
                 hasher.update(bytes);
-                file.append(bytes).map_err(io)
+                upload.write(bytes).map_err(io)
             })?;
-            file.sync().map_err(io)?;
+            upload.finish().map_err(io)?;
             Ok(ObjectDigest(hasher.finalize().into()))
         };
         match write() {
             Ok(digest) => Ok(UnnamedObject {
                 piece: ObjectPiece { digest, bytes },
-                path: path.clone(),
+                name: name.clone(),
             }),
             Err(error) => {
-                self.discard(&path);
+                self.discard(&name);
                 Err(error)
             }
         }
     }
 
-    /// Names a written object, or removes it where one of its name is there; says whether it is
-    /// new.
+    /// Names a written object, or removes it if an object of that name exists; also returns whether
+    /// it is new.
     pub(super) fn name(&self, unnamed: UnnamedObject) -> Result<(ObjectPiece, bool)> {
         let piece = unnamed.piece;
         if self.has(piece)? {
-            self.discard(&unnamed.path);
+            self.discard(&unnamed.name);
             return Ok((piece, false));
         }
-        let path = self.object(piece.digest);
-        self.fs
-            .rename(&unnamed.path, &path)
-            .map_err(|error| EngineError::io(&path, error))?;
+        let name = object_name(piece.digest);
+        self.blobs
+            .rename(&unnamed.name, &name)
+            .map_err(|error| self.io(&name, error))?;
         Ok((piece, true))
     }
 
     /// Removes an unfinished file. One that cannot be removed now is removed by a later backup.
-    pub(super) fn discard(&self, path: &Path) {
-        if let Err(error) = self.fs.remove(path) {
-            tracing::debug!(path = %path.display(), %error, "an unfinished file stays");
+    pub(super) fn discard(&self, name: &str) {
+        if let Err(error) = self.blobs.delete(name) {
+            tracing::debug!(name, %error, "an unfinished object stays");
         }
     }
 
-    /// Hands an object's bytes to `take`, part by part, and checks them: `Corrupt` after the last
-    /// part if they are not what was stored.
+    /// Passes an object's bytes to `take`, part by part, and checks them: returns `Corrupt` after
+    /// the last part if they are not what was stored.
     pub(super) fn fetch(
         &self,
         piece: ObjectPiece,
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let path = self.object(piece.digest);
+        let name = object_name(piece.digest);
+        let path = self.blobs.location(&name);
         let corrupt = |offset, reason: String| EngineError::Corrupt {
             path: path.clone(),
             offset,
             reason,
         };
         let io = |error| EngineError::io(&path, error);
-        if !self.fs.exists(&path).map_err(io)? {
-            return Err(corrupt(0, "the file is missing".to_owned()));
-        }
-        let file = self.fs.open(&path).map_err(io)?;
+        let file = match self.blobs.open(&name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(corrupt(0, "the file is missing".to_owned()));
+            }
+            file => file.map_err(io)?,
+        };
         let len = file.len().map_err(io)?;
         if len != piece.bytes {
             let reason = format!("the file has {len} bytes; it should have {}", piece.bytes);
@@ -161,7 +165,7 @@ impl BackupFolder {
         }
         let mut hasher = Sha256::new();
         let readable = ReadableObject {
-            file: &file,
+            file: &*file,
             path: &path,
         };
         readable.each(0..len, |bytes| {
@@ -171,6 +175,6 @@ impl BackupFolder {
         if ObjectDigest(hasher.finalize().into()) == piece.digest {
             return Ok(());
         }
-        Err(corrupt(0, "its SHA-256 is not its name".to_owned()))
+        Err(corrupt(0, "its SHA-256 does not match its name".to_owned()))
     }
 }

@@ -1,12 +1,13 @@
-//! The record of a backup as bytes: `docs/formats/backup.md`.
+//! Encodes and decodes the record of a backup: `docs/formats/backup.md`.
 //!
-//! A record is written once and never changed. Reading never panics, and never reserves more
-//! memory than there are bytes for.
+//! A record is written once and never changed. Decoding never panics, and never allocates more
+//! memory than the input justifies.
 
+use marigram_codec::bytes::{BoundedReader, ReadError};
 use marigram_codec::frame;
 use std::fmt;
 
-/// The version that is written, and the highest that is read.
+/// The version to write, and the highest that can be read.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"MARIBACK";
 /// Bytes of a digest (SHA-256).
@@ -14,30 +15,30 @@ const DIGEST_BYTES: usize = 32;
 /// Bytes of a piece in a record.
 const PIECE_BYTES: usize = DIGEST_BYTES + 8;
 
-/// What a backup says about itself.
+/// Summary of a backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackupInfo {
     /// Its number in its folder, from 1.
     pub number: u64,
-    /// The moment that it shows, ns since the Unix epoch.
+    /// The moment of its content, ns since the Unix epoch.
     pub taken_ns: i64,
-    /// Shards of the data directory.
+    /// Number of shards of the data directory.
     pub shards: usize,
-    /// Files of the data directory.
+    /// Number of files of the data directory.
     pub files: usize,
-    /// Their bytes.
+    /// Size of the files, in bytes.
     pub bytes: u64,
-    /// Bytes that this backup brought into the folder; the others were there already.
+    /// Bytes that this backup added to the folder; the others existed already.
     pub bytes_new: u64,
-    /// Rows in segments. Rows that were in the log alone are not counted.
+    /// Rows in segments. Rows that were only in the log are not counted.
     pub rows: u64,
 }
 
-/// A backup: what it says about itself, and its files.
+/// A backup: its summary and its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BackupRecord {
     pub info: BackupInfo,
-    /// Version of the layout of the data directory.
+    /// Version of the data directory's layout.
     pub format: u32,
     /// Lineage of the data directory; see `directory`.
     pub lineage: u64,
@@ -50,13 +51,13 @@ pub(crate) struct FileEntry {
     /// Its path in the data directory, with `/` between the parts.
     pub path: String,
     pub bytes: u64,
-    /// For a segment: of the file's end, so that a later backup knows it again.
+    /// For a segment, a mark of the file's end, by which a later backup recognises it.
     pub mark: Option<u64>,
-    /// What it consists of, in order.
+    /// The pieces of its content, in order.
     pub pieces: Vec<ObjectPiece>,
 }
 
-/// Bytes in the folder.
+/// An object in the folder, and its length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectPiece {
     pub digest: ObjectDigest,
@@ -79,17 +80,17 @@ impl fmt::Debug for ObjectDigest {
     }
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a valid record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BackupRecordError {
-    /// Written by a newer Marigram: the version.
+    /// A newer Marigram wrote the record; its version.
     Newer(u32),
-    /// At this byte, for this reason.
+    /// The byte offset and the reason.
     Damaged(usize, String),
 }
 
 impl BackupRecord {
-    /// The record as a file.
+    /// Encodes the record as a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         frame::write(&[&MAGIC[..], &VERSION.to_le_bytes()].concat(), &mut out);
@@ -125,7 +126,7 @@ impl BackupRecord {
         out
     }
 
-    /// The record that a file holds.
+    /// Decodes the record in a file.
     pub fn decode(bytes: &[u8]) -> Result<Self, BackupRecordError> {
         let mut at = 0;
         let header = next(bytes, &mut at)?;
@@ -133,27 +134,18 @@ impl BackupRecord {
             .strip_prefix(&MAGIC)
             .and_then(|rest| rest.first_chunk::<4>())
             .ok_or_else(|| {
-                BackupRecordError::Damaged(0, "this is no record of a backup".to_owned())
+                BackupRecordError::Damaged(0, "this is not the record of a backup".to_owned())
             })?;
         match u32::from_le_bytes(*version) {
             VERSION => {}
             newer => return Err(BackupRecordError::Newer(newer)),
         }
+        let damaged =
+            |start| move |MalformedFrame(reason)| BackupRecordError::Damaged(start, reason);
         let start = at;
-        let mut reader = BackupRecordReader::new(next(bytes, &mut at)?, start);
-        let (number, taken_ns) = (reader.u64()?, reader.u64()?.cast_signed());
-        let (format, lineage) = (reader.u32()?, reader.u64()?);
-        let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
-        let info = BackupInfo {
-            number,
-            taken_ns,
-            shards,
-            files,
-            bytes: reader.u64()?,
-            bytes_new: reader.u64()?,
-            rows: reader.u64()?,
-        };
-        reader.finish()?;
+        let payload = next(bytes, &mut at)?;
+        let (info, format, lineage) = head(payload).map_err(damaged(start))?;
+        let files = info.files;
         let mut record = Self {
             info,
             format,
@@ -162,9 +154,9 @@ impl BackupRecord {
         };
         for _ in 0..files {
             let start = at;
-            record
-                .files
-                .push(file(BackupRecordReader::new(next(bytes, &mut at)?, start))?);
+            let payload = next(bytes, &mut at)?;
+            let file = file(BackupRecordReader::new(payload)).map_err(damaged(start))?;
+            record.files.push(file);
         }
         if at == bytes.len() {
             return Ok(record);
@@ -192,27 +184,48 @@ fn next<'a>(bytes: &'a [u8], at: &mut usize) -> Result<&'a [u8], BackupRecordErr
     }
 }
 
-fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordError> {
+/// What the first frame says: the backup, the format of the data directory, its lineage.
+fn head(payload: &[u8]) -> Result<(BackupInfo, u32, u64), MalformedFrame> {
+    let mut reader = BackupRecordReader::new(payload);
+    let (number, taken_ns) = (reader.u64()?, reader.i64()?);
+    let (format, lineage) = (reader.u32()?, reader.u64()?);
+    let (shards, files) = (reader.u32()? as usize, reader.u32()? as usize);
+    let info = BackupInfo {
+        number,
+        taken_ns,
+        shards,
+        files,
+        bytes: reader.u64()?,
+        bytes_new: reader.u64()?,
+        rows: reader.u64()?,
+    };
+    reader.end()?;
+    Ok((info, format, lineage))
+}
+
+fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, MalformedFrame> {
     let len = reader.u32()? as usize;
     let path = String::from_utf8_lossy(reader.take(len)?).into_owned();
     if !is_plain(&path) {
-        return Err(reader.damaged(format!("'{path}' is no path in a data directory")));
+        return Err(MalformedFrame(format!(
+            "'{path}' is no path in a data directory"
+        )));
     }
     let bytes = reader.u64()?;
-    let mark = match reader.take(1)?[0] {
+    let mark = match reader.byte()? {
         0 => None,
         _ => Some(reader.u64()?),
     };
     let count = reader.u32()? as usize;
-    if count > reader.rest.len() / PIECE_BYTES {
-        return Err(reader.damaged(format!("{count} pieces of '{path}' do not fit")));
+    if count > reader.remaining() / PIECE_BYTES {
+        return Err(MalformedFrame(format!(
+            "{count} pieces of '{path}' do not fit"
+        )));
     }
     let mut pieces = Vec::with_capacity(count);
     for _ in 0..count {
-        let mut digest = [0; DIGEST_BYTES];
-        digest.copy_from_slice(reader.take(DIGEST_BYTES)?);
         pieces.push(ObjectPiece {
-            digest: ObjectDigest(digest),
+            digest: ObjectDigest(reader.array::<DIGEST_BYTES>()?),
             bytes: reader.u64()?,
         });
     }
@@ -220,9 +233,11 @@ fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordErr
         .iter()
         .try_fold(0_u64, |sum, piece| sum.checked_add(piece.bytes));
     if sum != Some(bytes) {
-        return Err(reader.damaged(format!("the pieces of '{path}' are not its length")));
+        return Err(MalformedFrame(format!(
+            "the pieces of '{path}' are not its length"
+        )));
     }
-    reader.finish()?;
+    reader.end()?;
     Ok(FileEntry {
         path,
         bytes,
@@ -231,60 +246,23 @@ fn file(mut reader: BackupRecordReader<'_>) -> Result<FileEntry, BackupRecordErr
     })
 }
 
-/// Whether a path stays in the directory that it is put into.
+/// Whether a path stays within the directory that it is put into.
 fn is_plain(path: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part != "." && part != "..";
     path.split('/').all(part) && !path.contains(['\\', '\0'])
 }
 
+/// What is wrong with a frame's payload; whoever knows where the frame begins adds that.
+struct MalformedFrame(String);
+
+impl From<ReadError> for MalformedFrame {
+    fn from(error: ReadError) -> Self {
+        Self(error.reason().to_owned())
+    }
+}
+
 /// Reads a frame's payload from its start.
-struct BackupRecordReader<'a> {
-    rest: &'a [u8],
-    /// Where the frame begins in the file, for messages.
-    frame: usize,
-}
-
-impl<'a> BackupRecordReader<'a> {
-    fn new(payload: &'a [u8], frame: usize) -> Self {
-        Self {
-            rest: payload,
-            frame,
-        }
-    }
-
-    fn damaged(&self, reason: impl Into<String>) -> BackupRecordError {
-        BackupRecordError::Damaged(self.frame, reason.into())
-    }
-
-    fn take(&mut self, len: usize) -> Result<&'a [u8], BackupRecordError> {
-        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
-            return Err(self.damaged("the record ends early"));
-        };
-        self.rest = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BackupRecordError> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn u32(&mut self) -> Result<u32, BackupRecordError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, BackupRecordError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn finish(self) -> Result<(), BackupRecordError> {
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        Err(self.damaged(format!("{} bytes are left over", self.rest.len())))
-    }
-}
+type BackupRecordReader<'a> = BoundedReader<'a, MalformedFrame>;
 
 #[cfg(test)]
 mod tests;

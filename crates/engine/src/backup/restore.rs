@@ -1,13 +1,14 @@
-//! Restore: a data directory is made of a backup.
+//! Restore: turns a backup into a data directory.
 //!
-//! From before the first file until after the last one the file `RESTORING` stands in it, durably;
-//! a directory with it is not opened. Everything is checked on its way.
+//! The file `RESTORING` exists durably in the directory from before the first file is written until
+//! after the last; a directory with this file is not opened. Every file is checked on the way.
 
 use super::folder::BackupFolder;
 use super::record::{BackupInfo, BackupRecord, FileEntry};
 use crate::directory::{self, RESTORING};
 use crate::error::{EngineError, Result};
-use marigram_env::{Env, File};
+use crate::shard::segment_name;
+use marigram_env::{BlobStore, Env};
 use marigram_manifest::{CatalogState, Manifest, ManifestEdit, SegmentMeta};
 use marigram_model::{TableId, TableSchema, TimeRange};
 use std::collections::{BTreeSet, HashSet};
@@ -19,13 +20,13 @@ use std::sync::Arc;
 pub struct RestoreReport {
     /// The backup.
     pub info: BackupInfo,
-    /// Files that were written.
+    /// Number of files written.
     pub files: usize,
-    /// Their bytes.
+    /// Size of the files, in bytes.
     pub bytes: u64,
 }
 
-/// A part of a table.
+/// A part of a table to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The table.
@@ -34,19 +35,19 @@ pub struct Wanted {
     pub range: TimeRange,
 }
 
-/// Makes a data directory of the backup `number` (`None`: the newest one) in the folder `from`.
-/// `into` must be empty, missing, or left over from a restore that was cut short.
+/// Restores the backup `number` (`None`: the newest one) in the folder `from` as a data directory.
+/// `into` must be empty, missing, or left over from an interrupted restore.
 ///
 /// # Errors
-/// If there is no such backup, `into` holds something, a file of the backup is damaged, or the
-/// disk refuses. Then what was written is removed, as far as that is possible; what stays is no
+/// If there is no such backup, `into` contains something, a file of the backup is damaged, or the
+/// disk fails. The files written so far are then removed as far as possible; what remains is not a
 /// data directory.
 pub fn restore(env: &Env, from: &Path, number: Option<u64>, into: &Path) -> Result<RestoreReport> {
     restore_as(env, from, number, into, None)
 }
 
-/// As [`restore()`], without the segments that hold nothing of what is wanted: a smaller directory,
-/// right for what is wanted and incomplete for everything else.
+/// Like [`restore()`], without the segments that contain nothing of what is wanted: a smaller
+/// directory, correct for what is wanted and incomplete for everything else.
 ///
 /// # Errors
 /// As [`restore()`].
@@ -90,7 +91,7 @@ fn restore_as(
     let record = find(&folder, from, number)?;
     if record.format != directory::FORMAT_VERSION {
         return Err(EngineError::Invalid(format!(
-            "backup {} is of a data directory of format {}; this Marigram has format {}",
+            "backup {} is of a data directory with format {}; this Marigram has format {}",
             record.info.number,
             record.format,
             directory::FORMAT_VERSION
@@ -103,12 +104,12 @@ fn restore_as(
     if restored.is_err()
         && let Err(error) = clear(env, into)
     {
-        tracing::debug!(%error, "files of a failed restore stay");
+        tracing::debug!(%error, "cannot remove files of a failed restore");
     }
     restored
 }
 
-/// The record of a backup, the newest where no number is given.
+/// The record of a backup; of the newest if no number is given.
 fn find(folder: &BackupFolder, dir: &Path, number: Option<u64>) -> Result<BackupRecord> {
     let numbers = folder.numbers()?;
     let listed = || {
@@ -133,12 +134,12 @@ fn find(folder: &BackupFolder, dir: &Path, number: Option<u64>) -> Result<Backup
     }
 }
 
-/// What may stand in an empty directory, being no part of a database.
+/// Whether a name may exist in an empty directory, because it is not part of a database.
 fn is_nothing(name: &str) -> bool {
     matches!(name, "LOCK" | "lost+found")
 }
 
-/// An error where the directory holds anything but the remains of a restore.
+/// An error if the directory contains anything but the remains of a restore.
 fn refuse_occupied(env: &Env, into: &Path) -> Result<()> {
     let io = |error| EngineError::io(into, error);
     if !env.fs.exists(into).map_err(io)? {
@@ -151,13 +152,13 @@ fn refuse_occupied(env: &Env, into: &Path) -> Result<()> {
     match names.iter().find(|name| !is_nothing(name)) {
         None => Ok(()),
         Some(name) => Err(EngineError::Invalid(format!(
-            "{} is not empty (it has {name}); restore into a directory that is empty or not there",
+            "{} is not empty (it has {name}); restore into a directory that is empty or does not exist",
             into.display()
         ))),
     }
 }
 
-/// Removes the remains of a restore, what says that they are remains last.
+/// Removes the remains of a restore; the file that marks them comes last.
 fn clear(env: &Env, into: &Path) -> Result<()> {
     let io = |error| EngineError::io(into, error);
     let names = env.fs.list(into).map_err(io)?;
@@ -212,13 +213,26 @@ fn fill(
         Some(wanted) => leave_out(env, record, into, wanted)?,
         None => HashSet::new(),
     };
+    for shard in 0..record.info.shards {
+        let dir = directory::shard_dir(into, shard).join("segments");
+        env.fs
+            .create_dir_all(&dir)
+            .map_err(|error| EngineError::io(&dir, error))?;
+    }
+    let (blobs, mut prefixes) = (env.blob_store(into), BTreeSet::new());
     for file in record.files.iter().filter(is_segment) {
         if unwanted.contains(&file.path) {
             continue;
         }
-        write_file(env, folder, file, into, &mut dirs)?;
+        write_segment(&*blobs, folder, file)?;
+        prefixes.extend(file.path.rsplit_once('/').map(|(prefix, _)| prefix));
         report.files += 1;
         report.bytes += file.bytes;
+    }
+    for prefix in prefixes {
+        blobs
+            .sync_names(prefix)
+            .map_err(|error| EngineError::io(&blobs.location(prefix), error))?;
     }
     for dir in &dirs {
         env.fs
@@ -234,8 +248,8 @@ fn fill(
     Ok(report)
 }
 
-/// Writes a file; durable when it returns, but for its name. Collects the directories whose names
-/// are to be synced.
+/// Writes a file, which is durable when it returns, except for its name. Collects the directories
+/// whose names must be synced.
 fn write_file(
     env: &Env,
     folder: &BackupFolder,
@@ -253,11 +267,21 @@ fn write_file(
     }
     let fresh: Vec<PathBuf> = fresh.into_iter().map(Path::to_owned).collect();
     dirs.extend(fresh);
-    let file: Arc<dyn File> = env.fs.create(&path).map_err(io)?;
+    let file = env.fs.create(&path).map_err(io)?;
     for piece in &entry.pieces {
         folder.fetch(*piece, |bytes| file.append(bytes).map_err(io))?;
     }
     file.sync().map_err(io)
+}
+
+/// Writes a segment; durable when it returns, but for its name.
+fn write_segment(blobs: &dyn BlobStore, folder: &BackupFolder, entry: &FileEntry) -> Result<()> {
+    let io = |error| EngineError::io(&blobs.location(&entry.path), error);
+    let mut upload = blobs.upload(&entry.path).map_err(io)?;
+    for piece in &entry.pieces {
+        folder.fetch(*piece, |bytes| upload.write(bytes).map_err(io))?;
+    }
+    upload.finish().map_err(io)
 }
 
 /// Takes the segments that nobody wants out of the manifests; gives their paths.
@@ -283,7 +307,7 @@ fn leave_out(
             .map(|meta| meta.id)
             .collect();
         for id in &removed {
-            unwanted.insert(format!("shards/{shard:04}/segments/{:010}.seg", id.0));
+            unwanted.insert(segment_name(shard, *id));
         }
         if !removed.is_empty() {
             manifest.commit(&ManifestEdit {

@@ -1,7 +1,7 @@
-//! Taking a backup.
+//! Takes a backup.
 
 use super::capture::{CapturedContents, CapturedDirectory, CapturedFile, capture};
-use super::folder::BackupFolder;
+use super::folder::{BackupFolder, OBJECTS};
 use super::objects::{PIECE_BYTES_MAX, ReadableObject};
 use super::record::{BackupInfo, BackupRecord, FileEntry, ObjectPiece};
 use crate::catalog::LiveCatalog;
@@ -9,35 +9,37 @@ use crate::directory;
 use crate::error::{EngineError, Result};
 use crate::shard::Shard;
 use crate::view::OpenSegment;
-use marigram_env::{Env, File};
+use marigram_env::{Env, ReadAt};
 use marigram_segment::Segment;
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Bytes at the end of a segment, its footer among them, that tell it from others of its name.
+/// Bytes at the end of a segment, including its footer, that distinguish it from others with the
+/// same name.
 const MARK_BYTES: u64 = 4096;
 
-/// How a backup is taken.
+/// Options of a backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BackupOptions {
-    /// How many backups of this database the folder keeps, the new one among them (`None`: all). At least 1.
+    /// How many backups of this database the folder keeps, including the new one (`None`: all). At
+    /// least 1.
     pub keep: Option<usize>,
 }
 
-/// A backup that was taken.
+/// A completed backup.
 #[derive(Clone, Debug, Default)]
 pub struct BackupReport {
     /// The backup.
     pub info: BackupInfo,
-    /// Numbers of older backups that were removed.
+    /// Numbers of the older backups that were removed.
     pub pruned: Vec<u64>,
-    /// What did not go as it should and does not make the backup less whole.
+    /// Problems that do not make the backup incomplete.
     pub warnings: Vec<String>,
 }
 
-/// What is backed up.
+/// The source of a backup.
 pub(crate) struct BackupOrigin<'a> {
     pub env: &'a Env,
     /// The data directory.
@@ -46,8 +48,8 @@ pub(crate) struct BackupOrigin<'a> {
     pub shards: &'a [Shard],
 }
 
-/// Takes a backup into `folder`. `flush` is called before the moment that the backup shows, so
-/// that little of it is in logs.
+/// Takes a backup into `folder`. It calls `flush` before the moment of the backup, so that little
+/// of the data is in logs.
 pub(crate) fn take(
     origin: &BackupOrigin<'_>,
     folder: &Path,
@@ -55,12 +57,12 @@ pub(crate) fn take(
     flush: impl FnOnce() -> Result<()>,
 ) -> Result<BackupReport> {
     if options.keep == Some(0) {
-        let reason = "a backup keeps itself at least: keep 1 or more";
+        let reason = "a backup always keeps itself: keep 1 or more";
         return Err(EngineError::Invalid(reason.to_owned()));
     }
     if folder.starts_with(origin.dir) {
         let reason = format!(
-            "{} lies in the data directory: what destroys the one destroys the other",
+            "{} is inside the data directory: losing the one would lose the other",
             folder.display()
         );
         return Err(EngineError::Invalid(reason));
@@ -91,9 +93,9 @@ pub(crate) fn take(
     let info = match write(&folder, &known, moment, record) {
         Ok(info) => info,
         Err(error) => {
-            // What was copied in vain may be what fills the disk.
+            // The files copied in vain may be what fills the disk.
             if let Err(error) = folder.tidy() {
-                tracing::debug!(%error, "files of a failed backup stay for now");
+                tracing::debug!(%error, "cannot remove files of a failed backup yet");
             }
             return Err(error);
         }
@@ -106,7 +108,9 @@ pub(crate) fn take(
         }
     }
     if let Err(error) = folder.tidy() {
-        warnings.push(format!("what no backup names was not removed: {error}"));
+        warnings.push(format!(
+            "objects that no backup names were not removed: {error}"
+        ));
     }
     Ok(BackupReport {
         info,
@@ -115,11 +119,11 @@ pub(crate) fn take(
     })
 }
 
-/// Pieces of segments that the folder holds, by path, length and mark.
+/// Pieces of segments in the folder, by path, length and mark.
 type KnownObjects = HashMap<(String, u64, u64), ObjectPiece>;
 
-/// The segments of the newest backup of the lineage: what older ones have besides is gone from the
-/// data directory.
+/// The segments of the newest backup of the lineage: further segments of older backups are no
+/// longer in the data directory.
 fn known_segments(
     folder: &BackupFolder,
     lineage: u64,
@@ -129,7 +133,7 @@ fn known_segments(
         match folder.record(number) {
             Ok(record) if record.lineage == lineage => return Ok(segments_of(record)),
             Ok(_) => {}
-            // The new backup can be taken without it, and is needed all the more.
+            // The new backup does not need it, and is all the more important.
             Err(error) => warnings.push(format!("backup {number} cannot be read: {error}")),
         }
     }
@@ -144,7 +148,7 @@ fn segments_of(record: BackupRecord) -> KnownObjects {
     record.files.into_iter().filter_map(segment).collect()
 }
 
-/// Stores what the moment consists of, then the record that names it.
+/// Stores the content of the moment, then the record that names it.
 fn write(
     folder: &BackupFolder,
     known: &KnownObjects,
@@ -153,7 +157,7 @@ fn write(
 ) -> Result<BackupInfo> {
     for source in moment.sources {
         let stored = match &source.contents {
-            CapturedContents::Appended(file) => store_pieces(folder, &source, file)?,
+            CapturedContents::Appended(file) => store_pieces(folder, &source, &**file)?,
             CapturedContents::Segment(segment) => store_segment(folder, known, &source, segment)?,
         };
         record.info.files += 1;
@@ -166,16 +170,12 @@ fn write(
             pieces: stored.pieces,
         });
     }
-    let objects = folder.objects();
-    folder
-        .fs
-        .sync_dir(&objects)
-        .map_err(|error| EngineError::io(&objects, error))?;
+    folder.sync_names(OBJECTS)?;
     folder.write(&record)?;
     Ok(record.info)
 }
 
-/// What became of a source.
+/// The result of storing a file.
 struct StoredFile {
     pieces: Vec<ObjectPiece>,
     mark: Option<u64>,
@@ -185,7 +185,7 @@ struct StoredFile {
 fn store_pieces(
     folder: &BackupFolder,
     source: &CapturedFile,
-    file: &Arc<dyn File>,
+    file: &dyn ReadAt,
 ) -> Result<StoredFile> {
     let from = ReadableObject {
         file,
@@ -207,19 +207,19 @@ fn store_pieces(
     Ok(stored)
 }
 
-/// Stores a segment, if the folder does not have it. What was copied is read once more and checked
-/// page by page: a damaged segment is no backup, and an operator should hear of it.
+/// Stores a segment if the folder does not have it. The copy is read back and checked page by page:
+/// a damaged segment must not become a backup, and an operator should learn about it.
 fn store_segment(
     folder: &BackupFolder,
     known: &KnownObjects,
     source: &CapturedFile,
     segment: &OpenSegment,
 ) -> Result<StoredFile> {
-    let file = &segment.file();
+    let file = segment.file();
     // A whole segment that stands in the place of another one is damage, too.
     let (bytes, pin) = (segment.meta.bytes, segment.meta.pin);
-    Segment::from_file(Arc::clone(file), &source.path)?.check_pin(bytes, pin)?;
-    let mark = mark(file, source)?;
+    Segment::from_file(Arc::clone(&file), &source.path)?.check_pin(bytes, pin)?;
+    let mark = mark(&*file, source)?;
     let key = (source.name.clone(), source.bytes, mark);
     let stored = |piece: ObjectPiece, bytes_new| StoredFile {
         pieces: vec![piece],
@@ -232,16 +232,16 @@ fn store_segment(
         return Ok(stored(*piece, 0));
     }
     let from = ReadableObject {
-        file,
+        file: &*file,
         path: &source.path,
     };
     let unnamed = folder.write_object(&from, 0..source.bytes)?;
     let mut damage = None;
-    Segment::verify(&folder.fs, &unnamed.path, &mut |error| {
+    Segment::verify(&*folder.blobs, &unnamed.name, &mut |error| {
         damage.get_or_insert(EngineError::from(error));
     });
     if let Some(error) = damage {
-        folder.discard(&unnamed.path);
+        folder.discard(&unnamed.name);
         // It is the source that is damaged: what was written was read back.
         return Err(match error {
             EngineError::Corrupt { offset, reason, .. } => EngineError::Corrupt {
@@ -258,7 +258,7 @@ fn store_segment(
 
 /// The beginning of the SHA-256 of a segment's end. Path, length and lineage say already which
 /// segment it is, unless somebody has copied a data directory by hand and uses both copies.
-fn mark(file: &Arc<dyn File>, source: &CapturedFile) -> Result<u64> {
+fn mark(file: &dyn ReadAt, source: &CapturedFile) -> Result<u64> {
     let bytes = source.bytes.min(MARK_BYTES);
     let mut end = vec![0; bytes as usize];
     file.read_exact_at(&mut end, source.bytes - bytes)

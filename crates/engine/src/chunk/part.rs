@@ -1,8 +1,9 @@
-//! Rows as they were written: one write's arrays, or those of several small writes put together.
+//! Rows as they were written: the arrays of one write, or those of several small writes
+//! concatenated.
 //!
 //! Invariant: a part has at least one row and at most [`PART_ROWS`], so that a row's place among
 //! the parts of a memtable fits 32 bits (16 for the part, 16 for the row; see [`super::sort`]). It
-//! has at most [`CHUNK_TEXT_BYTES`] of text, or one row.
+//! has at most [`CHUNK_TEXT_BYTES`] of text, or a single row.
 
 use crate::chunk::kind_of;
 use crate::text::{self, CHUNK_TEXT_BYTES};
@@ -16,9 +17,9 @@ use std::collections::BTreeMap;
 /// Most rows of a part.
 pub(crate) const PART_ROWS: usize = 1 << 16;
 
-/// Neighbours that have fewer rows than this together are copied into one part.
+/// Neighbours with fewer rows than this in total are copied into one part.
 const SMALL_ROWS: usize = 2048;
-/// But not where they have more text than this together, bytes.
+/// Unless they have more text than this in total, in bytes.
 pub(crate) const SMALL_TEXT_BYTES: usize = 4 << 20;
 
 /// Rows of one table, in the order in which they were written.
@@ -38,7 +39,7 @@ impl ChunkPart {
         self.times.len()
     }
 
-    /// The times of its rows.
+    /// The time range of its rows.
     pub fn range(&self) -> TimeRange {
         let (min, max) = self
             .times
@@ -75,12 +76,12 @@ impl ChunkPart {
         text::bytes_of(self.columns.iter().map(|(_, values)| values))
     }
 
-    /// The rows, cut into parts as they may be.
+    /// Cuts the rows into parts within the limits.
     pub fn cut(self) -> Vec<Self> {
         self.cut_at(CHUNK_TEXT_BYTES)
     }
 
-    /// The rows, cut into parts of at most [`PART_ROWS`] rows and `text_max` bytes of text each.
+    /// Cuts the rows into parts of at most [`PART_ROWS`] rows and `text_max` bytes of text each.
     pub fn cut_at(self, text_max: usize) -> Vec<Self> {
         let end_of = |start: usize| {
             let rows = start..self.len().min(start + PART_ROWS);
@@ -104,7 +105,7 @@ impl ChunkPart {
         parts
     }
 
-    /// Sorted rows as parts.
+    /// Converts sorted rows to parts.
     pub fn from_sorted(rows: &SortedRows, columns: &[SegmentColumn]) -> Vec<Self> {
         let mut series = Vec::with_capacity(rows.len());
         for run in &rows.runs {
@@ -123,7 +124,7 @@ impl ChunkPart {
     }
 }
 
-/// Adds a part; copies it together with the one before where both are small: few rows, and at most
+/// Adds a part; merges it with the previous part if both are small: few rows, and at most
 /// `text_max` bytes of text.
 pub(crate) fn push(parts: &mut Vec<ChunkPart>, part: ChunkPart, text_max: usize) {
     let small = |last: &ChunkPart| {
@@ -135,8 +136,8 @@ pub(crate) fn push(parts: &mut Vec<ChunkPart>, part: ChunkPart, text_max: usize)
     }
 }
 
-/// The parts with neighbours put together, two and two, but for those that have more than
-/// [`CHUNK_TEXT_BYTES`] of text together.
+/// Merges neighbouring parts in pairs, except those with more than [`CHUNK_TEXT_BYTES`] of text in
+/// total.
 pub(crate) fn halve(parts: &[ChunkPart]) -> Vec<ChunkPart> {
     let joined = parts.chunks(2).flat_map(|pair| {
         let text_bytes: usize = pair.iter().map(ChunkPart::text_bytes).sum();
@@ -149,7 +150,7 @@ pub(crate) fn halve(parts: &[ChunkPart]) -> Vec<ChunkPart> {
     joined.collect()
 }
 
-/// One part with the rows of several, which must have less text together than an array can hold.
+/// One part with the rows of several, which together must have less text than an array can hold.
 fn concat_parts(parts: &[&ChunkPart]) -> ChunkPart {
     let rows = parts.iter().map(|part| part.len()).sum();
     let (mut series, mut times) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
@@ -168,7 +169,7 @@ fn concat_parts(parts: &[&ChunkPart]) -> ChunkPart {
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
         (
             column.id,
-            concat(&arrays).expect("a column has one type, and callers bound its text"),
+            concat(&arrays).expect("a column has one type, and callers limit its text"),
         )
     });
     let columns = columns.collect();
@@ -179,7 +180,7 @@ fn concat_parts(parts: &[&ChunkPart]) -> ChunkPart {
     }
 }
 
-/// The columns that the parts have together, ascending by id.
+/// The union of the parts' columns, ascending by id.
 pub(crate) fn columns_of<'a>(parts: impl IntoIterator<Item = &'a ChunkPart>) -> Vec<SegmentColumn> {
     let mut columns = BTreeMap::new();
     for part in parts {

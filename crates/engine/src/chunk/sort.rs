@@ -1,11 +1,11 @@
-//! Sorting of written rows into storage order: by (series, time), duplicates merged.
+//! Sorts written rows into storage order: by (series, time), with duplicates merged.
 //!
-//! Rows come mostly in time order within each series. So they are distributed by series with a
-//! stable counting sort (series ids are dense), and only series whose times turn out not to rise
-//! are sorted. What is moved is the time and the row's place; columns are gathered by place
-//! afterwards, slice by slice, so that a flush never holds a second copy of all its rows.
+//! Rows mostly arrive in time order within each series. So a stable counting sort distributes them
+//! by series (series ids are dense), and only series whose times do not ascend are sorted. The sort
+//! moves only the time and the place of a row; the columns are gathered by place afterwards, slice
+//! by slice, so that a flush never holds a second copy of all its rows.
 //!
-//! A place is `part << 16 | row`; places rise in the order of arrival.
+//! A place is `part << 16 | row`; places ascend in the order of arrival.
 
 use crate::chunk::part::{ChunkPart, PART_ROWS};
 use crate::text;
@@ -25,26 +25,26 @@ use std::sync::Arc;
 /// Most parts that can be sorted together.
 pub(crate) const PARTS_MAX: usize = 1 << 16;
 
-/// Series that span more ids than this times the number of rows are sorted in two passes.
+/// If the ids span more than this times the number of rows, the rows are sorted in two passes.
 const SPARSE: usize = 8;
 
-/// Words in a bucket, about, where they are spread evenly.
+/// Approximate number of words in a bucket, if they are evenly distributed.
 const BUCKET_WORDS: usize = 2;
 
-/// The storage order of some parts' rows.
+/// The storage order of the rows in some parts.
 #[derive(Debug)]
 pub(crate) struct ChunkOrder {
     /// Runs of series, ascending.
     pub runs: Vec<SeriesRun>,
     /// Time of each row in order, ns.
     pub times: Vec<i64>,
-    /// Place of each row in order: of the newest, where several have one (series, time).
+    /// Place of each row in order; of the newest if several rows have the same (series, time).
     places: Vec<u32>,
     /// Places of overwritten rows: (row in order, place), ascending by row, newest first.
     older: Vec<(u32, u32)>,
 }
 
-/// A row on its way.
+/// A row to sort.
 #[derive(Clone, Copy)]
 struct SortItem {
     time: i64,
@@ -52,12 +52,9 @@ struct SortItem {
 }
 
 impl ChunkOrder {
-    /// The order of the rows of `parts`, which come in the order of arrival.
+    /// The order of the rows of `parts`, which are in the order of arrival.
     pub fn from_parts(parts: &[ChunkPart]) -> Self {
-        assert!(
-            parts.len() <= PARTS_MAX,
-            "callers put parts together before"
-        );
+        assert!(parts.len() <= PARTS_MAX, "callers must merge parts first");
         let rows: usize = parts.iter().map(ChunkPart::len).sum();
         let mut order = Self {
             runs: Vec::new(),
@@ -83,8 +80,8 @@ impl ChunkOrder {
         order
     }
 
-    /// Adds all rows, which are of series that lie close together: a counting sort, whose outcome
-    /// stands as it is but for series whose times do not rise.
+    /// Adds all rows if their series ids are close together: a counting sort, whose result only
+    /// changes for series whose times do not ascend.
     fn distribute(&mut self, parts: &[ChunkPart], rows: usize, span: SeriesIdSpan) {
         let mut starts = vec![0_u32; span.len() + 1];
         for part in parts {
@@ -107,7 +104,7 @@ impl ChunkOrder {
                 place = place.wrapping_add(1);
             }
         }
-        // Each start has moved to its series' end.
+        // Each start has moved to the end of its series.
         let mut sorter = SeriesSorter::default();
         let (mut start, mut kept) = (0, 0);
         for (series, end) in (span.min..).zip(&starts[..span.len()]) {
@@ -121,8 +118,8 @@ impl ChunkOrder {
         self.places.truncate(kept);
     }
 
-    /// Brings the distributed rows of a series into order, which then begin with row `to` of the
-    /// order; gives the row after them.
+    /// Orders the distributed rows of a series, which then begin at row `to` of the order; returns
+    /// the row after them.
     fn settle(
         &mut self,
         series: u32,
@@ -147,7 +144,7 @@ impl ChunkOrder {
         end
     }
 
-    /// [`settle`](Self::settle) for rows whose times do not rise.
+    /// [`settle`](Self::settle) for rows whose times do not ascend.
     fn settle_sorted(&mut self, rows: Range<usize>, to: usize, sorter: &mut SeriesSorter) -> usize {
         let mut end = to;
         for item in sorter.sort(&self.times[rows.clone()], &self.places[rows]) {
@@ -162,7 +159,7 @@ impl ChunkOrder {
         end
     }
 
-    /// Adds all rows, few and of series that lie far apart: a comparison sort.
+    /// Adds all rows if they are few and their series ids far apart: a comparison sort.
     fn sort_sparse(&mut self, parts: &[ChunkPart], rows: usize) {
         let mut items = Vec::with_capacity(rows);
         items.extend(walk(parts).map(|(place, series, time)| (series, SortItem { time, place })));
@@ -172,7 +169,7 @@ impl ChunkOrder {
         }
     }
 
-    /// Adds the next row, or a newer form of the row added last.
+    /// Adds the next row, or a newer version of the last one.
     fn push(&mut self, series: u32, item: SortItem) {
         let run = self.runs.last_mut().filter(|run| run.series.0 == series);
         let Some(run) = run else {
@@ -195,8 +192,8 @@ impl ChunkOrder {
         self.places.push(item.place);
     }
 
-    /// The values of `columns` for the rows of the order in `ranges` (ascending), from the same
-    /// parts. The rows must have less text than an array can hold: see [`TextSizes`].
+    /// Gathers the values of `columns` for the rows of the order in `ranges` (ascending), from the
+    /// same parts. The rows must have less text than an array can hold: see [`TextSizes`].
     pub fn gather(
         &self,
         parts: &[ChunkPart],
@@ -251,7 +248,7 @@ impl ChunkOrder {
         older
     }
 
-    /// The part, and the row in it, from which the range can be sliced as it stands.
+    /// The part, and the row in it, from which the range can be sliced directly.
     fn whole_slice<'a>(
         &self,
         parts: &'a [ChunkPart],
@@ -268,19 +265,19 @@ impl ChunkOrder {
     }
 }
 
-/// Sorts rows of one series after the other, in memory that it keeps.
+/// Sorts the rows of one series after another, in memory that it reuses.
 #[derive(Default)]
 struct SeriesSorter {
     words: Vec<u64>,
-    /// The words by their buckets.
+    /// The words, grouped by bucket.
     sorted: Vec<u64>,
-    /// Of each bucket, where the next word goes.
+    /// Position of the next word of each bucket.
     next: Vec<u32>,
     items: Vec<SortItem>,
 }
 
 impl SeriesSorter {
-    /// Rows of a series by (time, place); their `places` rise, and there is at least one.
+    /// The rows of a series by (time, place); their `places` ascend, and there is at least one.
     fn sort(&mut self, times: &[i64], places: &[u32]) -> &[SortItem] {
         let item = |row: usize| SortItem {
             time: times[row],
@@ -292,7 +289,8 @@ impl SeriesSorter {
         let row_bits = u64::BITS - (times.len() as u64).leading_zeros();
         self.items.clear();
         if span.leading_zeros() >= row_bits {
-            // A time and a row's number fit one word, and words are sorted much faster than items.
+            // A time and a row's number fit one word, and sorting words is much faster than sorting
+            // items.
             let row_mask = (1 << row_bits) - 1;
             let rows = times.iter().zip(0..);
             self.words.clear();
@@ -309,9 +307,9 @@ impl SeriesSorter {
         &self.items
     }
 
-    /// Sorts the words, at least one, of which none is greater than `most`: first by their highest
-    /// bits into buckets of a few words each, for late times are mostly spread evenly, and then each
-    /// bucket.
+    /// Sorts the words, of which there is at least one and none exceeds `most`: first by their
+    /// highest bits into buckets of a few words each, because late times are mostly evenly
+    /// distributed, and then within each bucket.
     fn sort_words(&mut self, most: u64) {
         let Self {
             words,
@@ -336,7 +334,7 @@ impl SeriesSorter {
             sorted[*next as usize] = *word;
             *next += 1;
         }
-        // Each start has moved to its bucket's end.
+        // Each start has moved to the end of its bucket.
         let mut start = 0;
         for end in &next[..1 << bucket_bits] {
             sorted[start..*end as usize].sort_unstable();
@@ -345,8 +343,8 @@ impl SeriesSorter {
     }
 }
 
-/// A column of numbers by their places; `None` where the column is of another type, or some row may
-/// have no value.
+/// Gathers a column of numbers by place; `None` if the column has another type, or a row may have
+/// no value.
 fn gather_numbers(
     parts: &[ChunkPart],
     column: SegmentColumn,
@@ -384,15 +382,15 @@ fn gather_dense<T: ArrowPrimitiveType>(
     Some(Arc::new(PrimitiveArray::<T>::new(gathered.into(), None)))
 }
 
-/// One column by the places of the newest rows; where those are null, by the newest of the older
-/// rows that is not.
+/// Gathers one column by the places of the newest rows; nulls are filled from the newest of the
+/// older rows that is not null.
 fn gather_one(
     parts: &[ChunkPart],
     column: SegmentColumn,
     older: &[(usize, u32)],
     newest: &[(usize, usize)],
 ) -> ArrayRef {
-    // Parts without the column share one null: their rows all point to it.
+    // Parts without the column share a single null, to which all their rows point.
     let null = column.kind.nulls(1);
     let arrays: Vec<Option<&ArrayRef>> = parts.iter().map(|part| part.column(column.id)).collect();
     let is_null = |(part, row): (usize, usize)| arrays[part].is_none_or(|a| a.is_null(row));
@@ -414,18 +412,18 @@ fn gather_one(
         .map(|array| array.unwrap_or(&null).as_ref())
         .collect();
     interleave(&arrays, patched.as_deref().unwrap_or(newest))
-        .expect("a column has one type, and callers bound its text")
+        .expect("a column has one type, and callers limit its text")
 }
 
-/// How much text the rows of an order have.
+/// Text sizes of the rows in an order.
 pub(crate) struct TextSizes<'a> {
     order: &'a ChunkOrder,
-    /// Of each part, the offsets of its columns of text.
+    /// For each part, the offsets of its text columns.
     offsets: Vec<Vec<&'a [i32]>>,
 }
 
 impl<'a> TextSizes<'a> {
-    /// Of the rows of `parts` in their order; `None` where there are no columns of text.
+    /// For the rows of `parts` in their order; `None` if there are no text columns.
     pub fn from_order(order: &'a ChunkOrder, parts: &'a [ChunkPart]) -> Option<Self> {
         let of_part = |part: &'a ChunkPart| -> Vec<&'a [i32]> {
             part.columns
@@ -438,7 +436,7 @@ impl<'a> TextSizes<'a> {
         any.then_some(Self { order, offsets })
     }
 
-    /// Most bytes of text that a row of the order may have: what all that was written for it has.
+    /// Upper bound of the text bytes of a row in the order: the text of everything written for it.
     pub fn bytes_max(&self, row: usize) -> usize {
         let older = &self.order.older;
         let first = older.partition_point(|(at, _)| (*at as usize) < row);
@@ -466,7 +464,7 @@ fn row_of(place: u32) -> usize {
     place as usize & (PART_ROWS - 1)
 }
 
-/// The ids among which all series of some rows are.
+/// The range of ids that contains all series of some rows.
 #[derive(Clone, Copy)]
 struct SeriesIdSpan {
     min: u32,
@@ -474,20 +472,20 @@ struct SeriesIdSpan {
 }
 
 impl SeriesIdSpan {
-    /// `None` where there are no rows.
+    /// `None` if there are no rows.
     fn from_parts(parts: &[ChunkPart]) -> Option<Self> {
         let all = parts.iter().flat_map(|part| part.series.iter().copied());
         let (min, max) = all.fold((u32::MAX, 0), |(min, max), s| (min.min(s), max.max(s)));
         (min <= max).then_some(Self { min, max })
     }
 
-    /// How many ids they are.
+    /// Number of ids in the range.
     fn len(self) -> usize {
         (self.max - self.min) as usize + 1
     }
 }
 
-/// Every row in the order of arrival as (place, series, time).
+/// All rows in the order of arrival as (place, series, time).
 fn walk(parts: &[ChunkPart]) -> impl Iterator<Item = (u32, u32, i64)> {
     parts.iter().enumerate().flat_map(|(at, part)| {
         let start = (at as u32) << 16;

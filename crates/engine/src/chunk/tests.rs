@@ -1,4 +1,4 @@
-//! Sorting of chunks against a sort of rows and last write wins.
+//! Compares the sorting of chunks with a row-by-row sort in which the last write wins.
 
 use super::part::{self, ChunkPart, PART_ROWS};
 use super::{CHUNK_ROWS, Chunk};
@@ -21,7 +21,7 @@ fn part(rows: &[Row]) -> ChunkPart {
     ChunkPart {
         series: rows.iter().map(|row| row.0).collect(),
         times: rows.iter().map(|row| row.1).collect(),
-        // A column that carries nothing is not there, as in a write.
+        // As in a write, a column without values is absent.
         columns: columns
             .into_iter()
             .filter(|(_, v)| v.null_count() < v.len())
@@ -96,7 +96,7 @@ proptest! {
     fn a_chunk_holds_each_row_once_with_the_last_value_of_each_field(parts in parts()) {
         let chunk = Chunk::new(TableId(1), false, 9, parts.iter().map(|rows| part(rows)).collect());
         prop_assert_eq!(contents(&chunk), expected(&parts));
-        // The sorted form stands in for the parts from here on.
+        // From here on, the sorted form replaces the parts.
         let again = Chunk::new(TableId(1), false, 9, chunk.parts().to_vec());
         prop_assert_eq!(contents(&again), expected(&parts));
     }
@@ -167,7 +167,7 @@ fn long_writes_are_cut_into_parts() {
     assert!(chunk.sorted().is_sorted());
 }
 
-/// A part of one series with a text a row.
+/// A part of one series with one text per row.
 fn text_part(start: i64, texts: &[&str]) -> ChunkPart {
     let values: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
     ChunkPart {

@@ -8,17 +8,17 @@ use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace};
 use marigram_model::TableId;
 use std::collections::BTreeMap;
 
-/// A version with the settings to judge it by.
+/// A version, and the settings for judging it.
 pub(super) struct CompactionCandidates<'a> {
     pub(super) input: &'a PickInput<'a>,
     pub(super) options: &'a PickOptions,
 }
 
-/// How long rows are kept; for ever is longest.
+/// How long rows are kept; for ever is the longest.
 type RetentionKey = (bool, i64);
 
-/// Segments that may become one: of one partition, and of tables that are kept equally long, so
-/// that retention can drop them together.
+/// Segments that may be merged into one: they belong to one partition, and to tables with the same
+/// retention, so that retention can drop them together.
 type SegmentGroup = (Partition, RetentionKey);
 
 impl<'a> CompactionCandidates<'a> {
@@ -35,13 +35,13 @@ impl<'a> CompactionCandidates<'a> {
         tables.any(|table| !self.input.tables.contains_key(table))
     }
 
-    /// How long a table is kept.
+    /// How long a table's rows are kept.
     fn kept(&self, table: TableId) -> Option<RetentionKey> {
         let options = self.input.tables.get(&table)?;
         Some((options.ttl_ns.is_none(), options.ttl_ns.unwrap_or(0)))
     }
 
-    /// The segment to which most tombstones apply, among those whose rewriting spends them.
+    /// The segment with the most applicable tombstones, among those whose rewriting spends them.
     pub(super) fn tombstones(&self) -> Option<CompactionPlan> {
         let counted = self.readable().filter_map(|segment| {
             let applying = self.input.tombstones.iter().filter(|t| covers(t, segment));
@@ -53,8 +53,8 @@ impl<'a> CompactionCandidates<'a> {
         Some(self.plan(CompactionKind::Rewrite, segment.space, &[segment]))
     }
 
-    /// Neighbours in age that make a segment several times as large as each of them, so that a byte
-    /// is rewritten a logarithmic number of times: the smallest ones first.
+    /// Adjacent segments (by age) that form a segment several times as large as each of them, so
+    /// that a byte is rewritten a logarithmic number of times. The smallest ones come first.
     pub(super) fn inner(&self, space: SegmentSpace) -> Option<CompactionPlan> {
         let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
         for mut segments in self.groups(space).into_values() {
@@ -71,8 +71,8 @@ impl<'a> CompactionCandidates<'a> {
         Some(self.plan(CompactionKind::Inner(space), space, &window))
     }
 
-    /// The window that is worth merging and whose largest segment is the smallest; of several, the
-    /// longest.
+    /// The window that is worth merging and whose largest segment is the smallest; of several such
+    /// windows, the longest.
     fn window<'s>(
         &self,
         space: SegmentSpace,
@@ -98,8 +98,8 @@ impl<'a> CompactionCandidates<'a> {
         best
     }
 
-    /// Whether no segment outside of `window`, which is sorted by age, is between its members in
-    /// age and may hold rows of theirs.
+    /// Whether no segment outside of `window`, which is sorted by age, has an age between its
+    /// members and may contain rows of theirs.
     fn neighbours(&self, space: SegmentSpace, window: &[&SegmentMeta]) -> bool {
         let (Some(oldest), Some(newest)) = (window.first(), window.last()) else {
             return false;
@@ -114,11 +114,11 @@ impl<'a> CompactionCandidates<'a> {
             })
     }
 
-    /// Up to which sequence the result of compacting `inputs` may claim to be.
+    /// The highest sequence that the result of compacting `inputs` may claim.
     ///
-    /// In the sequence space no two segments hold the same rows, so that age decides nothing but
-    /// which tombstones apply. In the unsequence space the result must stay older than what is
-    /// newer now: other segments, and rows not yet in segments.
+    /// In the sequence space, no two segments contain the same rows, so age only decides which
+    /// tombstones apply. In the unsequence space, the result must stay older than what is newer
+    /// now: other segments, and rows not yet in segments.
     fn spends_up_to(&self, space: SegmentSpace, inputs: &[&SegmentMeta]) -> u64 {
         if space == SegmentSpace::Sequence {
             return u64::MAX;
@@ -140,7 +140,7 @@ impl<'a> CompactionCandidates<'a> {
         bound.min(self.input.flushed_sequence)
     }
 
-    /// Whether two segments may hold rows of the same (series, time), of tables that are there.
+    /// Whether two segments may contain rows with the same (series, time), of tables that exist.
     fn share_rows(&self, a: &SegmentMeta, b: &SegmentMeta) -> bool {
         a.range.overlaps(b.range)
             && a.series_min <= b.series_max

@@ -1,6 +1,6 @@
-//! What runs and what ran: for `SHOW COMPACTIONS`.
+//! Running and past compactions, for `SHOW COMPACTIONS`.
 //!
-//! Those that run count into atomics; of those that ended, the last hundred are kept.
+//! Running compactions count with atomics; of those that ended, the last hundred are kept.
 
 use super::plan::CompactionPlan;
 use crate::options::CompactionPolicy;
@@ -10,24 +10,24 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So many of those that ended are kept.
+/// Number of ended compactions to keep.
 const RECENT_MAX: usize = 100;
 
-/// How far a compaction is.
+/// State of a compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionState {
     /// It runs.
     Running,
     /// Its result is part of the shard.
     Done,
-    /// It was given up because the engine closes; nothing has changed.
+    /// It was abandoned because the engine closes; nothing has changed.
     Stopped,
     /// It failed; nothing has changed.
     Failed,
 }
 
 impl CompactionState {
-    /// Its name for people.
+    /// Name for display.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl CompactionState {
     }
 }
 
-/// A compaction that runs, or one that ended a short while ago.
+/// A compaction that is running, or that ended recently.
 #[derive(Clone, Debug)]
 pub struct CompactionInfo {
     /// Its number since the engine was opened, from 1.
@@ -48,31 +48,31 @@ pub struct CompactionInfo {
     pub shard: usize,
     /// `move`, `rewrite`, `inner sequence`, `inner unsequence`, `cross` or `table`.
     pub kind: &'static str,
-    /// The policy by which it was picked.
+    /// The policy that picked it.
     pub policy: CompactionPolicy,
-    /// How far it is.
+    /// Its state.
     pub state: CompactionState,
     /// Its inputs.
     pub inputs: Vec<SegmentId>,
-    /// Their bytes.
+    /// Size of the inputs, in bytes.
     pub input_bytes: u64,
     /// Encoded bytes read so far.
     pub bytes_read: u64,
-    /// Bytes written so far, those copied included.
+    /// Bytes written so far, including copied ones.
     pub bytes_written: u64,
-    /// Bytes of pages that were copied undecoded.
+    /// Bytes of pages that were copied without decoding.
     pub bytes_copied: u64,
-    /// Rows read so far, each (series, time) once.
+    /// Rows read so far, each (series, time) counted once.
     pub rows: u64,
-    /// How much of the rows has been read, percent.
+    /// Share of the rows that has been read, percent.
     pub percent: u8,
-    /// When it began, ns since the Unix epoch.
+    /// Start time, ns since the Unix epoch.
     pub started_ns: i64,
-    /// How long it has taken, ns.
+    /// Duration so far, ns.
     pub duration_ns: u64,
 }
 
-/// What a running compaction counts.
+/// The counters of a running compaction.
 #[derive(Debug)]
 pub(crate) struct CompactionProgress {
     begun: CompactionInfo,
@@ -85,7 +85,7 @@ pub(crate) struct CompactionProgress {
 }
 
 impl CompactionProgress {
-    /// Adds to a counter: they are read for display alone.
+    /// Adds to a counter; counters are only read for display.
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
         counter.fetch_add(count, Ordering::Relaxed);
     }
@@ -115,10 +115,10 @@ impl CompactionProgress {
     }
 }
 
-/// The two clocks: ns since the Unix epoch, monotonic ns.
+/// Readings of both clocks: ns since the Unix epoch, and monotonic ns.
 pub(crate) type ClockReadings = (i64, u64);
 
-/// Compactions of an engine.
+/// The compactions of an engine.
 #[derive(Debug, Default)]
 pub(crate) struct CompactionHistory {
     lists: Mutex<CompactionLists>,
@@ -133,7 +133,7 @@ struct CompactionLists {
 }
 
 impl CompactionHistory {
-    /// A compaction begins.
+    /// Records that a compaction begins.
     pub(crate) fn begin<'a>(
         &self,
         shard: usize,
@@ -178,7 +178,7 @@ impl CompactionHistory {
         progress
     }
 
-    /// A compaction ended; gives what it did.
+    /// Records that a compaction ended; returns what it did.
     pub(crate) fn end(
         &self,
         progress: &Arc<CompactionProgress>,
@@ -197,7 +197,7 @@ impl CompactionHistory {
         info
     }
 
-    /// Those that ended, oldest first, and those that run.
+    /// The ended compactions, oldest first, and then the running ones.
     pub(crate) fn list(&self, now: ClockReadings) -> Vec<CompactionInfo> {
         let lists = self.lists.lock();
         let running = lists.running.iter();

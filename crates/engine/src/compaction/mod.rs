@@ -1,8 +1,9 @@
-//! Compaction: fewer segments, late rows in their place, deletes and dropped tables spent.
+//! Compaction: makes fewer segments, moves late rows to their place, and removes deleted rows and
+//! dropped tables.
 //!
-//! [`pick`] decides, from metadata alone; [`run`] does it, and changes nothing but new files. The
-//! caller makes the result true by committing the edit. [`TokenBucket`] says how fast it may go, and
-//! [`CompactionHistory`] what runs and what ran.
+//! [`pick`] decides, only from metadata; [`run`] executes, and changes nothing except new files.
+//! The caller puts the result into effect by committing the edit. [`TokenBucket`] limits the speed,
+//! and [`CompactionHistory`] records running and past compactions.
 
 mod candidates;
 mod history;

@@ -1,18 +1,19 @@
 //! Which compaction comes next: a pure function of a version.
 //!
-//! Kinds, and what each must keep to:
-//! - *Move* late segments that overlap nothing into the sequence space: an entry of the manifest.
-//!   What is late is not after what was flushed of its series, so that no row in order will ever
-//!   overlap it.
-//! - *Rewrite* one segment, without the tables that were dropped and the rows that were deleted.
-//! - *Inner*: segments of one space and partition become one. Size-tiered: the result is at least
-//!   four times the largest input, so that both the number of times that a byte is rewritten and
+//! The kinds of compaction, with their constraints:
+//! - *Move* late segments that overlap nothing into the sequence space; this only changes the
+//!   manifest. Late rows are not after what was flushed of their series, so no row in order will
+//!   ever overlap them.
+//! - *Rewrite* one segment without dropped tables and deleted rows.
+//! - *Inner*: segments of one space and partition become one. It is size-tiered: the result is at
+//!   least four times the largest input, so both the number of times that a byte is rewritten and
 //!   the number of segments grow with the logarithm of a partition's size, up to segments of the
-//!   largest size. In the unsequence space only neighbours in the order of age are merged: between
-//!   two of them there must be no third that could hold the same rows.
-//! - *Cross*: unsequence segments go into the sequence segments that they overlap, when they are
-//!   worth it: each late byte pays for a fixed number of bytes at most, once. Their rows are then
-//!   older than all that stays in the unsequence space, so the oldest go first.
+//!   largest size. In the unsequence space, only segments adjacent in age are merged: between any
+//!   two of them, there must be no third one that could contain the same rows.
+//! - *Cross*: unsequence segments are merged into the sequence segments that they overlap, when
+//!   this is worthwhile: each late byte pays once for at most a fixed number of bytes. Their rows
+//!   then count as older than everything that stays in the unsequence space, so the oldest go
+//!   first.
 
 use super::candidates::CompactionCandidates;
 use super::plan::{CompactionPlan, PickInput, PickOptions};
@@ -20,8 +21,8 @@ use crate::options::CompactionPolicy as Policy;
 use marigram_manifest::{Partition, SegmentSpace};
 use marigram_model::TableId;
 
-/// The next compaction; `None` where none is due. `turn` counts the compactions that were picked
-/// before, for policies that take turns.
+/// The next compaction; `None` if none is due. `turn` is the number of compactions picked before,
+/// for policies that take turns.
 pub(crate) fn pick(
     input: &PickInput<'_>,
     options: &PickOptions,
@@ -37,8 +38,8 @@ pub(crate) fn pick(
         })
 }
 
-/// What makes one segment in order of all that a table has in a partition; `None` where it is that
-/// already, unless it is to be written `anew`.
+/// The plan that turns all segments of a table in a partition into one sorted segment; `None` if
+/// there is only one already, unless it must be rewritten (`anew`).
 pub(crate) fn pick_table(
     input: &PickInput<'_>,
     options: &PickOptions,

@@ -1,4 +1,4 @@
-//! The picker on versions made up without a disk.
+//! Tests of the picker on versions that exist only in memory.
 
 use super::*;
 use crate::compaction::plan::CompactionKind;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A version under construction; segments are numbered and of rising age.
+/// A version under construction; segments are numbered, with ascending age.
 #[derive(Default)]
 struct VersionBuilder {
     segments: BTreeMap<SegmentId, SegmentMeta>,
@@ -88,10 +88,10 @@ impl VersionBuilder {
     }
 }
 
-/// What [`VersionBuilder::pick`] gives for an inner compaction of sequence segments.
+/// The result of [`VersionBuilder::pick`] for an inner compaction of sequence segments.
 #[expect(
     clippy::unnecessary_wraps,
-    reason = "to be compared with what was picked"
+    reason = "compared with the result of the picker"
 )]
 fn inner(inputs: &[u64]) -> Option<(CompactionKind, Vec<u64>)> {
     Some((
@@ -116,7 +116,7 @@ fn segments_are_merged_when_the_result_is_several_times_the_largest() {
         let at = at as i64 * 10;
         version.add(SegmentSpace::Sequence, *bytes * MIB, at, at + 9);
     }
-    // The small ones are not enough for the one of 2 MiB among them.
+    // The small ones do not suffice for the one of 2 MiB among them.
     assert_eq!(
         version.pick(Policy::Balance, 0),
         inner(&[0, 1, 2, 3, 4, 5, 6, 7])

@@ -1,4 +1,4 @@
-//! The words of picking: what it looks at, its settings, and what it gives.
+//! Types for picking compactions: the input, the settings and the plan.
 
 use crate::options::CompactionPolicy;
 use marigram_manifest::{SegmentId, SegmentMeta, SegmentSpace, Tombstone};
@@ -8,28 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When compactions are due.
 #[derive(Clone, Debug)]
 pub(crate) struct PickOptions {
-    /// Which kind goes first.
+    /// Which kind has priority.
     pub policy: CompactionPolicy,
-    /// Segments are merged when all of them together have so many times the bytes of the largest.
+    /// Segments are merged when their total size is this many times that of the largest.
     pub inner_growth: u64,
-    /// So many segments are merged at once, at most.
+    /// Most segments to merge at once.
     pub inner_segments_max: usize,
-    /// Segments below this size count as of this size.
+    /// Segments below this size count as this size.
     pub small_bytes: u64,
-    /// Segments of this size are not merged among themselves, and none is written much larger.
+    /// Segments of this size are not merged with one another, and no segment is written much
+    /// larger.
     pub segment_bytes_max: u64,
-    /// Unsequence segments go into the sequence ones when so many times their bytes are as many as
-    /// those that must be rewritten.
+    /// Unsequence segments are merged into sequence segments when this many times their bytes
+    /// reaches the bytes to rewrite.
     pub cross_ratio: u64,
-    /// A cross compaction reads so many bytes at most, if it can.
+    /// Most bytes that a cross compaction reads, if possible.
     pub cross_bytes_max: u64,
-    /// With more tombstones, segments are rewritten to spend them.
+    /// Number of tombstones above which segments are rewritten to spend them.
     pub tombstones_max: usize,
 }
 
 impl PickOptions {
-    /// The settings of a policy. What a policy puts first it also does sooner: a late byte costs
-    /// `cross_ratio` bytes of rewriting at most, and waits the shorter the larger it is.
+    /// The settings of a policy. A kind that has priority is also due sooner: a late byte costs at
+    /// most `cross_ratio` bytes of rewriting, and waits less the larger this is.
     pub(crate) fn for_policy(policy: CompactionPolicy) -> Self {
         Self {
             policy,
@@ -47,8 +48,8 @@ impl PickOptions {
         }
     }
 
-    /// Settings under which no late row is left where it is: for compaction on demand. Across goes
-    /// first, since it merges what inner compactions would merge before.
+    /// Settings that leave no late row in place, for compaction on demand. Cross compactions come
+    /// first, because they merge what inner compactions would otherwise merge before.
     pub(crate) fn thorough() -> Self {
         Self {
             cross_ratio: u64::MAX,
@@ -57,36 +58,36 @@ impl PickOptions {
     }
 }
 
-/// A version, as the picker sees it.
+/// A version as the picker sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PickInput<'a> {
     pub segments: &'a BTreeMap<SegmentId, SegmentMeta>,
     pub tombstones: &'a [Tombstone],
-    /// Tables that are there; rows of others are to be removed.
+    /// Existing tables; rows of others must be removed.
     pub tables: &'a BTreeMap<TableId, TableOptions>,
-    /// Segments that cannot be read: they are left alone.
+    /// Unreadable segments, which are left alone.
     pub unreadable: &'a BTreeSet<SegmentId>,
-    /// Highest WAL sequence of which all rows up to it are in segments.
+    /// The WAL sequence up to which all rows are in segments.
     pub flushed_sequence: u64,
 }
 
 /// Kinds of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompactionKind {
-    /// Late segments that overlap nothing go to the sequence space as they are.
+    /// Late segments that overlap nothing move to the sequence space unchanged.
     Move,
-    /// One segment without what was dropped and deleted.
+    /// Rewrites one segment without what was dropped and deleted.
     Rewrite,
-    /// Segments of one space become one.
+    /// Merges segments of one space into one.
     Inner(SegmentSpace),
-    /// Late segments go into the sequence segments that they overlap.
+    /// Merges late segments into the sequence segments that they overlap.
     Cross,
-    /// All that a table has in a partition becomes one.
+    /// Merges all segments of a table in a partition into one.
     Table,
 }
 
 impl CompactionKind {
-    /// Its name for people.
+    /// Name for display.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Move => "move",
@@ -108,11 +109,12 @@ pub(crate) struct CompactionPlan {
     /// Space of the result.
     pub space: SegmentSpace,
     /// Tombstones up to this sequence need not be applied to the result again: its `sequence_max`
-    /// may be raised to it.
+    /// may be raised to this.
     pub spends_up_to: u64,
     /// The result is split into segments of about this size.
     pub segment_bytes_max: u64,
-    /// Whether the result will be read rather than merged again: a partition older than the newest
-    /// one, or compaction on demand. Its pages are filled, not only copied.
+    /// Whether the result will be read rather than merged again: because its partition is older
+    /// than the newest one, or the compaction is on demand. Then its pages are filled rather than
+    /// only copied.
     pub cold: bool,
 }

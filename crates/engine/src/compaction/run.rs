@@ -1,9 +1,9 @@
-//! Does a planned compaction: merges the rows of its inputs into new segments.
+//! Executes a planned compaction: merges the rows of its inputs into new segments.
 //!
-//! Nothing but new files is touched; when something fails they are removed. Rows that tombstones
-//! cover and rows of dropped tables do not come along. Pages whose rows come one after the other,
-//! with nothing of another input among them, are copied undecoded; segments that only change their
-//! space are not touched at all.
+//! Only new files are written; if something fails, they are removed. Rows that tombstones cover,
+//! and rows of dropped tables, are left out. A page is copied undecoded if its rows stay
+//! consecutive, with no row of another input between them. Segments that only change their space
+//! are not touched at all.
 
 use super::history::CompactionProgress;
 use super::plan::{CompactionKind, CompactionPlan};
@@ -16,39 +16,38 @@ use crate::merge::{
 };
 use crate::view::OpenSegment;
 use marigram_codec::{EncodingChoice, EncodingGoal};
-use marigram_env::FileSystem;
+use marigram_env::BlobStore;
 use marigram_manifest::{ManifestEdit, Partition, SegmentId, SegmentMeta, Tombstone};
 use marigram_model::{ColumnCodec, SortedRows, TableId, TableOptions, TableSchema};
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Rows of a batch on their way from the merge to the writer.
+/// Rows of a batch between the merge and the writer.
 const BATCH_ROWS: usize = 8192;
 
-/// What a compaction needs from its shard.
+/// The parts of a shard that a compaction needs.
 pub(crate) struct RunContext<'a> {
-    pub fs: Arc<dyn FileSystem>,
+    pub blobs: Arc<dyn BlobStore>,
     pub options: SegmentOptions,
     pub memory: Arc<MemoryAccountant>,
-    /// Schemas of the tables that exist, for the layout of what is written.
+    /// Schemas of the existing tables, for the layout of the output.
     pub schemas: &'a HashMap<TableId, Arc<TableSchema>>,
-    /// Id and path of the next new segment.
-    pub new_file: &'a dyn Fn() -> (SegmentId, PathBuf),
+    /// Id and name of the next new segment.
+    pub new_segment: &'a dyn Fn() -> (SegmentId, String),
     /// Asked between batches: whether to give up. May pause.
     pub stop: &'a dyn Fn() -> bool,
-    /// What to count.
+    /// Counters.
     pub progress: &'a CompactionProgress,
 }
 
-/// Compacts the segments `inputs` of `plan`. The edit removes them and adds what was written;
-/// `None` where it was stopped. The new files and their names are durable when it returns.
+/// Compacts the segments `inputs` of `plan`. The edit removes them and adds the new segments;
+/// `None` if the compaction was stopped. The new files and their names are durable when it returns.
 ///
 /// # Errors
-/// Damage or I/O errors; then nothing was written.
+/// Damage or I/O errors; no new file is then left.
 pub(crate) fn run(
     plan: &CompactionPlan,
     inputs: &[Arc<OpenSegment>],
@@ -86,7 +85,7 @@ pub(crate) fn run(
         writer: None,
         page_rows: 0,
         counted_bytes: 0,
-        paths: Vec::new(),
+        names: Vec::new(),
         added: Vec::new(),
     };
     let written = write_all(inputs, tombstones, tables, &mut output);
@@ -102,7 +101,7 @@ pub(crate) fn run(
     written.map(|_| None)
 }
 
-/// The segments as they are, under other entries of the manifest.
+/// The same segments with other entries in the manifest.
 fn moved(plan: &CompactionPlan, inputs: &[Arc<OpenSegment>]) -> ManifestEdit {
     let added = inputs.iter().map(|input| SegmentMeta {
         space: plan.space,
@@ -115,7 +114,7 @@ fn moved(plan: &CompactionPlan, inputs: &[Arc<OpenSegment>]) -> ManifestEdit {
     }
 }
 
-/// Writes the rows of all live tables; `false` where it was stopped.
+/// Writes the rows of all live tables; `false` if it was stopped.
 fn write_all(
     inputs: &[Arc<OpenSegment>],
     tombstones: &[Arc<Tombstone>],
@@ -142,7 +141,7 @@ fn write_all(
     Ok(true)
 }
 
-/// Writes the rows of one table; `false` where it was stopped.
+/// Writes the rows of one table; `false` if it was stopped.
 fn write_table(
     table: TableId,
     sources: Vec<MergeSource>,
@@ -161,7 +160,7 @@ fn write_table(
     };
     let layout = match context.schemas.get(&table) {
         Some(schema) => layout_of(schema, &columns, output.plan.cold),
-        // Dropped a moment ago: its rows go with the next compaction.
+        // Dropped a moment ago: the next compaction removes its rows.
         None => TableLayout::auto(TableOptions::PAGE_BYTES, columns.len()),
     };
     let rule = copy_rule(&layout, &output.context.options, output.plan.cold);
@@ -186,13 +185,13 @@ fn write_table(
     Ok(true)
 }
 
-/// Rows that no page has.
+/// The range of rows for no page.
 const NO_ROWS: RangeInclusive<u32> = 0..=0;
 
-/// Which pages are copied. Half-full ones are, so that a page of which each compaction changed a
-/// neighbour is not encoded again and again; in a cold result, which stays, only full ones, and
-/// none where it is to be smaller than what is at hand. Pages must stand as the table's settings
-/// ask, where they name encodings or compressors.
+/// Which pages are copied. Half-full pages are, so that a page is not re-encoded each time that a
+/// compaction changes its neighbour. In a cold result, which stays, only full pages are copied, and
+/// none if the result must be smaller than the inputs. Pages must have the encodings and
+/// compressors that the table's settings name.
 fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> CopyRule {
     let most = u32::try_from(options.row_group_rows).unwrap_or(u32::MAX);
     let full = (layout.page_bytes / 8).min(most).max(1);
@@ -210,7 +209,7 @@ fn copy_rule(layout: &TableLayout, options: &SegmentOptions, cold: bool) -> Copy
     }
 }
 
-/// The segments being written.
+/// The segments that are being written.
 struct CompactionOutput<'a> {
     context: &'a RunContext<'a>,
     plan: &'a CompactionPlan,
@@ -218,16 +217,16 @@ struct CompactionOutput<'a> {
     sequence_max: u64,
     level: u32,
     writer: Option<(SegmentId, SegmentWriter)>,
-    /// Rows of a full page of the current table.
+    /// Rows in a full page of the current table.
     page_rows: usize,
-    /// Bytes of the current segment that are counted already.
+    /// Bytes of the current segment that have been counted.
     counted_bytes: u64,
-    paths: Vec<PathBuf>,
+    names: Vec<String>,
     added: Vec<SegmentMeta>,
 }
 
 impl CompactionOutput<'_> {
-    /// Makes a segment, if none is begun, and begins the table in it, if `begin` says so.
+    /// Starts a segment if there is none, and starts the table in it if `begin` says so.
     fn begin(
         &mut self,
         table: TableId,
@@ -237,10 +236,10 @@ impl CompactionOutput<'_> {
     ) -> Result<()> {
         self.page_rows = layout.page_bytes as usize / 8;
         if self.writer.is_none() {
-            let (id, path) = (self.context.new_file)();
-            self.paths.push(path.clone());
-            let fs = self.context.fs.clone();
-            let writer = SegmentWriter::create(fs, &path, self.context.options.clone())?;
+            let (id, name) = (self.context.new_segment)();
+            self.names.push(name.clone());
+            let (blobs, options) = (&*self.context.blobs, self.context.options.clone());
+            let writer = SegmentWriter::create(blobs, &name, options)?;
             self.writer = Some((id, writer));
             self.counted_bytes = 0;
         }
@@ -254,7 +253,7 @@ impl CompactionOutput<'_> {
         let (_, writer) = self
             .writer
             .as_mut()
-            .expect("begun before anything is written");
+            .expect("a segment must begin before anything is written");
         writer
     }
 
@@ -265,8 +264,8 @@ impl CompactionOutput<'_> {
         Ok(())
     }
 
-    /// Copies a page. Into a cold result its rows go decoded where a page of the same series would
-    /// else end before it is half full.
+    /// Copies a page. For a cold result, its rows are decoded instead if a page of the same series
+    /// would otherwise end less than half full.
     fn copy(&mut self, page: &WholePage) -> Result<()> {
         let progress = self.context.progress;
         let half = self.page_rows / 2;
@@ -285,7 +284,7 @@ impl CompactionOutput<'_> {
         Ok(())
     }
 
-    /// Counts what the writer has written since this was called last.
+    /// Counts what the writer has written since the last call.
     fn count_written(&mut self) {
         let bytes = self.writer().bytes();
         let more = bytes - self.counted_bytes;
@@ -330,24 +329,25 @@ impl CompactionOutput<'_> {
         Ok(())
     }
 
-    /// Makes the new names durable.
+    /// Makes the names of the new files durable.
     fn sync_names(&self) -> Result<()> {
-        let dirs: BTreeSet<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
-        for dir in dirs {
-            self.context
-                .fs
-                .sync_dir(dir)
-                .map_err(|error| EngineError::io(dir, error))?;
+        let prefix = |name| str::rsplit_once(name, '/').map_or("", |(prefix, _)| prefix);
+        let prefixes: BTreeSet<&str> = self.names.iter().map(|name| prefix(name)).collect();
+        let blobs = &self.context.blobs;
+        for prefix in prefixes {
+            blobs
+                .sync_names(prefix)
+                .map_err(|error| EngineError::io(&blobs.location(prefix), error))?;
         }
         Ok(())
     }
 
-    /// Removes what was written. What cannot be removed now is garbage that recovery removes.
+    /// Removes the new files. Recovery removes those that cannot be removed now.
     fn remove_files(&mut self) {
         self.writer = None;
-        for path in &self.paths {
-            if let Err(error) = self.context.fs.remove(path) {
-                tracing::debug!(path = %path.display(), %error, "a file of a failed compaction stays");
+        for name in &self.names {
+            if let Err(error) = self.context.blobs.delete(name) {
+                tracing::debug!(name, %error, "a segment of a failed compaction stays");
             }
         }
     }

@@ -1,22 +1,23 @@
-//! Compactions on a simulated disk: whatever is picked, the rows stay the same.
+//! Compactions on a simulated disk: whatever the picker picks, the rows stay the same.
 
 use super::*;
 use crate::compaction::history::CompactionHistory;
 use crate::compaction::plan::{CompactionKind, PickInput, PickOptions};
 use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
-    COLUMNS, TABLE, TestFields, TestRows, TestSource, merged, naive, open_segment, segment_files,
-    tombstone, without_sequence_duplicates,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, blobs, merged, naive, open_segment,
+    segment_files, tombstone, without_sequence_duplicates,
 };
 use crate::options::CompactionPolicy as Policy;
-use marigram_env::SimFs;
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::{ManifestState, SegmentSpace};
 use proptest::prelude::*;
 use std::cell::Cell;
+use std::path::Path;
 
 /// A shard's segments and tombstones, without a shard.
 struct Files {
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     next: Cell<u64>,
     /// Bytes of pages that were copied.
     copied: Cell<u64>,
@@ -27,7 +28,7 @@ struct Files {
 
 impl Files {
     fn new(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> Self {
-        let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(7));
+        let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(7));
         let options = options();
         let mut state = ManifestState {
             flushed_sequence: 1000,
@@ -76,9 +77,9 @@ impl Files {
 
     fn run(&self, plan: &CompactionPlan, stop: bool) -> Result<Option<ManifestEdit>> {
         let inputs: Vec<_> = plan.inputs.iter().map(|id| self.open[id].clone()).collect();
-        let new_file = || {
+        let new_segment = || {
             let id = self.next.replace(self.next.get() + 1);
-            (SegmentId(id), PathBuf::from(format!("/{id:010}.seg")))
+            (SegmentId(id), format!("{id:010}.seg"))
         };
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         let mut schema = crate::catalog::blank("d", "t", TABLE);
@@ -86,11 +87,11 @@ impl Files {
         let metas = inputs.iter().map(|input| &input.meta);
         let progress = CompactionHistory::default().begin(0, Policy::Balance, plan, metas, (0, 0));
         let context = RunContext {
-            fs: self.fs.clone(),
+            blobs: blobs(&self.fs),
             options: options(),
             memory: memory.clone(),
             schemas: &[(TABLE, Arc::new(schema))].into(),
-            new_file: &new_file,
+            new_segment: &new_segment,
             stop: &|| stop,
             progress: &progress,
         };
@@ -111,17 +112,18 @@ impl Files {
         edit
     }
 
-    /// What committing the edit does.
+    /// Applies an edit as a commit does.
     fn install(&mut self, mut edit: ManifestEdit) {
         for id in &edit.removed {
             self.open.remove(id);
         }
         for meta in &edit.added {
-            let path = PathBuf::from(format!("/{:010}.seg", meta.id.0));
-            let segment = OpenSegment::open(&segment_files(&self.fs), path.clone(), meta.clone());
+            let name = format!("{:010}.seg", meta.id.0);
+            let segment = OpenSegment::open(&segment_files(&self.fs), &name, meta.clone());
             assert!(segment.segment().is_ok());
             let mut damage = Vec::new();
-            marigram_segment::Segment::verify(&self.fs, &path, &mut |place| damage.push(place));
+            let blobs = blobs(&self.fs);
+            marigram_segment::Segment::verify(&*blobs, &name, &mut |place| damage.push(place));
             assert!(damage.is_empty(), "{damage:?}");
             self.open.insert(meta.id, Arc::new(segment));
         }
@@ -153,7 +155,7 @@ fn options() -> SegmentOptions {
     SegmentOptions { row_group_rows: 32 }
 }
 
-/// Settings under which everything is due at once.
+/// Settings with which everything is due at once.
 fn eager(policy: Policy) -> PickOptions {
     PickOptions {
         inner_growth: 2,
@@ -217,13 +219,13 @@ proptest! {
         let mut files = Files::new(&given, &tombstones);
         prop_assert_eq!(&files.rows(), &expected, "before");
         let mut turns = 0;
-        // Each turn makes segments fewer, or spends tombstones.
+        // Each turn reduces the number of segments, or spends tombstones.
         while let Some(plan) = files.pick(&eager(policy), turns) {
             let edit = files.run(&plan, false).unwrap().unwrap();
             files.install(edit);
             turns += 1;
             prop_assert_eq!(&files.rows(), &expected, "after {:?}", plan);
-            prop_assert!(turns < 60, "compaction does not come to an end");
+            prop_assert!(turns < 60, "compaction does not end");
         }
         let late = files.state.segments.values().filter(|meta| meta.space == SegmentSpace::Unsequence);
         prop_assert_eq!(late.count(), 0, "late rows are in their place");
@@ -366,14 +368,14 @@ fn pages_that_nothing_overlaps_are_copied_and_others_are_not() {
         rows,
     };
     let even = |times: std::ops::Range<i64>| numbers(times.filter(|time| time % 2 == 0));
-    // Pages of eight rows: 0..16, 16..32, …; late rows make one of them longer.
+    // Pages of eight rows: 0..16, 16..32, …; late rows lengthen one of them.
     let sources = [
         given(false, 10, even(0..80)),
         given(false, 20, even(80..128)),
         given(true, 30, numbers([33, 37].into_iter())),
     ];
-    // Of which segment which pages: in a cold result all that follows the page that grew is
-    // written anew, so that pages are full.
+    // The copied pages as (segment, page): in a cold result, everything after the page that grew is
+    // rewritten, so that pages are full.
     let hot = [(0, 0), (0, 1), (0, 3), (0, 4), (1, 0), (1, 1)];
     for (cold, pages) in [(false, &hot[..]), (true, &hot[..2])] {
         let mut files = Files::new(&sources, &[tombstone(40, &[], 120, 122)]);

@@ -1,4 +1,5 @@
-//! Thousands of flushes without a disk: what a policy writes, and how many segments it leaves.
+//! Simulates thousands of flushes without a disk: how much a policy writes, and how many segments
+//! it leaves.
 
 use super::*;
 use marigram_manifest::{SegmentId, SegmentMeta};
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const FLUSH_BYTES: u64 = 1 << 20;
 const FLUSHES: u64 = 1000;
 
-/// A partition that grows flush by flush; every series is in every flush.
+/// A partition that grows with every flush; every series is in every flush.
 struct SimulatedPartition {
     segments: BTreeMap<SegmentId, SegmentMeta>,
     tables: BTreeMap<TableId, TableOptions>,
@@ -57,7 +58,7 @@ impl SimulatedPartition {
         self.segments.insert(id, meta);
     }
 
-    /// A flush of which so many percent are late: up to `lateness` flushes.
+    /// A flush in which this percentage of the rows is late, by up to `lateness` flushes.
     fn flush(&mut self, late_percent: u64, lateness: u64) {
         self.sequence += 1;
         let now = self.sequence as i64 * 10;
@@ -128,9 +129,9 @@ impl SimulatedPartition {
     }
 }
 
-/// What may be written for each byte: once by the flush; once by each of the inner compactions
-/// through which a segment grows to four times its size, up to the largest; and by each late byte
-/// `cross_ratio` others and itself, once.
+/// The most bytes that may be written per byte: once by the flush, once by each inner compaction in
+/// which a segment grows to four times its size, up to the largest size; and each late byte causes
+/// `cross_ratio` others and itself to be written once.
 fn bound(options: &PickOptions, late_percent: u64) -> f64 {
     let largest = options.segment_bytes_max.min(FLUSHES * FLUSH_BYTES);
     let levels = f64::from((largest / FLUSH_BYTES).ilog(options.inner_growth)) + 1.0;
@@ -164,7 +165,8 @@ fn what_is_written_and_left_is_bounded_under_each_policy_and_share_of_late_rows(
 
 #[test]
 fn a_tenth_of_late_rows_costs_less_than_four_times_what_came() {
-    // The standard set of the benchmarks: forty flushes a shard, then everything in its place.
+    // The standard set of the benchmarks: forty flushes per shard, then everything is moved to its
+    // place.
     for policy in Policy::ALL {
         let mut shard = SimulatedPartition::new();
         for _ in 0..40 {

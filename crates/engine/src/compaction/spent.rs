@@ -1,9 +1,9 @@
-//! Which tombstones apply to a segment, and which have nothing left to do.
+//! Which tombstones apply to a segment, and which are spent.
 
 use marigram_manifest::{ManifestState, SegmentMeta, Tombstone};
 
 /// Tombstones that no row in a segment needs any more. Those above the flushed sequence stay: rows
-/// that they cover may still be on their way into a segment.
+/// that they cover may still be about to enter a segment.
 pub(crate) fn spent_tombstones(state: &ManifestState) -> Vec<u64> {
     let spent = |tombstone: &&Tombstone| {
         tombstone.sequence <= state.flushed_sequence

@@ -1,24 +1,23 @@
-//! How many bytes compaction may read and write a second: a bucket of tokens.
+//! Limits how many bytes per second compaction may read and write: a token bucket.
 //!
-//! Pure: it is told the time and says how long to pause. Work is done first and paid for after, so
-//! that a single large page cannot be refused for ever.
+//! It is pure: the caller passes the time and learns how long to pause. Work is done first and paid
+//! for afterwards, so that a single large page cannot be refused for ever.
 
 use std::time::Duration;
 
-/// Tokens for so long a time can be saved up, ns: what was not used then is lost.
+/// Time for which unused tokens can be saved, ns; older ones are lost.
 const SAVED_NS: u64 = 250_000_000;
 
-/// A bucket of tokens, one for each byte.
+/// A token bucket with one token per byte.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     bytes_per_second: u64,
-    /// The moment up to which all tokens are spent, monotonic ns; in the future where there is
-    /// debt.
+    /// The moment up to which all tokens are spent, monotonic ns; in the future if there is a debt.
     spent_ns: u64,
 }
 
 impl TokenBucket {
-    /// A budget with nothing spent.
+    /// A bucket with no tokens spent.
     pub(crate) fn new(bytes_per_second: u64) -> Self {
         Self {
             bytes_per_second: bytes_per_second.max(1),
@@ -26,7 +25,7 @@ impl TokenBucket {
         }
     }
 
-    /// Pays for `bytes` that were read or written by `now_ns` on the monotonic clock; gives how
+    /// Pays for `bytes` that were read or written by `now_ns` on the monotonic clock; returns how
     /// long to pause before the next ones.
     pub(crate) fn pay(&mut self, bytes: u64, now_ns: u64) -> Duration {
         let cost_ns = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);

@@ -1,4 +1,4 @@
-//! What an engine is made of, opened and closed.
+//! The parts of an engine, and how they are opened and closed.
 
 use super::warning_throttle::WarningThrottle;
 use crate::background::BackgroundSignal;
@@ -19,7 +19,7 @@ use crate::stats::EngineCounters;
 use crate::status::EngineStatus;
 use crate::survey::{KnownLogs, refuse_remains, survey};
 use crate::trash::TrashFolder;
-use marigram_env::{Env, Lock, ReliefFs};
+use marigram_env::{BlobPool, Env, Lock, ReliefFs};
 use marigram_series_index::SeriesIndex;
 use parking_lot::{Mutex, RwLock};
 use std::path::{Path, PathBuf};
@@ -37,21 +37,21 @@ pub(super) struct EngineInner {
     /// Series indexes by shard.
     pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
     pub bell: Arc<BackgroundSignal>,
-    /// When the log was last synced in the background, monotonic ns.
+    /// Time of the last background sync of the log, monotonic ns.
     pub synced_ns: AtomicU64,
-    /// What compaction in the background may read and write.
+    /// The rate limit of background compaction.
     pub budget: Option<Mutex<TokenBucket>>,
-    /// Batches taken: whose turn it is among shards.
+    /// Number of batches; determines which shard comes first.
     pub turn: AtomicUsize,
     closed: AtomicBool,
     lock: Mutex<Option<Box<dyn Lock>>>,
     recovery_ms: u64,
     recovered: RecoveredLogs,
-    /// Failures of background work, as far as they were told.
+    /// Failures of background work, for throttling their reports.
     pub complaints: WarningThrottle,
 }
 
-/// Opens the shards: side by side, where there are to be threads at all.
+/// Opens the shards, in parallel if threads are allowed at all.
 fn open_shards(
     context: &Arc<ShardContext>,
     dir: &Path,
@@ -72,6 +72,22 @@ fn open_shards(
     Ok(side_by_side(numbered, open))
 }
 
+fn log_opened(shards: &[Shard], tables: usize, recovered: &RecoveredLogs, took_ms: u64) {
+    let segments = |shard: &Shard| shard.state.read().segments.len();
+    let damaged = |shard: &Shard| shard.damaged.len();
+    tracing::info!(
+        shards = shards.len(),
+        tables,
+        segments = shards.iter().map(segments).sum::<usize>(),
+        segments_damaged = shards.iter().map(damaged).sum::<usize>(),
+        log_files = recovered.wal_files,
+        log_bytes = recovered.wal_bytes,
+        rows_replayed = recovered.rows,
+        took_ms,
+        "the data directory is open"
+    );
+}
+
 impl EngineInner {
     pub fn open(
         memory: Arc<MemoryAccountant>,
@@ -81,7 +97,8 @@ impl EngineInner {
     ) -> Result<Self> {
         let started_ns = env.clock.monotonic_ns();
         let lock = directory::lock(&env, dir)?;
-        // Nothing is made, moved or removed before everything that decides what counts is whole.
+        // Before anything is created, moved or removed, everything that decides what counts must be
+        // intact.
         let identity = directory::identity(&env, dir)?;
         let survey = match identity {
             Some(identity) => Some(survey(&env, dir, identity)?),
@@ -99,19 +116,21 @@ impl EngineInner {
             &proof.unwrap_or_default(),
             health.clone(),
         )?;
-        // The catalog comes first: where there is a MARIGRAM, there was a catalog.
+        // The catalog comes first: if there is a MARIGRAM, there was a catalog.
         let identity = match identity {
             Some(identity) => identity,
             None => directory::write_shards(&env, dir, options.shards)?,
         };
         schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);
-        let trash = TrashFolder::new(dir, options.trash_retention);
-        trash.purge(&env);
         let live = schemas.all();
         let stats = EngineCounters::default();
-        let (fs, pool) = ReliefFs::with_pool(env.fs, options.open_files_max);
+        let pool = BlobPool::new(env.blob_store(dir), options.open_files_max);
+        let fs = Arc::new(ReliefFs::new(env.fs, pool.clone()));
         let env = Env { fs, ..env };
+        let blobs = env.blob_store(dir);
+        let trash = TrashFolder::new(dir, blobs.clone(), options.trash_retention);
+        trash.purge(&env);
         let reserve = DiskReserve::open(&env, dir, identity.shards);
         let files = SegmentFiles::with_pool(pool, memory.clone());
         let bell = Arc::new(BackgroundSignal::default());
@@ -119,6 +138,7 @@ impl EngineInner {
         memory.on_refusal(move || pressed.press());
         let context = Arc::new(ShardContext {
             env,
+            blobs,
             options,
             memory,
             files,
@@ -134,7 +154,7 @@ impl EngineInner {
         for doubt in known.iter().filter_map(|known| known.doubt.as_ref()) {
             tracing::warn!(
                 doubt,
-                "what the manifest does not name stays where it is until the next start"
+                "files that the manifest does not name stay in place until the next start"
             );
         }
         let opening = ShardOpening {
@@ -153,21 +173,7 @@ impl EngineInner {
         }
         let now_ns = context.env.clock.monotonic_ns();
         let recovery_ms = now_ns.saturating_sub(started_ns) / 1_000_000;
-        let segments = |shard: &Shard| shard.state.read().segments.len();
-        tracing::info!(
-            shards = shards.len(),
-            tables = live.len(),
-            segments = shards.iter().map(segments).sum::<usize>(),
-            segments_damaged = shards
-                .iter()
-                .map(|shard| shard.damaged.len())
-                .sum::<usize>(),
-            log_files = recovered.wal_files,
-            log_bytes = recovered.wal_bytes,
-            rows_replayed = recovered.rows,
-            took_ms = recovery_ms,
-            "the data directory is open"
-        );
+        log_opened(&shards, live.len(), &recovered, recovery_ms);
         Ok(Self {
             dir: dir.to_owned(),
             indexes: shards.iter().map(|shard| shard.index.clone()).collect(),
@@ -186,7 +192,7 @@ impl EngineInner {
         })
     }
 
-    /// `Closed` after [`close`](Self::close).
+    /// Returns `Closed` after [`close`](Self::close).
     pub fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             Err(EngineError::Closed)
@@ -195,21 +201,21 @@ impl EngineInner {
         }
     }
 
-    /// Takes no more calls, flushes and releases the lock.
+    /// Refuses further calls, flushes and releases the lock.
     pub fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(EngineError::Closed);
         }
         let flushed = self.flush();
         for shard in &self.shards {
-            // A compaction that somebody waits for in another thread gives up at its next batch.
+            // A compaction for which another thread waits stops at its next batch.
             drop(shard.maintenance.lock());
         }
         self.unlock();
         flushed
     }
 
-    /// Releases the directory's lock. Where the log is synced at intervals, it is synced first.
+    /// Releases the directory's lock. If the log is synced at intervals, syncs it first.
     pub fn unlock(&self) {
         let Some(lock) = self.lock.lock().take() else {
             return;
@@ -221,7 +227,7 @@ impl EngineInner {
                 }
             }
         }
-        // From here on the directory may be another process's.
+        // From here on, the directory may belong to another process.
         self.context.files.pool().close();
         drop(lock);
     }

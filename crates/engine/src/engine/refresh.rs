@@ -1,4 +1,4 @@
-//! The refresh of rollups: what it may do that users may not.
+//! The refresh of rollups: what a refresh may do that users may not.
 
 use super::write::{WriteOrigin, write};
 use super::{Engine, WriteOptions, WriteReport, delete_rows};
@@ -24,25 +24,25 @@ impl Engine {
         self.inner().schemas.views()
     }
 
-    /// A table or view by its number, if it is there.
+    /// A table or view by its number, if it exists.
     pub fn table_by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
         self.inner().schemas.by_id(id)
     }
 
-    /// How far a rollup has come.
+    /// The state of a rollup.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a rollup.
     pub fn rollup_state(&self, rollup: TableId) -> Result<RollupState> {
         self.opened()?.context.rollups.state(rollup)
     }
 
-    /// A refresh of a rollup begins, which will tell it of the touched times in `taken` and of
-    /// everything from its watermark to `through_ns`. The source's rows are to be read in a
-    /// snapshot that is taken after this call. One refresh of a rollup at a time.
+    /// Begins a refresh of a rollup, after which it will cover the touched times in `taken` and
+    /// everything from its watermark to `through_ns`. The refresh must read the source's rows in a
+    /// snapshot taken after this call. A rollup has one refresh at a time.
     ///
     /// # Errors
-    /// If it is no rollup.
+    /// If it is not a rollup.
     pub fn begin_refresh(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
         let rollups = &self.writable()?.context.rollups;
         rollups.begin(rollup, taken, through_ns)
@@ -66,18 +66,18 @@ impl Engine {
     /// Deletes all rows of a rollup in a range of time.
     ///
     /// # Errors
-    /// If it is no rollup, or writes are refused.
+    /// If it is not a rollup, or writes are refused.
     pub fn delete_refreshed(&self, rollup: TableId, range: TimeRange) -> Result<()> {
         let inner = self.writable()?;
         inner.context.rollups.state(rollup)?;
         delete_rows(inner, rollup, &TagFilter::All, range)
     }
 
-    /// The refresh is done: from now on the rollup tells of those times. What it read and wrote is
+    /// Completes the refresh: from now on, the rollup covers those times. What it read and wrote is
     /// made durable first.
     ///
     /// # Errors
-    /// If it is no rollup any more, or the disk refuses; the refresh counts as failed then.
+    /// If it is no longer a rollup, or the disk fails; the refresh then counts as failed.
     pub fn finish_refresh(&self, rollup: TableId) -> Result<()> {
         let inner = self.writable()?;
         let synced: Result<()> = inner.shards.iter().try_for_each(Shard::sync);
@@ -88,17 +88,17 @@ impl Engine {
         inner.context.rollups.finish(rollup)
     }
 
-    /// The refresh failed: its times count as touched, as before.
+    /// Abandons the refresh: its times count as touched, as before.
     pub fn abort_refresh(&self, rollup: TableId) {
         self.inner().context.rollups.abort(rollup);
     }
 
-    /// Now, by the engine's clock that is never set, ns since some moment.
+    /// The current time by the engine's monotonic clock, ns.
     pub fn monotonic_ns(&self) -> u64 {
         self.inner().context.env.clock.monotonic_ns()
     }
 
-    /// Now, by the engine's clock, ns since the epoch.
+    /// The current time by the engine's clock, ns since the epoch.
     pub fn now_ns(&self) -> i64 {
         self.inner().context.env.clock.now_ns()
     }

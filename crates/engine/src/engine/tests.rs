@@ -1,9 +1,11 @@
 //! Behaviour of the whole engine on a simulated disk.
 
 mod backup;
+mod bucket;
 mod changing;
 mod damage;
 mod faults;
+mod fsyncs;
 mod full_disk;
 mod growth;
 mod limits;

@@ -1,5 +1,5 @@
-//! What keeps an engine in shape: flushes, compaction, retention, syncs at intervals; by the
-//! owner's calls or by background threads.
+//! Maintenance of an engine: flushes, compaction, retention, syncs at intervals; through the
+//! owner's calls or background threads.
 
 use super::inner::EngineInner;
 use crate::background::BackgroundThreads;
@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl EngineInner {
-    /// Everything acknowledged so far is in segments when it returns.
+    /// Flushes; everything acknowledged so far is in segments when it returns.
     pub fn flush(&self) -> Result<()> {
-        // Frozen first, so that the threads in the background help with the rest.
+        // Freeze first, so that the background threads help with the rest.
         let frozen = self.shards.iter().map(|shard| shard.freeze().map(drop));
         let frozen = frozen.collect::<Vec<_>>().into_iter();
         self.bell.ring();
@@ -31,7 +31,7 @@ impl EngineInner {
         frozen.chain(flushed).collect()
     }
 
-    /// Compacts until nothing asks for more and all late rows are in their place.
+    /// Compacts until nothing is due and all late rows are in the sequence space.
     pub fn compact(&self) -> Result<()> {
         let stop = |_| self.bell.is_stopping();
         let manner = CompactionSettings {
@@ -47,7 +47,7 @@ impl EngineInner {
         Ok(())
     }
 
-    /// Makes one segment in order of each partition of a table.
+    /// Rewrites each partition of a table as one sorted segment.
     pub fn compact_table(&self, table: TableId) -> Result<TableCompaction> {
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
@@ -58,7 +58,7 @@ impl EngineInner {
         Ok(all)
     }
 
-    /// Compaction that somebody waits for: no budget holds it back.
+    /// Compaction that a caller waits for: the rate limit does not apply.
     fn on_demand<'a>(&self, stop: &'a dyn Fn(u64) -> bool) -> CompactionSettings<'a> {
         CompactionSettings {
             options: PickOptions::for_policy(self.context.options.compaction),
@@ -67,11 +67,11 @@ impl EngineInner {
         }
     }
 
-    /// One round of upkeep.
+    /// Runs one round of maintenance.
     pub fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
         self.context.trash.purge(&self.context.env);
-        // While there is no room for it, it is told to those who write.
+        // While there is no space for it, writers get the error.
         let _ = self.context.reserve.restore(&self.context.env);
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
@@ -91,7 +91,7 @@ impl EngineInner {
         did
     }
 
-    /// Drops what has been outlived; says whether there was anything.
+    /// Drops rows past their ttl; returns whether there were any.
     pub fn retain(&self) -> Result<bool> {
         let mut did = false;
         for shard in &self.shards {
@@ -100,7 +100,7 @@ impl EngineInner {
         Ok(did)
     }
 
-    /// Freezes memtables that are full, and smaller ones where half of what they may have is used.
+    /// Freezes full memtables, and smaller ones if half of their memory is used.
     pub fn freeze_full(&self) -> Result<()> {
         let memory = &self.context.memory;
         let used = memory.used_by(Holder::Memtable);
@@ -108,8 +108,8 @@ impl EngineInner {
         self.freeze_where(|shard| shard.is_full() || (pressed && shard.is_worth_freeing()))
     }
 
-    /// Makes room for those to whom memory was refused: cold last values go, and memtables are
-    /// frozen before they are full. Where the process is over its limit, all last values go.
+    /// Frees memory for holders that were refused: drops cold last values, and freezes memtables
+    /// before they are full. If the process is over its limit, drops all last values.
     pub fn relieve(&self) -> Result<()> {
         let memory = &self.context.memory;
         let all_go = memory.is_over() && memory.used_by(Holder::LastValues) > memory.limit() / 64;
@@ -137,7 +137,7 @@ impl EngineInner {
         Ok(())
     }
 
-    /// Flushes what is frozen and what is old; says whether there was anything.
+    /// Flushes what is frozen and what is old; returns whether there was anything.
     fn flush_due(&self, shard: &Shard) -> Result<bool> {
         self.freeze_old(shard)?;
         if shard.state.read().frozen.is_empty() {
@@ -167,8 +167,8 @@ impl EngineInner {
         Ok(())
     }
 
-    /// Flushes a memtable of the shard for which most waits, of those that nobody else flushes and
-    /// that can be flushed; says whether there was one.
+    /// Flushes a memtable of the shard with the most waiting data, among those that can be flushed
+    /// and that nothing else is flushing; returns whether there was one.
     fn flush_largest(&self) -> bool {
         let frozen_bytes = |shard: &Shard| -> Option<usize> {
             let frozen = &shard.state.read().frozen;
@@ -207,9 +207,9 @@ impl EngineInner {
     }
 }
 
-/// Starts the background threads that the settings ask for. The first flushes before all else;
-/// the others compact and retain, and flush too, so that one long compaction holds up nobody. One
-/// thread alone flushes between the batches of a compaction.
+/// Starts the background threads that the settings ask for. The first one flushes before all else.
+/// The others compact and retain, and flush as well, so that one long compaction delays nothing. A
+/// single thread flushes between the batches of a compaction.
 pub(super) fn start(inner: &Arc<EngineInner>, threads: &BackgroundThreads) -> std::io::Result<()> {
     let count = inner.context.options.background_threads;
     let pause = match inner.context.options.durability {
@@ -229,16 +229,16 @@ pub(super) fn start(inner: &Arc<EngineInner>, threads: &BackgroundThreads) -> st
     Ok(())
 }
 
-/// What a background thread does.
+/// The role of a background thread.
 #[derive(Clone, Copy, Debug)]
 struct BackgroundRole {
     /// Whether it compacts and retains.
     compacts: bool,
-    /// Whether no other thread flushes.
+    /// Whether it is the only thread.
     alone: bool,
 }
 
-/// One round of a background thread; says whether it did anything.
+/// Runs one round of a background thread; returns whether it did anything.
 fn background_round(inner: &EngineInner, role: BackgroundRole) -> bool {
     let live = || inner.schemas.all();
     let mut did = flush_round(inner);
@@ -261,7 +261,7 @@ fn background_round(inner: &EngineInner, role: BackgroundRole) -> bool {
     did
 }
 
-/// The part of a round that writers wait for.
+/// The part of a round for which writers wait.
 pub(super) fn flush_round(inner: &EngineInner) -> bool {
     if inner.bell.take_pressed() {
         report_outcome(
@@ -281,8 +281,8 @@ pub(super) fn flush_round(inner: &EngineInner) -> bool {
 }
 
 impl EngineInner {
-    /// Holds a compaction in the background back as the budget says, which has read and written
-    /// `bytes` more; says whether it is to be given up.
+    /// Pauses a background compaction, which has read and written `bytes` more, as the rate limit
+    /// demands; returns whether to abandon the compaction.
     fn pause_compaction(&self, bytes: u64, role: BackgroundRole) -> bool {
         let clock = &self.context.env.clock;
         let now_ns = clock.monotonic_ns();
@@ -304,8 +304,8 @@ impl EngineInner {
     }
 }
 
-/// Whether work was done; that writes are refused was told before; any other error is logged now and
-/// then, and work waits for the next round.
+/// Returns whether work was done. Refused writes have been reported before. Any other error is
+/// logged now and then, and the work waits for the next round.
 fn report_outcome(inner: &EngineInner, what: &'static str, outcome: Result<bool>) -> bool {
     match outcome {
         Ok(did) => did,

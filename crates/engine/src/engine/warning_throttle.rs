@@ -1,13 +1,13 @@
-//! What background work complains of, told at a bearable rate: on a full disk the same work fails
-//! hundreds of times a second.
+//! Limits how often failures of background work are logged: on a full disk, the same work fails
+//! hundreds of times per second.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Between two lines about the same kind of work, ns.
+/// Time between two lines about the same kind of work, ns.
 const PAUSE_NS: u64 = 10_000_000_000;
 
-/// When each kind of work was last complained of, and how often since without a word.
+/// When each kind of work was last logged, and how many failures were not logged since.
 #[derive(Debug, Default)]
 pub(super) struct WarningThrottle(Mutex<BTreeMap<&'static str, WarningState>>);
 
@@ -18,8 +18,8 @@ struct WarningState {
 }
 
 impl WarningThrottle {
-    /// Whether a failure of `work` at `now_ns` (monotonic) is told, with the number of those before it
-    /// that were not.
+    /// Whether to log a failure of `work` at `now_ns` (monotonic), with the number of unlogged
+    /// failures before it.
     pub(super) fn next(&self, work: &'static str, now_ns: u64) -> Option<u64> {
         let mut all = self.0.lock();
         let Some(told) = all.get_mut(work) else {

@@ -1,4 +1,4 @@
-//! The way of a batch: checked, resolved, routed, admitted, committed.
+//! The path of a batch: checked, resolved, routed, admitted, committed.
 
 use super::inner::EngineInner;
 use crate::admission::admit;
@@ -12,10 +12,10 @@ use marigram_model::{Limits, TableId, TableSchema, WriteBatch};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// How a batch is to be taken.
+/// Options of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
-    /// Make the table, tags and fields that are missing; otherwise they are errors.
+    /// Whether to create missing tables, tags and fields; otherwise they are errors.
     pub grow: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct RejectedRow {
     pub reason: String,
 }
 
-/// What became of a batch.
+/// The result of writing a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteReport {
     /// Rows stored.
@@ -37,10 +37,10 @@ pub struct WriteReport {
     pub rejected: Vec<RejectedRow>,
 }
 
-/// Whose rows come.
+/// The origin of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WriteOrigin {
-    /// A user, to whom rollups are closed.
+    /// A user, who must not write to rollups.
     User,
     /// The refresh of a rollup.
     Refresh,
@@ -65,7 +65,7 @@ pub(super) fn write(
     let mut reservation = admit(context, &inner.shards, &live, &inner.bell, estimate)?;
     let (table, resolved) = fit(inner, database, batch, options)?;
     let mut writes = route(table, batch, &resolved, &inner.indexes);
-    // In every log before anything stands in one: a full disk refuses all of a batch or nothing.
+    // Reserve in every log before writing to any: a full disk refuses all of a batch or nothing.
     for (shard, write) in &mut writes {
         let bytes = write.record_bytes_max();
         write.room = Some(inner.shards[*shard].promise_room(bytes)?);
@@ -88,7 +88,7 @@ pub(super) fn write(
             }
             Err(error) => {
                 failed_shards.push(shard);
-                // What is not known is said before what is refused.
+                // Report an uncertain outcome rather than a refusal.
                 if failure.is_none() || matches!(error, EngineError::Uncertain(_)) {
                     failure = Some(error);
                 }
@@ -104,13 +104,13 @@ pub(super) fn write(
     }
     add(&context.stats.rows_rejected, rejected.len());
     if let Err(error) = inner.freeze_full() {
-        // The rows are stored; what failed is told by the next write.
+        // The rows are stored; the next write reports the failure.
         tracing::error!(%error, "a memtable could not be frozen");
     }
     Ok(WriteReport { stored, rejected })
 }
 
-/// Fits a batch to its table, which grows where it may.
+/// Fits a batch to its table, which grows if allowed.
 fn fit(
     inner: &EngineInner,
     database: &str,
@@ -122,8 +122,8 @@ fn fit(
     if schema.is_none() && !options.grow {
         schema = Some(inner.schemas.table(database, &batch.table)?);
     }
-    // Each round adds what the one before found missing. Others may grow the table meanwhile, but
-    // each round that finds something missing is followed by one only if somebody dropped it.
+    // Each round adds what the previous one found missing. Others may grow the table meanwhile;
+    // another round is only needed if somebody dropped it.
     loop {
         let outcome = if let Some(schema) = &schema {
             resolve(schema, batch, options.grow, false, now_ns)?
@@ -134,7 +134,7 @@ fn fit(
         };
         match (outcome, &schema) {
             (ResolveOutcome::Done(resolved), Some(schema)) => return Ok((schema.id, resolved)),
-            // Nothing can be stored, so the table is not made: every row is rejected.
+            // No row can be stored, so the table is not created: every row is rejected.
             (ResolveOutcome::Done(resolved), None) => return Ok((TableId(0), resolved)),
             (ResolveOutcome::Grow(growth), _) => {
                 schema = Some(grow(inner, database, &batch.table, &growth)?);
@@ -154,9 +154,9 @@ fn grow(
 
 type CommittedGroups = (usize, usize, usize, Result<()>);
 
-/// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome). Writers begin
-/// with different shards, and wait for one only where somebody leads all that they wait for: so the
-/// logs of several shards are synced side by side.
+/// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome). Writers
+/// begin with different shards, and wait for one only if all their queues have leaders, so the logs
+/// of several shards are synced in parallel.
 fn commit(inner: &EngineInner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<CommittedGroups> {
     let turn = inner.turn.fetch_add(1, Ordering::Relaxed);
     let first = turn % writes.len().max(1);
@@ -183,7 +183,7 @@ fn commit(inner: &EngineInner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<Co
         .collect()
 }
 
-/// Some shards took their rows and these did not: names the rows of these.
+/// Some shards stored their rows and these did not: rejects the rows of these shards.
 fn reject_shards(
     inner: &EngineInner,
     table: TableId,
@@ -198,7 +198,8 @@ fn reject_shards(
             .all()
             .get(&table)
             .map_or(Err(EngineError::Closed), |schema| {
-                // As a batch that may grow: a column of rejected rows alone was not made.
+                // As for a batch that may grow: a column that only rejected rows have was not
+                // created.
                 resolve(schema, batch, true, false, inner.context.env.clock.now_ns())
             })
     else {

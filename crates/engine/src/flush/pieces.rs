@@ -1,4 +1,4 @@
-//! Cutting sorted rows into partitions.
+//! Cuts sorted rows into partitions.
 
 use crate::chunk::sort::{ChunkOrder, TextSizes};
 use marigram_model::{SeriesId, SeriesRun, TimeRange, partition_start};
@@ -12,7 +12,7 @@ pub(super) struct PartitionPiece {
     pub rows: Range<usize>,
 }
 
-/// The rows of an order by start of their partition, each partition's in storage order. All their
+/// The rows of an order by the start of their partition, each partition in storage order. All their
 /// times are in `range`.
 pub(super) fn cut(
     order: &ChunkOrder,
@@ -35,7 +35,7 @@ pub(super) fn cut(
         }
         while row < end {
             let start = partition_start(order.times[row], width_ns);
-            // The last partition of i64 time has no end in it.
+            // The last partition of i64 time has no end within i64.
             let next = start.checked_add(width_ns);
             let after =
                 order.times[row..end].partition_point(|time| next.is_none_or(|next| *time < next));
@@ -50,8 +50,8 @@ pub(super) fn cut(
     pieces
 }
 
-/// The pieces in portions of at most `rows_max` rows, and of at most `text_max` bytes of text or
-/// one row; long pieces cut.
+/// Groups the pieces into portions of at most `rows_max` rows, and of at most `text_max` bytes of
+/// text or a single row; long pieces are cut.
 pub(super) fn portions(
     pieces: &[PartitionPiece],
     rows_max: usize,
@@ -89,7 +89,7 @@ pub(super) fn portions(
     portions
 }
 
-/// How many of `most` rows from `start` on have at most `left` bytes of text, which they use up.
+/// How many of `most` rows from `start` on fit in `left` bytes of text, which they reduce.
 fn rows_within(texts: &TextSizes<'_>, start: usize, most: usize, left: &mut usize) -> usize {
     for row in 0..most {
         match left.checked_sub(texts.bytes_max(start + row)) {
@@ -194,7 +194,7 @@ mod tests {
             times: times.to_vec().into(),
             columns: vec![(marigram_model::ColumnId(1), values)],
         };
-        // The row of time 2 was written twice: what is put out is one of both texts.
+        // The row of time 2 was written twice: only one of both texts is in the output.
         let parts = [
             part(&[0, 1, 2, 3], texts(&["aa", "bb", "cc", "dd"])),
             part(&[2, 4, 5], texts(&["ee", "a text over the bound", "ff"])),

@@ -1,4 +1,4 @@
-//! Writing a memtable's rows as segments.
+//! Writes a memtable's rows as segments.
 
 use super::LiveTables;
 use super::pieces::{PartitionPiece, cut, portions, runs_and_ranges};
@@ -19,7 +19,7 @@ use marigram_segment::{SegmentColumn, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Bytes that sorting holds for each row.
+/// Bytes that sorting needs per row.
 const ORDER_BYTES_A_ROW: usize = 32;
 
 /// The rows of one table in one space.
@@ -32,8 +32,8 @@ struct TableRows {
     pieces: BTreeMap<i64, Vec<PartitionPiece>>,
 }
 
-/// Writes the rows of `memtable` to new segments, durable when it returns. On an error nothing is
-/// left behind.
+/// Writes the rows of `memtable` to new segments, which are durable when it returns. On an error,
+/// no file is left behind.
 pub(super) fn write_segments(
     shard: &Shard,
     memtable: &Memtable,
@@ -63,13 +63,10 @@ pub(super) fn write_segments(
             }
         }
         if !written.is_empty() {
-            let dir = shard.segment_dir();
-            shard
-                .context
-                .env
-                .fs
-                .sync_dir(&dir)
-                .map_err(|error| EngineError::io(&dir, error))?;
+            let (blobs, prefix) = (&shard.context.blobs, shard.segment_prefix());
+            blobs
+                .sync_names(&prefix)
+                .map_err(|error| EngineError::io(&blobs.location(&prefix), error))?;
         }
         Ok(())
     };
@@ -101,7 +98,7 @@ fn of_space(
         .collect()
 }
 
-/// Writes the tables of one group and space: one segment a partition.
+/// Writes the tables of one group and space, with one segment per partition.
 fn write_group(
     shard: &Shard,
     width_ns: i64,
@@ -141,7 +138,7 @@ fn write_group(
     outcome
 }
 
-/// Sorts the rows of a table, without those deleted; `None` where none is left.
+/// Sorts the rows of a table, without deleted ones; `None` if none is left.
 fn sort(
     schema: &TableSchema,
     chunks: &[Arc<Chunk>],
@@ -165,12 +162,12 @@ fn sort(
     if parts.is_empty() {
         return None;
     }
-    // Neighbours have more than a few thousand rows or a few megabytes of text together, so that
-    // there are terabytes in memory before this does not help.
+    // Merging neighbours always helps: they have more than a few thousand rows or a few megabytes
+    // of text in total, so only terabytes in memory would exceed the limit.
     while parts.len() > PARTS_MAX {
         parts = part::halve(&parts);
     }
-    // Narrower where rows were deleted, which `cut` need not know.
+    // The range is narrower if rows were deleted, which `cut` need not know.
     let range = chunks
         .iter()
         .map(|chunk| chunk.range())
@@ -236,11 +233,11 @@ fn write_segment(
     sequence_max: u64,
     written: &mut Vec<SegmentMeta>,
 ) -> Result<()> {
-    let (id, path) = shard.new_segment();
+    let (id, name) = shard.new_segment();
     let context = &shard.context;
     let write = || -> Result<_> {
         let options = context.options.segment.clone();
-        let mut writer = SegmentWriter::create(context.env.fs.clone(), &path, options)?;
+        let mut writer = SegmentWriter::create(&*context.blobs, &name, options)?;
         for rows in tables {
             let Some(pieces) = rows.pieces.get(&partition.start_ns) else {
                 continue;
@@ -264,8 +261,8 @@ fn write_segment(
         Ok(writer.finish()?)
     };
     let summary = write().inspect_err(|_| {
-        // What is left of the file is garbage; the next opening removes what stays.
-        let _ = context.env.fs.remove(&path);
+        // What was written is garbage; the next opening removes what stays.
+        let _ = context.blobs.delete(&name);
     })?;
     written.push(SegmentMeta {
         id,
@@ -284,7 +281,7 @@ fn write_segment(
     Ok(())
 }
 
-/// Runs of one series in one, where the pieces of a series follow each other.
+/// Joins runs of the same series if its pieces are adjacent.
 fn joined(runs: Vec<marigram_model::SeriesRun>) -> Vec<marigram_model::SeriesRun> {
     let mut joined: Vec<marigram_model::SeriesRun> = Vec::with_capacity(runs.len());
     for run in runs {

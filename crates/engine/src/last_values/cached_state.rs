@@ -1,6 +1,6 @@
-//! What the cache knows of one series, in four bytes.
+//! The state of one series in the cache, in four bytes.
 
-/// State of a series: a slot of its table, or a state.
+/// State of a series: a slot of its table, or another state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CachedSeriesState(u32);
 
@@ -14,7 +14,7 @@ impl CachedSeriesState {
         Self(slot)
     }
 
-    /// Changed at `sequence` (its low bits count) in a way that was not followed.
+    /// Changed at `sequence` (of which the low bits count) in a way that the cache did not follow.
     pub(super) fn unknown(sequence: u32) -> Self {
         Self(0x8000_0000 | sequence & Self::SEQUENCE_MASK)
     }
@@ -23,7 +23,7 @@ impl CachedSeriesState {
         (self.0 < 0x8000_0000).then_some(self.0 as usize)
     }
 
-    /// Whether nothing happened to the series after `sequence`, so that a row found then holds.
+    /// Whether nothing happened to the series after `sequence`, so that a row found then is valid.
     pub(super) fn quiet_since(self, sequence: u64) -> bool {
         match self.0 >> 30 {
             // Sequences wrap after 2^30 commits; no version lives that long.

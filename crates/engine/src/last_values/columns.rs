@@ -1,4 +1,4 @@
-//! One column of last values: a typed array of slots that is written in tight loops.
+//! One column of last values: a typed array of slots, written in tight loops.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,12 +10,13 @@ use arrow_buffer::NullBuffer;
 use marigram_model::FieldType;
 use std::sync::Arc;
 
-/// A row whose values go to a slot.
+/// A row whose values are written to a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SlotUpdate {
     pub(super) slot: u32,
     pub(super) row: u32,
-    /// Whether the row is newer than the slot's (else of the same time: nulls keep what is there).
+    /// Whether the row is newer than the slot's (otherwise it has the same time, and nulls keep the
+    /// old value).
     pub(super) replaces: bool,
 }
 
@@ -24,7 +25,7 @@ pub(super) struct LastColumn {
     kind: FieldType,
     valid: Vec<bool>,
     values: SlotValues,
-    /// Bytes of texts, outside of the array of slots.
+    /// Bytes of texts, which are stored outside of the array.
     text_bytes: usize,
 }
 
@@ -32,12 +33,12 @@ pub(super) struct LastColumn {
 enum SlotValues {
     Bool(Vec<bool>),
     I32(Vec<i32>),
-    /// Timestamps too.
+    /// Also timestamps.
     I64(Vec<i64>),
     U64(Vec<u64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Strings too.
+    /// Also strings.
     Bytes(Vec<Box<[u8]>>),
 }
 
@@ -77,7 +78,7 @@ impl LastColumn {
         values + self.valid.capacity() + self.text_bytes
     }
 
-    /// Bytes of one slot, besides its text.
+    /// Bytes of one slot without its text.
     pub(super) fn slot_bytes(&self) -> usize {
         1 + match &self.values {
             SlotValues::Bool(_) => 1,
@@ -95,7 +96,7 @@ impl LastColumn {
         }
     }
 
-    /// Makes slots up to `slots`.
+    /// Extends the array to `slots`.
     pub(super) fn resize(&mut self, slots: usize) {
         grow(&mut self.valid, slots, false);
         match &mut self.values {
@@ -109,7 +110,7 @@ impl LastColumn {
         }
     }
 
-    /// Keeps the slots for which `keep` says so.
+    /// Keeps the slots for which `keep` is true.
     pub(super) fn retain(&mut self, keep: &[bool]) {
         retain(&mut self.valid, keep);
         match &mut self.values {
@@ -126,7 +127,7 @@ impl LastColumn {
         }
     }
 
-    /// The slots of rows that replace lose their values.
+    /// Clears the slots of rows that replace others.
     pub(super) fn clear(&mut self, actions: &[SlotUpdate]) {
         for action in actions.iter().filter(|action| action.replaces) {
             self.valid[action.slot as usize] = false;
@@ -221,8 +222,8 @@ impl LastColumn {
     }
 }
 
-/// Makes a vector `len` long, with capacity for an eighth more: doubling would take the cache over
-/// its share by as much as it holds.
+/// Extends a vector to `len`, with capacity for an eighth more: doubling could make the cache
+/// exceed its share by as much as it holds.
 pub(super) fn grow<T: Clone>(values: &mut Vec<T>, len: usize, value: T) {
     if len > values.capacity() {
         values.reserve_exact(len + len / 8 - values.len());
@@ -232,7 +233,7 @@ pub(super) fn grow<T: Clone>(values: &mut Vec<T>, len: usize, value: T) {
     }
 }
 
-/// Keeps the elements for which `keep` says so, and no more memory than they need.
+/// Keeps the elements for which `keep` is true, and only the memory that they need.
 pub(super) fn retain<T>(values: &mut Vec<T>, keep: &[bool]) {
     let mut kept = keep.iter();
     values.retain(|_| kept.next().is_some_and(|kept| *kept));

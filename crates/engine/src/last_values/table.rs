@@ -1,8 +1,8 @@
 //! The known rows of one table: typed columns of slots.
 //!
-//! A slot is *hot* from when its row was asked for until the hand of the clock passes it; a slot
-//! that is not hot when the hand comes is let go of. So rows that are read stay, and rows that are
-//! only written make room for them.
+//! A slot is *hot* from the moment when its row is requested until the hand of the clock passes it;
+//! a slot that is not hot when the hand arrives is evicted. So rows that are read stay, and rows
+//! that are only written make room for them.
 
 use super::cached_state::CachedSeriesState;
 use super::columns::{LastColumn, SlotUpdate, grow, retain};
@@ -12,9 +12,9 @@ use marigram_model::{ColumnId, FieldType};
 use marigram_segment::SegmentColumn;
 use std::cmp::Ordering;
 
-/// Of the slots, the part that one sweep lets go of at most.
+/// One sweep evicts at most one of this many parts of the slots.
 const SWEEP_PART: usize = 4;
-/// Bytes of a slot besides its columns: series, time, change, heat.
+/// Bytes of a slot in addition to its columns: series, time, change, heat.
 const SLOT_BYTES: usize = 17;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct LastTable {
     hot: Vec<bool>,
     columns: Vec<(ColumnId, LastColumn)>,
     free: Vec<u32>,
-    /// Where the next sweep begins.
+    /// The start of the next sweep.
     hand: usize,
 }
 
@@ -36,22 +36,22 @@ impl LastTable {
         self.times.capacity() * SLOT_BYTES + self.free.capacity() * 4 + columns.sum::<usize>()
     }
 
-    /// Slots, free ones among them.
+    /// Number of slots, including free ones.
     pub(super) fn slots(&self) -> usize {
         self.times.len()
     }
 
-    /// Series of each slot; a free slot names one that is no longer there.
+    /// The series of each slot; a free slot has the series of an evicted row.
     pub(super) fn series(&self) -> &[u32] {
         &self.series
     }
 
-    /// Whether a row can take the place of one that went.
+    /// Whether there is a free slot.
     pub(super) fn has_free(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Bytes that one more slot takes, besides its texts, with these columns.
+    /// Bytes of one more slot with these columns, without its texts.
     pub(super) fn slot_bytes<'a>(
         &self,
         columns: impl Iterator<Item = (ColumnId, &'a ArrayRef)>,
@@ -68,23 +68,24 @@ impl LastTable {
         self.times[slot]
     }
 
-    /// The row of a slot is of `time` now, and changed at `sequence`, unless it is a newer one. Says
-    /// how the slot's time was, compared with it.
+    /// Sets the row of a slot to `time`, changed at `sequence`, unless the slot is newer. Returns
+    /// how the slot's time compared with it.
     pub(super) fn follow(&mut self, slot: usize, time: i64, sequence: u32) -> Ordering {
         let known = self.times[slot];
-        // Without branches: where rows are late, their order is as good as random.
+        // Branch-free: if rows are late, their order is practically random.
         self.times[slot] = known.max(time);
         let changed = &mut self.changed[slot];
         *changed = if known <= time { sequence } else { *changed };
         known.cmp(&time)
     }
 
-    /// Something happened to the series of a slot at `sequence` that left its newest row alone.
+    /// Records that something happened to the series of a slot at `sequence` that did not change
+    /// its newest row.
     pub(super) fn touch(&mut self, slot: usize, sequence: u32) {
         self.changed[slot] = sequence;
     }
 
-    /// The row of a slot was asked for.
+    /// Records that the row of a slot was requested.
     pub(super) fn heat(&mut self, slot: usize) {
         self.hot[slot] = true;
     }
@@ -155,7 +156,7 @@ impl LastTable {
         }
     }
 
-    /// Bytes of text in a slot, of all columns.
+    /// Bytes of text in a slot, over all columns.
     pub(super) fn text_bytes(&self, slot: usize) -> usize {
         self.columns
             .iter()
@@ -163,8 +164,8 @@ impl LastTable {
             .sum()
     }
 
-    /// Lets go of slots that are not hot, from the hand on and about a quarter of all, and cools
-    /// those that it passes. Their series are unknown from then on, as of their last change.
+    /// Evicts slots that are not hot, starting at the hand, up to about a quarter of all, and cools
+    /// those that it passes. Their series are then unknown as of their last change.
     pub(super) fn sweep(&mut self, places: &mut [CachedSeriesState]) {
         let slots = self.times.len();
         let mut keep: Vec<bool> = (0..slots)
@@ -208,7 +209,7 @@ impl LastTable {
     }
 }
 
-/// Bytes of text of a row in all of some columns.
+/// Bytes of a row's text in all of the given columns.
 pub(super) fn row_text_bytes<'a>(columns: impl Iterator<Item = &'a ArrayRef>, row: usize) -> usize {
     columns
         .map(|values| text::bytes_in(values, row..row + 1))

@@ -1,4 +1,4 @@
-//! The cache against what storage would say.
+//! Compares the cache with what storage would return.
 
 use super::*;
 use arrow_array::cast::AsArray;
@@ -43,7 +43,7 @@ fn write(cache: &mut LastValues, sequence: u64, rows: &[(u32, i64, Option<i64>, 
 /// Series, time and value.
 type Row = (u32, i64, Option<i64>);
 
-/// What is known of series 0 to 9 (series, time, value), and what is not.
+/// The known rows of series 0 to 9 (series, time, value), and the unknown series.
 fn known(cache: &mut LastValues, sequence: u64) -> (Vec<Row>, Vec<u32>) {
     let known = cache.cached_rows(TABLE, sequence, &(0..10).collect(), &[COLUMN]);
     for id in 0..10 {
@@ -62,14 +62,14 @@ fn known(cache: &mut LastValues, sequence: u64) -> (Vec<Row>, Vec<u32>) {
     (all, known.unknown.into_iter().collect())
 }
 
-/// How many of the first 10,000 series are known, and how many are not.
+/// How many of the first 10,000 series are known, and how many are unknown.
 fn count(cache: &mut LastValues) -> (usize, u64) {
     let known = cache.cached_rows(TABLE, 1000, &(0..10_000).collect(), &[COLUMN]);
     let rows = known.rows.iter().map(SortedRows::len).sum();
     (rows, known.unknown.len())
 }
 
-/// As if storage had been read: rows (series, time, value) of the series `asked`.
+/// Simulates a read from storage: rows (series, time, value) of the series `asked`.
 fn learn(cache: &mut LastValues, sequence: u64, asked: &[u32], rows: &[(u32, i64, i64)]) {
     let runs = rows
         .iter()
@@ -283,7 +283,7 @@ fn rows_that_are_read_stay_and_others_make_room_for_them() {
         (7, 1, Some(7)),
         "rows keep their values when others go"
     );
-    // Nothing is read from here on: after enough sweeps nothing is left.
+    // Nothing is read from here on, so after enough sweeps nothing is left.
     for _ in 0..60 {
         cache.evict_cold();
     }
@@ -343,7 +343,7 @@ fn rows_that_nobody_asked_for_fill_a_part_of_the_share_only() {
     assert!(rows > SERIES as usize / 2, "{rows}");
     assert_eq!(rows as u64 + known.unknown.len(), u64::from(SERIES));
     assert!(!known.unknown.is_empty(), "more than the part");
-    // What was asked for is kept beyond it.
+    // Requested rows are kept beyond it.
     let asked: Vec<u32> = known.unknown.iter().take(1000).collect();
     let found: Vec<_> = asked.iter().map(|series| (*series, 10, 5)).collect();
     learn(&mut cache, 1, &asked, &found);
@@ -368,7 +368,7 @@ fn texts_count_against_the_share() {
         });
         assert!(cache.bytes <= 1 << 20, "{} after {sequence}", cache.bytes);
     }
-    // A short text that becomes long takes the cache over its share: something must go.
+    // A short text that becomes long makes the cache exceed its share: something must be evicted.
     let mut cache = cache_of_short_texts(20);
     let text: ArrayRef = Arc::new(StringArray::from(vec![long.as_str(); 20]));
     let (series, times): (Vec<u32>, Vec<i64>) = ((0..20).collect(), vec![9; 20]);

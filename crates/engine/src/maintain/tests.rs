@@ -1,4 +1,4 @@
-//! Which segments are outlived.
+//! Which segments are past their ttl.
 
 use super::{LiveTables, outlived};
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace};

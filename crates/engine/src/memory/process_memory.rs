@@ -1,35 +1,36 @@
-//! What of the process no holder has taken: code, threads' stacks, what the allocator keeps of
-//! freed memory, and what nobody counts.
+//! The memory of the process that no holder has reserved: code, stacks of threads, freed memory
+//! that the allocator keeps, and what nothing counts.
 //!
-//! Resident less accounted is too little where memory was taken that is not written to yet. So the
-//! figure falls slowly, and never below what the process had before it held anything.
+//! Resident minus accounted memory is too little if memory was reserved that has not been written
+//! to yet. So the figure falls slowly, and never below what the process had before any holder.
 
-/// Of the difference to a smaller figure, the part that is believed at each look.
+/// Each measurement lowers the figure by one of this many parts of the difference.
 const FALL: usize = 8;
 
-/// One look at the process.
+/// One measurement of the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessMemory {
-    /// What was resident, bytes.
+    /// Resident memory, bytes.
     pub resident_bytes: usize,
-    /// What no holder has taken, beyond what the process began with: most of it, as a rule, is
-    /// freed memory that the allocator keeps, bytes.
+    /// Memory that no holder has reserved, beyond what the process started with: mostly freed
+    /// memory that the allocator keeps, bytes.
     pub retained_bytes: usize,
-    /// Whether somebody was refused memory, or waits for it, since the look before.
+    /// Whether a holder was refused memory, or waits for it, since the previous measurement.
     pub refused: bool,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(super) struct UnaccountedMemory {
     floor: Option<usize>,
     bytes: usize,
-    /// By the last look alone.
+    /// The result of the last measurement alone.
     now: usize,
 }
 
 impl UnaccountedMemory {
-    /// So much was resident, and holders had taken `used` bytes. Gives what counts as nobody's.
+    /// Records resident memory and the bytes `used` by holders. Returns what counts as the process'
+    /// own.
     pub(super) fn note(&mut self, resident: usize, used: usize) -> usize {
         self.now = resident.saturating_sub(used);
         let floor = *self.floor.get_or_insert(self.now);
@@ -39,7 +40,7 @@ impl UnaccountedMemory {
         self.bytes
     }
 
-    /// What the process had before it held anything, bytes; 0 where it was not measured.
+    /// What the process had before any holder, bytes; 0 if it was not measured.
     pub(super) fn floor_bytes(&self) -> usize {
         self.floor.unwrap_or(0)
     }

@@ -1,10 +1,10 @@
-//! Memory that is given back when its holder is done with it.
+//! Memory that is released when its holder is done with it.
 
 use super::{Holder, MemoryAccountant};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes taken from an accountant; given back on drop.
+/// Bytes reserved from an accountant; released on drop.
 #[derive(Debug)]
 pub struct MemoryReservation {
     memory: Arc<MemoryAccountant>,
@@ -13,20 +13,20 @@ pub struct MemoryReservation {
 }
 
 impl MemoryReservation {
-    /// Nothing yet, for `holder`.
+    /// An empty reservation for `holder`.
     #[must_use]
     pub fn empty(memory: &Arc<MemoryAccountant>, holder: Holder) -> Self {
         Self::adopted(memory, holder, 0)
     }
 
-    /// `bytes` that exist already.
+    /// A reservation for `bytes` that exist already.
     #[must_use]
     pub fn counted(memory: &Arc<MemoryAccountant>, holder: Holder, bytes: usize) -> Self {
         memory.grow(holder, bytes);
         Self::adopted(memory, holder, bytes)
     }
 
-    /// `bytes` that were taken from `memory` already, and are given back from here.
+    /// Takes over `bytes` that were already reserved from `memory`, and releases them on drop.
     #[must_use]
     pub fn adopted(memory: &Arc<MemoryAccountant>, holder: Holder, bytes: usize) -> Self {
         let memory = Arc::clone(memory);
@@ -37,15 +37,14 @@ impl MemoryReservation {
         }
     }
 
-    /// Takes `bytes` more if they are available; says whether they were.
+    /// Reserves `bytes` more if they are available; returns whether they were.
     pub fn try_grow(&mut self, bytes: usize) -> bool {
         let taken = self.memory.try_grow(self.holder, bytes);
         self.bytes += if taken { bytes } else { 0 };
         taken
     }
 
-    /// As [`try_grow`](Self::try_grow), but blocks until `timeout` for others to give something
-    /// back.
+    /// Like [`try_grow`](Self::try_grow), but waits up to `timeout` for others to release memory.
     pub fn wait_grow(&mut self, bytes: usize, timeout: Duration) -> bool {
         let taken = self.memory.wait_grow(self.holder, bytes, timeout);
         self.bytes += if taken { bytes } else { 0 };

@@ -1,4 +1,4 @@
-//! What the accountant gives to whom.
+//! How much the accountant grants to each holder.
 
 use super::*;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn the_ceiling_holds_for_those_who_ask_and_counts_those_who_do_not() {
         !memory.try_grow(Holder::Memtable, 1),
         "half of the ceiling is its share"
     );
-    // 320 less 160, and less what is reserved for requests, scans and compaction.
+    // 320 minus 160, and minus the reserves of requests, scans and compaction.
     assert_eq!(memory.available(Holder::Query), 120);
     assert!(!memory.try_grow(Holder::Query, 121));
     assert!(memory.try_grow(Holder::Query, 120));
@@ -61,7 +61,7 @@ fn what_can_be_had_depends_on_what_does_not_come_back() {
         80,
         "all of them give back"
     );
-    // 320 less the reserves of memtables, scans, queries and compaction.
+    // 320 minus the reserves of memtables, scans, queries and compaction.
     memory.grow(Holder::SeriesIndex, 150);
     assert_eq!(memory.attainable(Holder::Requests), 40);
     memory.grow(Holder::SegmentIndex, LIMIT);
@@ -74,7 +74,7 @@ fn a_process_that_works_is_larger_than_one_that_begins() {
     memory.measured(1 << 18);
     let at_first = memory.attainable(Holder::Requests);
     assert!(at_first < memory.share(Holder::Requests));
-    // An eighth more of the ceiling is the process' own now.
+    // The process now uses an additional eighth of the ceiling itself.
     memory.measured((1 << 18) + (1 << 17));
     assert_eq!(memory.attainable(Holder::Requests), at_first);
     assert!(memory.try_grow(Holder::Requests, at_first));
@@ -94,7 +94,7 @@ fn a_reserve_is_there_whatever_the_others_hold() {
 fn reserves_are_parts_of_what_the_process_leaves() {
     let memory = MemoryAccountant::new(1 << 20);
     memory.measured(1 << 19);
-    // Half of it is the process', and a 32nd is left for what nobody counts.
+    // The process uses half of it, and a 32nd is left for what nothing counts.
     let room = (1 << 19) - (1 << 15);
     assert_eq!(memory.share(Holder::Memtable), room / 2);
     let all = Holder::ALL.map(|holder| {
@@ -112,7 +112,7 @@ fn reserves_are_parts_of_what_the_process_leaves() {
             .iter()
             .all(|holder| !memory.try_grow(*holder, 1 << 10))
     );
-    // What makes room finds some, once it has given back what it had.
+    // Work that frees memory gets some, once it has released what it had.
     memory.shrink(Holder::Memtable, memory.used_by(Holder::Memtable));
     assert!(memory.try_grow(Holder::Memtable, 4 << 10));
 }
@@ -133,7 +133,7 @@ fn what_is_measured_beyond_the_holders_counts_as_the_process() {
     let memory = MemoryAccountant::new(32_000);
     memory.measured(5_000);
     memory.grow(Holder::Query, 10_000);
-    // Memory that was taken and is not written to yet hides nothing of the process.
+    // Memory that was reserved and not written to yet hides nothing of the process.
     memory.measured(6_000);
     assert_eq!(memory.used_by(Holder::Process), 5_000);
     let measured = memory.measured(25_000);
@@ -142,7 +142,7 @@ fn what_is_measured_beyond_the_holders_counts_as_the_process() {
         (25_000, 15_000)
     );
     assert_eq!((measured.retained_bytes, measured.refused), (10_000, false));
-    // What is gone is believed step by step.
+    // A decrease is only accepted step by step.
     assert!(!memory.try_grow(Holder::Query, 20_000));
     let measured = memory.measured(15_000);
     assert!(measured.refused && !memory.measured(15_000).refused);

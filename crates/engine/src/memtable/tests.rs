@@ -1,4 +1,4 @@
-//! How chunks gather rows.
+//! How chunks collect rows.
 
 use super::{ChunkStack, Memtable};
 use crate::chunk::Chunk;

@@ -1,10 +1,10 @@
 //! Assembles batches: collects slices of blocks until there are enough rows, then gathers them.
 //!
-//! A long slice is a batch of its own, so that whole pages are handed on without a copy.
+//! A long slice becomes a batch of its own, so that whole pages are passed on without a copy.
 //!
-//! Invariant: a batch that is put together of several blocks has at most about `text_max` bytes of
-//! text, and the batch in the making keeps at most [`IDLE_BYTES_MAX`] of blocks that nobody else
-//! needs any more, beyond the bytes of its own rows.
+//! Invariant: a batch assembled from several blocks has at most about `text_max` bytes of text.
+//! Beyond the bytes of its own rows, the current batch keeps at most [`IDLE_BYTES_MAX`] of blocks
+//! that nothing else needs.
 
 use super::block::{BlockMemory, DecodedBlock};
 use super::gather::{self, BlockSlice, NO_BLOCK};
@@ -14,31 +14,31 @@ use marigram_segment::SegmentColumn;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Bytes of pages which the merge is done with that a batch in the making may hold on to; above,
-/// its rows are copied together, so that a few rows do not keep many pages in memory.
+/// Bytes of finished pages that the current batch may hold. Above it, the batch's rows are copied,
+/// so that a few rows do not keep many pages in memory.
 const IDLE_BYTES_MAX: usize = 4 << 20;
 
-/// Blocks that are looked through for one before a map of all is asked.
+/// Number of recent blocks to search before the map of all blocks is used.
 const LATEST: usize = 16;
 
-/// A batch in the making.
+/// The batch under construction.
 #[derive(Debug)]
 pub(super) struct BatchAssembler {
     columns: Vec<SegmentColumn>,
     batch_rows: usize,
     text_max: usize,
-    /// Places of the columns of text.
+    /// Indexes of the text columns.
     texts: Vec<usize>,
     memory: Option<BlockMemory>,
     blocks: Vec<Arc<DecodedBlock>>,
-    /// Place of each block by its address, once there are many.
+    /// Index of each block by its address, once there are many.
     places: HashMap<usize, u32>,
     held_bytes: usize,
-    /// Whether a block came since the idle ones were last counted.
+    /// Whether a block was added since idle ones were last counted.
     grown: bool,
     pieces: Vec<BatchPiece>,
-    /// Of rows merged from several blocks: for each the block and row of its time, then of each
-    /// column.
+    /// For rows merged from several blocks: the block and row of each row's time, then of each of
+    /// its columns.
     picks: Vec<(u32, u32)>,
     runs: Vec<SeriesRun>,
     rows: usize,
@@ -49,7 +49,7 @@ pub(super) struct BatchAssembler {
 #[derive(Clone, Copy, Debug)]
 enum BatchPiece {
     Slice(BlockSlice),
-    /// One merged row: its place among the picks.
+    /// One merged row: its index among the picks.
     Merged(usize),
 }
 
@@ -96,7 +96,7 @@ impl BatchAssembler {
         self.done.pop_front()
     }
 
-    /// What is left at the end.
+    /// The last batch.
     pub(super) fn finish(&mut self) -> Option<SortedRows> {
         (self.rows > 0).then(|| self.build())
     }
@@ -111,7 +111,7 @@ impl BatchAssembler {
     ) {
         let long = len >= self.batch_rows.div_ceil(4);
         let bytes = self.text_in(block, start, len);
-        // A slice that is over the bound alone is a batch without a copy.
+        // A single slice above the limit becomes a batch without a copy.
         let over = self.text_bytes + bytes > self.text_max;
         if (long || over) && self.rows > 0 {
             let rows = self.build();
@@ -153,7 +153,7 @@ impl BatchAssembler {
             let (start, len) = (part.start as usize, part.len as usize);
             let bytes = self.text_in(block(part.block), start, len);
             if len >= long || self.text_bytes + bytes > self.text_max {
-                // It may end the batch, and then no block has its place any more.
+                // This may end the batch, which invalidates the indexes of blocks.
                 self.push_slice(block(part.block), start, len, &[run]);
                 places.clear();
                 continue;
@@ -178,8 +178,8 @@ impl BatchAssembler {
         self.compact_if_idle();
     }
 
-    /// Adds one row. `pick` gives the block and row of its time (for `None`) and of each column;
-    /// no block stands for no value.
+    /// Adds one row. `pick` returns the block and row of its time (for `None`) and of each column;
+    /// no block means no value.
     pub(super) fn push_merged<'a>(
         &mut self,
         run: SeriesRun,
@@ -227,7 +227,7 @@ impl BatchAssembler {
         }
     }
 
-    /// The block's place among those of this batch.
+    /// The block's index in this batch.
     fn place_of(&mut self, block: &Arc<DecodedBlock>) -> u32 {
         let latest = self.blocks.len().saturating_sub(LATEST);
         let known = self.blocks[latest..]
@@ -248,8 +248,8 @@ impl BatchAssembler {
         place
     }
 
-    /// Copies the rows so far together and lets go of their blocks, where enough of these are held
-    /// for them alone. Pages that the merge still reads would not go away by it.
+    /// Copies the rows so far and releases their blocks, if enough of these are held only for them.
+    /// Pages that the merge still reads would not be released by that.
     fn compact_if_idle(&mut self) {
         if self.held_bytes <= IDLE_BYTES_MAX || !std::mem::take(&mut self.grown) {
             return;
@@ -258,7 +258,7 @@ impl BatchAssembler {
             .blocks
             .iter()
             .filter(|block| Arc::strong_count(block) == 1);
-        // What is there of an earlier copy stays whole by another one.
+        // A further copy does not split an earlier copy.
         let idle: usize = idle
             .filter(|block| !block.is_copy)
             .map(|block| block.bytes)

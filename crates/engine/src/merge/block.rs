@@ -1,4 +1,4 @@
-//! Blocks: decoded rows that a batch in the making may hold slices of.
+//! Blocks: decoded rows, slices of which the current batch may hold.
 
 use crate::error::{EngineError, Result};
 use crate::memory::{Holder, MemoryAccountant, MemoryReservation};
@@ -7,25 +7,25 @@ use arrow_buffer::ScalarBuffer;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a page waits for memory at most, and when who was refused may try again.
+/// How long a page waits for memory at most, and when a refused reader may retry.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Rows of one page of a segment, or of one chunk: times, and the columns asked for (`None` where
-/// the source has no such column).
+/// Rows of one page of a segment, or of one chunk: times, and the requested columns (`None` if the
+/// source does not have the column).
 #[derive(Debug)]
 pub(super) struct DecodedBlock {
     pub(super) times: ScalarBuffer<i64>,
     pub(super) columns: Vec<Option<ArrayRef>>,
-    /// Bytes decoded for it; 0 where it shares memory that others hold anyway.
+    /// Bytes decoded for it; 0 if it shares memory that others hold anyway.
     pub(super) bytes: usize,
-    /// Whether it is a copy of rows of other blocks, which let those go.
+    /// Whether it is a copy of rows from other blocks, which could then be released.
     pub(super) is_copy: bool,
     _reservation: Option<MemoryReservation>,
 }
 
 impl DecodedBlock {
-    /// Rows that share memory which others hold anyway.
+    /// Rows that share memory that others hold anyway.
     pub(super) fn shared(times: ScalarBuffer<i64>, columns: Vec<Option<ArrayRef>>) -> Self {
         Self {
             times,
@@ -36,10 +36,10 @@ impl DecodedBlock {
         }
     }
 
-    /// Rows of a decoded page, for which memory is taken.
+    /// Rows of a decoded page, for which memory is reserved.
     ///
     /// # Errors
-    /// `Busy` where there is none below the ceiling, and none comes free in a while.
+    /// `Busy` if there is none below the ceiling, and none becomes free for a while.
     pub(super) fn decoded(
         times: ScalarBuffer<i64>,
         columns: Vec<Option<ArrayRef>>,
@@ -57,7 +57,7 @@ impl DecodedBlock {
         })
     }
 
-    /// Rows that were copied together, so that others could be let go of: they are counted without
+    /// Rows that were copied so that other blocks could be released: they are counted without
     /// asking.
     pub(super) fn copied(
         times: ScalarBuffer<i64>,
@@ -78,14 +78,14 @@ impl DecodedBlock {
     }
 }
 
-/// Memory that is taken for pages, one after the other: as much as the largest of them needs.
+/// Memory reserved for pages one after another: as much as the largest of them needs.
 #[derive(Debug, Default)]
 pub(super) struct PageReservation {
     reservation: Option<MemoryReservation>,
 }
 
 impl PageReservation {
-    /// Takes what is missing of `bytes`.
+    /// Reserves what is missing to `bytes`.
     ///
     /// # Errors
     /// As [`DecodedBlock::decoded`].
@@ -106,7 +106,7 @@ pub(super) fn bytes_of(times: &ScalarBuffer<i64>, columns: &[Option<ArrayRef>]) 
     size_of_val(&times[..]) + columns.sum::<usize>()
 }
 
-/// On whose account blocks are held.
+/// The holder of the memory for blocks.
 #[derive(Clone, Debug)]
 pub(super) struct BlockMemory {
     accountant: Arc<MemoryAccountant>,

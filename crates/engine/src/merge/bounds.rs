@@ -1,8 +1,8 @@
-//! Leaving out pages by the statistics of their values, and where that is allowed.
+//! Skips pages by the statistics of their values, where that is allowed.
 //!
-//! A page whose values are all outside a filter's bounds may be left out only if no other source
-//! can have rows of the same (series, time): an older version of a row that the filter refuses
-//! would come back, or a newer one would lose the fields that it took over.
+//! A page whose values are all outside a filter's bounds may be skipped only if no other source can
+//! have rows with the same (series, time). Otherwise, an older version of a row that the filter
+//! refuses would reappear, or a newer version would lose fields from the skipped one.
 
 use super::source::MergeSource;
 use marigram_manifest::SegmentSpace;
@@ -10,15 +10,15 @@ use marigram_model::{ColumnId, FieldValue, SeriesId, TimeRange};
 use marigram_segment::PageStats;
 use std::cmp::Ordering;
 
-/// Bounds (both included) that a field's value must meet; for pruning pages by statistics only:
-/// rows outside the bounds may still come.
+/// Bounds (both inclusive) on a field's value. They only prune pages by statistics: rows outside
+/// the bounds may still be returned.
 #[derive(Clone, Debug)]
 pub struct ColumnBounds {
     /// The field.
     pub column: ColumnId,
-    /// Least value; `None`: no bound on this side.
+    /// Minimum; `None` means no bound on this side.
     pub min: Option<FieldValue>,
-    /// Greatest value; `None`: no bound on this side.
+    /// Maximum; `None` means no bound on this side.
     pub max: Option<FieldValue>,
 }
 
@@ -35,7 +35,8 @@ impl ColumnBounds {
             (Some(a), Some(b)) => compare(a, b) == Some(Ordering::Less),
             _ => false,
         };
-        // A NaN with a sign is the least of the statistics; in SQL it is greater than every number.
+        // A NaN with a sign is the minimum in the statistics; in SQL it is greater than every
+        // number.
         let is_nan = match stats.min {
             Some(FieldValue::F32(least)) => least.is_nan(),
             Some(FieldValue::F64(least)) => least.is_nan(),
@@ -45,8 +46,8 @@ impl ColumnBounds {
     }
 }
 
-/// Order of two values of one type; `None` for different types. Floats are in total order, but
-/// the two zeros are equal, so that a filter of either kind is served.
+/// Compares two values of one type; `None` for different types. Floats are in total order, except
+/// that the two zeros are equal, so that the result serves both kinds of filters.
 fn compare(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
     use FieldValue as V;
     Some(match (a, b) {
@@ -56,7 +57,7 @@ fn compare(a: &FieldValue, b: &FieldValue) -> Option<Ordering> {
     })
 }
 
-/// Where the rows of every source lie.
+/// The extents of every source's rows.
 #[derive(Debug, Default)]
 pub(super) struct SourceExtents(Vec<SourceExtent>);
 
@@ -87,9 +88,10 @@ impl SourceExtents {
         Self(extents.collect())
     }
 
-    /// Whether another source than `source` may hold a row that a segment of `source` in `space`
-    /// holds between these series and times. Two sources of the sequence space never do, if one
-    /// is a segment: a series' rows go there only when they are after all that was flushed.
+    /// Whether a source other than `source` may have a row with a series and time in these ranges,
+    /// which a segment of `source` in `space` also has. Two sources of the sequence space never
+    /// share rows if one is a segment: a series' rows go there only if they are after everything
+    /// that was flushed.
     fn shared(
         &self,
         source: u32,
@@ -107,7 +109,7 @@ impl SourceExtents {
     }
 }
 
-/// What pages may be left out by their values.
+/// Which pages may be skipped by their values.
 #[derive(Debug)]
 pub(super) struct PagePruning {
     pub(super) bounds: Vec<ColumnBounds>,
@@ -115,8 +117,8 @@ pub(super) struct PagePruning {
 }
 
 impl PagePruning {
-    /// Whether a page of a segment between these series and times may be left out, if its values
-    /// say so.
+    /// Whether a page of a segment with these series and times may be skipped if its values allow
+    /// it.
     pub(super) fn allowed(
         &self,
         source: u32,

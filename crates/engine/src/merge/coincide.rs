@@ -1,9 +1,9 @@
-//! Which series have rows of the same time in several sources.
+//! Finds the series that have rows with the same time in several sources.
 //!
-//! Only those must be merged by somebody who adds rows up: of all others, each source's rows can be
-//! taken by themselves, in any order, or by their pages' statistics. Late rows mostly fill gaps, so
-//! that a merge is rarely needed although everything overlaps. It takes the times of both sources
-//! to tell, once: sources never change, and what was found is kept with them.
+//! An aggregation needs a merge only for these. For all other series, it can read each source
+//! separately, in any order, or use the statistics of pages. Late rows mostly fill gaps, so that a
+//! merge is rarely needed although everything overlaps. The times of both sources are compared
+//! once: sources never change, and the result is cached with them.
 
 use super::MergeOptions;
 use super::bounds::SourceExtents;
@@ -20,14 +20,14 @@ use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Of two lists, one so many times longer than the other is searched rather than walked along.
+/// If one list is this many times longer than the other, it is searched rather than scanned.
 const SEARCH_RATIO: usize = 16;
 
-/// Those of `series` of which two of `sources` have rows of one time within `range`, and perhaps
-/// some that do so outside of it. `sources` must all be of one table.
+/// The series among `series` of which two `sources` have rows with the same time within `range`,
+/// and possibly some that only do so outside of it. All `sources` must belong to one table.
 ///
 /// # Errors
-/// Damage or I/O errors of the pages that are touched.
+/// Damage or I/O errors of the pages that are read.
 pub(crate) fn series_that_share_rows(
     sources: &[MergeSource],
     series: &RoaringBitmap,
@@ -59,8 +59,9 @@ pub(crate) fn series_that_share_rows(
     Ok(shared)
 }
 
-/// Whether it is known already, or told by where they lie, that no two of `sources` have rows of
-/// `series` at one time within `range`. Does not wait for who is finding out.
+/// Whether it is already known, or evident from the extents, that no two `sources` have rows of
+/// `series` with the same time within `range`. Does not wait for another thread that is computing
+/// it.
 pub(crate) fn are_known_apart(
     sources: &[MergeSource],
     series: &RoaringBitmap,
@@ -73,7 +74,7 @@ pub(crate) fn are_known_apart(
     })
 }
 
-/// Two of the sources that may share rows within `range`, and the times in which they may.
+/// Pairs of sources that may share rows within `range`, with the times in which they may.
 fn pairs(
     sources: &[MergeSource],
     range: TimeRange,
@@ -91,7 +92,7 @@ fn pairs(
 }
 
 /// Two sources of the sequence space never share rows if one is a segment: a series' rows go there
-/// only when they are after all that was flushed.
+/// only if they are after everything that was flushed.
 fn never_share(one: &MergeSource, other: &MergeSource) -> bool {
     (one.space(), other.space()) == (SegmentSpace::Sequence, SegmentSpace::Sequence)
         && (one.is_segment() || other.is_segment())
@@ -100,7 +101,7 @@ fn never_share(one: &MergeSource, other: &MergeSource) -> bool {
 /// Series and times of the parts of a source.
 type PartExtents = Vec<(SeriesId, SeriesId, TimeRange)>;
 
-/// The times in which two sources may have rows of the same series; `None` where they cannot share
+/// The times in which two sources may have rows of the same series; `None` if they cannot share
 /// any, or none in `range`.
 fn overlap(mine: &PartExtents, others: &PartExtents, range: TimeRange) -> Option<TimeRange> {
     let mut overlap: Option<TimeRange> = None;
@@ -115,7 +116,7 @@ fn overlap(mine: &PartExtents, others: &PartExtents, range: TimeRange) -> Option
     overlap.filter(|overlap| overlap.overlaps(range))
 }
 
-/// Series of `series` of which both sources have a row of one time.
+/// The series among `series` of which both sources have a row with the same time.
 fn find(
     one: &MergeSource,
     other: &MergeSource,
@@ -150,7 +151,7 @@ fn find(
     }
 }
 
-/// Rows of one series that stand together in a source.
+/// Adjacent rows of one series in a source.
 #[derive(Clone, Copy, Debug)]
 struct SeriesStretch {
     series: SeriesId,
@@ -158,16 +159,16 @@ struct SeriesStretch {
     range: TimeRange,
 }
 
-/// A walk along a source, stretch by stretch.
+/// A walk through a source, stretch by stretch.
 struct StretchWalk<'a> {
     source: &'a MergeSource,
     scope: MergeScope,
     groups: VecDeque<(usize, SeriesId)>,
     group: usize,
     pages: VecDeque<PagePlan>,
-    /// Of the row group in hand, or of all rows in memory.
+    /// The spans of the current row group, or of all rows in memory.
     spans: Vec<PageSpan>,
-    /// Next span, and where those of the page in hand end.
+    /// The next span, and the end of the current page's spans.
     at: usize,
     end: usize,
     times: Option<ScalarBuffer<i64>>,
@@ -214,7 +215,7 @@ impl<'a> StretchWalk<'a> {
         walk
     }
 
-    /// What comes next; `None` at the end.
+    /// The next stretch; `None` at the end.
     fn head(&mut self, metrics: &ScanMetrics) -> Result<Option<SeriesStretch>> {
         while self.at == self.end && self.open()? {}
         let Some(span) = self.spans.get(self.at).filter(|_| self.at < self.end) else {
@@ -222,7 +223,7 @@ impl<'a> StretchWalk<'a> {
         };
         let span = *span;
         if let Some(page) = self.pages.front().filter(|_| self.times.is_none()) {
-            // All rows of the page: its times are these rows' times, and need not be decoded.
+            // All rows of the page: the page's times are these rows' times, and need no decoding.
             if span.start == 0 && span.end == page.rows {
                 return Ok(Some(SeriesStretch {
                     series: span.series,
@@ -241,7 +242,7 @@ impl<'a> StretchWalk<'a> {
         }))
     }
 
-    /// Goes to the next page or row group; `false` where there is none.
+    /// Opens the next page or row group; `false` if there is none.
     fn open(&mut self) -> Result<bool> {
         let SourceData::Segment(segment, _) = &self.source.data else {
             return Ok(false);
@@ -267,7 +268,7 @@ impl<'a> StretchWalk<'a> {
         Ok(true)
     }
 
-    /// The times of what comes next.
+    /// The times of the next stretch.
     fn times(&mut self, metrics: &ScanMetrics) -> Result<&[i64]> {
         let span = self.spans[self.at];
         if self.times.is_none()
@@ -292,7 +293,7 @@ impl<'a> StretchWalk<'a> {
         self.at += 1;
     }
 
-    /// Leaves everything before `series` behind, as far as it is in hand.
+    /// Skips everything before `series`, within what is loaded.
     fn skip_to(&mut self, series: SeriesId) {
         if self.at == self.end {
             return;
@@ -302,7 +303,7 @@ impl<'a> StretchWalk<'a> {
         if self.at == self.end && !self.pages.is_empty() {
             let spans = &self.spans;
             let last = |page: &PagePlan| spans[page.spans.end - 1].series;
-            // The page in hand stays in front: it is what the walk counts from.
+            // The current page stays in front: the walk counts from it.
             while self.pages.len() > 1 && last(&self.pages[1]) < series {
                 self.pages.remove(1);
             }
@@ -315,7 +316,7 @@ impl<'a> StretchWalk<'a> {
     }
 }
 
-/// Whether two ascending lists have a time in common.
+/// Whether two ascending lists have a common time.
 fn have_common(one: &[i64], other: &[i64]) -> bool {
     let (first, last) = (one.first().max(other.first()), one.last().min(other.last()));
     let (Some(first), Some(last)) = (first, last) else {
@@ -339,7 +340,7 @@ fn have_common(one: &[i64], other: &[i64]) -> bool {
         });
     }
     let (mut at, mut other_at, mut common) = (0, 0, false);
-    // Without branches on the data: which list goes on is a coin toss, and a wrong guess is dear.
+    // Branch-free: which list advances is unpredictable, and mispredictions are expensive.
     while at < short.len() && other_at < long.len() {
         let (time, other) = (short[at], long[other_at]);
         common |= time == other;

@@ -1,8 +1,8 @@
-//! Pages that come out of a merge as they are: nothing of another source stands among their rows.
+//! Pages that a merge passes on unchanged: no row of another source comes between their rows.
 //!
-//! Compaction copies them undecoded. A page qualifies when all of its rows come next, one after
-//! the other: the head of every other source is after its last row, no tombstone touches it, and
-//! its row group has just the columns of the merge.
+//! Compaction copies them without decoding. A page qualifies if all of its rows come next, one
+//! after another: the head of every other source is after its last row, no tombstone touches it,
+//! and its row group has exactly the columns of the merge.
 
 use super::MergeStream;
 use crate::error::{EngineError, Result};
@@ -13,21 +13,20 @@ use marigram_segment::{PageSource, Segment, SegmentColumn};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Which pages are worth copying: small ones are better joined with their neighbours.
+/// Which pages are worth copying; small ones should rather be joined with their neighbours.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyRule {
-    /// Rows of a page.
+    /// The number of rows that a page must have.
     pub rows: RangeInclusive<u32>,
-    /// A page with fewer rows still counts as full when one of its columns has so many encoded
-    /// bytes: pages of long texts are cut by bytes.
+    /// A page with fewer rows also counts as full if one of its columns has this many encoded
+    /// bytes: pages of long texts are limited by bytes.
     pub bytes_min: u32,
-    /// Of each column of the merge how its pages must be encoded and compressed, where that is
-    /// asked for. None at all: any form will do.
+    /// The required encoding and compressor of each column of the merge; if empty, any is accepted.
     pub codecs: Vec<ColumnCodec>,
 }
 
 impl CopyRule {
-    /// Whether the values of a page of a segment stand there as is asked for.
+    /// Whether a segment's page has the required encodings.
     pub(super) fn suits(
         &self,
         segment: &Segment,
@@ -52,7 +51,7 @@ impl CopyRule {
     }
 }
 
-/// What a merge gives to those who can copy pages.
+/// What a merge returns to callers that can copy pages.
 #[derive(Debug)]
 pub(crate) enum MergedPiece {
     /// Rows, sorted and unique.
@@ -61,18 +60,18 @@ pub(crate) enum MergedPiece {
     Page(WholePage),
 }
 
-/// A page of all columns of a segment.
+/// A page with all columns of a segment.
 #[derive(Debug)]
 pub(crate) struct WholePage {
     pub(super) segment: Arc<Segment>,
     pub(super) group: usize,
     pub(super) page: usize,
-    /// Series of its rows, in row order.
+    /// The series of its rows, in row order.
     pub(crate) runs: Vec<SeriesRun>,
 }
 
 impl WholePage {
-    /// Where it stands.
+    /// Its location.
     pub(crate) fn source(&self) -> PageSource<'_> {
         PageSource {
             segment: &self.segment,
@@ -81,12 +80,12 @@ impl WholePage {
         }
     }
 
-    /// Its rows.
+    /// Number of its rows.
     pub(crate) fn rows(&self) -> u32 {
         self.runs.iter().map(|run| run.rows).sum()
     }
 
-    /// Its rows, decoded, and the encoded bytes read for them.
+    /// Its decoded rows, and the encoded bytes read for them.
     ///
     /// # Errors
     /// Damage or I/O errors.
@@ -124,7 +123,7 @@ impl WholePage {
 }
 
 impl MergeStream {
-    /// The next rows, or the next page that `rule` lets be copied; `None` at the end.
+    /// The next rows, or the next page that `rule` allows to copy; `None` at the end.
     ///
     /// # Errors
     /// As [`next_rows`](Self::next_rows).
@@ -153,8 +152,8 @@ impl MergeStream {
         }
     }
 
-    /// Whether a page that `rule` lets be copied comes next, with nothing among its rows. Heads of
-    /// other sources are made exact as far as that is needed to tell.
+    /// Whether a page that `rule` allows to copy comes next, without other rows among its own.
+    /// Makes the heads of other sources exact as far as necessary.
     fn page_comes_whole(&mut self, rule: &CopyRule) -> Result<bool> {
         let Some((_, at)) = self.heap.first() else {
             return Ok(false);

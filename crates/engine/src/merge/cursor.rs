@@ -1,5 +1,6 @@
-//! A cursor over one source: its rows in order, of the series and times asked for, without those
-//! that tombstones cover. Row groups, pages and columns are loaded when they are reached.
+//! A cursor over one source: its rows in order, limited to the requested series and times, and
+//! without those that tombstones cover. Row groups, pages and columns are loaded when they are
+//! reached.
 
 mod whole;
 
@@ -18,27 +19,27 @@ use marigram_segment::Segment;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct SourceCursor {
     /// Number of the source in the merge.
     number: u32,
     source: MergeSource,
-    /// Row groups not yet planned, with a bound of their rows.
+    /// Row groups that are not planned yet, with a bound of their rows.
     groups: VecDeque<(usize, RowKey)>,
-    /// Whether rows in memory have still to be loaded.
+    /// Whether rows in memory must still be loaded.
     whole: bool,
-    /// The row group in hand: its pages not yet read.
+    /// The current row group, with its unread pages.
     group: usize,
     pages: VecDeque<PagePlan>,
     spans: Vec<PageSpan>,
     page: Option<LoadedPage>,
 }
 
-/// The page (or chunk) in hand; there is at least one row left in it.
+/// The current page (or chunk), of which at least one row is left.
 #[derive(Debug)]
 struct LoadedPage {
-    /// Of the rows that were read, by whose numbers `spans` and `row` go.
+    /// Times of the rows that were read; `spans` and `row` refer to their numbers.
     times: ScalarBuffer<i64>,
     place: PageWindow,
     block: Option<Arc<DecodedBlock>>,
@@ -46,7 +47,7 @@ struct LoadedPage {
     at: usize,
     /// Next row of `spans[at]`.
     row: u32,
-    /// Whether `spans` are all of its rows.
+    /// Whether `spans` covers all of its rows.
     whole: bool,
 }
 
@@ -87,7 +88,7 @@ impl SourceCursor {
         self.source.rank()
     }
 
-    /// Where the cursor stands; `None` at the end.
+    /// The cursor's position; `None` at the end.
     pub(super) fn head(&self) -> Option<CursorHead> {
         if let Some(page) = &self.page {
             let series = page.spans[page.at].series;
@@ -103,8 +104,8 @@ impl SourceCursor {
         Some(CursorHead { key, exact: false })
     }
 
-    /// Loads what comes next: plans a row group or decodes a page's times. For a head that is not
-    /// exact; to be repeated until it is, or there is none.
+    /// Loads what comes next: plans a row group, or decodes a page's times. For a head that is not
+    /// exact; the caller repeats it until the head is exact or gone.
     pub(super) fn open(&mut self, scope: &MergeScope) -> Result<()> {
         if std::mem::take(&mut self.whole) {
             self.load_whole(scope);
@@ -158,14 +159,14 @@ impl SourceCursor {
         Ok(())
     }
 
-    /// Lets go of the values of the page in hand. They are decoded again when they are needed.
+    /// Releases the values of the current page, which are decoded again on demand.
     pub(super) fn release(&mut self) {
         if let Some(page) = &mut self.page {
             page.block = None;
         }
     }
 
-    /// The rows in hand, with all columns.
+    /// The current rows with all columns.
     pub(super) fn block(&mut self, scope: &MergeScope) -> Result<Arc<DecodedBlock>> {
         let page = self
             .page
@@ -193,8 +194,8 @@ impl SourceCursor {
         Ok(block)
     }
 
-    /// Takes the rows before `bound`, at least one, that follow each other without a gap, about
-    /// `rows_max` at most. Returns their block, first row and number; `runs` says whose they are.
+    /// Takes the rows before `bound`, at least one and at most about `rows_max`, that are adjacent.
+    /// Returns their block, first row and number; `runs` receives their series.
     pub(super) fn take(
         &mut self,
         bound: RowKey,
@@ -207,7 +208,7 @@ impl SourceCursor {
             .page
             .as_mut()
             .expect("only an exact head's rows are taken");
-        // Half more than asked for, so that a page a little longer is not cut in two.
+        // Allow half more than requested, so that a page that is slightly longer is not cut in two.
         let rows_max = u32::try_from(rows_max + rows_max / 2).unwrap_or(u32::MAX);
         let start = page.row;
         let mut end = start;
@@ -237,7 +238,7 @@ impl SourceCursor {
         Ok((block, start as usize, (end - start) as usize))
     }
 
-    /// Series, next row and the times from it on to the end of the series' rows in hand.
+    /// Series, next row, and the times from that row to the end of the series' loaded rows.
     pub(super) fn ahead(&self) -> (SeriesId, usize, &[i64]) {
         let page = self
             .page
@@ -251,7 +252,8 @@ impl SourceCursor {
         )
     }
 
-    /// Whether rows of the series in hand may follow that [`ahead`](Self::ahead) does not show.
+    /// Whether more rows of the current series may follow those that [`ahead`](Self::ahead)
+    /// returns.
     pub(super) fn may_go_on(&self) -> bool {
         let Some(page) = &self.page else { return false };
         let series = page.spans[page.at].series;
@@ -267,7 +269,7 @@ impl SourceCursor {
         }
     }
 
-    /// Leaves `rows` of what [`ahead`](Self::ahead) showed behind.
+    /// Skips `rows` of the rows that [`ahead`](Self::ahead) returned.
     pub(super) fn skip(&mut self, rows: usize) {
         let Some(page) = &mut self.page else { return };
         page.row += rows as u32;

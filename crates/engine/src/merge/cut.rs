@@ -1,4 +1,4 @@
-//! Cutting what is read to the times that are asked for and that no tombstone covers.
+//! Cuts rows to the requested times and removes those that tombstones cover.
 
 use super::page_plan::{PagePlan, PageSpan};
 use super::page_read::{self, PageWindow};
@@ -9,24 +9,24 @@ use marigram_model::TimeRange;
 use marigram_segment::Segment;
 use std::sync::Arc;
 
-/// The rows of a page that are left.
+/// The remaining rows of a page.
 pub(super) struct RemainingRows {
-    /// Those that were read; of columns no more need be.
+    /// The window of rows that were read; columns need only these.
     pub(super) place: PageWindow,
     /// Their times.
     pub(super) times: ScalarBuffer<i64>,
-    /// Which of them are left, by their numbers.
+    /// Which of them remain, by number.
     pub(super) spans: Vec<PageSpan>,
 }
 
-/// Those of `tombstones` that may cover rows of `range`.
+/// The tombstones that may cover rows of `range`.
 pub(super) fn touching(tombstones: &[Arc<Tombstone>], range: TimeRange) -> Vec<Arc<Tombstone>> {
     let touching = tombstones.iter();
     let touching = touching.filter(|tombstone| tombstone.range.overlaps(range));
     touching.cloned().collect()
 }
 
-/// Reads the times of a page of row group `group`, of which the rows `spans` are asked for.
+/// Reads the times of a page in row group `group`, of which the rows `spans` are requested.
 ///
 /// # Errors
 /// Damage or I/O errors of the page.

@@ -1,6 +1,6 @@
-//! Rows of sources that share none, for somebody who adds them up: page by page, each source by
-//! itself, in no order of time. A page may be answered for by its statistics, and of one that is
-//! read only what is needed is decoded.
+//! Reads sources that share no rows, for aggregations: page by page, each source separately, in no
+//! order of time. The statistics of a page may replace reading it, and of a page that is read, only
+//! what is needed is decoded.
 
 use super::MergeOptions;
 use super::block::{PageReservation, bytes_of};
@@ -26,7 +26,7 @@ pub struct RowSpan {
     pub series: SeriesId,
     /// Number of the first row.
     pub start: u32,
-    /// Number behind the last row.
+    /// Number after the last row.
     pub end: u32,
 }
 
@@ -37,88 +37,87 @@ impl RowSpan {
         (self.end - self.start) as usize
     }
 
-    /// Never: there is at least one row.
+    /// Always false: there is at least one row.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
 }
 
-/// What is known of a page before it is read.
+/// What is known about a page before it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct PageOutline<'a> {
-    /// Its rows that are asked for, by series.
+    /// Its requested rows, by series.
     pub spans: &'a [RowSpan],
-    /// Times between which they lie.
+    /// The time range of its rows.
     pub range: TimeRange,
-    /// Whether they are all rows of the page, so that its statistics hold for them.
+    /// Whether these are all rows of the page, so that its statistics apply to them.
     pub whole: bool,
-    /// Statistics of each column that was asked for; `None` where it has no values.
+    /// Statistics of each requested column; `None` if it has no values.
     pub stats: &'a [Option<&'a PageStats>],
 }
 
-/// What somebody who adds rows up needs of a page.
+/// What an aggregation needs of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageNeed {
-    /// Nothing more: the outline told all. Only where it is of the whole page.
+    /// Nothing more: the outline was enough. Only for an outline of the whole page.
     Nothing,
     /// Values.
     Values,
-    /// Values and times, which may be given as [`PageRows::steps`].
+    /// Values and times; the times may be given as [`PageRows::steps`].
     Steps,
-    /// Values and each time.
+    /// Values and individual times.
     Rows,
 }
 
-/// Rows, some of which are asked for.
+/// Rows, some of which are requested.
 #[derive(Debug)]
 pub struct PageRows<'a> {
-    /// Those that are asked for.
+    /// The requested rows.
     pub spans: &'a [RowSpan],
-    /// Times between which they lie.
+    /// The time range of these rows.
     pub range: TimeRange,
-    /// Times of all rows, ns; empty where only values were needed, or `steps` tell them.
+    /// Times of all rows, ns; empty if only values were needed, or if `steps` has the times.
     pub times: &'a [i64],
-    /// Times of all rows where they are regular and [`PageNeed::Steps`] was said.
+    /// Times of all rows, if they are regular and [`PageNeed::Steps`] was requested.
     pub steps: Option<&'a RegularIntegers>,
-    /// How many rows the arrays have.
+    /// Length of the arrays.
     pub rows: usize,
-    /// Each column that was asked for; `None` where it has no values.
+    /// Each requested column; `None` if it has no values.
     pub columns: &'a [Option<ArrayRef>],
 }
 
-/// What is known of all pages of a row group, or of a segment, together.
+/// What is known about all pages of a row group, or of a segment, together.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTotals<'a> {
-    /// Number of its rows, all of which are asked for.
+    /// Number of its rows, all of which are requested.
     pub rows: u32,
-    /// Times between which they lie.
+    /// The time range of the rows.
     pub range: TimeRange,
-    /// Statistics of each column that was asked for, without `first` and `last`; `None` where it has
-    /// no values.
+    /// Statistics of each requested column, without `first` and `last`; `None` if it has no values.
     pub stats: &'a [Option<&'a PageStats>],
 }
 
-/// Somebody who adds rows up.
+/// An aggregation over rows.
 pub trait PageReducer {
-    /// What it fails with.
+    /// Its error type.
     type Error: From<EngineError>;
 
-    /// Whether it may take totals of rows between these times in: what it never does need not be
-    /// found.
+    /// Whether it may accept totals of rows with these times; totals that it never accepts need not
+    /// be computed.
     fn takes_totals(&mut self, _range: TimeRange) -> Result<bool, Self::Error> {
         Ok(false)
     }
 
-    /// Whether it has taken a whole row group or segment in; if not, it is shown parts of it.
+    /// Whether it has accepted a whole row group or segment; if not, it receives the parts.
     fn totals(&mut self, _totals: PageTotals<'_>) -> Result<bool, Self::Error> {
         Ok(false)
     }
 
-    /// Says what is needed of a page; with [`PageNeed::Nothing`], it has taken the page in.
+    /// Returns what it needs of a page; with [`PageNeed::Nothing`], it has accepted the page.
     fn outline(&mut self, outline: PageOutline<'_>) -> Result<PageNeed, Self::Error>;
 
-    /// Takes rows in.
+    /// Accepts rows.
     fn rows(&mut self, rows: PageRows<'_>) -> Result<(), Self::Error>;
 }
 
@@ -129,36 +128,36 @@ impl From<PageSpan> for RowSpan {
     }
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct DisjointSources {
     scope: MergeScope,
-    /// Those still to be read, the last one first.
+    /// The sources that are still to be read, the last one first.
     sources: Vec<MergeSource>,
     current: Option<MergeSource>,
     groups: VecDeque<usize>,
     group: usize,
     pages: VecDeque<PagePlan>,
     spans: Vec<PageSpan>,
-    /// The row group's pages of each column.
+    /// The pages of each column in the row group.
     indexes: Vec<Option<Arc<[PageMeta]>>>,
-    /// Kept for its memory.
+    /// Kept for its allocation.
     asked: Vec<RowSpan>,
-    /// For the page that is shown.
+    /// Memory for the current page.
     room: PageReservation,
-    /// Pages shown.
+    /// Number of pages passed on.
     shown: usize,
 }
 
-/// The metrics are told of so many pages at once, but of the first ones each by itself: by them it is
-/// seen which work is short.
+/// The metrics are updated once for this many pages, but for each of the first ones: these reveal
+/// which work is short.
 const TOLD_PAGES: usize = 16;
 
 impl DisjointSources {
-    /// The rows of `sources`, which must all be of one table and have no row in common.
+    /// The rows of `sources`, all of which must belong to one table and have no row in common.
     pub(crate) fn new(mut sources: Vec<MergeSource>, options: MergeOptions) -> Self {
         sources.reverse();
-        // Of rows that no other source has, every page may be left out that its values rule out.
+        // No other source has these rows, so every page whose values rule it out may be skipped.
         let scope = MergeScope::new(options, SourceExtents::default());
         Self {
             scope,
@@ -175,10 +174,10 @@ impl DisjointSources {
         }
     }
 
-    /// Shows the next page to `reducer`; `false` at the end.
+    /// Passes the next page to `reducer`; `false` at the end.
     ///
     /// # Errors
-    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
+    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's error.
     pub(crate) fn step<R: PageReducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
         loop {
             if let Some(page) = self.pages.pop_front() {
@@ -252,8 +251,8 @@ impl DisjointSources {
         Ok(())
     }
 
-    /// Shows the segment in hand, or one of its row groups, as one, where all its rows are asked
-    /// for; says whether that was enough.
+    /// Passes the current segment, or one of its row groups, as a whole, if all its rows are
+    /// requested; returns whether that was enough.
     fn show_totals<R: PageReducer>(
         &self,
         group: Option<usize>,
@@ -334,7 +333,7 @@ impl DisjointSources {
         let need = reducer.outline(PageOutline {
             spans: asked,
             range,
-            // A page without statistics of its times may have any.
+            // A page without statistics of its times may have any times.
             whole: uncut && count == page.rows as usize && page.range != TimeRange::ALL,
             stats: &stats,
         })?;
@@ -359,8 +358,8 @@ impl DisjointSources {
         })
     }
 
-    /// Reads the columns of a page, and its times, unless they are there or not needed: from what is
-    /// read of the file with one call, where they stand near each other.
+    /// Reads the columns of a page, and its times unless they exist already or are not needed. If
+    /// they are close together in the file, one call reads them all.
     fn read(
         &self,
         segment: &Segment,

@@ -1,7 +1,7 @@
-//! Puts a column of a batch together from slices of blocks.
+//! Assembles a column of a batch from slices of blocks.
 //!
-//! Numbers are copied slice by slice into one buffer of the right size; a single slice is handed
-//! on without a copy; texts, bytes and truth values go through Arrow's own kernels.
+//! Numbers are copied slice by slice into one buffer of the right size; a single slice is passed on
+//! without a copy; texts, bytes and truth values go through Arrow's kernels.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -21,13 +21,13 @@ pub(super) struct BlockSlice {
     pub(super) len: u32,
 }
 
-/// Stands for a block that has no value.
+/// Stands for rows without a value.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
 
 /// Parts shorter than this on average are gathered row by row.
 const SHORT_ROWS: usize = 8;
 
-/// Adds rows to a list of parts; rows that go on where the last part ends make it longer.
+/// Adds rows to a list of parts; rows that continue the last part extend it.
 pub(super) fn extend(parts: &mut Vec<BlockSlice>, part: BlockSlice) {
     if let Some(last) = parts.last_mut() {
         let goes_on = part.block == NO_BLOCK || last.start + last.len == part.start;
@@ -39,7 +39,7 @@ pub(super) fn extend(parts: &mut Vec<BlockSlice>, part: BlockSlice) {
     parts.push(part);
 }
 
-/// The times of `parts`; `times` gives those of a block.
+/// The times of `parts`; `times` returns those of a block.
 pub(super) fn times<'a>(
     parts: &[BlockSlice],
     rows: usize,
@@ -56,7 +56,7 @@ pub(super) fn times<'a>(
     all.into()
 }
 
-/// The values of `parts`; `column` gives the column of a block, if it has one.
+/// The values of `parts`; `column` returns the column of a block, if it has one.
 pub(super) fn column<'a>(
     kind: FieldType,
     parts: &[BlockSlice],
@@ -105,7 +105,7 @@ fn numbers<'a, T: ArrowPrimitiveType>(
     rows: usize,
     column: impl Fn(&BlockSlice) -> Option<&'a ArrayRef>,
 ) -> ArrayRef {
-    // Each block's array is looked up once: there are many more parts than blocks.
+    // Each block's array is looked up only once: there are many more parts than blocks.
     let mut blocks: Vec<Option<&PrimitiveArray<T>>> = Vec::new();
     let mut has_nulls = false;
     for part in parts {
@@ -144,7 +144,7 @@ fn numbers<'a, T: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
 }
 
-/// Appends values, mostly few: a call of `memcpy` would take longer than copying them.
+/// Appends values, usually few: calling `memcpy` would take longer than copying them.
 fn append<T: Copy>(all: &mut Vec<T>, values: &[T]) {
     if values.len() < SHORT_ROWS {
         for value in values {

@@ -1,6 +1,6 @@
-//! A binary heap of cursors by their heads, which can tell the second smallest at once.
+//! A binary heap of cursors by their heads, with direct access to the second smallest.
 //!
-//! `std`'s heap cannot: it would take a pop and a push for every slice that is given.
+//! `std`'s heap does not provide that: it would need a pop and a push for every slice.
 
 use super::key::{CursorHead, RowKey};
 
@@ -48,7 +48,7 @@ impl CursorHeap {
         }
     }
 
-    /// Gives the second cursor a head that is not before its old one, or removes it.
+    /// Replaces the second cursor's head by one that is not before the old one, or removes it.
     pub(super) fn replace_second(&mut self, head: Option<CursorHead>) {
         let at = self.second_place();
         let Some(second) = self.entries.get_mut(at) else {
@@ -56,13 +56,13 @@ impl CursorHeap {
         };
         match head {
             Some(head) => second.0 = head,
-            // What comes here from the end has the first above it still: it can only sink.
+            // The entry moved here from the end is still below the first one, so it can only sink.
             None => drop(self.entries.swap_remove(at)),
         }
         self.sink(at);
     }
 
-    /// Gives the first cursor a new head, or removes it.
+    /// Replaces the first cursor's head, or removes it.
     pub(super) fn replace_first(&mut self, head: Option<CursorHead>) {
         match head {
             Some(head) => {

@@ -1,9 +1,9 @@
 //! Rows of one series that alternate between sources every few rows, as late rows do.
 //!
-//! The heap would be asked once for every row or two. Here the rows in hand of one series are put
-//! in order in one go, by their [times alone](super::order) if that will do. Else the longest list is
-//! walked along, the rows of all others, sorted once, are fitted in, and what comes out is a list of
-//! slices. Rows that stand in several sources are settled field by field, as in
+//! The heap would have to be consulted for every row or two. Instead, the loaded rows of one series
+//! are ordered at once, by their [times alone](super::order) if that is sufficient. Otherwise, the
+//! longest list is traversed, and the rows of all others, sorted once, are inserted; the result is
+//! a list of slices. Rows that several sources have are merged field by field, as in
 //! [`overlay`](super::overlay).
 
 use super::MergeStream;
@@ -17,17 +17,17 @@ use arrow_array::Array;
 use marigram_model::{SeriesId, SeriesRun};
 use std::sync::Arc;
 
-/// A source gives fewer rows than this before another comes: it is worth putting them in order in
-/// one go.
+/// Ordering rows at once is worthwhile if a source supplies fewer rows than this before another one
+/// follows.
 const SHORT_ROWS: usize = 48;
 
-/// So many rows are worth a block of their own.
+/// This many rows are worth a block of their own.
 const OWN_BLOCK_ROWS: usize = 64;
 
-/// A row that is not of the longest list: its time, whose it is, and its place among theirs.
+/// A row outside of the longest list: its time, its source, and its index there.
 type OtherRow = (i64, u32, u32);
 
-/// A source that has rows of the series in hand.
+/// A source with loaded rows of the series.
 struct InterleavedSource {
     cursor: u32,
     block: Arc<DecodedBlock>,
@@ -36,9 +36,9 @@ struct InterleavedSource {
 }
 
 impl MergeStream {
-    /// Puts the rows in hand of the first source's series in order, as far as that can be told, and
-    /// takes them; `false` where the first source has many rows before the next one comes, and
-    /// nothing was done. The first head must be exact.
+    /// Orders the loaded rows of the first source's series, as far as that is certain, and takes
+    /// them; `false` if the first source has many rows before the next one follows, and nothing was
+    /// done. The first head must be exact.
     pub(super) fn take_interleaved(&mut self, bound: RowKey) -> Result<bool> {
         let Some((_, first)) = self.heap.first() else {
             return Ok(false);
@@ -58,8 +58,8 @@ impl MergeStream {
         Ok(true)
     }
 
-    /// Takes all sources out of the heap that have rows of `series` up to `end`, and gives them
-    /// with the time up to which all of their rows are in hand.
+    /// Takes all sources that have rows of `series` up to `end` out of the heap, and returns them
+    /// with the time up to which all of their rows are loaded.
     fn gather_members(
         &mut self,
         series: SeriesId,
@@ -91,7 +91,7 @@ impl MergeStream {
         Ok((members, end))
     }
 
-    /// Hands the members' rows up to `end` to the assembler, and puts the members back.
+    /// Passes the members' rows up to `end` to the assembler, and puts the members back.
     fn order(&mut self, series: SeriesId, mut members: Vec<InterleavedSource>, end: i64) {
         let Self {
             cursors,
@@ -100,7 +100,7 @@ impl MergeStream {
             scope,
             ..
         } = self;
-        // The newest first, so that of equal rows the first one wins.
+        // The newest first, so that among equal rows the first one wins.
         members.sort_by_key(|m| std::cmp::Reverse(cursors[m.cursor as usize].rank()));
         let ahead: Vec<&[i64]> = members
             .iter()
@@ -154,13 +154,13 @@ struct InterleavedWalk<'a> {
     assembler: &'a mut BatchAssembler,
     /// Slices in order; `block` is the number of the member.
     parts: Vec<BlockSlice>,
-    /// Who has the row that is looked at, and where; newest first.
+    /// The members that have the current row, and its position in each; newest first.
     equal: Vec<(u32, u32)>,
 }
 
 impl<'a> InterleavedWalk<'a> {
-    /// Hands the rows of `members`, which have the times `ahead`, to the assembler. Gives how many of
-    /// them gave way to others.
+    /// Passes the rows of `members`, which have the times `ahead`, to the assembler. Returns how
+    /// many of them others replaced.
     fn along(
         series: SeriesId,
         members: &'a [InterleavedSource],
@@ -174,8 +174,8 @@ impl<'a> InterleavedWalk<'a> {
             let rows = times.iter().enumerate();
             others.extend(rows.map(|(row, time)| (*time, at as u32, row as u32)));
         }
-        // Sorted lists one after the other are what a stable sort is quick at. The newest of equal
-        // rows stays first.
+        // A stable sort is fast on concatenated sorted lists, and keeps the newest of equal rows
+        // first.
         others.sort_by_key(|other| other.0);
         let mut walk = Self {
             series,
@@ -187,8 +187,8 @@ impl<'a> InterleavedWalk<'a> {
         walk.run(ahead[longest], longest as u32, &others)
     }
 
-    /// Fits `others` into `times`, the rows of member `longest`. Gives how many rows gave way to
-    /// others.
+    /// Inserts `others` into `times`, the rows of member `longest`. Returns how many rows others
+    /// replaced.
     fn run(&mut self, times: &[i64], longest: u32, others: &[OtherRow]) -> u64 {
         let (mut row, mut at, mut given_way) = (0, 0, 0);
         while let Some((time, _, _)) = others.get(at).copied() {
@@ -230,7 +230,7 @@ impl<'a> InterleavedWalk<'a> {
         }
     }
 
-    /// Adds a row that several members have, field by field.
+    /// Adds a row that several members have, merged field by field.
     fn push_merged(&mut self) {
         self.hand_over();
         let holders = || {
@@ -271,8 +271,8 @@ impl InterleavedSource {
     }
 }
 
-/// How many of `times`, which are ascending, are before `time`: looked for from the start, in
-/// steps that double, for it is mostly near.
+/// How many of `times`, which ascend, are before `time`: searched from the start in doubling steps,
+/// because it is usually near.
 fn rows_before(times: &[i64], time: i64) -> usize {
     let mut step = 1;
     while times.get(step - 1).is_some_and(|at| *at < time) {

@@ -1,8 +1,8 @@
-//! The place of a row in the order (series, time), as one number that compares quickly.
+//! The position of a row in the order (series, time), as one number that compares quickly.
 
 use marigram_model::SeriesId;
 
-/// A (series, time), ordered as such.
+/// A (series, time), in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RowKey(u128);
 
@@ -28,16 +28,16 @@ impl RowKey {
     }
 }
 
-/// Where a cursor stands: at a row, or somewhere not before `key`.
+/// The position of a cursor: at a row, or somewhere not before `key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CursorHead {
     pub(super) key: RowKey,
-    /// Whether a row with this key is there.
+    /// Whether there is a row with this key.
     pub(super) exact: bool,
 }
 
 impl CursorHead {
-    /// Order in the heap: of equal keys, what must still be opened comes first.
+    /// Order in the heap: among equal keys, what must still be opened comes first.
     pub(super) fn before(self, other: Self) -> bool {
         (self.key, self.exact) < (other.key, other.exact)
     }

@@ -1,53 +1,51 @@
-//! Counters of what a scan did, for `EXPLAIN ANALYZE` and tests.
+//! Counters of a scan's work, for `EXPLAIN ANALYZE` and tests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What a scan did; shared by its partitions and readable while it runs.
+/// Counters of a scan's work; its partitions share them, and they can be read while it runs.
 #[derive(Debug, Default)]
 pub struct ScanMetrics {
     /// Series of the table.
     pub series_total: AtomicU64,
     /// Series whose rows are read.
     pub series_selected: AtomicU64,
-    /// Segments that hold rows of the table.
+    /// Segments with rows of the table.
     pub segments_total: AtomicU64,
-    /// Of `segments_total`, those left out by their series and times.
+    /// Those of `segments_total` that were skipped by their series and times.
     pub segments_pruned: AtomicU64,
-    /// Pages of touched row groups: time pages count one each, and each projected column's.
+    /// Pages of the row groups that were read: each time page and each page of a projected column
+    /// counts.
     pub pages_total: AtomicU64,
-    /// Of `pages_total`, those left out by series, times or value statistics.
+    /// Those of `pages_total` that were skipped by series, times or value statistics.
     pub pages_pruned: AtomicU64,
     /// Pages read and decoded.
     pub pages_read: AtomicU64,
     /// Encoded bytes of the pages read.
     pub bytes_read: AtomicU64,
-    /// Pages whose statistics answered for them, so that they were not read.
+    /// Pages whose statistics were sufficient, so that they were not read.
     pub pages_answered: AtomicU64,
-    /// Rows that gave way to, or were completed by, a newer row of the same (series, time).
+    /// Rows that a newer row with the same (series, time) replaced or completed.
     pub rows_merged: AtomicU64,
-    /// Rows given to the reader.
+    /// Rows returned to the reader.
     pub rows_returned: AtomicU64,
-    /// Time in which it was planned which pages to read and which not, ns. This and the times below are
-    /// added up over the threads that took part.
+    /// Time spent planning which pages to read, ns. This time and the ones below are sums over the
+    /// participating threads.
     pub planning_ns: AtomicU64,
-    /// Time in which pages were read and decoded, ns.
+    /// Time spent reading and decoding pages, ns.
     pub reading_ns: AtomicU64,
-    /// Time in which rows of several sources were compared and merged, ns.
+    /// Time spent comparing and merging rows of several sources, ns.
     pub merging_ns: AtomicU64,
 }
 
 impl ScanMetrics {
     pub(crate) fn add(counter: &AtomicU64, count: u64) {
-        // Counters are read for display alone: no order with other memory is needed.
+        // Counters are only read for display, so they need no ordering with other memory.
         counter.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Does some work; gives how long it took too, ns.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how long something took is shown and decides nothing"
-    )]
+    /// Runs some work; also returns how long it took, ns.
+    #[expect(clippy::disallowed_methods, reason = "durations are only displayed")]
     pub fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
         let started = Instant::now();
         let done = work();
@@ -55,7 +53,7 @@ impl ScanMetrics {
         (done, took_ns)
     }
 
-    /// Takes in what `own` has counted of pages since the last call; `own` begins anew.
+    /// Adds what `own` has counted of pages since the last call, and resets `own`.
     pub(super) fn take_in(&self, own: &OwnCounts) {
         let counts = [
             (&self.pages_read, &own.pages_read),
@@ -81,8 +79,8 @@ impl ScanMetrics {
     }
 }
 
-/// What is counted for every page, by one thread alone: threads that add to the same counters page by
-/// page hold each other up.
+/// Counters that change with every page and belong to one thread: threads that update the same
+/// counters page by page would slow each other down.
 #[derive(Debug, Default)]
 pub(super) struct OwnCounts {
     pages_read: AtomicU64,
@@ -106,7 +104,7 @@ impl OwnCounts {
     }
 
     fn add(counter: &AtomicU64, count: u64) {
-        // Nobody else adds, so that no locked instruction is needed.
+        // No other thread writes, so no locked instruction is needed.
         let before = counter.load(Ordering::Relaxed);
         counter.store(before + count, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! Puts rows of one series out of several sources in order where that is told by their times alone:
-//! every row has all of its fields, and these are numbers.
+//! Orders the rows of one series from several sources if their times alone decide: every row has
+//! all of its fields, and these are numbers.
 //!
-//! Rows are numbered, source by source, and it is numbers that are put in order: by places, where times
-//! come at a pace, as they mostly do, or by sorting. Then times and columns are gathered by numbers,
-//! without a branch, however short the slices are that alternate.
+//! Rows are numbered, source by source, and the numbers are ordered: by slots if the times are
+//! regular, as they mostly are, or otherwise by sorting. Then times and columns are gathered by
+//! number, branch-free, however short the alternating slices are.
 
 use super::block::DecodedBlock;
 use arrow_array::cast::AsArray;
@@ -17,10 +17,10 @@ use marigram_model::FieldType;
 use marigram_segment::SegmentColumn;
 use std::sync::Arc;
 
-/// So many times as many places as rows are looked through at most: sorting would take as long.
+/// Most slots per row: with more, sorting would take no longer.
 const PLACES_A_ROW_MAX: usize = 4;
 
-/// Rows of a source: `times.len()` rows of `block` from row `start` on.
+/// The rows of a source: `times.len()` rows of `block` from row `start` on.
 #[derive(Clone, Copy)]
 pub(super) struct SourceRows<'a> {
     pub(super) times: &'a [i64],
@@ -34,8 +34,8 @@ pub(super) struct OrderedRows {
     pub(super) columns: Vec<Option<ArrayRef>>,
 }
 
-/// The rows of `sources`, the newest source first, whose times ascend in each; of equal rows the
-/// newest. `None` where more than times must be looked at, or they lie too far apart.
+/// The rows of `sources` in order; the newest source comes first, and the times ascend in each. Of
+/// equal rows, the newest is taken. `None` if the times alone do not decide, or are too far apart.
 pub(super) fn in_order(
     sources: &[SourceRows<'_>],
     columns: &[SegmentColumn],
@@ -66,18 +66,18 @@ fn is_dense(values: &ArrayRef) -> bool {
     values.data_type().is_primitive() && values.null_count() == 0
 }
 
-/// Times of rows, which are numbered as they stand here.
+/// The times of rows, numbered in this order.
 struct NumberedTimes {
     all: Vec<i64>,
     earliest: i64,
     latest: i64,
-    /// The least distance of two times of the source that has the most, and of the first times of all;
-    /// at least 2.
+    /// The smallest distance between two times of the largest source, and between the first times
+    /// of all sources; at least 2.
     pace: u64,
 }
 
 impl NumberedTimes {
-    /// Of sources one after the other; `None` where they have no rows.
+    /// The times of consecutive sources; `None` if they have no rows.
     fn from_sources(sources: &[SourceRows<'_>]) -> Option<Self> {
         let lists = || sources.iter().map(|rows| rows.times);
         let mut all = Vec::with_capacity(lists().map(<[i64]>::len).sum());
@@ -96,7 +96,7 @@ impl NumberedTimes {
         })
     }
 
-    /// The rows in order, if there is a place for each at their pace.
+    /// The rows in order, if each has its own slot at this pace.
     fn by_places(&self) -> Option<Vec<u32>> {
         let Self {
             all,
@@ -108,14 +108,14 @@ impl NumberedTimes {
         if last >= (PLACES_A_ROW_MAX * all.len()) as u64 {
             return None;
         }
-        // Rounded up, so that multiples of the pace come to their places; times are in order by it
-        // whatever they are.
+        // Rounded up, so that multiples of the pace fall into their slots; it preserves the order
+        // of times in any case.
         let reciprocal = u64::MAX / pace + 1;
         let mut places = vec![0u32; last as usize + 2];
         let mut taken = 0;
         for (time, number) in all.iter().zip(1..) {
             let place = (u128::from(since(*time, *earliest)) * u128::from(reciprocal)) >> u64::BITS;
-            // There is none for times of a damaged page that do not ascend.
+            // There is none if the times of a damaged page do not ascend.
             let place = places.get_mut(place as usize)?;
             taken |= *place;
             *place = number;
@@ -125,7 +125,7 @@ impl NumberedTimes {
         }
         let (mut rows, mut len) = (vec![0; all.len() + 1], 0);
         for number in places {
-            // What is written for an empty place is written over.
+            // The value written for an empty slot is overwritten.
             rows[len] = number.wrapping_sub(1);
             len += usize::from(number != 0);
         }
@@ -133,13 +133,13 @@ impl NumberedTimes {
         Some(rows)
     }
 
-    /// The rows in order, of each time the first; `None` where a time and a number need more bits than
-    /// a word has, which is sorted in a fraction of what a pair would take.
+    /// The rows in order, the first one of each time; `None` if a time and a number need more bits
+    /// than a word, which sorts in a fraction of the time of a pair.
     fn by_words(&self) -> Option<Vec<u32>> {
         let since = |time: i64| since(time, self.earliest);
         let row_bits = u64::BITS - (self.all.len() as u64).leading_zeros();
         let spare = since(self.latest).leading_zeros();
-        // Times mostly are multiples of something.
+        // Times are mostly multiples of some number.
         let any = self.all.iter().fold(0, |any, time| any | since(*time));
         let scale = any.trailing_zeros().min(u64::BITS - 1);
         if spare + scale < row_bits {
@@ -151,7 +151,7 @@ impl NumberedTimes {
             .collect();
         #[expect(
             clippy::stable_sort_primitive,
-            reason = "a stable sort is quick at lists that are sorted already"
+            reason = "a stable sort is fast on lists that are already sorted"
         )]
         words.sort();
         words.dedup_by_key(|word| *word >> row_bits);
@@ -168,8 +168,8 @@ fn pick<T: Copy>(all: &[T], rows: &[u32]) -> Vec<T> {
     rows.iter().map(|row| all[*row as usize]).collect()
 }
 
-/// The values of `rows`, which number those of the slices (values, first row, rows), one after the
-/// other; `None` for a type whose values are not numbers.
+/// The values of `rows`, which number the rows of consecutive slices (values, first row, rows);
+/// `None` for a type whose values are not numbers.
 fn gathered<'a>(
     kind: FieldType,
     slices: impl Iterator<Item = (&'a ArrayRef, usize, usize)>,

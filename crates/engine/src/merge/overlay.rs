@@ -1,4 +1,4 @@
-//! Rows that stand in several sources: field by field, the newest value that is not null wins.
+//! Merges rows that several sources have: for each field, the newest value that is not null wins.
 
 use super::assemble::BatchAssembler;
 use super::block::DecodedBlock;
@@ -11,8 +11,8 @@ use marigram_model::SeriesRun;
 use std::sync::Arc;
 
 /// Takes the rows that `holders` (numbers of cursors, newest first) have in common at their heads:
-/// at least one, and as many as follow in all of them alike and before `bound`. Returns how many
-/// rows gave way.
+/// at least one, and as many as follow equally in all of them and before `bound`. Returns how many
+/// rows were replaced.
 pub(super) fn take_equal(
     cursors: &mut [SourceCursor],
     holders: &[u32],
@@ -62,7 +62,7 @@ pub(super) fn take_equal(
     Ok((rows * (holders.len() - 1)) as u64)
 }
 
-/// How many rows ahead are the same (series, time) in all of `holders`, and before `bound`.
+/// How many rows ahead have the same (series, time) in all of `holders`, and are before `bound`.
 fn common_rows(cursors: &[SourceCursor], holders: &[u32], bound: RowKey, rows_max: usize) -> usize {
     let (series, _, mut times) = cursors[holders[0] as usize].ahead();
     times = &times[..times.len().min(rows_max)];
@@ -74,6 +74,6 @@ fn common_rows(cursors: &[SourceCursor], holders: &[u32], bound: RowKey, rows_ma
         let same = times.iter().zip(others).take_while(|(a, b)| a == b).count();
         times = &times[..same];
     }
-    // The heads are equal, so that there is one; a bound at the heads would have been a holder.
+    // The heads are equal, so there is at least one; a bound at the heads would have been a holder.
     times.len().max(1)
 }

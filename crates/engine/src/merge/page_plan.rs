@@ -1,4 +1,4 @@
-//! Which pages of a row group must be read, and which of their rows.
+//! Plans which pages of a row group must be read, and which of their rows.
 
 use super::key::RowKey;
 use super::metrics::ScanMetrics;
@@ -19,7 +19,7 @@ pub(super) struct PageSpan {
 }
 
 impl PageSpan {
-    /// As far as they are among the rows of `window`, by the numbers of these.
+    /// The part that is within the rows of `window`, in row numbers relative to it.
     pub(super) fn within(self, window: &Range<u32>) -> Self {
         let row = |row: u32| row.clamp(window.start, window.end) - window.start;
         Self {
@@ -30,23 +30,23 @@ impl PageSpan {
     }
 }
 
-/// A page to be read.
+/// A page to read.
 #[derive(Clone, Debug)]
 pub(super) struct PagePlan {
     pub(super) page: usize,
     pub(super) rows: u32,
-    /// Where the page stands in the file, and its size.
+    /// The page's offset in the file, and its size.
     pub(super) offset: u64,
     pub(super) bytes: u32,
-    /// Its rows that are asked for, in [`RowGroupPlan::spans`].
+    /// Its requested rows, as indexes in [`RowGroupPlan::spans`].
     pub(super) spans: Range<usize>,
-    /// Times of all its rows.
+    /// The time range of all its rows.
     pub(super) range: TimeRange,
     /// No row of it is before this.
     pub(super) bound: RowKey,
 }
 
-/// The pages of a row group to be read.
+/// The pages of a row group to read.
 #[derive(Debug, Default)]
 pub(super) struct RowGroupPlan {
     pub(super) pages: Vec<PagePlan>,
@@ -66,7 +66,7 @@ pub(crate) fn selected_runs<'a>(
     };
     let mut runs = runs.iter();
     let mut first_row = 0u32;
-    // Both sides ascend: a few series among many runs are not looked up run by run.
+    // Both sides ascend, so a few series among many runs need not be searched run by run.
     let mut series = series.map(RoaringBitmap::iter);
     let mut wanted = series.as_mut().and_then(Iterator::next);
     std::iter::from_fn(move || {
@@ -127,7 +127,7 @@ fn planned(
     Ok(plan)
 }
 
-/// How many pages begin with a series of the merge's territory.
+/// The number of pages that begin with a series that this merge counts.
 fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &MergeScope) -> u64 {
     let ends = directory.first().zip(directory.last());
     let own_series = |run: &SeriesRun| scope.territory.contains(&run.series.0);
@@ -148,7 +148,7 @@ fn own_pages(directory: &[SeriesRun], times: &[PageMeta], scope: &MergeScope) ->
 }
 
 impl RowGroupPlan {
-    /// Distributes the runs that are asked for over the pages, leaving out those of other times.
+    /// Distributes the requested runs over the pages, and skips those with other times.
     fn assign(&mut self, directory: &[SeriesRun], times: &[PageMeta], scope: &MergeScope) {
         let series = scope.series.as_ref();
         let runs = series.map_or(u64::MAX, |series| series.len());
@@ -219,7 +219,7 @@ impl RowGroupPlan {
             let spans = &self.spans;
             self.pages.retain(|page| {
                 let excluded = match stats {
-                    // A column that the row group lacks is all null, which meets no bounds.
+                    // A column that the row group lacks is null, which meets no bounds.
                     None => bounds.min.is_some() || bounds.max.is_some(),
                     Some(metas) => metas
                         .get(page.page)
@@ -237,7 +237,7 @@ impl RowGroupPlan {
     }
 }
 
-/// The times of a time page. One without statistics may hold any.
+/// The time range of a time page. One without statistics may have any times.
 pub(super) fn range_of(meta: &PageMeta) -> TimeRange {
     let time = |value: &Option<FieldValue>| match value {
         Some(FieldValue::Timestamp(time) | FieldValue::I64(time)) => Some(*time),

@@ -1,4 +1,4 @@
-//! Reading pages of a row group, checked against what its index says.
+//! Reads the pages of a row group, and checks them against the index.
 
 use super::page_plan::{PagePlan, PageSpan};
 use super::scope::MergeScope;
@@ -11,8 +11,8 @@ use marigram_model::{ColumnId, TimeRange};
 use marigram_segment::{PageTimes, Segment, SegmentColumn};
 use std::ops::Range;
 
-/// Which rows of a page of `rows` rows to read, of which these are asked for: all of them, or those from
-/// the first to the last that is asked for, if they are half of the page at most.
+/// Selects which rows of a page of `rows` rows to read if `spans` is requested: from the first to
+/// the last requested row if that is at most half of the page, otherwise all rows.
 pub(super) fn window(spans: &[PageSpan], rows: u32) -> Range<u32> {
     let ends = spans.first().zip(spans.last());
     let asked = ends.map_or(0..rows, |(first, last)| first.start..last.end);
@@ -36,7 +36,7 @@ fn read(
     })
 }
 
-/// The times of the rows `window` of a page of row group `group`.
+/// The times of the rows `window` in a page of row group `group`.
 pub(super) fn times(
     segment: &Segment,
     group: usize,
@@ -57,8 +57,8 @@ pub(super) fn times(
         .ok_or_else(|| not_times(segment, plan))
 }
 
-/// As [`times`], of those rows of a page of which `spans` are asked for, as far as it can be told for less
-/// which of them lie in `range`; and which rows they are.
+/// Like [`times`], for the requested rows `spans` of a page, narrowed to those in `range` as far as
+/// that is cheaper; also returns which rows they are.
 pub(super) fn times_within(
     segment: &Segment,
     group: usize,
@@ -78,7 +78,7 @@ pub(super) fn times_within(
     Ok((window, times))
 }
 
-/// The times of a page of row group `group`, in whatever form is had for less.
+/// The times of a page of row group `group`, in whichever form is cheaper.
 pub(super) fn any_times(segment: &Segment, group: usize, plan: &PagePlan) -> Result<PageTimes> {
     let times = segment.read_times(group, plan.page)?;
     let rows = match &times {
@@ -99,21 +99,21 @@ fn not_times(segment: &Segment, plan: &PagePlan) -> EngineError {
     }
 }
 
-/// Where a page stands in its row group, and which of its rows are read.
+/// The location of a page in its row group, and which of its rows are read.
 #[derive(Clone, Debug)]
 pub(super) struct PageWindow {
     /// Its number.
     pub(super) page: usize,
-    /// Where its times stand in the file.
+    /// The offset of its times in the file.
     pub(super) offset: u64,
-    /// How many rows it has.
+    /// Number of its rows.
     pub(super) rows: u32,
-    /// Those that are read.
+    /// The rows that are read.
     pub(super) window: Range<u32>,
 }
 
 impl PageWindow {
-    /// Of a planned page.
+    /// The window of a planned page.
     pub(super) fn new(plan: &PagePlan, window: Range<u32>) -> Self {
         Self {
             page: plan.page,
@@ -123,7 +123,7 @@ impl PageWindow {
         }
     }
 
-    /// Of its rows that are read, only `rows` are.
+    /// Narrows the rows that are read to `rows`.
     pub(super) fn narrowed(self, rows: &Range<u32>) -> Self {
         let first = self.window.start;
         Self {
@@ -138,7 +138,7 @@ impl PageWindow {
     }
 }
 
-/// The scope's columns of the rows of a page that are read; `None` for a column that the row group
+/// The scope's columns for the rows of a page that are read; `None` for a column that the row group
 /// lacks.
 pub(super) fn columns(
     segment: &Segment,

@@ -1,4 +1,4 @@
-//! What a merge reads, for those who read it.
+//! What a merge reads, as the parts of the merge share it.
 
 use super::MergeOptions;
 use super::block::BlockMemory;
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What all cursors of a merge share.
+/// State that all cursors of a merge share.
 #[derive(Debug)]
 pub(super) struct MergeScope {
     pub(super) columns: Vec<SegmentColumn>,
@@ -20,7 +20,7 @@ pub(super) struct MergeScope {
     pub(super) pruning: PagePruning,
     pub(super) memory: Option<BlockMemory>,
     pub(super) metrics: Arc<ScanMetrics>,
-    /// What `metrics` was not told yet.
+    /// Counts that have not been added to `metrics` yet.
     pub(super) own: OwnCounts,
     pub(super) territory: RangeInclusive<u32>,
     /// Time that planning and reading took for this scope, ns.
@@ -28,7 +28,7 @@ pub(super) struct MergeScope {
 }
 
 impl MergeScope {
-    /// What `options` ask for, of sources that lie at `extents`.
+    /// The scope of `options`, for sources with `extents`.
     pub(super) fn new(options: MergeOptions, extents: SourceExtents) -> Self {
         let memory = options.memory;
         Self {
@@ -47,21 +47,21 @@ impl MergeScope {
         }
     }
 
-    /// Plans pages, on the clock.
+    /// Plans pages, and measures the time.
     pub(super) fn planning<T>(&self, work: impl FnOnce() -> T) -> T {
         let (done, took_ns) = self.spending(work);
         ScanMetrics::add(&self.metrics.planning_ns, took_ns);
         done
     }
 
-    /// Reads and decodes a page, on the clock.
+    /// Reads and decodes a page, and measures the time.
     pub(super) fn reading<T>(&self, work: impl FnOnce() -> T) -> T {
         let (done, took_ns) = self.spending(work);
         self.own.add_reading(took_ns);
         done
     }
 
-    /// Time that planning and reading took so far, ns.
+    /// Time that planning and reading have taken so far, ns.
     pub(super) fn spent_ns(&self) -> u64 {
         self.spent_ns.load(Ordering::Relaxed)
     }
@@ -72,7 +72,7 @@ impl MergeScope {
         (done, took_ns)
     }
 
-    /// Tells the metrics what was counted of pages.
+    /// Adds the counts of pages to the metrics.
     pub(super) fn tell(&self) {
         self.metrics.take_in(&self.own);
     }

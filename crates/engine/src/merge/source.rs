@@ -1,4 +1,4 @@
-//! Sources: what rows can come from, which of two is newer, and which deletes apply to them.
+//! Sources: where rows come from, which of two sources is newer, and which deletes apply to them.
 
 use crate::chunk::Chunk;
 use crate::error::Result;
@@ -12,18 +12,18 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows of one table in a chunk or a segment, with the tombstones that cut into them.
+/// Rows of one table in a chunk or a segment, with the tombstones that delete some of them.
 #[derive(Clone, Debug)]
 pub(crate) struct MergeSource {
     pub(super) data: SourceData,
     space: SegmentSpace,
     sequence_max: u64,
-    /// Those that apply: of the same table, and newer than every row of the source.
+    /// Applicable tombstones: those of the same table that are newer than every row of the source.
     pub(super) tombstones: Vec<Arc<Tombstone>>,
     shared: SharedRowsState,
 }
 
-/// Where it is kept what rows a source shares with others.
+/// Where the rows that a source shares with others are recorded.
 #[derive(Clone, Debug)]
 enum SharedRowsState {
     Chunk(Arc<Chunk>),
@@ -32,20 +32,20 @@ enum SharedRowsState {
     Nowhere,
 }
 
-/// Where the rows are.
+/// The location of the rows.
 #[derive(Clone, Debug)]
 pub(super) enum SourceData {
     /// In memory, as one block.
     Chunk(Arc<Chunk>),
     /// On disk, in pages.
     Segment(Arc<Segment>, TableId),
-    /// Rows as they are, for tests that need no memtable.
+    /// Plain rows, for tests that need no memtable.
     #[cfg(test)]
     Rows(Arc<(Vec<SegmentColumn>, SortedRows)>),
 }
 
 impl MergeSource {
-    /// A chunk. Of `tombstones` it takes those that apply to it.
+    /// A chunk. It takes the applicable ones of `tombstones`.
     pub(crate) fn chunk(chunk: Arc<Chunk>, tombstones: &[Arc<Tombstone>]) -> Self {
         let space = if chunk.is_late() {
             SegmentSpace::Unsequence
@@ -63,10 +63,10 @@ impl MergeSource {
         }
     }
 
-    /// A table's rows in a segment. Of `tombstones` it takes those that apply to it.
+    /// A table's rows in a segment. It takes the applicable ones of `tombstones`.
     ///
     /// # Errors
-    /// If the segment could not be opened.
+    /// If the segment cannot be opened.
     pub(crate) fn segment(
         segment: &OpenSegment,
         table: TableId,
@@ -85,7 +85,7 @@ impl MergeSource {
         })
     }
 
-    /// Rows as they are.
+    /// Plain rows.
     #[cfg(test)]
     pub(crate) fn rows(
         columns: Vec<SegmentColumn>,
@@ -116,7 +116,7 @@ impl MergeSource {
         self.space
     }
 
-    /// The table's row groups with their indexes, for a segment.
+    /// The table's row groups with their indexes, if the source is a segment.
     pub(crate) fn row_groups(&self) -> impl Iterator<Item = (usize, &RowGroup)> {
         let (groups, range): (&[RowGroup], _) = match &self.data {
             SourceData::Segment(segment, table) => {
@@ -151,12 +151,12 @@ impl MergeSource {
         wanted.iter().map(find).collect()
     }
 
-    /// Whether a segment.
+    /// Whether the source is a segment.
     pub(super) fn is_segment(&self) -> bool {
         matches!(self.data, SourceData::Segment(..))
     }
 
-    /// Rows that are shown at once: those of a chunk, which has no pages.
+    /// Rows that a step processes at once: those of a chunk, which has no pages.
     pub(crate) fn rows_at_once(&self) -> usize {
         match &self.data {
             SourceData::Chunk(chunk) => chunk.rows(),
@@ -166,9 +166,9 @@ impl MergeSource {
         }
     }
 
-    /// What is known of the rows that this source and `other`, of one table, share.
+    /// What is known about the rows that this source and `other`, of the same table, share.
     pub(super) fn found_with(&self, other: &Self) -> Arc<Mutex<SharedSeries>> {
-        // Both ways round, it is kept in the same place.
+        // In both directions, it is stored in the same place.
         let (keeper, other) = if self.rank() < other.rank() {
             (other, self)
         } else {
@@ -188,8 +188,9 @@ impl MergeSource {
         }
     }
 
-    /// Series and times of the source's parts: its row groups, or the whole of it in memory.
-    /// Parts in memory are not sorted for it, so that their series are the widest.
+    /// Series and times of the source's parts: its row groups, or the whole source if it is in
+    /// memory. Parts in memory are not sorted for this, so their series range is the widest
+    /// possible.
     pub(super) fn extents(&self) -> Vec<(SeriesId, SeriesId, TimeRange)> {
         let whole = |range| vec![(SeriesId(0), SeriesId(u32::MAX), range)];
         match &self.data {
@@ -204,12 +205,13 @@ impl MergeSource {
     }
 }
 
-/// Rows whose series are not looked up one by one: first and last series, and how many rows.
+/// Rows that count as evenly distributed over their series: first and last series, and number of
+/// rows.
 pub(crate) type EvenSeries = (u32, u32, u64);
 
 impl MergeSource {
-    /// Shows the rows of each of the source's parts to `count`: as the runs of its directory, or,
-    /// without `directories`, only as so many between two series.
+    /// Passes the rows of each of the source's parts to `count`: as the runs of its directory or,
+    /// without `directories`, only as their number between two series.
     pub(crate) fn count_rows(
         &self,
         range: TimeRange,
@@ -241,7 +243,7 @@ impl MergeSource {
     }
 }
 
-/// Every column that one of the sources has, ascending by id.
+/// The union of the sources' columns, ascending by id.
 pub(crate) fn columns_of(sources: &[MergeSource]) -> Vec<SegmentColumn> {
     let mut columns = BTreeMap::new();
     for source in sources {

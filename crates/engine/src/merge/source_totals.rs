@@ -1,5 +1,5 @@
-//! Row groups, and a table's part of a segment, all of whose rows are asked for: they can be told as
-//! one.
+//! Row groups, and a table's part of a segment, all of whose rows are requested, so that their
+//! totals can be used.
 
 use super::metrics::ScanMetrics;
 use super::scope::MergeScope;
@@ -9,18 +9,18 @@ use marigram_model::{ColumnId, SeriesId, TableId, TimeRange};
 use marigram_segment::{PageStats, Segment};
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 pub(super) struct TotalsLot<'a> {
     pub(super) rows: u32,
     pub(super) range: TimeRange,
     segment: &'a Segment,
     table: TableId,
-    /// One row group of it.
+    /// A single row group of it.
     group: Option<usize>,
 }
 
 impl<'a> TotalsLot<'a> {
-    /// A row group, or the table's part of the segment; `None` where not all its rows are asked for,
+    /// A row group, or the table's part of the segment; `None` if not all its rows are requested,
     /// or some may be deleted.
     pub(super) fn asked(
         scope: &MergeScope,
@@ -54,7 +54,7 @@ impl<'a> TotalsLot<'a> {
         })
     }
 
-    /// Statistics of the columns that are asked for.
+    /// Statistics of the requested columns.
     ///
     /// # Errors
     /// Damage or I/O errors of the indexes.
@@ -68,7 +68,7 @@ impl<'a> TotalsLot<'a> {
         Ok(found?)
     }
 
-    /// Counts the pages as answered for by `stats`.
+    /// Counts the pages as answered by `stats`.
     ///
     /// # Errors
     /// As [`stats`](Self::stats).
@@ -87,7 +87,7 @@ impl<'a> TotalsLot<'a> {
     }
 }
 
-/// Whether all series from `first` to `last` are asked for.
+/// Whether all series from `first` to `last` are requested.
 fn has_all(scope: &MergeScope, (first, last): (SeriesId, SeriesId)) -> bool {
     let series = scope.series.as_ref();
     series.is_none_or(|series| series.contains_range(first.0..=last.0))

@@ -1,5 +1,5 @@
-//! For tests: rows written down one by one, sources made of them, and the naive merge that the
-//! real one must agree with.
+//! Test utilities: rows listed one by one, sources built from them, and the naive merge with which
+//! the real one must agree.
 
 use super::{MergeOptions, MergeSource, MergeStream};
 use crate::error::Result;
@@ -9,14 +9,14 @@ use crate::view::OpenSegment;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
-use marigram_env::FileSystem;
+use marigram_env::{BlobStore, FileBlobs, LogStore};
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 pub(crate) const TABLE: TableId = TableId(1);
@@ -39,7 +39,7 @@ pub(crate) type TestFields = (Option<i64>, Option<String>);
 /// Rows by (series, time).
 pub(crate) type TestRows = BTreeMap<(u32, i64), TestFields>;
 
-/// One source of a test.
+/// A source of a test.
 #[derive(Clone, Debug)]
 pub(crate) struct TestSource {
     pub(crate) late: bool,
@@ -68,7 +68,7 @@ impl TestSource {
     }
 }
 
-/// Rows as arrays of [`COLUMNS`].
+/// Converts rows to arrays of [`COLUMNS`].
 pub(crate) fn sorted_rows(rows: &TestRows) -> SortedRows {
     let mut runs: Vec<SeriesRun> = Vec::new();
     for (series, _) in rows.keys() {
@@ -90,7 +90,7 @@ pub(crate) fn sorted_rows(rows: &TestRows) -> SortedRows {
     }
 }
 
-/// Arrays of [`COLUMNS`] as rows.
+/// Converts arrays of [`COLUMNS`] to rows.
 pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), TestFields)> {
     assert!(rows.is_sorted(), "{rows:?}");
     let numbers = rows.columns[0].as_primitive::<Int64Type>();
@@ -109,7 +109,7 @@ pub(crate) fn listed(rows: &SortedRows) -> Vec<((u32, i64), TestFields)> {
         .collect()
 }
 
-/// What a merge gives, in order.
+/// The rows that a merge returns, in order.
 pub(crate) fn merged(
     sources: Vec<MergeSource>,
     options: MergeOptions,
@@ -123,7 +123,7 @@ pub(crate) fn merged(
     Ok(all)
 }
 
-/// The rows that must come out: sort, then the last write wins, field by field.
+/// The expected rows: sorted, and the last write wins, field by field.
 pub(crate) fn naive(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> TestRows {
     let mut given: Vec<&TestSource> = given.iter().collect();
     given.sort_by_key(|source| (source.space(), source.sequence_max));
@@ -149,7 +149,7 @@ pub(crate) fn naive(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> Test
     all
 }
 
-/// A range delete of `series` (all, for none).
+/// A range delete of `series` (all if empty).
 pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Arc<Tombstone> {
     let series: Vec<SeriesId> = series.iter().copied().map(SeriesId).collect();
     Arc::new(Tombstone {
@@ -160,18 +160,23 @@ pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Ar
     })
 }
 
-/// Rows of a page of the segments made here: few, so that few rows make many pages.
+/// Rows per page in these segments: few, so that a few rows make many pages.
 const PAGE_ROWS: u32 = 8;
 
+/// The blobs in the root of a file system.
+pub(crate) fn blobs(fs: &Arc<dyn LogStore>) -> Arc<dyn BlobStore> {
+    Arc::new(FileBlobs::new(Arc::clone(fs), Path::new("/")))
+}
+
 /// Files of segments, of which one is open at a time.
-pub(crate) fn segment_files(fs: &Arc<dyn FileSystem>) -> Arc<SegmentFiles> {
+pub(crate) fn segment_files(fs: &Arc<dyn LogStore>) -> Arc<SegmentFiles> {
     let memory = MemoryAccountant::new(1 << 30);
-    SegmentFiles::new(Arc::clone(fs), 1, Arc::new(memory))
+    SegmentFiles::new(blobs(fs), 1, Arc::new(memory))
 }
 
 /// Writes the rows of `given` (not empty) as a segment and opens it.
 pub(crate) fn open_segment(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     id: u64,
     given: &TestSource,
     options: &SegmentOptions,
@@ -179,16 +184,16 @@ pub(crate) fn open_segment(
     open_segment_of_pages(fs, id, given, options, PAGE_ROWS)
 }
 
-/// As [`open_segment`], with pages of `page_rows`.
+/// Like [`open_segment`], with pages of `page_rows`.
 pub(crate) fn open_segment_of_pages(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     id: u64,
     given: &TestSource,
     options: &SegmentOptions,
     page_rows: u32,
 ) -> Arc<OpenSegment> {
-    let path = PathBuf::from(format!("/{id:010}.seg"));
-    let mut writer = SegmentWriter::create(fs.clone(), &path, options.clone()).unwrap();
+    let name = format!("{id:010}.seg");
+    let mut writer = SegmentWriter::create(&*blobs(fs), &name, options.clone()).unwrap();
     let layout = TableLayout::auto(8 * page_rows, COLUMNS.len());
     writer.table(TABLE, &COLUMNS, &layout).unwrap();
     writer.append(&sorted_rows(&given.rows)).unwrap();
@@ -210,13 +215,13 @@ pub(crate) fn open_segment_of_pages(
         level: 0,
         pin: None,
     };
-    let segment = OpenSegment::open(&segment_files(fs), path, meta);
+    let segment = OpenSegment::open(&segment_files(fs), &name, meta);
     assert!(segment.segment().is_ok());
     Arc::new(segment)
 }
 
-/// Sources as a sequence space has them: no (series, time) in two of them. Of rows that stand in
-/// several, those of the newest stay.
+/// Sources as in a sequence space: no (series, time) occurs in two of them. Of rows that several
+/// sources have, those of the newest stay.
 pub(crate) fn without_sequence_duplicates(mut given: Vec<TestSource>) -> Vec<TestSource> {
     let mut seen = std::collections::BTreeSet::new();
     for source in given.iter_mut().rev().filter(|source| !source.late) {

@@ -1,4 +1,4 @@
-//! The merge against the naive one: sort, then the last write wins, field by field.
+//! Compares the merge with the naive one: sort, and the last write wins, field by field.
 
 use super::testing::{
     COLUMNS, TestFields, TestRows, TestSource, listed, merged, naive, sorted_rows, tombstone,
@@ -21,7 +21,7 @@ fn fields() -> impl Strategy<Value = TestFields> {
 
 fn rows() -> impl Strategy<Value = TestRows> {
     let scattered = proptest::collection::btree_map((0..5u32, 0..30i64), fields(), 0..60);
-    // Long runs of one series, as the fast paths see them.
+    // Long runs of one series, as the fast paths expect.
     let runs = (0..5u32, 0..20i64, 1..40i64, proptest::bool::ANY).prop_map(
         |(series, first, count, nulls)| {
             let fields = |time: i64| {
@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// Rows of one of two series, mostly at a pace, with a part of them missing: all have a number.
+/// Rows of one of two series, mostly regular, with some missing: all have a number.
 fn paced_numbers() -> impl Strategy<Value = TestRows> {
     let kept = proptest::collection::vec(proptest::bool::weighted(0.4), 1..300);
     (0..2u32, 0..40i64, 1..4i64, 0..100i64, kept).prop_map(|(series, first, pace, number, kept)| {
@@ -230,13 +230,13 @@ fn rows_that_are_rewritten_whole_come_from_the_newest_in_one_piece() {
     );
 }
 
-/// Rows of one series whose texts have a hundred bytes each, with a number in every other one.
+/// Rows of one series with texts of a hundred bytes, and a number in every second row.
 fn texts(times: impl Iterator<Item = i64>) -> TestRows {
     let fields = |time: i64| ((time % 2 == 0).then_some(time), Some("t".repeat(100)));
     times.map(|time| ((1, time), fields(time))).collect()
 }
 
-/// Bytes of text of each batch of a merge whose batches have some 1,000 bytes of text.
+/// Bytes of text in each batch of a merge whose batches have some 1,000 bytes of text.
 fn text_of_batches(given: &[TestSource]) -> Vec<usize> {
     let sources = given.iter().map(|given| given.source(&[])).collect();
     let options = MergeOptions {
@@ -273,6 +273,6 @@ fn batches_that_are_put_together_are_bounded_by_their_text() {
     let bytes = text_of_batches(&twice);
     assert_eq!(bytes.iter().sum::<usize>(), 400 * 100);
     assert!(bytes.iter().all(|bytes| *bytes <= 1100), "{bytes:?}");
-    // What one source holds as one array may be handed on as one slice.
+    // What one source holds as one array may be passed on as one slice.
     assert_eq!(text_of_batches(&twice[..1]), [40_000]);
 }

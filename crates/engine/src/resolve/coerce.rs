@@ -1,8 +1,8 @@
-//! Conversions of written values to the type of their column, as far as nothing is lost.
+//! Lossless conversions of written values to the type of their column.
 //!
-//! Integers convert among each other where the value is in range, an i64 becomes a timestamp, text
-//! becomes bytes, and an f64 goes into a column whose owner declared FLOAT. An integer for a float
-//! column is a conflict, as in InfluxDB: the two would differ in what a reader may expect of them.
+//! Integers convert to one another if the value is in range, an i64 becomes a timestamp, text
+//! becomes bytes, and an f64 is stored in a column that was declared FLOAT. An integer for a float
+//! column is a conflict, as in InfluxDB: a reader could expect different things of the two.
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder};
 use arrow_array::cast::AsArray;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 /// A converted column.
 pub(crate) struct CoercedColumn {
-    /// Of the wanted type.
+    /// The values in the wanted type.
     pub values: ArrayRef,
     /// Rows whose value does not fit, ascending.
     pub bad: Vec<usize>,
 }
 
-/// Field values of type `found` as `wanted`; `None` where the types do not convert at all.
+/// Field values of type `found` converted to `wanted`; `None` if the types do not convert at all.
 pub(crate) fn field(
     values: &ArrayRef,
     found: FieldType,
@@ -86,7 +86,7 @@ where
     }
 }
 
-/// Converts value by value; what does not fit becomes null and is named.
+/// Converts value by value; values that do not fit become null and are listed.
 fn convert<T: ArrowPrimitiveType, W: ArrowPrimitiveType>(
     values: &ArrayRef,
     fit: impl Fn(T::Native) -> Option<W::Native>,
@@ -110,8 +110,8 @@ fn convert<T: ArrowPrimitiveType, W: ArrowPrimitiveType>(
     }
 }
 
-/// Tag values as `wanted`, and the slots whose text is not one; `None` where the types do not
-/// convert. Protocols that know only text tags can so write to tables with typed ones.
+/// Tag values converted to `wanted`, and the slots whose text does not convert; `None` if the types
+/// do not convert. So protocols with text tags only can write to tables with typed tags.
 pub(crate) fn tag(values: &ArrayRef, wanted: TagType) -> Option<(ArrayRef, Vec<usize>)> {
     if *values.data_type() == wanted.data_type() {
         return Some((values.clone(), Vec::new()));
@@ -131,7 +131,7 @@ pub(crate) fn tag(values: &ArrayRef, wanted: TagType) -> Option<(ArrayRef, Vec<u
         TagType::I64 => {
             let mut numbers = Int64Builder::with_capacity(texts.len());
             for (slot, text) in texts.iter().enumerate() {
-                // Only the canonical form, so that two texts never become one series.
+                // Only the canonical notation, so that two texts never become one series.
                 let number =
                     text.and_then(|t| t.parse::<i64>().ok().filter(|n| n.to_string() == t));
                 note(slot, text.is_some() && number.is_none());

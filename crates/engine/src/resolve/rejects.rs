@@ -1,6 +1,6 @@
 //! Rows of a batch that cannot be stored, each with its first reason.
 
-/// Rejected rows. Costs nothing while there are none.
+/// Rejected rows. It costs nothing while there are none.
 #[derive(Debug)]
 pub(crate) struct RowRejections {
     rows: usize,
@@ -10,7 +10,7 @@ pub(crate) struct RowRejections {
 }
 
 impl RowRejections {
-    /// None yet, of so many rows.
+    /// No rejections yet, of this many rows.
     pub fn new(rows: usize) -> Self {
         Self {
             rows,
@@ -19,7 +19,7 @@ impl RowRejections {
         }
     }
 
-    /// Rejects a row; a row that is rejected already keeps its reason.
+    /// Rejects a row; a row that is already rejected keeps its reason.
     pub fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
         self.bad.resize(self.rows, false);
         if !std::mem::replace(&mut self.bad[row], true) {

@@ -1,4 +1,4 @@
-//! Batches against schemas, without an engine.
+//! Tests of resolving batches against schemas, without an engine.
 
 use super::{ResolveOutcome, ResolvedBatch, resolve};
 use crate::catalog::blank;

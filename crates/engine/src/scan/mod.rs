@@ -1,8 +1,8 @@
-//! Scans: a table's rows of some series and times, in parts that can be read at the same time.
+//! Scans: a table's rows of some series and times, in parts that can be read in parallel.
 //!
-//! A part is a set of series of one shard, so that each is sorted by (series, time) and no series
-//! is cut. Segments are left out by the series and times of their manifest entry before their files
-//! are touched; what is inside is the merge's business.
+//! A part is a set of series of one shard, so each part is sorted by (series, time) and no series
+//! is split. Segments are skipped by the series and times in their manifest entries before their
+//! files are touched; the merge handles the rest.
 
 mod newest;
 mod reduce;
@@ -30,7 +30,7 @@ use sources::{chunks_of, sources_of, truncate};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// What a scan is to read.
+/// What a scan reads.
 #[derive(Clone, Debug)]
 pub struct ScanRequest {
     /// Series to read.
@@ -39,13 +39,13 @@ pub struct ScanRequest {
     pub range: TimeRange,
     /// Fields to return, in this order; may be empty (times and series only).
     pub columns: Vec<ColumnId>,
-    /// Bounds on values, by which pages may be left out.
+    /// Bounds on values, which may rule out pages.
     pub bounds: Vec<ColumnBounds>,
-    /// Rows of a batch, about.
+    /// Approximate number of rows in a batch.
     pub batch_rows: usize,
-    /// How many partitions to make, about (never cuts a series).
+    /// Approximate number of partitions to create (never splits a series).
     pub partitions: usize,
-    /// Stop after so many rows in each partition.
+    /// Stop after this many rows in each partition.
     pub limit: Option<usize>,
 }
 
@@ -66,21 +66,21 @@ impl ScanPartition {
         self.shard
     }
 
-    /// Series of this part.
+    /// The series of this part.
     pub fn series(&self) -> &RoaringBitmap {
         &self.series
     }
 
-    /// Lets go of pages that are decoded, for a reader that takes no rows for now. The next rows
-    /// decode them again.
+    /// Releases decoded pages, for a reader that currently takes no rows. Reading on decodes them
+    /// again.
     pub fn release_pages(&mut self) {
         if let Some(merge) = &mut self.merge {
             merge.release_pages();
         }
     }
 
-    /// The next rows; `None` at the end. `columns` as in the request; a field that no source has
-    /// is all null.
+    /// The next rows; `None` at the end. The columns are those of the request; a field that no
+    /// source has is null.
     ///
     /// # Errors
     /// Damage or I/O errors in a page that must be read, or no memory for it.
@@ -102,7 +102,7 @@ impl ScanPartition {
     }
 }
 
-/// What one shard gives to a scan.
+/// What one shard contributes to a scan.
 #[derive(Debug)]
 pub(crate) struct ShardScan {
     shard: usize,
@@ -111,10 +111,10 @@ pub(crate) struct ShardScan {
 }
 
 impl ShardScan {
-    /// Finds what `request` must read of a shard.
+    /// Finds what `request` must read in a shard.
     ///
     /// # Errors
-    /// If a segment that must be read could not be opened.
+    /// If a segment that must be read cannot be opened.
     pub(crate) fn new(
         view: &ShardView,
         table: TableId,
@@ -155,7 +155,7 @@ struct ShardPart {
     territory: RangeInclusive<u32>,
 }
 
-/// Cuts what the shards give into about `request.partitions` parts.
+/// Divides the shards' contributions into about `request.partitions` parts.
 fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<ShardPart>> {
     let shards: Vec<ShardScan> = shards
         .into_iter()
@@ -185,10 +185,10 @@ fn parts(shards: Vec<ShardScan>, request: &ScanRequest) -> Result<Vec<ShardPart>
     Ok(all)
 }
 
-/// Makes about `request.partitions` partitions out of what the shards give.
+/// Creates about `request.partitions` partitions from the shards' contributions.
 ///
 /// # Errors
-/// Damage or I/O errors in the series directories that are looked at.
+/// Damage or I/O errors in the series directories that are read.
 pub(crate) fn partitions(
     shards: Vec<ShardScan>,
     columns: &[SegmentColumn],
@@ -220,10 +220,10 @@ pub(crate) fn partitions(
     Ok(parts(shards, request)?.into_iter().map(partition).collect())
 }
 
-/// As [`partitions`], for somebody who adds rows up.
+/// Like [`partitions`], for aggregations.
 ///
 /// # Errors
-/// As there.
+/// As [`partitions`].
 pub(crate) fn reduce_partitions(
     shards: Vec<ShardScan>,
     columns: &[SegmentColumn],

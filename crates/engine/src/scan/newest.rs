@@ -1,5 +1,5 @@
-//! The newest row of each of some series, out of storage: newest times first, so that old segments
-//! are not touched for series that have newer rows.
+//! Finds the newest row of each of some series in storage: the newest times first, so that old
+//! segments are not touched for series with newer rows.
 
 use super::sources::{chunks_of, sources_of, truncate};
 use crate::error::{EngineError, Result};
@@ -13,22 +13,22 @@ use roaring::RoaringBitmap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of a source's times, the share at their end that is looked at first: devices that still report
-/// have their newest rows there.
+/// The share of a source's times, at their end, that is read first: devices that still report have
+/// their newest rows there.
 const FIRST_SHARE: u64 = 16;
 
 const BATCH_ROWS: usize = 8192;
-/// Rows of what is given back, a batch.
+/// Rows in a batch of the result.
 const COMBINED_ROWS: usize = 64 * 1024;
 
-/// How long what was found waits for memory at most.
+/// How long the result waits for memory at most.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The newest row of each of `series` that has one, sorted by series, in batches that follow each
-/// other. What is found is held on the scans' account until all is there.
+/// The newest row of each of `series` that has one, sorted by series, in consecutive batches. The
+/// result counts as memory of scans until it is complete.
 ///
 /// # Errors
-/// Damage or I/O errors in what is read; `Busy` where there is no memory for it.
+/// Damage or I/O errors in what is read; `Busy` if there is no memory for it.
 pub(crate) fn newest_rows(
     view: &ShardView,
     table: TableId,
@@ -64,8 +64,8 @@ pub(crate) fn newest_rows(
     Ok(combine(&found, BATCH_TEXT_BYTES))
 }
 
-/// The newest times up to `max` in which there may be rows: a share of those of the segment or
-/// chunk that goes on longest.
+/// The newest times up to `max` in which there may be rows: a share of the times of the segment or
+/// chunk that extends furthest.
 fn newest_window(view: &ShardView, max: i64) -> Option<TimeRange> {
     let segments = view.segments.iter().map(|segment| segment.meta.range);
     let ranges = segments.chain(view.chunks.iter().map(|chunk| chunk.range()));
@@ -77,7 +77,7 @@ fn newest_window(view: &ShardView, max: i64) -> Option<TimeRange> {
         });
     let newest = below.max_by_key(|range| (range.max, std::cmp::Reverse(range.min)))?;
     let width = newest.max.abs_diff(newest.min);
-    // When the share has been looked at, the rest follows at once: it is most of what is left.
+    // After the share, the rest follows at once: it is most of what remains.
     let whole = view_reaches(view, max, newest);
     let share = if whole { width } else { width / FIRST_SHARE };
     Some(TimeRange {
@@ -86,14 +86,14 @@ fn newest_window(view: &ShardView, max: i64) -> Option<TimeRange> {
     })
 }
 
-/// Whether a part of the segment or chunk of `newest` has been looked at already.
+/// Whether a part of the segment or chunk of `newest` has been read already.
 fn view_reaches(view: &ShardView, max: i64, newest: TimeRange) -> bool {
     let segments = view.segments.iter().map(|segment| segment.meta.range);
     let mut ranges = segments.chain(view.chunks.iter().map(|chunk| chunk.range()));
     ranges.any(|range| range.min == newest.min && range.max > max)
 }
 
-/// The last row of each series of a merge, in batches sorted by series.
+/// The last row of each series in a merge, in batches sorted by series.
 fn last_of_each(mut merge: MergeStream, held: &mut MemoryReservation) -> Result<Vec<SortedRows>> {
     let mut batches: Vec<SortedRows> = Vec::new();
     while let Some(rows) = merge.next_rows()? {
@@ -138,8 +138,8 @@ fn bytes_of(rows: &SortedRows) -> usize {
     rows.len() * size_of::<(SeriesRun, i64)>() + columns.sum::<usize>()
 }
 
-/// Batches of one row a series (no series twice), sorted by series, in batches that follow each
-/// other and have about `text_max` bytes of text at most.
+/// Batches with one row per series (no series twice), sorted by series, consecutive, with at most
+/// about `text_max` bytes of text each.
 pub(crate) fn combine(batches: &[SortedRows], text_max: usize) -> Vec<SortedRows> {
     let mut order: Vec<(SeriesId, usize, usize)> = Vec::new();
     for (batch, rows) in batches.iter().enumerate() {
@@ -178,8 +178,8 @@ pub(crate) fn combine(batches: &[SortedRows], text_max: usize) -> Vec<SortedRows
     combined
 }
 
-/// Rows of batches as (batch, row), each of its own series. Together they must have less text than
-/// an array can hold.
+/// Rows of batches as (batch, row), each of a different series. Together they must have less text
+/// than an array can hold.
 fn pick(batches: &[&SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)]) -> SortedRows {
     let columns = (0..batches.first().map_or(0, |rows| rows.columns.len()))
         .map(|column| {
@@ -188,7 +188,7 @@ fn pick(batches: &[&SortedRows], series: Vec<SeriesId>, picks: &[(usize, usize)]
                 .map(|rows| rows.columns[column].as_ref())
                 .collect();
             arrow_select::interleave::interleave(&arrays, picks)
-                .expect("batches of one table have columns of the same types, and text is bounded")
+                .expect("batches of one table have columns of the same types, and text is limited")
         })
         .collect();
     SortedRows {

@@ -1,8 +1,8 @@
-//! Scans for somebody who adds rows up: each row once, but in no order, and pages by their
-//! statistics where that will do.
+//! Scans for aggregations: each row once, but in no order, and pages by their statistics if these
+//! suffice.
 //!
-//! Series of which no two sources have rows of one time are read source by source ([`DisjointSources`]); the
-//! others go through the merge.
+//! Series of which no two sources have rows with the same time are read source by source
+//! ([`DisjointSources`]); the others go through the merge.
 
 use super::{ScanRequest, ShardPart};
 use crate::error::Result;
@@ -18,11 +18,11 @@ use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// Most sources, and rows of a chunk, of which steps are short.
+/// Most sources, and most rows of a chunk, for steps to count as short.
 const SHORT_SOURCES_MAX: usize = 32;
 const SHORT_ROWS_MAX: usize = 16 << 10;
 
-/// A part of a scan that is added up: a set of series of one shard.
+/// A part of an aggregating scan: a set of series of one shard.
 #[derive(Debug)]
 pub struct ReducePartition {
     shard: usize,
@@ -33,7 +33,7 @@ pub struct ReducePartition {
 
 #[derive(Debug)]
 enum ReduceState {
-    /// What the sources share has still to be found out.
+    /// It is not known yet which rows the sources share.
     Unsorted(Option<(Vec<MergeSource>, MergeOptions)>),
     Apart(
         Box<DisjointSources>,
@@ -81,12 +81,12 @@ impl ReducePartition {
         self.shard
     }
 
-    /// Series of this part.
+    /// The series of this part.
     pub fn series(&self) -> &RoaringBitmap {
         &self.series
     }
 
-    /// Whether each [`step`](Self::step) is short: it reads a page at most, and nothing has to be
+    /// Whether each [`step`](Self::step) is short: it reads at most one page, and nothing has to be
     /// compared before the first one.
     pub fn has_short_steps(&mut self) -> bool {
         match &mut self.state {
@@ -115,10 +115,10 @@ impl ReducePartition {
         }
     }
 
-    /// Shows the next rows, or the next page, to `reducer`; `false` at the end.
+    /// Passes the next rows, or the next page, to `reducer`; `false` at the end.
     ///
     /// # Errors
-    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's.
+    /// Damage or I/O errors of a page that must be read, no memory for it, or the reducer's error.
     pub fn step<R: PageReducer>(&mut self, reducer: &mut R) -> Result<bool, R::Error> {
         loop {
             match &mut self.state {

@@ -1,4 +1,4 @@
-//! The sources of a shard with rows of some series and times, and the cutting of what they give.
+//! The sources of a shard with rows of some series and times, and limits on their output.
 
 use crate::error::Result;
 use crate::merge::MergeSource;
@@ -7,7 +7,7 @@ use marigram_manifest::SegmentMeta;
 use marigram_model::{SortedRows, TableId, TimeRange};
 use roaring::RoaringBitmap;
 
-/// The segments with rows of these series and times as sources.
+/// The segments with rows of these series and times, as sources.
 pub(super) fn sources_of(
     view: &ShardView,
     table: TableId,
@@ -29,7 +29,7 @@ pub(super) fn sources_of(
         .collect()
 }
 
-/// The chunks with rows of these times as sources.
+/// The chunks with rows of these times, as sources.
 pub(super) fn chunks_of(view: &ShardView, range: TimeRange) -> impl Iterator<Item = MergeSource> {
     let chunks = view
         .chunks
@@ -38,7 +38,7 @@ pub(super) fn chunks_of(view: &ShardView, range: TimeRange) -> impl Iterator<Ite
     chunks.map(|chunk| MergeSource::chunk(chunk.clone(), &view.tombstones))
 }
 
-/// Keeps the first `rows`.
+/// Keeps the first `len` rows.
 pub(super) fn truncate(rows: &mut SortedRows, len: usize) {
     if rows.len() <= len {
         return;

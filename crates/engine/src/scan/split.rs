@@ -1,7 +1,7 @@
-//! Splits a scan into parts of about equal numbers of rows, between series and never through one.
+//! Splits a scan into parts with about equal numbers of rows, between series and never within one.
 //!
-//! Rows are counted from series directories, in at most [`BUCKETS`] buckets of series; where a scan
-//! touches very many row groups, their rows are taken to be spread evenly over their series.
+//! Rows are counted from series directories, in at most [`BUCKETS`] buckets of series; if a scan
+//! touches very many row groups, their rows count as evenly distributed over their series.
 
 use crate::error::Result;
 use crate::merge::{MergeSource, selected_runs};
@@ -12,11 +12,11 @@ use std::ops::RangeInclusive;
 /// Buckets of series in which rows are counted.
 const BUCKETS: u64 = 4096;
 
-/// Up to so many row groups, directories are read for counting.
+/// Number of row groups up to which directories are read for counting.
 const DIRECTORIES_MAX: usize = 256;
 
 /// For each shard, the ranges of series of its parts; they tile all of u32. There are about
-/// `partitions` of them over all shards, at least one a shard.
+/// `partitions` of them over all shards, and at least one per shard.
 pub(super) fn territories<'a>(
     shards: impl Iterator<Item = (&'a RoaringBitmap, &'a [MergeSource])>,
     range: TimeRange,
@@ -41,7 +41,7 @@ pub(super) fn territories<'a>(
         .collect())
 }
 
-/// Rows by buckets of series.
+/// Rows by bucket of series.
 #[derive(Debug)]
 struct SeriesBuckets {
     /// First series of each bucket, ascending.
@@ -93,7 +93,7 @@ impl SeriesBuckets {
         }
     }
 
-    /// Spreads `rows` over the buckets of the series `min` to `max`.
+    /// Distributes `rows` evenly over the buckets of the series `min` to `max`.
     fn add_even(&mut self, min: u32, max: u32, rows: u64) {
         let first = self
             .starts
@@ -110,8 +110,8 @@ impl SeriesBuckets {
     }
 }
 
-/// Cuts buckets into `parts` ranges of about equal numbers of rows: each cut stands where the rows
-/// before it come closest to its share.
+/// Cuts buckets into `parts` ranges with about equal numbers of rows: each cut is where the rows
+/// before it are closest to its share.
 fn cut(starts: &[u32], rows: &[u64], parts: u64) -> Vec<RangeInclusive<u32>> {
     let total: u64 = rows.iter().sum();
     let mut cuts = Vec::new();

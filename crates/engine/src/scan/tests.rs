@@ -1,4 +1,4 @@
-//! Scans of segments on a simulated disk against the naive merge.
+//! Compares scans of segments on a simulated disk with the naive merge.
 
 use super::*;
 use crate::error::EngineError;
@@ -8,7 +8,7 @@ use crate::merge::testing::{
     without_sequence_duplicates,
 };
 use crate::snapshot::TableSnapshot;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_model::{ColumnCodec, FieldColumn, FieldType, FieldValue, TableOptions, TableSchema};
 use marigram_segment::SegmentOptions;
@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// A table of one shard whose segments hold what is given.
+/// A table of one shard whose segments have the given content.
 struct SegmentFixture {
     fs: SimFs,
     snapshot: TableSnapshot,
@@ -26,7 +26,7 @@ struct SegmentFixture {
     memory: Arc<MemoryAccountant>,
 }
 
-/// Small row groups, so that few rows make many of them.
+/// Small row groups, so that a few rows make many of them.
 fn small() -> SegmentOptions {
     SegmentOptions { row_group_rows: 32 }
 }
@@ -37,7 +37,7 @@ fn disk(
     options: &SegmentOptions,
 ) -> SegmentFixture {
     let fs = SimFs::new(1);
-    let dynamic: Arc<dyn FileSystem> = Arc::new(fs.clone());
+    let dynamic: Arc<dyn LogStore> = Arc::new(fs.clone());
     let numbered = given.iter().enumerate();
     let segments = numbered
         .map(|(id, given)| open_segment(&dynamic, id as u64, given, options))
@@ -104,7 +104,7 @@ fn request(series: impl IntoIterator<Item = u32>) -> ScanRequest {
 }
 
 impl SegmentFixture {
-    /// What each partition gives, and the metrics.
+    /// The rows of each partition, and the metrics.
     fn scan(&self, request: &ScanRequest) -> Result<(Vec<Vec<Row>>, Arc<ScanMetrics>)> {
         let metrics = Arc::new(ScanMetrics::default());
         let partitions = self.snapshot.scan(request, metrics.clone())?;
@@ -122,7 +122,7 @@ impl SegmentFixture {
             }
             all.push(rows);
         }
-        assert_eq!(self.memory.used_by(Holder::Scan), 0, "pages are given back");
+        assert_eq!(self.memory.used_by(Holder::Scan), 0, "pages are released");
         Ok((all, metrics))
     }
 
@@ -258,7 +258,7 @@ proptest! {
             let shards = disk.snapshot.last_rows(&selection, &columns).unwrap();
             shards.iter().flat_map(|(_, rows)| listed(rows)).collect::<Vec<_>>()
         };
-        // Some series from storage alone, then the rest together with what is cached.
+        // Some series only from storage, then the rest together with what is cached.
         let some: Vec<Row> =
             expected.clone().into_iter().filter(|(key, _)| first.contains(&key.0)).collect();
         prop_assert_eq!(last(first.into_iter().collect()), some);
@@ -330,7 +330,8 @@ fn values_prune_pages_that_nothing_overlaps() {
         "only the last page is read"
     );
     assert_eq!(metrics.pages_read.load(Ordering::Relaxed), 3);
-    // A late row overwrites one that would pass: if its page were left out, the old row came back.
+    // A late row overwrites one that passes the filter: if its page were skipped, the old row would
+    // reappear.
     let overwritten = late(2, [((1, 61), (Some(0), None))].into());
     let overlaid = disk(&[sequence(1, rows), overwritten], &[], &small());
     let rows = overlaid.rows(&request);
@@ -437,7 +438,7 @@ fn a_damaged_page_fails_the_scans_that_touch_it_and_no_others() {
 #[test]
 fn a_scan_that_finds_no_memory_says_so() {
     let disk = disk(&[sequence(1, numbers(1, 0..20))], &[], &small());
-    // Beyond the ceiling, and the scans' own reserve too.
+    // Beyond the ceiling and also the scans' own reserve.
     disk.memory.grow(Holder::Memtable, 1 << 30);
     disk.memory.grow(Holder::Scan, (1 << 26) - 10);
     let error = disk.scan(&request([1])).unwrap_err();

@@ -1,7 +1,8 @@
-//! A leader's work: one group of changes from queue to log to memory.
+//! The work of a group's leader: takes one group of changes from the queue to the log and to
+//! memory.
 //!
-//! Nothing of a group is visible before all of it is durable, and nothing of it is visible at all
-//! if the log fails.
+//! No change of a group is visible before the whole group is durable, and none is visible if the
+//! log fails.
 
 use crate::commit::{CommitChange, CommitTicket, NewSlot, PendingWrite};
 use crate::error::{EngineError, Result};
@@ -17,32 +18,32 @@ use marigram_wal::{DeleteEntry, RoomPromise, WalEntry, WalError, WriteEntry, enc
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A buffer for records larger than this is given back after use.
+/// A buffer for larger records than this is released after use.
 const BUFFER_BYTES_KEPT: usize = 2 << 20;
 
-/// A change with its sequence, encoded and on its way.
+/// A change that has its sequence and is encoded.
 struct StagedChange<'a> {
     ticket: &'a CommitTicket,
     sequence: u64,
     entry: WalEntry,
-    /// Memory taken for its rows.
+    /// Memory reserved for its rows.
     bytes: usize,
-    /// Room in the log, until it is there.
+    /// Space in the log, until it has been written.
     _room: Option<RoomPromise>,
 }
 
-/// An entry, the memory taken for its rows, and the room for it in the log.
+/// An entry, the memory reserved for its rows, and the space for it in the log.
 type PreparedEntry = (WalEntry, usize, Option<RoomPromise>);
 
-/// Series that the group brings.
+/// Series that the group creates.
 struct NewSeries {
     next: SeriesId,
     ids: HashMap<(TableId, TagKey), SeriesId>,
 }
 
 impl Shard {
-    /// Commits a group and decides each of its tickets. What ends series takes effect before the
-    /// changes after it are looked at: they may name those series.
+    /// Commits a group and decides each of its tickets. Changes that retire series take effect
+    /// before the changes after them are resolved, because these may refer to those series.
     pub(super) fn lead(&self, group: &[Arc<CommitTicket>]) {
         let mut log = self.log();
         let mut rest = group;
@@ -77,8 +78,8 @@ impl Shard {
         }
     }
 
-    /// Gives changes their sequences and series, and encodes them into the log's buffer. Changes
-    /// that cannot be made are decided here.
+    /// Assigns sequences and series to changes, and encodes them into the log's buffer. Decides
+    /// changes that are impossible.
     fn stage<'a>(
         &self,
         log: &mut ShardLog,
@@ -141,7 +142,7 @@ impl Shard {
         })
     }
 
-    /// Gives every row its series; series that nobody knows get the next ids.
+    /// Assigns a series to every row; unknown series get the next ids.
     fn identify(&self, write: PendingWrite, new: &mut NewSeries) -> Result<WriteEntry> {
         let PendingWrite {
             table,
@@ -188,7 +189,7 @@ impl Shard {
         })
     }
 
-    /// Where some rows are of series that were retired since they were looked up: slots for all
+    /// If some rows belong to series that were retired since they were looked up: slots for all
     /// rows, so that those series become new ones.
     fn renew(&self, table: TableId, series: &mut [u32]) -> Vec<NewSlot> {
         let index = self.index.read();
@@ -199,7 +200,7 @@ impl Shard {
         let (mut slots, mut numbers) = (Vec::new(), HashMap::new());
         for place in series {
             *place = *numbers.entry(*place).or_insert_with_key(|id| {
-                // The write holds a pin, so that the keys are there.
+                // The write holds a pin, so the keys exist.
                 let key = index.key(SeriesId(*id)).unwrap_or_default();
                 let hash = SeriesIndex::hash(table, key.as_bytes());
                 slots.push(NewSlot { key, hash });
@@ -209,11 +210,11 @@ impl Shard {
         slots
     }
 
-    /// Appends the buffer; durable when it returns, where the settings say so.
+    /// Appends the buffer; it is durable when this returns, if the settings say so.
     fn append(&self, log: &mut ShardLog) -> Result<()> {
         let sync = self.context.options.durability == Durability::Fsync;
         let buffer = std::mem::take(&mut log.buffer);
-        // Bounded by what was admitted for the rows that it holds.
+        // Its size is limited by the memory admitted for its rows.
         let _held =
             MemoryReservation::counted(&self.context.memory, Holder::Memtable, buffer.capacity());
         let appended = log.wal.append(&buffer, sync);
@@ -222,7 +223,7 @@ impl Shard {
         }
         match appended {
             Ok(()) => {}
-            // Nothing of it is in the log, which goes on.
+            // Nothing of it is in the log, which stays usable.
             Err(error @ WalError::Full { .. }) => return Err(error.into()),
             Err(error) => {
                 self.context.health.fail(&error.to_string());
@@ -275,7 +276,7 @@ impl Shard {
         }
     }
 
-    /// Adds the rows of a write; says how many were late.
+    /// Adds the rows of a write; returns how many were late.
     pub(crate) fn write(
         &self,
         state: &mut ShardState,
@@ -325,7 +326,7 @@ impl Shard {
         }
     }
 
-    /// Forgets a table, as far as it is in memory.
+    /// Drops a table from memory.
     pub(crate) fn drop_table(&self, state: &mut ShardState, table: TableId) {
         state.active.drop_table(table);
         state

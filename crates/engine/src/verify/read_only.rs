@@ -1,20 +1,20 @@
-//! A file system that reads and changes nothing, for code that repairs what it opens.
+//! A file system that can be read and ignores changes, for code that repairs what it opens.
 
-use marigram_env::{File, FileSystem, Lock};
+use marigram_env::{File, Lock, LogStore, ReadAt};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads through to another file system; every change is accepted and not made.
+/// Reads from another file system; accepts every change without making it.
 #[derive(Debug)]
-pub(super) struct ReadOnlyFs(pub Arc<dyn FileSystem>);
+pub(super) struct ReadOnlyFs(pub Arc<dyn LogStore>);
 
-/// An existing file (`None`: one that was "made").
+/// An existing file (`None` for one that was "created").
 #[derive(Debug)]
 struct ReadOnlyFile(Option<Arc<dyn File>>);
 
-impl File for ReadOnlyFile {
+impl ReadAt for ReadOnlyFile {
     fn len(&self) -> io::Result<u64> {
         self.0.as_ref().map_or(Ok(0), |file| file.len())
     }
@@ -25,7 +25,9 @@ impl File for ReadOnlyFile {
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
+}
 
+impl File for ReadOnlyFile {
     fn append(&self, _bytes: &[u8]) -> io::Result<()> {
         Ok(())
     }
@@ -43,7 +45,7 @@ impl File for ReadOnlyFile {
     }
 }
 
-impl FileSystem for ReadOnlyFs {
+impl LogStore for ReadOnlyFs {
     fn create_dir_all(&self, _path: &Path) -> io::Result<()> {
         Ok(())
     }
@@ -69,6 +71,10 @@ impl FileSystem for ReadOnlyFs {
     }
 
     fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn rename_new(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Ok(())
     }
 

@@ -25,10 +25,10 @@ impl SimClock {
         clock
     }
 
-    /// Lets `ns` pass.
+    /// Advances the time by `ns`.
     pub fn advance(&self, ns: u64) {
         let step = i64::try_from(ns).unwrap_or(i64::MAX);
-        // The clock of the day stops at its last moment instead of wrapping into the past.
+        // The time of day saturates instead of wrapping into the past.
         let now = self
             .hands
             .now_ns

@@ -185,6 +185,14 @@ impl SimDisk {
             .collect())
     }
 
+    pub(super) fn rename_new(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        if !self.plan.is_crashed() && self.find(to).is_ok() {
+            self.look(OpKind::Rename)?;
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.rename(from, to)
+    }
+
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let fate = self.attempt(OpKind::Rename)?;
         let (parent, from_name) = self.find_parent(from)?;
@@ -328,7 +336,7 @@ impl SimDisk {
     // Crashes, damage and snapshots.
 
     pub(super) fn crash(&mut self) {
-        // Ascending ids, so that the dice fall the same way in every run.
+        // Ascending ids, so that every run draws the same random numbers.
         let mut ids: Vec<_> = self.inodes.keys().copied().collect();
         ids.sort_unstable();
         let Self { inodes, rng, .. } = self;

@@ -1,33 +1,34 @@
-//! Faults that can be planned, and the counting of operations by which they are planned.
+//! Planned faults, and the counts of operations that trigger them.
 
+use std::collections::HashMap;
 use std::io;
 
 /// Kinds of operations on the simulated file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpKind {
-    /// `FileSystem::create_dir_all`
+    /// `LogStore::create_dir_all`
     CreateDir,
-    /// `FileSystem::create`
+    /// `LogStore::create`
     Create,
-    /// `FileSystem::open`
+    /// `LogStore::open`
     Open,
-    /// `FileSystem::list`
+    /// `LogStore::list`
     List,
-    /// `FileSystem::exists`
+    /// `LogStore::exists`
     Exists,
-    /// `FileSystem::rename`
+    /// `LogStore::rename`, `LogStore::rename_new`
     Rename,
-    /// `FileSystem::remove`
+    /// `LogStore::remove`
     Remove,
-    /// `FileSystem::remove_dir_all`
+    /// `LogStore::remove_dir_all`
     RemoveDir,
-    /// `FileSystem::sync_dir`
+    /// `LogStore::sync_dir`
     SyncDir,
-    /// `FileSystem::lock`
+    /// `LogStore::lock`
     Lock,
-    /// `File::len`
+    /// `ReadAt::len`
     Len,
-    /// `File::read_exact_at`
+    /// `ReadAt::read_exact_at`
     Read,
     /// `File::append`
     Append,
@@ -85,20 +86,22 @@ impl SimCrash {
     }
 }
 
-/// What is to happen to an operation.
+/// What happens to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OperationFate {
     Succeed,
     /// EIO.
     Fail,
-    /// Power goes while the operation runs: whether and how far it got is left to chance.
+    /// Power fails while the operation runs: chance decides whether and how far it got.
     Crash,
 }
 
-/// What is planned, and what has happened so far.
+/// The planned faults, and what has happened so far.
 #[derive(Debug, Default)]
 pub(super) struct FaultPlan {
     ops: u64,
+    /// By kind.
+    counts: HashMap<OpKind, u64>,
     crash_at: Option<u64>,
     crashed: bool,
     faults: Vec<PlannedFault>,
@@ -107,6 +110,10 @@ pub(super) struct FaultPlan {
 impl FaultPlan {
     pub(super) fn ops(&self) -> u64 {
         self.ops
+    }
+
+    pub(super) fn count(&self, kind: OpKind) -> u64 {
+        self.counts.get(&kind).copied().unwrap_or_default()
     }
 
     pub(super) fn is_crashed(&self) -> bool {
@@ -125,7 +132,7 @@ impl FaultPlan {
         self.faults.clear();
     }
 
-    /// Power is back: nothing is planned any more. The count goes on.
+    /// Power is back: no fault is planned any more. The count goes on.
     pub(super) fn restart(&mut self) {
         self.crashed = false;
         self.crash_at = None;
@@ -139,6 +146,7 @@ impl FaultPlan {
         }
         let op = self.ops;
         self.ops += 1;
+        *self.counts.entry(kind).or_default() += 1;
         if self.crash_at.is_some_and(|at| op >= at) {
             self.crashed = true;
             return Ok(OperationFate::Crash);

@@ -1,9 +1,9 @@
-//! The simulated file system: handles on a simulated disk, and the levers that break it.
+//! The simulated file system: handles on a simulated disk, and the controls that break it.
 
 use super::disk::{DiskSnapshot, SimDisk};
 use super::faults::{OpKind, PlannedFault, too_many_open_files};
 use super::inode::InodeId;
-use crate::traits::{File, FileSystem, Lock};
+use crate::traits::{File, Lock, LogStore, ReadAt};
 use parking_lot::{Mutex, MutexGuard};
 use std::io;
 use std::ops::Range;
@@ -37,7 +37,7 @@ struct SimDescriptors {
     max: AtomicUsize,
 }
 
-/// One of them; ends with its handle.
+/// One of them; dropped with its handle.
 #[derive(Debug)]
 struct SimDescriptor(Arc<SimDescriptors>);
 
@@ -61,8 +61,8 @@ impl SimFs {
         }
     }
 
-    /// Lets so many files and locks be open at once; the next one fails with EMFILE. Outlasts
-    /// crashes.
+    /// Limits how many files and locks may be open at once; the next one fails with EMFILE. The limit
+    /// survives crashes.
     pub fn set_open_files_max(&self, files: usize) {
         self.descriptors.max.store(files, Ordering::Relaxed);
     }
@@ -87,6 +87,12 @@ impl SimFs {
         self.disk.lock().plan.ops()
     }
 
+    /// Operations of one kind so far, counted as in [`ops`](Self::ops).
+    #[must_use]
+    pub fn count(&self, kind: OpKind) -> u64 {
+        self.disk.lock().plan.count(kind)
+    }
+
     /// Power fails during the operation with this number (the first one ever has 0; see
     /// [`ops`](Self::ops)) or the first one after it: it may have had its effect wholly, in part
     /// or not at all, and it and all later ones fail with [`SimCrash`](super::SimCrash).
@@ -94,7 +100,7 @@ impl SimFs {
         self.disk.lock().plan.crash_at(Some(op));
     }
 
-    /// Takes [`crash_at`](Self::crash_at) back, if the power is still on.
+    /// Cancels [`crash_at`](Self::crash_at), if the power is still on.
     pub fn cancel_crash(&self) {
         self.disk.lock().plan.crash_at(None);
     }
@@ -111,7 +117,7 @@ impl SimFs {
         self.disk.lock().crash();
     }
 
-    /// As [`crash`](Self::crash), but the kernel lives on: nothing that was written is lost.
+    /// As [`crash`](Self::crash), but the kernel survives: nothing that was written is lost.
     pub fn kill(&self) {
         self.disk.lock().kill();
     }
@@ -121,7 +127,7 @@ impl SimFs {
         self.disk.lock().plan.add(fault);
     }
 
-    /// Takes all planned I/O errors back.
+    /// Cancels all planned I/O errors.
     pub fn clear_faults(&self) {
         self.disk.lock().plan.clear_faults();
     }
@@ -199,7 +205,7 @@ impl InodeHandle {
     }
 }
 
-impl File for InodeHandle {
+impl ReadAt for InodeHandle {
     fn len(&self) -> io::Result<u64> {
         let mut disk = self.disk()?;
         disk.look(OpKind::Len)?;
@@ -219,7 +225,9 @@ impl File for InodeHandle {
         buf.copy_from_slice(bytes);
         Ok(())
     }
+}
 
+impl File for InodeHandle {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         self.disk()?.append(self.inode, bytes)
     }
@@ -250,7 +258,7 @@ impl Drop for HeldLock {
     }
 }
 
-impl FileSystem for SimFs {
+impl LogStore for SimFs {
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.disk.lock().create_dir_all(path)
     }
@@ -287,6 +295,10 @@ impl FileSystem for SimFs {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.lock().rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.disk.lock().rename_new(from, to)
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {

@@ -79,7 +79,7 @@ impl FileNode {
         }
     }
 
-    /// Becomes what power loss leaves of it.
+    /// Reduces it to what power loss leaves of it.
     pub(super) fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let truncated = self.common < self.durable.len();
         let survived = if truncated && rng.random_bool(0.5) {
@@ -102,7 +102,7 @@ impl FileNode {
     }
 }
 
-/// Leaves of the bytes from `synced` on what a disk may have of them.
+/// Reduces the bytes from `synced` on to what a disk may have of them.
 fn tear(bytes: &mut Vec<u8>, synced: usize, rng: &mut Xoshiro256PlusPlus) {
     let unsynced = bytes.len() - synced;
     if unsynced == 0 {
@@ -175,7 +175,7 @@ impl DirNode {
         self.pending.clear();
     }
 
-    /// Becomes what power loss leaves of it.
+    /// Reduces it to what power loss leaves of it.
     pub(super) fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let mut names = std::mem::take(&mut self.durable);
         let changes = std::mem::take(&mut self.pending);

@@ -1,5 +1,7 @@
-//! A simulated disk and clock: deterministic from a seed, and as unkind as real ones may be.
+//! A simulated disk, bucket and clock: deterministic from a seed; the disk is as unkind as a real one
+//! may be.
 
+mod bucket;
 mod clock;
 mod disk;
 mod faults;
@@ -8,6 +10,7 @@ mod inode;
 #[cfg(test)]
 mod tests;
 
+pub use bucket::SimBucket;
 pub use clock::SimClock;
 pub use disk::DiskSnapshot;
 pub use faults::{FaultRepeat, OpKind, PlannedFault, SimCrash};

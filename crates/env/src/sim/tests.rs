@@ -1,7 +1,7 @@
 //! The simulated disk: what survives a crash, what may not, and how it fails.
 
 use super::*;
-use crate::traits::{Clock, File, FileSystem};
+use crate::traits::{Clock, File, LogStore};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::{disk, edit};
 use crate::{LogOptions, Manifest, ManifestEdit, ManifestError, ManifestState};
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn state_after(edits: u64) -> ManifestState {
 }
 
 /// Commits edits from `from` on until one fails; returns how many are committed in all.
-fn run(fs: &Arc<dyn FileSystem>, dir: &Path, from: u64) -> u64 {
+fn run(fs: &Arc<dyn LogStore>, dir: &Path, from: u64) -> u64 {
     let Ok((mut manifest, _)) = Manifest::open_with(Arc::clone(fs), dir, OPTIONS) else {
         return from;
     };
@@ -34,7 +34,7 @@ fn run(fs: &Arc<dyn FileSystem>, dir: &Path, from: u64) -> u64 {
 }
 
 /// Opens after a crash and compares with what was committed; returns the number of edits there.
-fn recover(sim: &SimFs, fs: &Arc<dyn FileSystem>, dir: &Path, committed: u64, what: &str) -> u64 {
+fn recover(sim: &SimFs, fs: &Arc<dyn LogStore>, dir: &Path, committed: u64, what: &str) -> u64 {
     let (_, state) = Manifest::open_with(Arc::clone(fs), dir, OPTIONS)
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     // The edit that was under way may be there.

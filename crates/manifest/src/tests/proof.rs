@@ -6,7 +6,7 @@ use crate::{
     Catalog, LogProof, Manifest, ManifestError, ManifestState, WitnessFile, WitnessOwner, Witnessed,
 };
 use marigram_codec::ChecksummedPrefix;
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ const OF: WitnessOwner = WitnessOwner {
     shard: Some(2),
 };
 
-fn file(fs: &dyn FileSystem, path: &Path) -> Vec<u8> {
+fn file(fs: &dyn LogStore, path: &Path) -> Vec<u8> {
     crate::log::read_file(&*fs.open(path).unwrap()).unwrap()
 }
 
-fn put(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) {
+fn put(fs: &dyn LogStore, path: &Path, bytes: &[u8]) {
     let file = fs.create(path).unwrap();
     file.append(bytes).unwrap();
     file.sync().unwrap();
 }
 
 /// Opens the manifest with what its witness says.
-fn open(fs: &Arc<dyn FileSystem>, dir: &Path) -> Result<ManifestState, ManifestError> {
+fn open(fs: &Arc<dyn LogStore>, dir: &Path) -> Result<ManifestState, ManifestError> {
     let (_, known) = WitnessFile::read(&**fs, dir).unwrap().unwrap();
     let proof = LogProof {
         exists: true,

@@ -1,4 +1,4 @@
-//! Arrow types to the types of tags and fields, losing nothing.
+//! Lossless conversion of Arrow types to the types of tags and fields.
 
 use super::RefusedRows;
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ pub(super) fn field_type(name: &str, data_type: &DataType) -> Result<FieldType> 
     })
 }
 
-/// A tag column as [`super::slots`] takes it: text stays a dictionary where it is one.
+/// A tag column in the type that [`super::slots`] takes: a text dictionary stays a dictionary.
 pub(super) fn tag(
     name: &str,
     values: &ArrayRef,
@@ -69,7 +69,7 @@ pub(super) fn tag(
     lossless(name, values, &kind.data_type(), refused)
 }
 
-/// A field column in the Arrow type of its field type.
+/// A field column in its field type's Arrow type.
 pub(super) fn field(
     name: &str,
     values: &ArrayRef,
@@ -99,7 +99,7 @@ pub(super) fn field(
     lossless(name, values, &kind.data_type(), refused)
 }
 
-/// A timestamp type without its zone (the stored number is UTC either way); others as they are.
+/// A timestamp type without its zone (the stored number is UTC either way); other types unchanged.
 pub(super) fn without_zone(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Timestamp(unit, _) => DataType::Timestamp(*unit, None),
@@ -107,7 +107,7 @@ pub(super) fn without_zone(data_type: &DataType) -> DataType {
     }
 }
 
-/// Casts, and refuses the rows whose value is not the same afterwards.
+/// Casts, and refuses the rows whose value changes.
 pub(super) fn lossless(
     name: &str,
     values: &ArrayRef,
@@ -127,7 +127,7 @@ pub(super) fn lossless(
             });
         }
     }
-    // A float may lie between two integers: cast back and compare.
+    // A float may be between two integers: cast back and compare.
     if from.is_floating() && (to.is_integer() || to.is_temporal()) {
         let back = plain(&plain(&cast, &DataType::Int64)?, from)?;
         let (back, values): (&dyn Datum, &dyn Datum) = (&back, values);
@@ -146,7 +146,7 @@ pub(super) fn lossless(
     Ok(cast)
 }
 
-/// Casts; values that have no equal become null.
+/// Casts; values without an equal become null.
 pub(super) fn plain(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     let options = CastOptions {
         safe: true,

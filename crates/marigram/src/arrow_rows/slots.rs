@@ -1,4 +1,4 @@
-//! Distinct tag sets of many rows: each gets a slot, in order of first appearance.
+//! Assigns a slot to each distinct tag set of many rows, in order of first appearance.
 
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
@@ -16,13 +16,13 @@ const NULL: u32 = 0;
 pub(super) struct RowSlots {
     /// Slot of each row.
     pub of_rows: Vec<u32>,
-    /// How many there are.
+    /// Number of slots.
     pub count: usize,
-    /// Tag columns in the order given, one value a slot, dictionaries resolved.
+    /// Tag columns in the given order, one value per slot, dictionaries resolved.
     pub values: Vec<ArrayRef>,
 }
 
-/// Gives each distinct tag set of the `rows` rows of `tags` a slot.
+/// Assigns a slot to each distinct tag set in the `rows` rows of `tags`.
 pub(super) fn assign(tags: &[ArrayRef], rows: usize) -> Result<RowSlots> {
     let mut of_rows = vec![0; rows];
     let mut first_rows: Vec<u32> = if rows == 0 { Vec::new() } else { vec![0] };
@@ -71,7 +71,7 @@ fn arrow_error(error: arrow::error::ArrowError) -> Error {
     Error::Arrow(error.to_string())
 }
 
-/// A number for each row, the same for rows with the same value and [`NULL`] for null.
+/// A number for each row: equal for rows with the same value, and [`NULL`] for null.
 fn codes(tag: &ArrayRef) -> Result<Vec<u32>> {
     match tag.data_type() {
         DataType::Utf8 => Ok(codes_of(tag.as_string::<i32>().iter())),
@@ -80,10 +80,10 @@ fn codes(tag: &ArrayRef) -> Result<Vec<u32>> {
         DataType::Dictionary(_, _) => {
             let dictionary = tag.as_any_dictionary();
             let plain = plain_type(dictionary.values().data_type());
-            // Two keys may stand for one value, so keys are not codes yet.
+            // Two keys may stand for one value, so keys cannot serve as codes.
             let values = codes(&super::cast::plain(dictionary.values(), &plain)?)?;
             if values.is_empty() {
-                // All rows are null, and there is nothing that their keys could stand for.
+                // All rows are null, and the keys refer to nothing.
                 return Ok(vec![NULL; tag.len()]);
             }
             let keys = dictionary.normalized_keys();

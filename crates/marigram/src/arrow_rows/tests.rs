@@ -1,4 +1,4 @@
-//! Conversion of Arrow rows: slots, types, and what is refused.
+//! Conversion of Arrow rows: slots, types, and refusals.
 
 use super::*;
 use arrow::array::{

@@ -1,4 +1,4 @@
-//! Standard set S written while aggregates over it run in a loop, with an eye on memory.
+//! Writes standard set S while aggregates over it run in a loop, and watches memory.
 //!
 //! Used by the test at small scale and by the example at full scale.
 
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// 2024-01-01T00:00:00Z.
 const START_NS: i64 = 1_704_067_200_000_000_000;
 
-/// Four aggregates, and a sort that has to spill where there is little memory.
+/// Four aggregates, and a sort that must spill if there is little memory.
 pub const QUESTIONS: [(&str, &str); 5] = [
     (
         "all",
@@ -43,35 +43,35 @@ pub const QUESTIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// What to do.
+/// What to run.
 pub struct Plan {
     pub devices: usize,
-    /// Of each device.
+    /// Rows of each device.
     pub rows: usize,
     pub batch_rows: usize,
     pub writers: usize,
-    /// How many of [`QUESTIONS`] are asked, from the first on.
+    /// How many of [`QUESTIONS`] to run, from the first on.
     pub questions: usize,
     pub options: OpenOptions,
 }
 
-/// What came of it.
+/// Results of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub rows: usize,
     pub seconds: f64,
-    /// Resident before the first row was written, and at most afterwards, bytes.
+    /// Resident bytes before the first row was written, and the most afterwards.
     pub resident_before: usize,
     pub resident_max: usize,
-    /// At most, by the accountant, bytes.
+    /// The most bytes that the accountant counted.
     pub accounted_max: usize,
-    /// Writes that were told to try again.
+    /// Writes that had to be retried.
     pub refused: u64,
     /// Answers to each question while rows were written.
     pub answers: [u64; QUESTIONS.len()],
-    /// What went wrong with questions.
+    /// Questions that failed, and why.
     pub failures: Vec<String>,
-    /// Rows and their sum of temperatures as they were sent, and as they were found at the end.
+    /// Number of rows and sum of temperatures as sent, and as found at the end.
     pub sent: (i64, i64),
     pub found: (i64, i64),
     /// The engine's figures at the end.
@@ -104,7 +104,7 @@ impl Fleet {
         }
     }
 
-    /// Rows `first..first + len` of all rows in the order of time, and the sum of temperatures.
+    /// Rows `first..first + len` of all rows in time order, and the sum of temperatures.
     fn batch(&self, devices: usize, first: usize, len: usize) -> (WriteBatch, i64) {
         let places = || first..first + len;
         let temperature: Vec<i32> = places()
@@ -143,7 +143,7 @@ fn mix(at: usize, part: u64) -> u64 {
     hash.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33
 }
 
-/// What threads share.
+/// State that the threads share.
 #[derive(Default)]
 struct CeilingShared {
     next_row: AtomicUsize,
@@ -161,7 +161,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
         "CREATE TABLE s (time TIMESTAMP, devid BIGINT TAG, devname STRING TAG, \
          devgroup BIGINT TAG, temperature INT FIELD, humidity FLOAT FIELD)",
     )?;
-    // What a first statement sets up is there once for all.
+    // Run each question once first, so that one-time setup is done.
     for (_, question) in &QUESTIONS {
         db.sql(question)?;
     }
@@ -214,7 +214,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
     Ok(outcome)
 }
 
-/// Writes batches until all are written; says on leaving that it does.
+/// Writes batches until all are written; then marks the writing as done.
 fn write(db: &Marigram, plan: &Plan, shared: &CeilingShared) -> Result<(), Error> {
     let fleet = Fleet::new(plan.devices);
     let all = plan.devices * plan.rows;
@@ -241,7 +241,7 @@ fn write(db: &Marigram, plan: &Plan, shared: &CeilingShared) -> Result<(), Error
     outcome
 }
 
-/// Looks how much is resident until all is done.
+/// Measures resident memory until everything is done.
 fn watch(shared: &CeilingShared) {
     while !shared.done.load(Ordering::Acquire) {
         if let Some(bytes) = resident_bytes() {

@@ -1,5 +1,5 @@
-//! One table's rows under construction, and what makes adding to them fast: the columns of the
-//! line before, at their places.
+//! The rows of one table under construction. Adding rows is fast because the columns of the
+//! previous line are remembered by position.
 
 use super::series::{LineSeries, LineTag, TIME};
 use super::text::{find, shown, unescape, unescape_into};
@@ -8,10 +8,10 @@ use super::{LineFault, fault};
 use hashbrown::{HashMap, HashSet};
 use marigram_model::{BatchBuilder, FieldValueRef, Limits, TagValueRef, WriteBatch};
 
-/// A field of the line being read.
+/// A field of the current line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LineField<'a> {
-    /// Its name's number in the batch.
+    /// The number of its name in the batch.
     pub(super) name: u32,
     pub(super) value: LineValue<'a>,
 }
@@ -19,16 +19,16 @@ pub(super) struct LineField<'a> {
 /// A table's batch under construction.
 #[derive(Debug)]
 pub(super) struct TableBatch<'a> {
-    /// Whether the table's rows go to another batch now.
+    /// Whether further rows of the table go to another batch.
     pub(super) is_closed: bool,
     table: String,
     builder: BatchBuilder,
     lines: Vec<u32>,
     names: Vec<ColumnName<'a>>,
     by_name: HashMap<String, u32>,
-    /// By the name as it stands in lines, which may be escaped in several ways.
+    /// By the raw name in the lines, which may be escaped in several ways.
     by_raw: HashMap<&'a str, u32>,
-    /// Names by their place on the line before.
+    /// Names by their position on the previous line.
     hints: Vec<u32>,
     tag_names: HashSet<String>,
     slots: usize,
@@ -37,21 +37,21 @@ pub(super) struct TableBatch<'a> {
     field_values: usize,
 }
 
-/// Cells of a batch from which on it is closed if most of them are null.
+/// Number of cells from which on a batch is closed if most of them are null.
 const SPARSE_CELLS: usize = 1 << 13;
-/// Cells for each value in a batch that is not sparse.
+/// Cells per value in a batch that is not sparse.
 const SPARSE_RATIO: usize = 16;
 
 #[derive(Debug)]
 struct ColumnName<'a> {
-    /// As it stands in lines, with the equals sign.
+    /// The raw name, with the equals sign.
     raw: &'a [u8],
     text: String,
-    /// Its columns in the builder, by the kind of value; `None` where there is none yet.
+    /// Its columns in the builder, by kind of value; `None` for those that do not exist yet.
     places: [Option<u32>; KINDS],
-    /// Whether a good line has used it.
+    /// Whether a valid line has used it.
     is_used: bool,
-    /// The last line (by its serial number) that has it.
+    /// The serial number of the last line that has it.
     serial: u64,
 }
 
@@ -78,7 +78,7 @@ impl<'a> TableBatch<'a> {
         &self.table
     }
 
-    /// Refuses a series of which a tag is called as a field is.
+    /// Refuses a series with a tag that has the name of a field.
     pub(super) fn check_tags(&self, series: &LineSeries<'_>) -> Result<(), LineFault> {
         let is_field = |tag: &&LineTag<'_>| {
             let name = self.by_name.get(&*tag.name);
@@ -94,7 +94,7 @@ impl<'a> TableBatch<'a> {
     }
 
     /// Reads the name and equals sign of the line's `nth` field at byte `at`. Returns the name's
-    /// number and where the value begins.
+    /// number and the start of the value.
     #[inline]
     pub(super) fn name(
         &mut self,
@@ -113,7 +113,7 @@ impl<'a> TableBatch<'a> {
         };
         let name = &mut self.names[number as usize];
         if name.serial == serial {
-            return fault(at, format!("field '{}' stands twice", shown(&name.text)));
+            return fault(at, format!("field '{}' occurs twice", shown(&name.text)));
         }
         name.serial = serial;
         if !name.is_used {
@@ -132,7 +132,7 @@ impl<'a> TableBatch<'a> {
         Ok((number, end))
     }
 
-    /// Reads a name that is not the one at this place of the line before.
+    /// Reads a name that differs from the one at this position of the previous line.
     fn other_name(&mut self, text: &'a str, at: usize, nth: usize) -> Result<u32, LineFault> {
         let end = find(text.as_bytes(), at, b"=, \n").unwrap_or(text.len());
         let raw = &text[at..end];
@@ -163,7 +163,7 @@ impl<'a> TableBatch<'a> {
         if name == TIME {
             return fault(
                 at,
-                "a field cannot be called 'time': that is the time column",
+                "a field cannot be named 'time': that is the time column",
             );
         }
         if let Some(number) = self.by_name.get(&*name) {
@@ -199,7 +199,7 @@ impl<'a> TableBatch<'a> {
             .slot(tags.map(|tag| (&*tag.name, TagValueRef::String(&tag.value))))
     }
 
-    /// Adds the row of a good line. `scratch` holds unescaped text for a moment.
+    /// Adds the row of a valid line. `scratch` temporarily holds unescaped text.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -237,8 +237,8 @@ impl<'a> TableBatch<'a> {
         }
     }
 
-    /// Whether nearly all cells of the batch are null. Lines that each bring names of their own
-    /// would otherwise make a batch as large as the square of their number.
+    /// Whether nearly all cells of the batch are null. Otherwise, lines with distinct names would
+    /// make a batch as large as the square of their number.
     #[inline]
     pub(super) fn is_sparse(&self) -> bool {
         let fields = self.columns * self.lines.len();
@@ -247,7 +247,7 @@ impl<'a> TableBatch<'a> {
             || tags > SPARSE_CELLS + SPARSE_RATIO * self.tag_values
     }
 
-    /// The batch and its rows' lines; `None` where there are no rows.
+    /// The batch and the line of each row; `None` if there are no rows.
     pub(super) fn finish(self) -> Option<(WriteBatch, Vec<u32>)> {
         (!self.lines.is_empty()).then(|| (self.builder.finish(), self.lines))
     }

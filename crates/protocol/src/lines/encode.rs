@@ -1,23 +1,23 @@
-//! Rows as lines: the inverse of [`parse`](super::parse), for export.
+//! Encodes rows as lines, the inverse of [`parse`](super::parse), for export.
 
 use marigram_model::{FieldValue, FieldValueRef, TagValueRef, WriteBatch};
 use std::fmt::Write;
 
-/// Why a row cannot stand as a line.
+/// Why a row cannot be a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// A name or tag value that the protocol has no way to write.
+    /// A name or tag value that the protocol cannot express.
     #[error("{what} '{text}' cannot be written in line protocol: {reason}", text = text.escape_debug())]
     Text {
-        /// What it is.
+        /// The kind of text.
         what: &'static str,
         /// The text.
         text: String,
         /// Why not.
         reason: &'static str,
     },
-    /// A field's value that the protocol has no way to write.
+    /// A field's value that the protocol cannot express.
     #[error("field '{field}' cannot be written in line protocol: {reason}")]
     Value {
         /// The field.
@@ -31,10 +31,10 @@ pub enum EncodeError {
 }
 
 /// Appends a row as a line with its time in ns. Tags are written as text, 32-bit numbers as 64-bit
-/// ones, and timestamps as integers: line protocol has no other way.
+/// ones, and timestamps as integers, because line protocol has no other types.
 ///
 /// # Errors
-/// If the row holds what line protocol cannot; then nothing is appended.
+/// If line protocol cannot hold the row; nothing is appended then.
 pub fn encode_row<'a>(
     table: &str,
     tags: impl IntoIterator<Item = (&'a str, TagValueRef<'a>)>,
@@ -133,7 +133,7 @@ fn put_row<'a>(
 }
 
 fn put(out: &mut String, value: impl std::fmt::Display) {
-    write!(out, "{value}").expect("writing to a String does not fail");
+    write!(out, "{value}").expect("writing to a String cannot fail");
 }
 
 fn text_error(what: &'static str, text: &str, reason: &'static str) -> EncodeError {
@@ -154,7 +154,7 @@ fn put_text(
         return Err(text_error(what, text, "it is empty"));
     }
     if text.contains('\n') {
-        return Err(text_error(what, text, "it holds a line break"));
+        return Err(text_error(what, text, "it contains a line break"));
     }
     if text.ends_with('\\') {
         return Err(text_error(what, text, "it ends in a backslash"));
@@ -185,7 +185,7 @@ fn put_value(field: &str, value: FieldValueRef<'_>, out: &mut String) -> Result<
         FieldValueRef::F32(number) if number.is_finite() => put(out, format_args!("{number:?}")),
         FieldValueRef::F64(number) if number.is_finite() => put(out, format_args!("{number:?}")),
         FieldValueRef::F32(_) | FieldValueRef::F64(_) => {
-            return unwritable("NaN and infinity have no place in it");
+            return unwritable("it cannot hold NaN and infinity");
         }
         FieldValueRef::String(text) => {
             out.push('"');
@@ -197,7 +197,7 @@ fn put_value(field: &str, value: FieldValueRef<'_>, out: &mut String) -> Result<
             }
             out.push('"');
         }
-        FieldValueRef::Bytes(_) => return unwritable("bytes have no place in it"),
+        FieldValueRef::Bytes(_) => return unwritable("it cannot hold bytes"),
     }
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! InfluxDB line protocol: `measurement,tag=value field=value,… time`.
 //!
-//! The source is the [InfluxDB reference][1]. A measurement is a table. Lines stand for themselves:
-//! a bad one is named and left out, and the good ones are kept.
+//! The source is the [InfluxDB reference][1]. A measurement is a table. Lines are independent: a
+//! bad one is reported and left out, and the good ones are kept.
 //!
 //! - Numbers without a suffix are floats; `i` and `u` make integers. NaN and infinity are refused.
-//! - Text in quotes may hold line breaks; it knows the escapes `\"` and `\\`.
-//! - Elsewhere a backslash takes the meaning off a following comma, space or (but not in a
-//!   measurement) equals sign, and stands for itself before anything else.
+//! - Quoted text may contain line breaks; its escapes are `\"` and `\\`.
+//! - Elsewhere, a backslash escapes a following comma, space or (except in a measurement) equals
+//!   sign; before anything else, it stands for itself.
 //!
 //! [1]: https://docs.influxdata.com/influxdb/v2/reference/syntax/line-protocol/
 
@@ -26,7 +26,7 @@ pub use parse::parse;
 
 use marigram_model::WriteBatch;
 
-/// Unit of the times of a body of lines.
+/// Unit of the times in a body of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// ns.
@@ -50,7 +50,7 @@ impl Precision {
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "n" | "ns" => Self::Nanoseconds,
-            // Micro sign and Greek mu look the same.
+            // The micro sign and the Greek letter mu look alike.
             "u" | "us" | "\u{b5}" | "\u{b5}s" | "\u{3bc}" | "\u{3bc}s" => Self::Microseconds,
             "ms" => Self::Milliseconds,
             "s" => Self::Seconds,
@@ -74,10 +74,10 @@ impl Precision {
     }
 }
 
-/// Bounds on the answer to a body of lines; those on names and values are the model's.
+/// Limits on the result of parsing a body; the model limits names and values.
 #[derive(Clone, Copy, Debug)]
 pub struct LineLimits {
-    /// Errors that are described; of more, only the number is kept.
+    /// Errors that are described; further ones are only counted.
     pub errors_max: usize,
 }
 
@@ -87,12 +87,12 @@ impl Default for LineLimits {
     }
 }
 
-/// A line that was refused.
+/// A refused line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// The line's number, from 1; the first one, where quoted text goes over several.
+    /// The line's number, from 1; of the first line if quoted text spans several.
     pub line: u32,
-    /// Where on it the fault is: bytes from the line's start, from 1.
+    /// Position of the error on it, in bytes from 1.
     pub column: u32,
     /// What is wrong.
     pub reason: String,
@@ -108,18 +108,18 @@ impl std::fmt::Display for LineError {
     }
 }
 
-/// What a body of lines holds.
+/// The content of a body of lines.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedLines {
-    /// The rows of good lines, one batch a table, in the order in which the tables first appear.
-    /// Where a batch would be nearly all nulls, since lines have few names in common, it is
-    /// followed by others of the same table; rows of later ones are newer.
+    /// The rows of valid lines, one batch per table, in the order in which the tables first appear.
+    /// If a batch would be nearly all nulls because its lines share few names, further batches of
+    /// the same table follow it; later batches have newer rows.
     pub batches: Vec<WriteBatch>,
     /// For each batch, the number (from 1) of each row's line.
     pub lines: Vec<Vec<u32>>,
-    /// The lines refused, ascending; the first [`LineLimits::errors_max`] of them.
+    /// The first [`LineLimits::errors_max`] refused lines, ascending.
     pub errors: Vec<LineError>,
-    /// How many more lines were refused.
+    /// Number of further refused lines.
     pub errors_omitted: u64,
 }
 
@@ -134,7 +134,7 @@ impl ParsedLines {
 /// Where and why a line is refused.
 #[derive(Debug)]
 struct LineFault {
-    /// Byte of the text.
+    /// Byte offset in the text.
     at: usize,
     reason: String,
 }

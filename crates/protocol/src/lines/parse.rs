@@ -1,7 +1,7 @@
-//! Reads a body of lines.
+//! Parses a body of lines.
 //!
-//! A line is read as a whole before anything of it is kept, so that a bad line leaves no trace.
-//! A line of a series and with fields that were seen before allocates nothing.
+//! A whole line is read before anything of it is stored, so a bad line has no effect. A line whose
+//! series and fields were seen before allocates nothing.
 
 use super::batches::{LineField, TableBatch};
 use super::series::{LineSeries, parse_series};
@@ -11,7 +11,7 @@ use super::{LineError, LineFault, LineLimits, ParsedLines, Precision, fault};
 use hashbrown::HashMap;
 use memchr::{memchr, memchr2};
 
-/// Reads lines; `default_time_ns` is the time of those that have none.
+/// Parses lines; `default_time_ns` is the time of those without one.
 #[must_use]
 pub fn parse(
     body: &[u8],
@@ -51,11 +51,11 @@ pub fn parse(
     }
 }
 
-/// Where a line's rows go within its batch.
+/// The slot of a line's row within its batch.
 enum BatchPosition<'a> {
-    /// To this slot.
+    /// An existing slot.
     Known(u32),
-    /// To a slot that is made when the whole line was read.
+    /// A slot that is created after the whole line was read.
     New(LineSeries<'a>),
 }
 
@@ -65,19 +65,19 @@ struct LineParser<'a> {
     limits: LineLimits,
     batches: Vec<TableBatch<'a>>,
     by_table: HashMap<String, u32>,
-    /// Batch and slot of each series, by its key as it stands in lines.
+    /// Batch and slot of each series, by its raw key.
     places: HashMap<&'a str, (u32, u32)>,
-    /// Fields of the line being read.
+    /// Fields of the current line.
     fields: Vec<LineField<'a>>,
     scratch: String,
-    /// Number of the line being read among all that are not blank.
+    /// Serial number of the current line, without blank lines.
     serial: u64,
     errors: Vec<LineError>,
     errors_omitted: u64,
 }
 
 impl<'a> LineParser<'a> {
-    /// Reads a body that is not UTF-8 throughout: the lines that are not are refused.
+    /// Parses a body that contains invalid UTF-8: lines with invalid bytes are refused.
     fn mixed(&mut self, body: &'a [u8]) {
         let mut line = 1;
         let mut rest = body;
@@ -86,7 +86,7 @@ impl<'a> LineParser<'a> {
                 Ok(_) => rest.len(),
                 Err(error) => error.valid_up_to(),
             };
-            // Whole lines only, unless everything that is left is valid.
+            // Whole lines only, unless all of the rest is valid.
             let whole = match memchr::memrchr(b'\n', &rest[..valid]) {
                 _ if valid == rest.len() => valid,
                 Some(at) => at + 1,
@@ -111,7 +111,7 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// Reads lines of which the first has the number `line`; returns the number of the next one.
+    /// Parses lines, the first of which has the number `line`; returns the number of the next line.
     fn text(&mut self, text: &'a str, mut line: u32) -> u32 {
         let bytes = text.as_bytes();
         let mut start = 0;
@@ -162,7 +162,7 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// Line breaks within the line read last.
+    /// Line breaks within the last line.
     fn breaks(&self) -> u32 {
         let breaks = |field: &LineField<'_>| match field.value {
             LineValue::Text(raw) | LineValue::Escaped(raw) => line_breaks(raw),
@@ -171,7 +171,7 @@ impl<'a> LineParser<'a> {
         self.fields.iter().map(breaks).sum()
     }
 
-    /// Reads the line that begins at byte `start`; returns where the next one begins.
+    /// Parses the line that begins at byte `start`; returns the start of the next one.
     #[inline]
     fn line(&mut self, text: &'a str, start: usize, line: u32) -> Result<usize, LineFault> {
         let key_end = key_end(text, start)?;
@@ -218,7 +218,7 @@ impl<'a> LineParser<'a> {
         number
     }
 
-    /// Lets the rows to come of a batch's table go to a new batch.
+    /// Directs further rows of a batch's table to a new batch.
     #[cold]
     fn close(&mut self, batch: u32) {
         let number = self.batches.len() as u32;
@@ -229,7 +229,7 @@ impl<'a> LineParser<'a> {
         self.by_table.insert(table, number);
     }
 
-    /// Reads the fields that follow the key, into `self.fields`; returns where they end.
+    /// Parses the fields after the key into `self.fields`; returns where they end.
     #[inline]
     fn fields(
         &mut self,
@@ -259,8 +259,8 @@ impl<'a> LineParser<'a> {
         }
     }
 
-    /// Reads the end of a line from where its fields end: the time, if there is one. Returns it and
-    /// where the next line begins.
+    /// Parses the rest of a line after its fields: the time, if there is one. Returns it and the
+    /// start of the next line.
     #[inline]
     fn time(&self, text: &str, fields_end: usize) -> Result<(i64, usize), LineFault> {
         let bytes = text.as_bytes();
@@ -272,7 +272,7 @@ impl<'a> LineParser<'a> {
             let rest = &text[at..];
             let rest = rest.split([',', ' ', '\n']).next().unwrap_or(rest);
             let reason = format!(
-                "'{}' stands where a comma, a space or the end is expected",
+                "found '{}' where a comma, a space or the end is expected",
                 shown(rest)
             );
             return fault(at, reason);
@@ -286,7 +286,7 @@ impl<'a> LineParser<'a> {
     }
 }
 
-/// The end of the key that begins at byte `start`: the first space without a backslash before it.
+/// The end of the key that begins at byte `start`: the first space that is not escaped.
 #[inline]
 fn key_end(text: &str, start: usize) -> Result<usize, LineFault> {
     let bytes = text.as_bytes();
@@ -326,7 +326,7 @@ fn ends_line(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Where the line after the one with byte `at` begins.
+/// The start of the line after the one that contains byte `at`.
 #[inline]
 fn next_line(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at) == Some(&b'\n') {

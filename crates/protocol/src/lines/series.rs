@@ -5,7 +5,7 @@ use super::{LineFault, fault};
 use marigram_model::Limits;
 use std::borrow::Cow;
 
-/// The name that the time column has in tables that lines create.
+/// Name of the time column in tables that lines create.
 pub(super) const TIME: &str = "time";
 
 /// Measurement and tags of a line.
@@ -19,11 +19,11 @@ pub(super) struct LineSeries<'a> {
 pub(super) struct LineTag<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) value: Cow<'a, str>,
-    /// Where its name stands in the text.
+    /// Byte offset of its name in the text.
     pub(super) at: usize,
 }
 
-/// Reads the key of a series, which stands at byte `start` of the text.
+/// Parses the key of a series at byte `start` of the text.
 pub(super) fn parse_series(key: &str, start: usize) -> Result<LineSeries<'_>, LineFault> {
     let bytes = key.as_bytes();
     let mut at = find(bytes, 0, b",").unwrap_or(key.len());
@@ -37,7 +37,7 @@ pub(super) fn parse_series(key: &str, start: usize) -> Result<LineSeries<'_>, Li
         let end = find(bytes, name_at, b",").unwrap_or(key.len());
         let tag = parse_tag(key, name_at, end, start)?;
         if tags.iter().any(|other| other.name == tag.name) {
-            return fault(tag.at, format!("tag '{}' stands twice", shown(&tag.name)));
+            return fault(tag.at, format!("tag '{}' occurs twice", shown(&tag.name)));
         }
         tags.push(tag);
         if tags.len() > Limits::TAGS_MAX {
@@ -48,11 +48,11 @@ pub(super) fn parse_series(key: &str, start: usize) -> Result<LineSeries<'_>, Li
     Ok(LineSeries { table, tags })
 }
 
-/// Reads the tag at bytes `at..end` of a key that stands at byte `start` of the text.
+/// Parses the tag at bytes `at..end` of a key at byte `start` of the text.
 fn parse_tag(key: &str, at: usize, end: usize, start: usize) -> Result<LineTag<'_>, LineFault> {
     let tag = &key[at..end];
     if tag.is_empty() {
-        return fault(start + at, "a comma is followed by no tag");
+        return fault(start + at, "no tag follows the comma");
     }
     let Some(equals) = find(tag.as_bytes(), 0, b"=") else {
         return fault(start + at, format!("tag '{}' has no value", shown(tag)));
@@ -64,7 +64,7 @@ fn parse_tag(key: &str, at: usize, end: usize, start: usize) -> Result<LineTag<'
     if name == TIME {
         return fault(
             start + at,
-            "a tag cannot be called 'time': that is the time column",
+            "a tag cannot be named 'time': that is the time column",
         );
     }
     let raw = &tag[equals + 1..];

@@ -1,5 +1,5 @@
-//! Tests of line protocol: what lines mean, what is refused and how, and that encoding is undone by
-//! parsing.
+//! Tests of line protocol: the meaning of lines, refusals and their messages, and that parsing
+//! inverts encoding.
 
 use super::*;
 use marigram_model::{FieldType, FieldValue, FieldValueRef, Limits, TagValueRef};
@@ -73,7 +73,7 @@ fn lines_become_rows_of_their_tables() {
         "valve{} open=Bool(true) @20 #4",
     ];
     assert_eq!(rows(&parsed), expected);
-    // The series is there once.
+    // The series has only one slot.
     assert_eq!(parsed.batches[0].slot_count, 2);
 }
 
@@ -186,23 +186,23 @@ fn bad_lines_are_named_and_the_good_ones_kept() {
         ("m ", 3, "no fields"),
         ("m  7", 4, "field '7' has no value"),
         (",t=1 v=1 1", 1, "empty"),
-        ("m, v=1 1", 3, "followed by no tag"),
+        ("m, v=1 1", 3, "no tag follows"),
         ("m,t v=1 1", 3, "tag 't' has no value"),
         ("m,t= v=1 1", 5, "tag 't' has an empty value"),
         ("m,=x v=1 1", 3, "empty"),
         ("m,t=a=b v=1 1", 6, "equals sign"),
-        ("m,t=1,t=2 v=1 1", 7, "tag 't' stands twice"),
+        ("m,t=1,t=2 v=1 1", 7, "tag 't' occurs twice"),
         ("m,time=1 v=1 1", 3, "'time'"),
         ("m time=1 1", 3, "'time'"),
-        ("m v=1,v=2 1", 7, "field 'v' stands twice"),
-        ("m v=1,v=2i 1", 7, "field 'v' stands twice"),
+        ("m v=1,v=2 1", 7, "field 'v' occurs twice"),
+        ("m v=1,v=2i 1", 7, "field 'v' occurs twice"),
         ("m,v=1 v=1 1", 7, "'v' is a tag"),
         ("m =1 1", 3, "empty"),
         ("m v= 1", 5, "no value"),
         ("m v=", 5, "no value"),
         ("m v=1, 1", 7, "has no value"),
         ("m v=1,,w=2 1", 7, "has no value"),
-        ("m v=abc 1", 5, "'abc' is no number"),
+        ("m v=abc 1", 5, "'abc' is neither a number"),
         ("m v=1x 1", 5, "'1x' is not a number"),
         ("m v=1.5i 1", 5, "'1.5i' is not a number"),
         ("m v=-1u 1", 5, "64 bits"),
@@ -213,7 +213,7 @@ fn bad_lines_are_named_and_the_good_ones_kept() {
         ("m v=inf 1", 5, "NaN"),
         ("m v=-inf 1", 5, "NaN"),
         ("m v=\"abc 1", 5, "closing quote"),
-        ("m v=\"abc\"x 1", 10, "'x' stands where"),
+        ("m v=\"abc\"x 1", 10, "found 'x' where"),
         ("m v=1 abc", 7, "not a time"),
         ("m v=1 1.5", 7, "not a time"),
         ("m v=1 -", 7, "not a time"),
@@ -264,7 +264,7 @@ fn a_name_is_a_tag_or_a_field_within_a_body() {
         field_first.errors[0].to_string(),
         "line 2, column 3: 'a' is a field, and now a tag"
     );
-    // A refused line decides nothing.
+    // A refused line has no effect on types.
     assert_eq!(parsed("m a=1,b=? 1\nm,a=1 v=1 2\n").errors.len(), 1);
     assert_eq!(parsed("m,a=1 b=? 1\nm a=1 2\n").errors.len(), 1);
 }
@@ -348,7 +348,7 @@ fn what_lines_cannot_say_is_refused_and_nothing_appended() {
     assert!(encode_row("m", [], bytes, 1, &mut out).is_err());
 }
 
-/// Names and tag values: rich in what must be escaped, and sayable at all.
+/// Names and tag values: with many characters that need escapes, and valid.
 fn name() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z]{1,3}",
@@ -442,7 +442,7 @@ proptest! {
         for batch in &parsed.batches {
             prop_assert_eq!(batch.check(), Ok(()));
         }
-        // No line is both kept and refused, and none twice.
+        // No line is both stored and refused, and none occurs twice.
         let mut lines = parsed.lines.concat();
         lines.extend(parsed.errors.iter().map(|error| error.line));
         lines.sort_unstable();
@@ -452,7 +452,7 @@ proptest! {
 
 #[test]
 fn a_sample_of_a_fleet_is_read_without_errors() {
-    // A real body of a public benchmark's generator, where there is one.
+    // A real body from the generator of a public benchmark, if available.
     let Ok(path) = std::env::var("MARIGRAM_TEST_TSBS") else {
         return;
     };

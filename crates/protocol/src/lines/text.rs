@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Takes the backslash off before each byte of `special`, and leaves other backslashes.
+/// Removes the backslash before each byte of `special`, and keeps other backslashes.
 pub(super) fn unescape<'a>(raw: &'a str, special: &[u8]) -> Cow<'a, str> {
     if !raw.contains('\\') {
         return Cow::Borrowed(raw);
@@ -12,13 +12,13 @@ pub(super) fn unescape<'a>(raw: &'a str, special: &[u8]) -> Cow<'a, str> {
     Cow::Owned(text)
 }
 
-/// As [`unescape`], appending to `text`.
+/// Like [`unescape`], but appends to `text`.
 pub(super) fn unescape_into(raw: &str, special: &[u8], text: &mut String) {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         text.push_str(&rest[..at]);
         let after = &rest[at + 1..];
-        // What is special is ASCII, so the slices below begin at characters.
+        // The special bytes are ASCII, so the slices below begin at character boundaries.
         match after.as_bytes().first() {
             Some(next) if special.contains(next) => {
                 text.push(char::from(*next));
@@ -33,13 +33,13 @@ pub(super) fn unescape_into(raw: &str, special: &[u8], text: &mut String) {
     text.push_str(rest);
 }
 
-/// First byte of `bytes` at or after `from` that is one of `stops` and has no backslash before it.
+/// The first byte of `bytes` at or after `from` that is one of `stops` and is not escaped.
 pub(super) fn find(bytes: &[u8], from: usize, stops: &[u8]) -> Option<usize> {
     (from..bytes.len())
         .find(|at| stops.contains(&bytes[*at]) && (*at == from || bytes[at - 1] != b'\\'))
 }
 
-/// A text as it may stand in a message.
+/// A text in the form for messages.
 pub(super) fn shown(text: &str) -> String {
     const CHARS_MAX: usize = 40;
     let mut shown: String = text

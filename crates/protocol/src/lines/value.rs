@@ -1,11 +1,11 @@
-//! Values of fields, and times.
+//! Parses field values and times.
 
 use super::text::shown;
 use super::{LineFault, Precision, fault};
 use marigram_model::{FieldType, Limits};
 use memchr::{memchr, memchr2};
 
-/// A value of a field. Text is as it stands between its quotes.
+/// A value of a field. Text is the raw text between its quotes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LineValue<'a> {
     F64(f64),
@@ -13,7 +13,7 @@ pub(super) enum LineValue<'a> {
     U64(u64),
     Bool(bool),
     Text(&'a str),
-    /// Text with a backslash in it.
+    /// Text that contains a backslash.
     Escaped(&'a str),
 }
 
@@ -43,7 +43,7 @@ impl LineValue<'_> {
     }
 }
 
-/// Reads the value at byte `at`; returns it and where it ends.
+/// Parses the value at byte `at`; returns it and its end.
 #[inline]
 pub(super) fn parse_value(text: &str, at: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     match text.as_bytes().get(at) {
@@ -60,7 +60,7 @@ fn is_end(byte: Option<&u8>) -> bool {
     matches!(byte, None | Some(b',' | b' ' | b'\n' | b'\r'))
 }
 
-/// Where the value that begins at `at` ends, if it is not text.
+/// The end of the value that begins at `at`, if it is not text.
 fn word_end(bytes: &[u8], at: usize) -> usize {
     (at..bytes.len())
         .find(|at| is_end(bytes.get(*at)))
@@ -73,9 +73,9 @@ const TENS: [f64; 23] = [
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
 
-/// Reads a number. Digits are read as one integer; a float whose digits and power of ten are both
-/// exact in f64 is their quotient, correctly rounded (Clinger, 1990). All others go to the standard
-/// library.
+/// Parses a number. The digits are read as one integer. If the digits and the power of ten of a
+/// float are both exact in f64, the float is their quotient, correctly rounded (Clinger, 1990). The
+/// standard library parses all others.
 #[inline]
 fn parse_number(text: &str, start: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let bytes = text.as_bytes();
@@ -132,7 +132,7 @@ fn parse_number(text: &str, start: usize) -> Result<(LineValue<'_>, usize), Line
     parse_rare_number(&text[start..end], start).map(|value| (value, end))
 }
 
-/// Reads any number.
+/// Parses any number.
 #[cold]
 fn parse_rare_number(word: &str, at: usize) -> Result<LineValue<'_>, LineFault> {
     let is_digits = |digits: &str| {
@@ -154,7 +154,7 @@ fn parse_rare_number(word: &str, at: usize) -> Result<LineValue<'_>, LineFault> 
             ),
         };
     }
-    // The standard library also takes words (inf, nan, infinity), which are no numbers here.
+    // The standard library also accepts words (inf, nan, infinity), which are not numbers here.
     let is_number = word
         .bytes()
         .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
@@ -169,7 +169,7 @@ fn parse_rare_number(word: &str, at: usize) -> Result<LineValue<'_>, LineFault> 
     }
 }
 
-/// Reads a truth value, or says what the word is not.
+/// Parses a truth value, or explains what the word is not.
 fn parse_word(text: &str, at: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let end = word_end(text.as_bytes(), at);
     let value = match &text[at..end] {
@@ -181,14 +181,15 @@ fn parse_word(text: &str, at: usize) -> Result<(LineValue<'_>, usize), LineFault
         }
         word => {
             let word = shown(word);
-            let reason = format!("'{word}' is no number and no truth value; text needs quotes");
+            let reason =
+                format!("'{word}' is neither a number nor a truth value; text needs quotes");
             return fault(at, reason);
         }
     };
     Ok((LineValue::Bool(value), end))
 }
 
-/// Reads quoted text.
+/// Parses quoted text.
 fn parse_text(text: &str, start: usize) -> Result<(LineValue<'_>, usize), LineFault> {
     let bytes = text.as_bytes();
     let first = start + 1;
@@ -234,7 +235,7 @@ pub(super) fn line_breaks(raw: &str) -> u32 {
     }
 }
 
-/// Reads the time (ns) at byte `at`; returns it and where it ends.
+/// Parses the time (ns) at byte `at`; returns it and its end.
 #[inline]
 pub(super) fn parse_time(
     text: &str,

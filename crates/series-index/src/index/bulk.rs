@@ -1,8 +1,8 @@
-//! A whole index at once, from a log.
+//! Loads a whole index at once, from a log.
 //!
-//! Adding series one by one takes a few random accesses to memory for each, in tables that no cache
-//! holds: seconds for millions. Here only the keys are added one by one; hash tables are filled at
-//! the end, in the order of the hashes.
+//! Adding series one by one costs a few random memory accesses for each, in tables that exceed
+//! every cache: seconds for millions. This loader adds only the keys one by one, and fills the hash
+//! tables at the end, in the order of the hashes.
 
 use super::{SeriesIndex, id_place};
 use crate::error::SeriesError;
@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 use std::cell::RefCell;
 
 impl SeriesIndex {
-    /// Whether two series have one table and one key.
+    /// Whether two series have the same table and key.
     fn are_alike(&self, a: u32, b: u32) -> bool {
         let (a, b) = (SeriesId(a), SeriesId(b));
         self.table_of(a) == self.table_of(b) && self.key(a) == self.key(b)
@@ -24,7 +24,7 @@ impl SeriesIndex {
 #[derive(Debug, Default)]
 pub(crate) struct BulkIndex {
     index: SeriesIndex,
-    /// Places in the hash table, and ids.
+    /// Places in the hash table, with their ids.
     places: Vec<(u64, u32)>,
     removed: RoaringBitmap,
 }
@@ -42,11 +42,11 @@ impl BulkIndex {
     /// Adds the next id for a series; `key` must be canonical.
     ///
     /// # Errors
-    /// `Full` if there is no id left, `Conflict` for an impossible table.
+    /// `Full` if no id is left, `Conflict` for an impossible table.
     pub(crate) fn add(&mut self, table: TableId, key: &[u8]) -> Result<(), SeriesError> {
         let id = self.check_id()?;
         if table == GONE {
-            let reason = format!("{table} is no table's id");
+            let reason = format!("{table} is not the id of a table");
             return Err(SeriesError::Conflict { id, reason });
         }
         let place = self.index.store(id, table, key, true);
@@ -54,17 +54,17 @@ impl BulkIndex {
         Ok(())
     }
 
-    /// Adds the next id for a series that is gone.
+    /// Adds the next id for a removed series.
     ///
     /// # Errors
-    /// `Full` if there is no id left.
+    /// `Full` if no id is left.
     pub(crate) fn add_gone(&mut self) -> Result<(), SeriesError> {
         self.check_id()?;
         self.index.keys.push(&[], None);
         Ok(())
     }
 
-    /// A series that was added is gone.
+    /// Removes a series that was added.
     pub(crate) fn remove(&mut self, id: SeriesId) {
         self.removed.insert(id.0);
     }
@@ -78,10 +78,10 @@ impl BulkIndex {
         }
     }
 
-    /// The index.
+    /// Returns the finished index.
     ///
     /// # Errors
-    /// `Conflict` if two series have one key.
+    /// `Conflict` if two series have the same key.
     pub(crate) fn finish(self) -> Result<SeriesIndex, SeriesError> {
         let Self {
             mut index,
@@ -100,7 +100,7 @@ impl BulkIndex {
                 continue;
             };
             if place == other && index.are_alike(*known, *id) {
-                let reason = format!("its key is that of series {known}");
+                let reason = format!("series {known} has the same key");
                 return Err(SeriesError::Conflict { id: *id, reason });
             }
         }

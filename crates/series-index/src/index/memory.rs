@@ -1,28 +1,28 @@
-//! What the index holds, as a whole and by table.
+//! The memory of the index, in total and by table.
 
 use super::{SeriesIndex, TableSeries};
 use crate::tag_index::{TagIndex, bitmap_bytes};
 use marigram_model::{SeriesIdentity, TableId};
 
-/// Memory that the series of one table take.
+/// Memory that the series of one table use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableMemory {
-    /// By what series are told apart.
+    /// The key by which series are found.
     pub identity: SeriesIdentity,
     /// Number of series.
     pub series: u64,
-    /// Identities: tag tuples, or digests; bytes.
+    /// Size of the identities (tag tuples or digests), in bytes.
     pub identity_bytes: usize,
-    /// Tags that stand apart from digests, packed; bytes.
+    /// Size of the compressed tags that are stored apart from digests, in bytes.
     pub tag_bytes: usize,
-    /// The table's share of the hash table from identities to ids, bytes.
+    /// The table's share of the hash table from identities to ids, in bytes.
     pub lookup_bytes: usize,
-    /// The inverted indexes of its tags, bytes.
+    /// Size of the inverted indexes of its tags, in bytes.
     pub inverted_bytes: usize,
 }
 
 impl TableMemory {
-    /// All of it, bytes.
+    /// Their total, in bytes.
     #[must_use]
     pub fn total_bytes(&self) -> usize {
         self.identity_bytes + self.tag_bytes + self.lookup_bytes + self.inverted_bytes
@@ -36,7 +36,7 @@ pub(super) struct MeasuredIndexes {
     len: usize,
 }
 
-/// Where a key ends.
+/// Size of the end offset of a key.
 const END_BYTES: usize = 2;
 
 impl TableSeries {
@@ -47,8 +47,8 @@ impl TableSeries {
 }
 
 impl SeriesIndex {
-    /// Memory held, bytes. Cheap: the part of the inverted indexes is measured anew each time that
-    /// the number of series has grown by a sixteenth.
+    /// Memory that the index holds, in bytes. Cheap: the share of the inverted indexes is only
+    /// measured again after the number of series has grown by a sixteenth.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let tables = self.tables.len() * size_of::<(TableId, TableSeries)>();
@@ -59,8 +59,8 @@ impl SeriesIndex {
             + tables
     }
 
-    /// Memory that the series of a table take; `None` for a table without series. Measures, so
-    /// that it takes a while where there are millions of tag values.
+    /// Memory that the series of a table use; `None` for a table without series. It measures, which
+    /// takes a while with millions of tag values.
     #[must_use]
     pub fn table_memory(&self, table: TableId) -> Option<TableMemory> {
         let series = self.tables.get(&table)?;
@@ -85,7 +85,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Measures anew after so many series went, if they were a good part of all.
+    /// Measures again if the series that were removed are a considerable part of all.
     pub(super) fn measure_if_changed(&mut self, gone: u64) {
         if gone >= self.live() as u64 / 16 {
             self.measure();

@@ -1,4 +1,4 @@
-//! Sets of series by their tags, and tags of sets of series.
+//! Finds sets of series by their tags, and the tags of sets of series.
 
 use super::SeriesIndex;
 use crate::compact::find;
@@ -12,7 +12,7 @@ use roaring::RoaringBitmap;
 use std::sync::Arc;
 
 impl SeriesIndex {
-    /// Every series of a table.
+    /// All series of a table.
     #[must_use]
     pub fn all(&self, table: TableId) -> RoaringBitmap {
         self.tables
@@ -35,7 +35,7 @@ impl SeriesIndex {
         held.map(|(table, _)| *table)
     }
 
-    /// Series of a table with a tag value.
+    /// The series of a table with a tag value.
     #[must_use]
     pub fn with_value(&self, table: TableId, tag: u16, value: TagValueRef<'_>) -> RoaringBitmap {
         let index = self.tag_index(table, tag);
@@ -44,7 +44,7 @@ impl SeriesIndex {
             .unwrap_or_default()
     }
 
-    /// Series of a table whose value of the tag meets a test. The test is made once for each value
+    /// The series of a table whose value of the tag meets a test. The test runs once for each value
     /// that several series share; series without a value never meet it.
     #[must_use]
     pub fn matching(&self, table: TableId, tag: u16, test: &ValueTest) -> RoaringBitmap {
@@ -54,7 +54,7 @@ impl SeriesIndex {
             .unwrap_or_default()
     }
 
-    /// Series that have any value of the tag (the rest of [`all`](Self::all) is null there).
+    /// The series that have any value of the tag (in the rest of [`all`](Self::all), it is null).
     #[must_use]
     pub fn with_tag(&self, table: TableId, tag: u16) -> RoaringBitmap {
         self.tag_index(table, tag)
@@ -78,8 +78,8 @@ impl SeriesIndex {
         values
     }
 
-    /// Values of one tag, one per entry of `series` (null where the tag is missing, of another
-    /// type, or the series is not there), of `kind.data_type()`.
+    /// Values of one tag, one per entry of `series`, as `kind.data_type()`. A value is null if the
+    /// tag is missing or has another type, or the series does not exist.
     #[must_use]
     pub fn tag_values(&self, series: &[SeriesId], tag: u16, kind: TagType) -> ArrayRef {
         match kind {
@@ -110,7 +110,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Gives `with` the value of a tag of each series.
+    /// Passes `with` the value of a tag of each series.
     fn each_tag(
         &self,
         series: &[SeriesId],

@@ -1,8 +1,8 @@
-//! Series that go: with their table, or because all their rows were deleted.
+//! Removes series, together with their table or because all their rows were deleted.
 //!
-//! A series is *retired* first: no row finds it any more, and the same tags make a new series, with
-//! an id of its own. Its tags stay readable as long as somebody who began before holds a [`RetiredSeriesPin`];
-//! then it is *swept*, and is gone. Ids are never used again.
+//! A series is first *retired*: no row finds it any more, and the same tags create a new series
+//! with an id of its own. Its tags stay readable as long as an older reader holds a
+//! [`RetiredSeriesPin`]. Then it is *swept*, and is gone. Ids are never reused.
 
 use super::{SeriesIndex, TableSeries, id_place};
 use crate::keys::{ArenaEntry, ColdKeys};
@@ -13,22 +13,22 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// As long as it is held, series that are retired later stay readable by their ids.
+/// While it is held, series that are retired later stay readable by their ids.
 #[derive(Clone, Debug, Default)]
 pub struct RetiredSeriesPin(
-    #[expect(dead_code, reason = "it is held for its count alone")] Arc<()>,
+    #[expect(dead_code, reason = "only its reference count matters")] Arc<()>,
 );
 
-/// Series that were retired.
+/// Retired series.
 #[derive(Debug, Default)]
 pub(super) struct RetiredSeries {
-    /// What pins of now hold.
+    /// Held by the pins taken now.
     now: Arc<()>,
-    /// Oldest first: series, and what pins from before they were retired hold.
+    /// Oldest first: series, and what the pins from before their retirement hold.
     waiting: VecDeque<(Weak<()>, RoaringBitmap)>,
-    /// All that wait.
+    /// All series that wait.
     retired: RoaringBitmap,
-    /// Every series that was retired since the index was loaded, in order; for the log.
+    /// All series that were retired since the index was loaded, in order; for the log.
     history: Vec<SeriesId>,
 }
 
@@ -43,14 +43,14 @@ impl RetiredSeries {
 }
 
 impl SeriesIndex {
-    /// Holds back the end of series that are retired from here on.
+    /// Delays the sweeping of series that are retired from now on.
     #[must_use]
     pub fn pin(&self) -> RetiredSeriesPin {
         RetiredSeriesPin(self.removals.now.clone())
     }
 
-    /// Retires series of a table (see the head of this file); those that are none are passed over.
-    /// Gives those that were retired.
+    /// Retires series of a table (see the module documentation); ignores those that do not exist.
+    /// Returns those that were retired.
     pub fn retire(
         &mut self,
         table: TableId,
@@ -77,10 +77,10 @@ impl SeriesIndex {
         ids
     }
 
-    /// Frees the retired series that nobody can ask for any more; says whether there were any.
+    /// Frees the retired series that no reader can use any more; returns whether there were any.
     pub fn sweep(&mut self) -> bool {
         let mut gone = RoaringBitmap::new();
-        // A pin of a later time holds on to nothing that was retired before it.
+        // A later pin does not hold what was retired before it.
         while let Some((pins, _)) = self.removals.waiting.front() {
             if pins.strong_count() > 0 {
                 break;
@@ -99,12 +99,12 @@ impl SeriesIndex {
         true
     }
 
-    /// Number of series that are there and not retired.
+    /// Number of series that exist and are not retired.
     pub(crate) fn live(&self) -> usize {
         self.ids.len()
     }
 
-    /// Frees series that are in no hash table; for loads.
+    /// Frees series that are in no hash table; for loading.
     pub(super) fn free(&mut self, gone: &RoaringBitmap) {
         self.unlink(gone);
         self.keys.forget(gone);
@@ -116,12 +116,12 @@ impl SeriesIndex {
         &self.removals.retired
     }
 
-    /// Series that were retired since the index was loaded, in their order.
+    /// Series that were retired since the index was loaded, in order.
     pub(crate) fn retired_so_far(&self) -> &[SeriesId] {
         &self.removals.history
     }
 
-    /// Takes series out of the sets of their tables and tags.
+    /// Removes series from the sets of their tables and tags.
     fn unlink(&mut self, gone: &RoaringBitmap) {
         let (mut cold, mut key) = (ColdKeys::default(), Vec::new());
         for id in gone {
@@ -162,7 +162,7 @@ impl SeriesIndex {
         }
     }
 
-    /// Forgets the series of a table and frees their memory. Their ids are not used again.
+    /// Removes the series of a table and frees their memory. Their ids are not reused.
     pub fn remove_table(&mut self, table: TableId) {
         let Some(series) = self.tables.remove(&table) else {
             return;

@@ -1,32 +1,32 @@
-//! A log read record by record, so that no more than one of them is in memory.
+//! Reads a log record by record, so that only one record is in memory at a time.
 
 use super::records::{LoadProgress, MAGIC, VERSION};
 use super::{TableIdentities, io};
 use crate::error::SeriesError;
 use crate::index::{BulkIndex, SeriesIndex};
 use marigram_codec::{ChecksummedPrefix, frame};
-use marigram_env::{File, FileSystem};
+use marigram_env::{File, LogStore};
 use marigram_model::TagKey;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The version before this one, whose records hold canonical keys.
+/// The previous version, whose records hold canonical keys.
 const VERSION_1: u32 = 1;
 
-/// An index from a log.
+/// An index loaded from a log.
 pub(super) struct LoadedIndex {
     pub index: SeriesIndex,
     /// The bytes that were read.
     pub extent: ChecksummedPrefix,
-    /// Entries of series that the log holds, dead ones too.
+    /// Entries of series in the log, including dead ones.
     pub held: usize,
-    /// Whether the log is of an earlier version.
+    /// Whether the log has an earlier version.
     pub outdated: bool,
 }
 
-/// Where the bytes of a log come from.
+/// The source of a log's bytes.
 trait LogSource {
-    /// Fills `buf` from `offset`; all of it is there.
+    /// Fills `buf` from `offset`; all of it must exist.
     fn read(&self, buf: &mut [u8], offset: u64) -> std::io::Result<()>;
 }
 
@@ -49,7 +49,7 @@ impl LogSource for Arc<dyn File> {
 
 /// Loads the first `valid_bytes` of a file.
 pub(super) fn load(
-    fs: &dyn FileSystem,
+    fs: &dyn LogStore,
     path: &Path,
     valid_bytes: u64,
     checksum: Option<u32>,
@@ -139,7 +139,7 @@ fn read(
     let index = index.map_err(|error| SeriesError::Corrupt {
         path: path.to_owned(),
         offset: at,
-        reason: format!("the log ends here, and is not one: {error}"),
+        reason: format!("the log ends here, and is not a log: {error}"),
     })?;
     Ok(LoadedIndex {
         index,
@@ -149,7 +149,7 @@ fn read(
     })
 }
 
-/// Reads the frame at `at` into `buffer`, or what there is of it.
+/// Reads the frame at `at` into `buffer`, or as much of it as there is.
 fn fill(source: &dyn LogSource, at: u64, len: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
     let head = (len - at).min(frame::HEADER_BYTES as u64);
     buffer.resize(head as usize, 0);
@@ -180,7 +180,7 @@ fn read_version(path: &Path, payload: &[u8]) -> Result<u32, SeriesError> {
         None => Err(SeriesError::Corrupt {
             path: path.to_owned(),
             offset: 0,
-            reason: "this is no SERIES of Marigram".to_owned(),
+            reason: "this is not a SERIES file of Marigram".to_owned(),
         }),
     }
 }

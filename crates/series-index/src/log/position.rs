@@ -1,12 +1,12 @@
-//! Which file is the log, and how much of it counts.
+//! Which file is the log, and how much of it is valid.
 
 use std::fmt;
 
-/// Bits of the length; those above are the file's number.
+/// Bits of the length; the bits above are the file's number.
 const BYTES_BITS: u32 = 48;
 
-/// What a shard's manifest holds of the log of series: the number of its file (modulo 2^16), and how
-/// many bytes of it are valid. One number, so that both change in one edit.
+/// What a shard's manifest records about the series log: the number of its file (modulo 2^16), and
+/// how many bytes of it are valid. It is a single number, so that both change in one edit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPosition(pub u64);
 
@@ -35,7 +35,7 @@ impl LogPosition {
                 .is_some_and(|number| number.parse::<u16>().is_ok())
     }
 
-    /// After `bytes` more.
+    /// The position after `bytes` more.
     pub(super) fn after(self, bytes: u64) -> Self {
         Self(self.0 + bytes)
     }

@@ -1,4 +1,4 @@
-//! Records of the log as bytes.
+//! Encodes and decodes the records of the log.
 
 use crate::compact::{canonical, put_key, put_number, take_number};
 use crate::index::{BulkIndex, SeriesIndex};
@@ -10,16 +10,16 @@ pub(super) const MAGIC: [u8; 8] = *b"MARISERI";
 pub(super) const VERSION: u32 = 2;
 const SERIES: u8 = 1;
 const REMOVED: u8 = 2;
-/// Payload from which on a record is closed, bytes.
+/// Payload at which a record is complete, in bytes.
 const RECORD_BYTES: usize = 1 << 20;
 const SHORT: &str = "the record ends early";
 
-/// Appends the frame that a log begins with.
+/// Appends the frame with which a log begins.
 pub(super) fn put_header(out: &mut Vec<u8>) {
     frame::write(&[&MAGIC[..], &VERSION.to_le_bytes()].concat(), out);
 }
 
-/// Appends a record of series that are gone from here on; nothing, where there are none.
+/// Appends a record of removed series; nothing if there are none.
 pub(super) fn put_removed(series: &[SeriesId], out: &mut Vec<u8>) {
     for part in series.chunks(RECORD_BYTES / 4) {
         frame::write_with(out, |out| {
@@ -31,8 +31,8 @@ pub(super) fn put_removed(series: &[SeriesId], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends one record with series from `first` up to `end` at most; returns where it stopped.
-/// `held` counts those that are not gone.
+/// Appends one record with series from `first` up to at most `end`; returns where it stopped.
+/// `held` counts the series that were not removed.
 pub(super) fn put_series(
     index: &SeriesIndex,
     first: SeriesId,
@@ -67,23 +67,23 @@ pub(super) fn put_series(
     next
 }
 
-/// What a load has found so far.
+/// The progress of a load.
 pub(super) struct LoadProgress<'a> {
     pub index: BulkIndex,
-    /// Entries of series that are not gone.
+    /// Entries of series that were not removed.
     pub held: usize,
     pub identity: &'a dyn Fn(TableId) -> Option<SeriesIdentity>,
     pub key: TagKey,
 }
 
 impl LoadProgress<'_> {
-    /// Adds the contents of a record of this version.
+    /// Applies a record of this version.
     pub fn replay(&mut self, payload: &[u8]) -> Result<(), String> {
         let (kind, rest) = payload.split_first().ok_or(SHORT)?;
         match *kind {
             SERIES => self.replay_series(rest),
             REMOVED => self.replay_removed(rest),
-            other => Err(format!("no record is of kind {other}")),
+            other => Err(format!("unknown record kind {other}")),
         }
     }
 
@@ -95,7 +95,7 @@ impl LoadProgress<'_> {
                 self.index.add_gone().map_err(|error| error.to_string())?;
                 continue;
             }
-            let table = u32::try_from(owner - 1).map_err(|_| "no table has this number")?;
+            let table = u32::try_from(owner - 1).map_err(|_| "this is not a table's number")?;
             let len = take_number(&mut rest).ok_or(SHORT)?;
             let len = usize::try_from(len).map_err(|_| SHORT)?;
             let (tags, after) = rest.split_at_checked(len).ok_or(SHORT)?;
@@ -118,14 +118,14 @@ impl LoadProgress<'_> {
         for id in ids {
             let id = SeriesId(u32::from_le_bytes(*id));
             if id >= self.index.next_id() {
-                return Err(format!("series {id} is removed and was never there"));
+                return Err(format!("series {id} is removed but never existed"));
             }
             self.index.remove(id);
         }
         Ok(())
     }
 
-    /// Adds the contents of a record of version 1.
+    /// Applies a record of version 1.
     pub fn replay_v1(&mut self, payload: &[u8]) -> Result<(), String> {
         let mut rest = self.check_first(payload)?;
         while !rest.is_empty() {
@@ -153,7 +153,7 @@ impl LoadProgress<'_> {
         if first == next.0 {
             Ok(rest)
         } else {
-            Err(format!("series {first} follows, where {next} should"))
+            Err(format!("series {first} follows where {next} is expected"))
         }
     }
 

@@ -3,10 +3,10 @@
 use marigram_model::TagValueRef;
 use roaring::RoaringBitmap;
 
-/// Ids that stand in the posting itself.
+/// Ids that are stored in the posting itself.
 const INLINE: usize = 5;
-/// A bitmap is kept from so many ids on, if there are [`CONTAINER_IDS`] of them for each 2^16 that
-/// they span: below that its containers take more than a list.
+/// Number of ids from which on a bitmap is used, if there are [`CONTAINER_IDS`] of them for each
+/// 2^16 that they span: with fewer, its containers need more memory than a list.
 const BITMAP_IDS: usize = 64;
 const CONTAINER_IDS: usize = 16;
 
@@ -18,7 +18,7 @@ pub(super) enum SeriesPosting {
 
 #[derive(Debug)]
 pub(super) struct PostingMany {
-    /// The value, if it is a text: keys may refer to it.
+    /// The value, if it is a text; keys may refer to it.
     text: Option<Box<str>>,
     ids: PostingIds,
 }
@@ -30,7 +30,7 @@ enum PostingIds {
     Bitmap(RoaringBitmap),
 }
 
-/// One that nothing shares.
+/// An empty posting.
 impl Default for SeriesPosting {
     fn default() -> Self {
         Self::Few(0, [0; INLINE])
@@ -42,7 +42,7 @@ impl SeriesPosting {
         Self::Few(2, [first, second, 0, 0, 0])
     }
 
-    /// Adds an id above the others, which has this value.
+    /// Adds an id, larger than the others, with this value.
     pub fn push(&mut self, id: u32, value: TagValueRef<'_>) {
         match self {
             Self::Few(len, ids) => {
@@ -60,7 +60,7 @@ impl SeriesPosting {
             }
             Self::Many(many) => match &mut many.ids {
                 PostingIds::List(ids) => {
-                    // Looked at where the list would grow.
+                    // Checked when the list would grow.
                     let grows = ids.len() == ids.capacity() && ids.len() >= BITMAP_IDS;
                     if grows && is_dense(ids) {
                         let all = ids.iter().copied().chain([id]).collect();
@@ -106,7 +106,7 @@ impl SeriesPosting {
         }
     }
 
-    /// The lowest id of a posting that has any.
+    /// The lowest id of a posting that is not empty.
     pub fn first(&self) -> u32 {
         match self {
             Self::Few(_, ids) => ids[0],
@@ -117,7 +117,7 @@ impl SeriesPosting {
         }
     }
 
-    /// The value, where it stands here.
+    /// The value, if it is stored here.
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Few(..) => None,
@@ -135,7 +135,7 @@ impl SeriesPosting {
         }
     }
 
-    /// Memory besides the posting itself, bytes.
+    /// Memory in addition to the posting itself, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let Self::Many(many) = self else { return 0 };
         let ids = match &many.ids {
@@ -154,7 +154,7 @@ fn is_dense(ids: &[u32]) -> bool {
     ids.len() >= CONTAINER_IDS * (1 + (span >> 16) as usize)
 }
 
-/// Memory of a bitmap, near enough: its containers, and 32 bytes of head for each.
+/// Approximate memory of a bitmap: its containers, and 32 bytes of head for each.
 pub(crate) fn bitmap_bytes(bitmap: &RoaringBitmap) -> usize {
     let statistics = bitmap.statistics();
     let bytes = statistics.n_bytes_array_containers
@@ -163,8 +163,8 @@ pub(crate) fn bitmap_bytes(bitmap: &RoaringBitmap) -> usize {
     bytes as usize + statistics.n_containers as usize * 32
 }
 
-/// Adds an id above all others of a bitmap. (Not by `push`, which looks for the highest one through
-/// all the words of a container.)
+/// Adds an id above all others of a bitmap. (Not with `push`, which finds the highest id by
+/// scanning all words of a container.)
 pub(crate) fn append(bitmap: &mut RoaringBitmap, id: u32) {
     bitmap.insert(id);
 }

@@ -1,4 +1,4 @@
-//! The series log: found again, cut, damaged, and written in the same way for ever.
+//! The series log: reopened, cut, damaged, and always written in the same format.
 
 #![expect(
     clippy::disallowed_methods,
@@ -7,13 +7,13 @@
 
 use super::{TABLE, device, index, tag_key};
 use crate::{LogPosition, SeriesError, SeriesIndex, SeriesLog};
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn disk(seed: u64) -> (SimFs, Arc<dyn FileSystem>, PathBuf) {
+fn disk(seed: u64) -> (SimFs, Arc<dyn LogStore>, PathBuf) {
     let sim = SimFs::new(seed);
     (sim.clone(), Arc::new(sim), PathBuf::from("/"))
 }
@@ -21,7 +21,7 @@ fn disk(seed: u64) -> (SimFs, Arc<dyn FileSystem>, PathBuf) {
 const START: LogPosition = LogPosition(0);
 
 fn open(
-    fs: &Arc<dyn FileSystem>,
+    fs: &Arc<dyn LogStore>,
     dir: &Path,
     valid: LogPosition,
 ) -> Result<(SeriesLog, SeriesIndex), SeriesError> {
@@ -36,7 +36,7 @@ fn assert_same(found: &SeriesIndex, expected: &SeriesIndex, end: u32) {
     }
 }
 
-fn bytes_of(fs: &Arc<dyn FileSystem>, dir: &Path) -> Vec<u8> {
+fn bytes_of(fs: &Arc<dyn LogStore>, dir: &Path) -> Vec<u8> {
     let file = fs.open(&dir.join("SERIES")).unwrap();
     let mut bytes = vec![0; file.len().unwrap() as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
@@ -56,7 +56,7 @@ fn series_are_found_again_after_power_loss() {
         valid = log
             .append(&index, SeriesId(end.max(before.0)), committed)
             .unwrap();
-        // What the manifest does not know of is cut off.
+        // Bytes that the manifest does not know are cut off.
         if end < 1000 {
             log.append(&index, SeriesId(end + 7), committed).unwrap();
         }
@@ -83,16 +83,14 @@ fn ids_of_dropped_tables_leave_gaps() {
 #[test]
 fn power_loss_at_any_operation_loses_no_valid_byte() {
     let index = index(300);
-    let run = |fs: &Arc<dyn FileSystem>,
-               dir: &Path,
-               valid: &mut LogPosition|
-     -> Result<(), SeriesError> {
-        let (mut log, found) = open(fs, dir, *valid)?;
-        for end in (found.next_id().0 + 50..=300).step_by(50) {
-            *valid = log.append(&index, SeriesId(end), *valid)?;
-        }
-        Ok(())
-    };
+    let run =
+        |fs: &Arc<dyn LogStore>, dir: &Path, valid: &mut LogPosition| -> Result<(), SeriesError> {
+            let (mut log, found) = open(fs, dir, *valid)?;
+            for end in (found.next_id().0 + 50..=300).step_by(50) {
+                *valid = log.append(&index, SeriesId(end), *valid)?;
+            }
+            Ok(())
+        };
     let (sim, fs, dir) = disk(0);
     run(&fs, &dir, &mut START.clone()).unwrap();
     for seed in 0..10 {
@@ -193,7 +191,7 @@ fn golden_path(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Files of every version are read for ever. `MARIGRAM_BLESS=1` writes that of this version.
+/// Files of every version stay readable for ever. `MARIGRAM_BLESS=1` writes that of this version.
 #[test]
 fn version_2_is_read_and_written() {
     let path = golden_path("v2-log.bin");
@@ -237,7 +235,7 @@ fn version_1_is_read_and_written_anew() {
     let new = log.append(&index, SeriesId(6), old).unwrap();
     assert_eq!(new.file_name(), "SERIES-1");
     sim.crash();
-    // Whichever of the two the manifest holds, it is there.
+    // Whichever of the two files the manifest names exists.
     assert_same(&open(&fs, &dir, new).unwrap().1, &index, 6);
     assert!(
         !fs.exists(&dir.join("SERIES")).unwrap(),
@@ -246,7 +244,7 @@ fn version_1_is_read_and_written_anew() {
 }
 
 /// Series 0 to 4000, of which the manifest's log holds 3000; then all but each tenth is removed.
-fn mostly_dead(fs: &Arc<dyn FileSystem>, dir: &Path) -> (SeriesLog, SeriesIndex, LogPosition) {
+fn mostly_dead(fs: &Arc<dyn LogStore>, dir: &Path) -> (SeriesLog, SeriesIndex, LogPosition) {
     let mut index = index(4000);
     let (mut log, _) = open(fs, dir, START).unwrap();
     let valid = log.append(&index, SeriesId(3000), START).unwrap();
@@ -255,7 +253,7 @@ fn mostly_dead(fs: &Arc<dyn FileSystem>, dir: &Path) -> (SeriesLog, SeriesIndex,
     (log, index, valid)
 }
 
-fn names(fs: &Arc<dyn FileSystem>, dir: &Path) -> Vec<String> {
+fn names(fs: &Arc<dyn LogStore>, dir: &Path) -> Vec<String> {
     fs.list(dir).unwrap()
 }
 
@@ -301,7 +299,7 @@ fn power_loss_while_a_log_shrinks_leaves_the_old_one_or_the_new_one() {
             let (mut log, mut found) = open(&fs, &dir, valid).unwrap();
             assert_eq!((found.len(), found.all(TABLE).len()), (3000, 3000));
             assert_eq!(names(&fs, &dir), ["SERIES"]);
-            // Replay brings the rest, and the removals once more.
+            // Replay repeats the rest, and the removals.
             for id in 3000..4000 {
                 found.insert(SeriesId(id), TABLE, &device(id)).unwrap();
             }
@@ -368,10 +366,7 @@ fn a_key_that_is_there_twice_is_damage() {
     payload.extend(second);
     marigram_codec::frame::write(&payload, &mut bytes);
     let error = SeriesLog::decode(Path::new("SERIES"), &bytes).unwrap_err();
-    assert!(
-        error.to_string().contains("its key is that of series"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("has the same key"), "{error}");
 }
 
 proptest! {
@@ -380,7 +375,7 @@ proptest! {
         let _ = SeriesLog::decode(Path::new("SERIES"), &bytes);
     }
 
-    /// Records whose checksum is right and whose contents are not.
+    /// Records with a correct checksum and arbitrary contents.
     #[test]
     fn any_contents_of_records_are_an_index_or_an_error(
         (at, byte, cut) in (0..400_usize, any::<u8>(), 0..10_usize)

@@ -1,8 +1,8 @@
-//! The index does what a list of tag maps does.
+//! Compares the index with a list of tag maps.
 
 use super::{key, tag_key};
 use crate::{LogPosition, RetiredSeriesPin, SeriesIndex, SeriesLog, ValueTest};
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_model::{SeriesId, SeriesIdentity, TableId, TagValue};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +24,10 @@ fn value() -> impl Strategy<Value = TagValue> {
 enum Step {
     Insert(TableId, Tags),
     RemoveTable(TableId),
-    /// Retires the series with this value of a tag, and holds a pin or not.
+    /// Retires the series with this tag value, with or without holding a pin.
     Retire(TableId, u16, TagValue, bool),
     Sweep,
-    /// Writes the log and loads it; whether by identity SHA256.
+    /// Writes the log and loads it; whether with identity SHA256.
     Reload(bool),
 }
 
@@ -120,21 +120,21 @@ fn check(index: &SeriesIndex, model: &[Option<(TableId, Tags)>]) {
 
 type Series = (TableId, Tags);
 
-/// An index with its log, beside a list of what it should hold.
+/// An index with its log, and a list of its expected content.
 struct IndexAndModel {
     index: SeriesIndex,
     log: SeriesLog,
-    fs: Arc<dyn FileSystem>,
+    fs: Arc<dyn LogStore>,
     committed: LogPosition,
     pins: Vec<RetiredSeriesPin>,
     model: Vec<Option<Series>>,
-    /// Retired, and may still be readable.
+    /// Retired series that may still be readable.
     waiting: BTreeSet<usize>,
 }
 
 impl IndexAndModel {
     fn new() -> Self {
-        let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+        let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
         let start = LogPosition(0);
         let opened = SeriesLog::open(fs.clone(), Path::new("/"), start, &|_| None);
         let (log, index) = opened.unwrap();
@@ -196,7 +196,7 @@ impl IndexAndModel {
         let dir = Path::new("/");
         let opened = SeriesLog::open(self.fs.clone(), dir, self.committed, &|_| Some(identity));
         (self.log, self.index) = opened.unwrap();
-        // The log knows nothing of dropped tables: the catalog does.
+        // The log does not know dropped tables: the catalog does.
         for table in (1..4).map(TableId) {
             if !self
                 .model
@@ -217,7 +217,7 @@ proptest! {
         let mut dropped = BTreeSet::new();
         for step in steps {
             match step {
-                // A table's number is not used again.
+                // A table's number is not reused.
                 Step::Insert(table, _) if dropped.contains(&table) => {}
                 Step::Insert(table, tags) => pair.insert(table, tags),
                 Step::RemoveTable(table) => {

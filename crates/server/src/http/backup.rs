@@ -1,8 +1,8 @@
 //! `/api/v1/backup`: a backup into a folder on the server's machine.
 //!
-//! Who can reach the port can ask for one, so it goes into the folder that the operator named, or
-//! one below it, and nowhere else: no `..` and no link leads out. `backup_dir` itself may be a link,
-//! for the operator made it.
+//! Anyone who can reach the port can ask for a backup, so it goes into the folder that the operator
+//! named, or one below it, and nowhere else: neither `..` nor a link leads out. `backup_dir` itself
+//! may be a link, because the operator created it.
 
 use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
@@ -18,7 +18,7 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
-/// Bytes of a folder's name that systems take.
+/// Longest name of a folder that systems accept, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
 /// Parameters of the query string.
@@ -63,7 +63,7 @@ pub async fn post(
     Ok(json_answer(StatusCode::OK, &body))
 }
 
-/// The folder that is meant by `asked`: `allowed`, or one below it.
+/// The folder that `asked` names: `allowed`, or one below it.
 fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, HttpError> {
     let Some(allowed) = allowed else {
         return Err(HttpError::bad_request(
@@ -74,7 +74,7 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
     let asked = asked.unwrap_or_default();
     if asked.to_string_lossy().contains(char::is_control) {
         return Err(HttpError::bad_request(
-            "the name of a folder has no control characters",
+            "the name of a folder must not contain control characters",
         ));
     }
     let folder = allowed.join(asked);
@@ -82,22 +82,22 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
         .components()
         .all(|part| !matches!(part, Component::ParentDir));
     if is_plain && folder.starts_with(allowed) {
-        // Without the slash that joining nothing leaves behind.
+        // Without the slash that joining an empty path leaves.
         return Ok(folder.components().collect());
     }
     Err(HttpError::bad_request(format!(
-        "'{}' does not lie in {}, the folder where this server keeps backups; name one that does, \
+        "'{}' is not inside {}, the folder where this server keeps backups; name one inside it, \
          or a name alone",
         folder.display(),
         allowed.display()
     )))
 }
 
-/// Refuses a folder that is no directory, or on the way to which, or in which, stands a link. What
-/// does not exist yet is made by the backup.
+/// Refuses a folder that is not a directory, that contains a link, or whose path contains one. The
+/// backup creates what does not exist yet.
 fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
     let below = folder.strip_prefix(allowed).unwrap_or(folder);
-    // The system says so only where the folder above is there.
+    // The system reports a name that is too long only if the folder above it exists.
     let mut names = below.iter();
     if let Some(name) = names.find(|name| name.len() > NAME_BYTES_MAX) {
         return Err(no_name(name));
@@ -112,7 +112,7 @@ fn check_links(allowed: &Path, folder: &Path) -> Result<(), HttpError> {
                     ErrorKind::InvalidInput | ErrorKind::InvalidFilename => {
                         Err(no_name(part.as_os_str()))
                     }
-                    // It is made, or the backup itself meets it and tells.
+                    // The backup creates it, or fails and reports the error itself.
                     _ => Ok(()),
                 };
             }
@@ -136,7 +136,7 @@ fn no_name(name: &OsStr) -> HttpError {
     let name = name.to_string_lossy();
     let start: String = name.chars().take(40).collect();
     HttpError::bad_request(format!(
-        "no folder can be named '{}': a name has at most {NAME_BYTES_MAX} bytes, and no NUL among them",
+        "no folder can be named '{}': a name has at most {NAME_BYTES_MAX} bytes and no NUL",
         start.escape_debug()
     ))
 }
@@ -198,7 +198,7 @@ mod tests {
             "plain/new",
             // What a backup would write through.
             "full",
-            // backup_dir itself, for it holds links.
+            // backup_dir itself, because it contains links.
             "",
         ] {
             let error = check(&allowed, below).expect_err(below);

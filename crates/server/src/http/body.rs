@@ -1,7 +1,7 @@
-//! Reading a request's body within the limits, and unpacking it.
+//! Reads a request's body within the limits, and decompresses it.
 //!
-//! Invariant: no more bytes are held than the limits allow, whatever a `Content-Length` or a gzip
-//! header says.
+//! Invariant: a body never holds more bytes than the limits allow, whatever its `Content-Length` or
+//! gzip header says.
 
 use crate::admission::{BodyLimit, MemoryPermit};
 use crate::http::error::HttpError;
@@ -13,15 +13,15 @@ use futures::StreamExt;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-/// How long a client may take between two parts of a body: it holds memory meanwhile.
+/// How long a client may pause between two parts of a body: it holds memory meanwhile.
 const PART_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How long a body may take whatever its size, and the bytes a second that it must bring after
+/// How long a body of any size may take, and the rate in bytes per second that it must reach after
 /// that: a client that sends a byte now and then holds memory, too.
 const BODY_TIME: Duration = Duration::from_mins(1);
 const BODY_RATE_MIN: u64 = 256;
 
-/// How a body is packed.
+/// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentEncoding {
     /// Not at all.
@@ -57,10 +57,10 @@ impl ContentEncoding {
     }
 }
 
-/// Reads a whole body that is no larger than `limit` says.
+/// Reads a whole body within `limit`.
 ///
 /// # Errors
-/// 413 where it is larger, 503 where bodies fill their memory, 400 where the client went away.
+/// 413 if it is larger, 503 if the memory for bodies is full, 400 if the client went away.
 pub async fn read(
     body: Body,
     headers: &HeaderMap,
@@ -100,7 +100,7 @@ pub async fn read(
     Ok(whole.freeze())
 }
 
-/// Whether a body of which `bytes` came in `elapsed` is not worth its wait.
+/// Whether a body that delivered `bytes` in `elapsed` is too slow to wait for.
 fn is_too_slow(elapsed: Duration, bytes: usize) -> bool {
     let seconds = elapsed.saturating_sub(BODY_TIME).as_secs();
     seconds.saturating_mul(BODY_RATE_MIN) > bytes as u64
@@ -117,11 +117,11 @@ async fn next_part(
     })
 }
 
-/// Unpacks a body, no further than `limit` says. CPU-bound, and waits for memory: for a thread that may
-/// block, where the body is packed.
+/// Decompresses a body, up to `limit`. CPU-bound, and waits for memory: if the body is compressed,
+/// call it on a thread that may block.
 ///
 /// # Errors
-/// 400 where it is not gzip, 413 where it is larger, 503 where bodies fill their memory.
+/// 400 if it is not gzip, 413 if it is larger, 503 if the memory for bodies is full.
 pub fn unpack(
     body: Bytes,
     packing: ContentEncoding,
@@ -137,7 +137,7 @@ pub fn unpack(
     loop {
         let length = decoder.read(&mut part).map_err(|error| {
             HttpError::bad_request(format!(
-                "the body is not whole gzip, though Content-Encoding says so: {error}"
+                "the body is not complete gzip, although Content-Encoding says so: {error}"
             ))
         })?;
         if length == 0 {

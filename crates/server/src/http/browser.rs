@@ -1,13 +1,13 @@
-//! What a page in a browser may do: nothing, unless the operator named where it comes from.
+//! What a web page in a browser may do: nothing, unless the operator allowed its origin.
 //!
-//! There are no passwords here, so what keeps a web page from using the port of its reader's own
-//! machine is what browsers say of every request: the `Origin` of the page that sends it,
-//! `Sec-Fetch-Site`, and the name in `Host` by which the page found the server. A page that
-//! rebinds its own name to this machine's address is of the same origin, but its name is not one
-//! that is [allowed](hosts). Programs that are no browsers send no `Origin` and pass. Why it is so
-//! is told in `docs/decisions/0021-what-a-browser-may-do.md`.
+//! There are no passwords yet. What keeps a web page from using the port of its reader's own
+//! machine is what browsers send with every request: the `Origin` of the page, `Sec-Fetch-Site`,
+//! and the name in `Host` under which the page found the server. A page that rebinds its own name
+//! to this machine's address is of the same origin, but its name is not [allowed](hosts). Programs
+//! other than browsers send no `Origin` and pass. `docs/decisions/0021-what-a-browser-may-do.md`
+//! explains why.
 //!
-//! Invariant: nothing of a refused request is done, and its body is not read.
+//! Invariant: a refused request has no effect, and its body is not read.
 
 mod hosts;
 mod origins;
@@ -27,7 +27,7 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const ASKS_PRIVATE: HeaderName = HeaderName::from_static("access-control-request-private-network");
 const ALLOWS_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Seconds for which a browser may remember the answer to its question.
+/// Seconds for which a browser may cache the answer to a preflight request.
 const PREFLIGHT_AGE_S: &str = "600";
 
 /// Which hosts and origins are allowed.
@@ -37,12 +37,12 @@ pub struct BrowserRules {
     origins: Vec<OriginRule>,
 }
 
-/// A request that may go on.
+/// A request that was admitted.
 #[derive(Debug)]
 pub struct AdmittedRequest {
     /// The foreign origin that the answer is for.
     origin: Option<HeaderValue>,
-    /// Whether it only asks what it may do, and what it asks.
+    /// The preflight request, if it is one.
     preflight: Option<PreflightRequest>,
 }
 
@@ -71,10 +71,10 @@ impl BrowserRules {
         })
     }
 
-    /// Whether `request`, which came to the address `local`, may go on.
+    /// Whether `request`, which arrived at the address `local`, is admitted.
     ///
     /// # Errors
-    /// 403 where its host or its origin is not allowed, 400 where they are malformed.
+    /// 403 if its host or its origin is not allowed, 400 if they are malformed.
     pub fn admit(&self, request: &Request, local: IpAddr) -> Result<AdmittedRequest, HttpError> {
         let headers = request.headers();
         let host = self.check_host(request, local)?;
@@ -95,14 +95,14 @@ impl BrowserRules {
         Ok(AdmittedRequest { origin, preflight })
     }
 
-    /// The host that the request names; `None` where it is of a time before there were names.
+    /// The host that the request names; `None` for HTTP versions without `Host`.
     fn check_host(&self, request: &Request, local: IpAddr) -> Result<Option<Authority>, HttpError> {
         let named = only(request.headers(), &header::HOST)?;
         if named.is_none() && request.version() >= Version::HTTP_11 {
             return Err(HttpError::bad_request("the header Host is missing"));
         }
         let named = named.map(|value| value.to_str().unwrap_or("?"));
-        // A target such as `http://name/path` names the host, too.
+        // A target such as `http://name/path` also names the host.
         let target = request
             .uri()
             .authority()
@@ -115,7 +115,7 @@ impl BrowserRules {
             });
             if !is_allowed {
                 return Err(refused(format!(
-                    "the host '{}' is not one by which this server may be asked; if it is a name \
+                    "the host '{}' is not one under which this server accepts requests; if it is a name \
                      of this server, add it to allowed_hosts in the server's configuration",
                     text.escape_debug()
                 )));
@@ -125,7 +125,7 @@ impl BrowserRules {
         Ok(host)
     }
 
-    /// The origin where it is foreign and allowed; `None` where it is the server's own.
+    /// The origin if it is foreign and allowed; `None` if it is the server's own.
     fn check_origin(
         &self,
         origin: &HeaderValue,
@@ -146,7 +146,8 @@ impl BrowserRules {
     }
 }
 
-/// Refuses what a page of another site embeds, links to or sends without naming its origin.
+/// Refuses requests that a page of another site embeds, links to or sends without naming its
+/// origin.
 fn check_site(headers: &HeaderMap) -> Result<(), HttpError> {
     match only(headers, &SEC_FETCH_SITE)?.map(HeaderValue::as_bytes) {
         None | Some(b"same-origin" | b"none") => Ok(()),
@@ -159,7 +160,7 @@ fn check_site(headers: &HeaderMap) -> Result<(), HttpError> {
     }
 }
 
-/// The value of a header that may be there once.
+/// The value of a header that may occur at most once.
 fn only<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -168,7 +169,7 @@ fn only<'a>(
     match (values.next(), values.next()) {
         (value, None) => Ok(value),
         _ => Err(HttpError::bad_request(format!(
-            "the header {name} is there more than once"
+            "the header {name} occurs more than once"
         ))),
     }
 }
@@ -178,7 +179,7 @@ fn refused(message: String) -> HttpError {
 }
 
 impl AdmittedRequest {
-    /// The answer to a browser that only asks what its page may do.
+    /// The answer to a preflight request.
     pub fn preflight(&self) -> Option<Response> {
         let asked = self.preflight.as_ref()?;
         let mut response = StatusCode::NO_CONTENT.into_response();
@@ -195,7 +196,7 @@ impl AdmittedRequest {
         Some(response)
     }
 
-    /// Tells the browser who may read the answer.
+    /// Tells the browser which origin may read the answer.
     pub fn mark(self, response: &mut Response) {
         let headers = response.headers_mut();
         mark_refused(headers);
@@ -208,7 +209,7 @@ impl AdmittedRequest {
     }
 }
 
-/// Tells the browser that no page of another origin may take the answer for its own.
+/// Tells the browser that no page of another origin may use the answer.
 pub fn mark_refused(headers: &mut HeaderMap) {
     let nosniff = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);

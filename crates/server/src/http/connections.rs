@@ -1,12 +1,11 @@
-//! The connections of HTTP: how many there are, and how long one may keep its place without asking
-//! for anything.
+//! The connections of HTTP: how many there are, and how long an idle one may keep its slot.
 //!
-//! A connection is *busy* from the head of a request to the end of its answer. One that is not is
-//! closed after a while, whether it is silent or sends a head byte by byte: else a few thousand
-//! such clients would hold every place.
+//! A connection is *busy* from the head of a request to the end of its answer. One that is not busy
+//! is closed after a while, whether it is silent or sends a head byte by byte: otherwise a few
+//! thousand such clients would hold every slot.
 //!
-//! A request may be answered before its body was read to the end: it is too large, or for a path
-//! that is not there. The connection [lingers](LingeringConnection) then.
+//! A request may be answered before its body was read to the end, because it is too large or its
+//! path does not exist. The connection then [lingers](LingeringConnection).
 
 use crate::linger::LingeringConnection;
 use crate::write_stall::WriteStall;
@@ -27,17 +26,17 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Places beside the others, for those who ask how the server is.
+/// Slots in addition to the others, for health checks.
 const RESERVED_PLACES: usize = 4;
 
 /// Pause after a connection could not be accepted (too many files are open).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Stands for an address that the system does not tell; no connection comes to it.
+/// Stands for an address that the system does not report; no connection comes to it.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// A listener with a number of places; those over it wait in the system's queue. Where all are taken,
-/// a few more connections may ask how the server is.
+/// A listener with a number of slots; connections beyond it wait in the system's queue. If all
+/// slots are taken, a few more connections may ask for the server's status.
 pub struct HttpConnections {
     listener: TcpListener,
     places: Arc<Semaphore>,
@@ -48,7 +47,7 @@ pub struct HttpConnections {
 }
 
 impl HttpConnections {
-    /// On a socket that listens, until `stop` fires.
+    /// Accepts on a listening socket until `stop` fires.
     pub fn new(
         listener: TcpListener,
         connections_max: usize,
@@ -75,8 +74,8 @@ impl Listener for HttpConnections {
     type Addr = ConnectedPeer;
 
     async fn accept(&mut self) -> (HttpConnection, ConnectedPeer) {
-        // A place for everybody is not held while nobody comes: a connection that has a reserved one
-        // may wait for it.
+        // Do not hold a regular slot while waiting for a connection: one that has a reserved slot
+        // may be waiting for it.
         let (mut place, mut is_regular) = tokio::select! {
             biased;
             place = self.reserved.clone().acquire_owned() => (place.ok(), false),
@@ -138,7 +137,7 @@ impl Listener for HttpConnections {
     }
 }
 
-/// Who is connected.
+/// The client of a connection.
 #[derive(Clone, Debug)]
 pub struct ConnectedPeer {
     address: SocketAddr,
@@ -147,18 +146,18 @@ pub struct ConnectedPeer {
     place: Option<Arc<AsyncMutex<ConnectionSlot>>>,
 }
 
-/// A connection's place.
+/// A connection's slot.
 #[derive(Debug)]
 struct ConnectionSlot {
     permit: Option<OwnedSemaphorePermit>,
-    /// Whether it is one of those for everybody.
+    /// Whether it is a regular slot.
     is_regular: bool,
-    /// Those.
+    /// The regular slots.
     regular: Arc<Semaphore>,
 }
 
 impl ConnectionSlot {
-    /// Takes a place for everybody instead of a reserved one; says whether there was one in time.
+    /// Takes a regular slot in place of a reserved one; returns whether there was one in time.
     async fn become_regular(&mut self, wait_max: Duration) -> bool {
         if self.is_regular {
             return true;
@@ -174,8 +173,8 @@ impl ConnectionSlot {
 }
 
 impl ConnectedPeer {
-    /// Whether the connection has a place for any request; one that has a reserved place waits for
-    /// that up to `wait_max`.
+    /// Whether the connection has a slot for any request. A connection with a reserved slot waits
+    /// up to `wait_max` for a regular one.
     pub async fn has_place(&self, wait_max: Duration) -> bool {
         match &self.place {
             Some(place) => place.lock().await.become_regular(wait_max).await,
@@ -183,18 +182,18 @@ impl ConnectedPeer {
         }
     }
 
-    /// The address that the connection came from.
+    /// The remote address of the connection.
     pub fn remote(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of this machine that the connection came to.
+    /// The local address of the connection.
     pub fn local(&self) -> IpAddr {
         self.local
     }
 
-    /// The connection is busy until the second that this gives is dropped; the first is the
-    /// request, whose body is watched.
+    /// Marks the connection as busy until the returned guard is dropped; also returns the request,
+    /// whose body it watches.
     pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
         let unread = !request.body().is_end_stream();
         {
@@ -222,16 +221,16 @@ impl Connected<IncomingStream<'_, HttpConnections>> for ConnectedPeer {
     }
 }
 
-/// What is known of a connection's use.
+/// The recent use of a connection.
 #[derive(Debug)]
 struct ConnectionActivity(Mutex<ConnectionUse>);
 
 #[derive(Debug)]
 struct ConnectionUse {
     requests: usize,
-    /// Whether a body began that was not read to its end.
+    /// Whether a body has begun that was not read to its end.
     unread: bool,
-    /// When it was last busy.
+    /// When the connection was last busy.
     last: Instant,
 }
 
@@ -248,12 +247,12 @@ impl Default for ConnectionActivity {
 
 impl ConnectionActivity {
     fn used(&self) -> MutexGuard<'_, ConnectionUse> {
-        // Nothing that holds it can panic half way.
+        // No holder of the lock can panic halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request under way.
+/// A request in progress.
 #[derive(Debug)]
 pub struct BusyGuard(Arc<ConnectionActivity>);
 
@@ -265,7 +264,7 @@ impl Drop for BusyGuard {
     }
 }
 
-/// A connection with its place.
+/// A connection with its slot.
 pub struct HttpConnection {
     socket: TcpStream,
     activity: Arc<ConnectionActivity>,
@@ -274,13 +273,13 @@ pub struct HttpConnection {
     stall: WriteStall,
     linger: Option<LingeringConnection>,
     stop: CancellationToken,
-    /// Given back when the connection and all who know of it are gone.
+    /// Released when the connection and everything that refers to it is gone.
     _place: Arc<AsyncMutex<ConnectionSlot>>,
 }
 
 impl HttpConnection {
-    /// Notes that bytes went out, or that the client takes none; an error where it takes none for
-    /// too long.
+    /// Notes whether bytes went out or the client takes none; an error if it has taken none for too
+    /// long.
     fn after_write(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! Errors as HTTP says them: a status, and JSON that names the error.
+//! Errors as HTTP answers: a status, and JSON that describes the error.
 
 use crate::admission::BodyLimit;
 use crate::failures::{RequestFailure, kind_of};
@@ -18,20 +18,20 @@ pub fn json_answer(status: StatusCode, value: &Value) -> Response {
     response
 }
 
-/// An error on its way to an HTTP client.
+/// An error to send to an HTTP client.
 #[derive(Debug)]
 pub struct HttpError {
     /// Status of the answer.
     pub status: StatusCode,
-    /// A word for programs.
+    /// An identifier for programs.
     pub code: &'static str,
     /// A sentence for people.
     pub message: String,
     /// Position in the SQL, in characters from 1.
     pub position: Option<usize>,
-    /// When to try again.
+    /// When to retry.
     pub retry_after: Option<Duration>,
-    /// The methods that would be taken.
+    /// The methods that the path accepts.
     pub allow: Option<&'static str>,
     /// The kind of statement that failed, for the log.
     pub statement: Option<String>,
@@ -56,19 +56,19 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
-    /// 413: the body is larger than `limit` says.
+    /// 413: the body is larger than `limit`.
     pub fn too_large(what: &str, limit: BodyLimit) -> Self {
         let BodyLimit { bytes, setting } = limit;
         let message = format!(
             "{what} is larger than {bytes} bytes, the most that {setting} allows; send it in \
-             smaller parts, or have {setting} raised"
+             smaller parts, or raise {setting}"
         );
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    /// 503: as many requests as may be are running.
+    /// 503: the limit on running requests is reached.
     pub fn too_many() -> Self {
-        let message = "too many requests are running; nothing of this one was done, send it again";
+        let message = "too many requests are running; this one had no effect; send it again";
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_requests",
@@ -77,10 +77,10 @@ impl HttpError {
         .retry(Duration::from_secs(1))
     }
 
-    /// 503: as many connections as may be are open.
+    /// 503: the limit on open connections is reached.
     pub fn no_place() -> Self {
-        let message = "as many connections as connections_max allows are open; nothing of this \
-                       request was done, send it again";
+        let message = "as many connections as connections_max allows are open; this \
+                       request had no effect; send it again";
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "too_many_connections",
@@ -89,26 +89,26 @@ impl HttpError {
         .retry(Duration::from_secs(1))
     }
 
-    /// 503: bodies fill the memory that they may fill.
+    /// 503: the memory for bodies is full.
     pub fn buffers_full() -> Self {
-        let message = "request bodies fill the memory set aside for them; nothing of this request \
-                       was done, send it again";
+        let message = "request bodies fill the memory set aside for them; this request \
+                       had no effect; send it again";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).retry(Duration::from_secs(1))
     }
 
-    /// The same error with a time to try again.
+    /// The same error with a time after which to retry.
     pub fn retry(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self
     }
 
-    /// The same error, of this statement.
+    /// The same error, for this statement.
     pub fn of_statement(mut self, sql: &str) -> Self {
         self.statement = Some(kind_of(sql));
         self
     }
 
-    /// An answer with this body, and the header that says when to try again.
+    /// An answer with this body, and the header that says when to retry.
     pub fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
         if self.status.is_server_error() || self.status.is_client_error() {
@@ -142,7 +142,7 @@ impl From<ServiceError> for HttpError {
             ServiceError::Invalid {
                 position, sqlstate, ..
             } => match sqlstate.get(..2) {
-                // What is short now may be there later, whoever says so.
+                // A resource that is short now may be available later, whoever reports it.
                 Some("53" | "57") => {
                     new(StatusCode::SERVICE_UNAVAILABLE, "busy").retry(Duration::from_secs(1))
                 }
@@ -197,7 +197,7 @@ mod tests {
             message: text(),
             retry_after: Duration::from_millis(2500),
         };
-        // Status, word for programs, seconds to wait, methods that would be taken, SQLSTATE.
+        // Status, identifier for programs, seconds to wait, accepted methods, SQLSTATE.
         let table = [
             (invalid("42601"), 400, "invalid", None, None, "42601"),
             (invalid("22021"), 400, "invalid", None, None, "22021"),

@@ -1,7 +1,7 @@
-//! The forms that rows take in an answer: JSON, CSV, Arrow IPC stream, Parquet.
+//! The formats of rows in an answer: JSON, CSV, Arrow IPC stream, Parquet.
 //!
-//! A [`Formatter`] takes batches one after another and gives back bytes as they are ready, so that
-//! an answer is never held whole. CPU-bound.
+//! A [`Formatter`] takes batches one after another and returns bytes as they become ready, so that
+//! it never holds a whole answer. CPU-bound.
 
 use crate::http::error::HttpError;
 use crate::http::json;
@@ -19,10 +19,10 @@ use parquet::file::properties::WriterProperties;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of a Parquet row group being built, after which it is written.
+/// Bytes of a Parquet row group after which it is written.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
-/// A form of an answer.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseFormat {
     /// An object with `columns`, `rows`, `row_count`, `elapsed_ms`.
@@ -36,10 +36,10 @@ pub enum ResponseFormat {
 }
 
 impl ResponseFormat {
-    /// The first form of `Accept` that is known; JSON where everything is accepted.
+    /// The first known format in `Accept`; JSON if it accepts everything.
     ///
     /// # Errors
-    /// 406 where none is.
+    /// 406 if it names none.
     pub fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
         if !headers.contains_key(header::ACCEPT) {
             return Ok(Self::Json);
@@ -62,7 +62,10 @@ impl ResponseFormat {
             }
         }
         let forms = [Self::Json, Self::Csv, Self::Arrow, Self::Parquet].map(Self::content_type);
-        let message = format!("no form of Accept is known; there are {}", forms.join(", "));
+        let message = format!(
+            "no format in Accept is supported; there are {}",
+            forms.join(", ")
+        );
         Err(HttpError::new(
             StatusCode::NOT_ACCEPTABLE,
             "invalid",
@@ -81,7 +84,7 @@ impl ResponseFormat {
     }
 }
 
-/// Turns batches into bytes of a form.
+/// Turns batches into bytes of a format.
 pub struct Formatter {
     state: FormatterState,
     rows: u64,
@@ -99,7 +102,7 @@ impl Formatter {
     /// A formatter for rows of `schema`. `begin` is when the statement began.
     ///
     /// # Errors
-    /// If the form cannot hold a column's type.
+    /// If the format cannot hold a column's type.
     pub fn new(
         form: ResponseFormat,
         schema: SchemaRef,
@@ -126,7 +129,7 @@ impl Formatter {
         })
     }
 
-    /// What comes before the rows.
+    /// The bytes before the rows.
     ///
     /// # Errors
     /// None that a caller can cause.
@@ -147,10 +150,10 @@ impl Formatter {
         }
     }
 
-    /// The bytes of a batch; may be none yet.
+    /// The bytes of a batch; may be empty.
     ///
     /// # Errors
-    /// If a value has no place in the form.
+    /// If the format cannot hold a value.
     pub fn rows(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
         let first = self.rows == 0;
         self.rows += batch.num_rows() as u64;
@@ -193,10 +196,10 @@ impl Formatter {
         }
     }
 
-    /// What comes after the rows.
+    /// The bytes after the rows.
     ///
     /// # Errors
-    /// If the last rows have no place in the form.
+    /// If the format cannot hold the last rows.
     pub fn tail(self) -> Result<Vec<u8>, ArrowError> {
         match self.state {
             FormatterState::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
@@ -232,7 +235,7 @@ fn json_tail(rows: u64, begin: Instant) -> String {
     format!("\n],\"row_count\":{rows},\"elapsed_ms\":{elapsed_ms:.3}}}\n")
 }
 
-/// A column's type as JSON answers name it: as SQL does where SQL has a word for it.
+/// A column's type as JSON answers name it: its SQL name if it has one.
 fn type_name(kind: &DataType) -> String {
     let name = match kind {
         DataType::Boolean => "boolean",
@@ -252,7 +255,7 @@ fn type_name(kind: &DataType) -> String {
     name.to_owned()
 }
 
-/// Nested columns as text, for a form without nesting.
+/// Converts nested columns to text, for a format without nesting.
 fn flat(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     if !batch
         .schema()

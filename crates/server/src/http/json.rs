@@ -1,11 +1,11 @@
 //! Arrow values as JSON.
 //!
-//! Integers stand exactly, as JSON numbers of up to 64 bits. A float that JSON has no number for
-//! stands as the text `"NaN"`, `"Infinity"` or `"-Infinity"`, so that it is not taken for a null.
-//! Times are RFC 3339 in UTC with nine decimals, bytes are hexadecimal text, lists are arrays and
-//! structs are objects. Types that JSON knows nothing of stand as Arrow prints them.
+//! Integers are exact, as JSON numbers of up to 64 bits. Floats that JSON has no number for become
+//! the texts `"NaN"`, `"Infinity"` and `"-Infinity"`, so that they are not mistaken for null. Times
+//! are RFC 3339 in UTC with nine decimals, bytes are hexadecimal text, lists are arrays and structs
+//! are objects. Other types become text as Arrow prints them.
 //!
-//! A column is downcast once a batch, not once a value.
+//! A column is downcast once per batch, not once per value.
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
@@ -24,11 +24,11 @@ use std::sync::Arc;
 /// Writes the value of a row.
 type JsonValueWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 
-/// Appends the rows of a batch to `out` as JSON arrays with `,` between them, and before the first
-/// unless `first`.
+/// Appends the rows of a batch to `out` as JSON arrays separated by `,`, with one before the first
+/// row unless `first`.
 ///
 /// # Errors
-/// If a column's type cannot be shown.
+/// If a column's type cannot be formatted.
 pub fn write_rows(
     batch: &RecordBatch,
     mut first: bool,
@@ -60,8 +60,8 @@ pub fn write_rows(
     Ok(())
 }
 
-/// Timestamps of every unit as nanoseconds without a zone, dictionaries of any key with keys of
-/// 32 bits, so that there are fewer types to write.
+/// Converts timestamps of every unit to nanoseconds without a zone, and dictionary keys to 32 bits,
+/// so that fewer types need a writer.
 fn prepare(array: &Arc<dyn Array>) -> Result<Arc<dyn Array>, ArrowError> {
     match array.data_type() {
         DataType::Timestamp(TimeUnit::Nanosecond, None) => Ok(array.clone()),
@@ -151,7 +151,7 @@ fn writer(array: &dyn Array) -> Result<JsonValueWriter<'_>, ArrowError> {
         }
         DataType::List(_) => {
             let lists = array.as_list::<i32>();
-            // The elements are prepared here and owned by the closure, row by row.
+            // The closure prepares and owns the elements, row by row.
             Box::new(move |row, out| write_list(&lists.value(row), out))
         }
         DataType::LargeList(_) => {
@@ -200,7 +200,7 @@ fn write_list(list: &Arc<dyn Array>, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-/// Writes the only value of an array of one; null where its type cannot be shown.
+/// Writes the only value of an array of length one; null if its type cannot be formatted.
 fn write_value(array: &Arc<dyn Array>, out: &mut Vec<u8>) {
     let begin = out.len();
     let written = prepare(array).and_then(|array| {
@@ -214,13 +214,13 @@ fn write_value(array: &Arc<dyn Array>, out: &mut Vec<u8>) {
 }
 
 fn print(out: &mut Vec<u8>, value: impl std::fmt::Display) {
-    write!(out, "{value}").expect("a Vec takes all bytes");
+    write!(out, "{value}").expect("writing to a Vec cannot fail");
 }
 
 /// Writes the shortest text that reads back as the same float of its width.
 fn write_float(out: &mut Vec<u8>, shortest: impl std::fmt::Debug, value: f64) {
     if value.is_finite() {
-        write!(out, "{shortest:?}").expect("a Vec takes all bytes");
+        write!(out, "{shortest:?}").expect("writing to a Vec cannot fail");
     } else if value.is_nan() {
         out.extend_from_slice(b"\"NaN\"");
     } else {
@@ -234,14 +234,15 @@ fn write_float(out: &mut Vec<u8>, shortest: impl std::fmt::Debug, value: f64) {
 
 /// Writes a JSON text.
 pub fn write_text(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("a Vec takes all bytes, and text is always JSON");
+    serde_json::to_writer(out, text)
+        .expect("writing to a Vec cannot fail, and text is always valid JSON");
 }
 
 fn write_hex(out: &mut Vec<u8>, bytes: &[u8]) {
     let mut text = String::with_capacity(bytes.len() * 2 + 2);
     text.push('"');
     for byte in bytes {
-        write!(text, "{byte:02x}").expect("a String takes all text");
+        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
     }
     text.push('"');
     out.extend_from_slice(text.as_bytes());

@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// What the routes share.
+/// State that the routes share.
 #[derive(Clone)]
 struct HttpShared {
     services: ServedDatabase,
@@ -43,11 +43,11 @@ struct HttpShared {
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     rules: Arc<BrowserRules>,
-    /// Fires when requests that still run are to stop.
+    /// Fires when running requests must stop.
     kill: CancellationToken,
 }
 
-/// The paths that exist, for those who ask for another and as labels of metrics.
+/// The existing paths, for the answer to unknown ones and as metric labels.
 const PATHS: [&str; 8] = [
     "/health",
     "/ping",
@@ -59,13 +59,14 @@ const PATHS: [&str; 8] = [
     "/metrics",
 ];
 
-/// Of these, those that tell how the server is: they are answered when all places are taken, too.
+/// The status paths, which are answered even when all slots are taken.
 const OF_STATUS: [&str; 3] = ["/health", "/ping", "/metrics"];
 
-/// How long other requests of a connection beyond `connections_max` wait for a place.
+/// How long other requests of a connection beyond `connections_max` wait for a slot.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Serves HTTP on `listener` until `stop` fires, then finishes what runs; `kill` ends that too.
+/// Serves HTTP on `listener` until `stop` fires, then finishes running requests; `kill` ends those,
+/// too.
 pub async fn serve(
     listener: TcpListener,
     rules: BrowserRules,
@@ -110,7 +111,7 @@ pub async fn serve(
     }
 }
 
-/// Counts and times a request, refuses what a page may not do, and stops the request when the
+/// Counts and times a request, refuses what a web page may not do, and stops the request when the
 /// server is killed.
 async fn measure(
     State(shared): State<HttpShared>,
@@ -175,13 +176,13 @@ async fn measure(
     busy_until_sent(response, busy)
 }
 
-/// Whether an operator wants to know that a request was refused: not of wrong statements, which is between
+/// Whether the log reports a refused request. Wrong statements are not reported: they concern only
 /// the client and its user.
 fn is_told(route: &str, status: u16) -> bool {
     !matches!(route, "/api/v1/sql" | "/query") || !matches!(status, 400 | 404 | 409)
 }
 
-/// The same answer; where it streams, its connection is busy until the stream ends.
+/// The same answer; if it streams, its connection stays busy until the stream ends.
 fn busy_until_sent(response: Response, busy: BusyGuard) -> Response {
     if response.body().size_hint().exact().is_some() {
         return response;

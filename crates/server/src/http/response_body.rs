@@ -1,11 +1,11 @@
 //! Rows streamed as the body of an answer.
 //!
-//! Bytes that were made and not sent are counted as the client's; there are never more than the
-//! connection's own buffer takes and the part behind it.
+//! Bytes that were produced and not sent count against the client; there are never more than the
+//! connection's own buffer and the next part.
 //!
-//! The first rows, and all of a short answer, are made before the head is sent, so that most errors
-//! become a status. An error after that ends the body without its end mark: the client's connection
-//! breaks, and half an answer cannot pass for a whole one.
+//! The first rows, and all rows of a short answer, are produced before the head is sent, so that
+//! most errors become a status. An error after that ends the body without its end mark: the
+//! client's connection breaks, and it cannot mistake half an answer for a whole one.
 
 use crate::admission::{AdmissionControl, MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
@@ -24,23 +24,23 @@ use marigram_service::{RowStream, ServiceError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Rows up to which a batch is formatted on the thread that serves the connection.
+/// Rows up to which a batch is formatted inline, on the thread that serves the connection.
 const ROWS_INLINE: usize = 256;
 
-/// Bytes of a part that every answer may hold; for larger ones memory is taken.
+/// Bytes of a part that every answer may hold; larger parts reserve memory.
 const BYTES_FREE: usize = 64 << 10;
 
 /// How long an answer waits for memory before it begins.
 pub const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Bytes of an answer that are made before its head is sent, about, and the time that may pass for
-/// them once the first rows are there.
+/// Approximate bytes of an answer that are produced before its head is sent, and the time that they
+/// may take after the first rows arrived.
 const HEAD_BYTES: usize = BYTES_FREE;
 const HEAD_TIME: Duration = Duration::from_millis(500);
 
 /// When to stop a statement.
 pub struct StopTime {
-    /// Time of its timeout.
+    /// The moment of its timeout.
     pub deadline: Option<tokio::time::Instant>,
     /// The timeout itself, for the message.
     pub timeout: Option<Duration>,
@@ -59,7 +59,7 @@ impl StopTime {
         }
     }
 
-    /// Waits for `work`, or for the timeout, or for the end of the server.
+    /// Waits for `work`, for the timeout, or for the end of the server.
     pub async fn guard<T>(
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
@@ -85,18 +85,18 @@ impl StopTime {
     }
 }
 
-/// What a client may hold of the server for its answer.
+/// The resources of the server that a client may hold for its answer.
 pub struct ClientShare {
     gate: AdmissionControl,
-    /// For what is formatted and not ready to be sent.
+    /// For bytes that are formatted and not ready to be sent.
     lease: MemoryPermit,
-    /// How long to wait for memory once the answer began.
+    /// How long to wait for memory after the answer began.
     wait_max: Duration,
     _ticket: RequestPermit,
 }
 
 impl ClientShare {
-    /// That of the request which came with `ticket`.
+    /// The share of the request that was admitted with `ticket`.
     pub fn new(shared: &HttpShared, ticket: RequestPermit) -> Self {
         Self {
             gate: shared.gate.clone(),
@@ -116,7 +116,7 @@ impl ClientShare {
         self.lease.hold_in_time(bytes).await
     }
 
-    /// Bytes that are counted until they are sent.
+    /// Counts bytes until they are sent.
     ///
     /// # Errors
     /// `Busy` where there is no memory for them in time.
@@ -144,7 +144,7 @@ impl ClientShare {
     }
 }
 
-/// Bytes, and the right to hold them.
+/// Bytes, and the permit to hold them.
 struct CountedBytes {
     bytes: Vec<u8>,
     _lease: MemoryPermit,
@@ -156,10 +156,10 @@ impl AsRef<[u8]> for CountedBytes {
     }
 }
 
-/// Everything an answer on its way holds; dropping it stops the query.
+/// Everything that a streaming answer holds; dropping it stops the query.
 struct ResponseInFlight {
     batches: BoxStream<'static, Result<RecordBatch, ServiceError>>,
-    /// What was fetched and is not formatted yet.
+    /// Rows that were fetched and are not formatted yet.
     ahead: Option<RecordBatch>,
     formatter: Option<Formatter>,
     stop: StopTime,
@@ -169,7 +169,7 @@ struct ResponseInFlight {
 /// The answer that streams `rows` in `form`.
 ///
 /// # Errors
-/// What goes wrong before the first bytes are there.
+/// Any error before the first bytes are ready.
 pub async fn stream(
     mut rows: RowStream,
     form: ResponseFormat,
@@ -182,7 +182,7 @@ pub async fn stream(
             StatusCode::NOT_ACCEPTABLE,
             "invalid",
             format!(
-                "the answer does not fit the form {}: {error}",
+                "the format {} cannot hold the answer: {error}",
                 form.content_type()
             ),
         )
@@ -216,7 +216,7 @@ pub async fn stream(
         if let Err(error) = &part {
             tracing::warn!(%error, "an answer ended with an error after its first rows");
             sending.formatter = None;
-            // Let what is before the error be sent, so that the client sees where it broke.
+            // Let the bytes before the error be sent, so that the client sees where it broke off.
             tokio::task::yield_now().await;
         }
         Some((part, (None, sending)))
@@ -225,7 +225,7 @@ pub async fn stream(
 }
 
 impl ResponseInFlight {
-    /// Makes what follows the first rows, to the end where that is near.
+    /// Adds the bytes after the first rows, up to the end if it is near.
     async fn lengthen(&mut self, head: &mut Vec<u8>) -> Result<(), ServiceError> {
         let begin = tokio::time::Instant::now();
         while self.formatter.is_some() && head.len() < HEAD_BYTES && begin.elapsed() < HEAD_TIME {
@@ -244,7 +244,7 @@ impl ResponseInFlight {
 
     /// The next bytes; `None` after the end, or after an error.
     async fn part(&mut self) -> Option<Result<Bytes, ServiceError>> {
-        // A form may have nothing ready yet (Parquet).
+        // A format may have nothing ready yet (Parquet).
         loop {
             self.formatter.as_ref()?;
             let bytes = match self.next().await {
@@ -269,7 +269,7 @@ impl ResponseInFlight {
         self.format_or_end().await
     }
 
-    /// The bytes of the rows that were fetched; those of the end where there are none.
+    /// The bytes of the fetched rows; the bytes of the end if there are none.
     async fn format_or_end(&mut self) -> Result<Vec<u8>, ServiceError> {
         if self.ahead.is_some() {
             return self.format().await;
@@ -280,7 +280,7 @@ impl ResponseInFlight {
         }
     }
 
-    /// The bytes of the rows at the head of those that were fetched.
+    /// Formats the first part of the fetched rows.
     async fn format(&mut self) -> Result<Vec<u8>, ServiceError> {
         let (Some(batch), Some(mut formatter)) = (self.ahead.take(), self.formatter.take()) else {
             return Ok(Vec::new());
@@ -309,7 +309,7 @@ impl ResponseInFlight {
         }
         Err(ServiceError::Busy {
             message: "there is no memory for the rows that a Parquet file holds together; ask for \
-                      another form"
+                      another format"
                 .to_owned(),
             retry_after: Duration::from_secs(1),
         })

@@ -6,7 +6,6 @@ use crate::http::body::{self, ContentEncoding};
 use crate::http::error::{HttpError, json_answer};
 use crate::http::format::{Formatter, ResponseFormat};
 use crate::http::response_body::{self, StopTime};
-use crate::script::locate;
 use arrow::array::{StringArray, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
@@ -15,6 +14,7 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt;
+use marigram_pgtext::split_script;
 use marigram_service::{Answer, ServiceError};
 use serde::Deserialize;
 use serde_json::json;
@@ -41,7 +41,7 @@ pub async fn post(
 ) -> Result<Response, HttpError> {
     let parameters = parameters(given)?;
     let form = ResponseFormat::from_headers(&headers)?;
-    // A body may come slowly: its request takes a place only once it is here.
+    // A body may arrive slowly: the request is admitted only once its body is complete.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limit = shared
@@ -62,7 +62,7 @@ pub async fn post(
     run(shared, parameters, &script, (form, false), ticket).await
 }
 
-/// `GET /api/v1/sql?db=&q=`: the parameter `q` is SQL that changes nothing.
+/// `GET /api/v1/sql?db=&q=`: the parameter `q` is read-only SQL.
 pub async fn get(
     State(shared): State<HttpShared>,
     given: GivenSqlParameters,
@@ -82,8 +82,8 @@ fn parameters(given: GivenSqlParameters) -> Result<SqlParameters, HttpError> {
     Ok(parameters)
 }
 
-/// Runs the statements of a script; the answer is the last one's. Where `read_only`, the first one
-/// that would change something ends it.
+/// Runs the statements of a script and returns the last answer. With `read_only`, the first
+/// statement that would change something ends the script.
 async fn run(
     shared: HttpShared,
     parameters: SqlParameters,
@@ -105,48 +105,49 @@ async fn run(
     };
     if let Some(zone) = parameters.tz.filter(|zone| !zone.is_empty()) {
         let quoted = zone.replace('\'', "''");
-        // An offset is one of ISO 8601, to the east; SET takes those of POSIX, to the west.
+        // The parameter takes an ISO 8601 offset, positive to the east; SET takes POSIX offsets,
+        // positive to the west.
         let set = if zone.starts_with(['+', '-']) {
             format!("SET TIME ZONE INTERVAL '{quoted}' HOUR TO MINUTE")
         } else {
             format!("SET \"timezone\" = '{quoted}'")
         };
-        // The parameter is no statement of the client's: it is there for those that only read, too.
+        // The parameter is not a statement of the client: read-only clients may use it, too.
         session.read_only = false;
         let done = query.execute(&mut session, &set).await;
         session.read_only = read_only;
         done.map_err(|error| HttpError {
-            // The client's SQL does not have it.
+            // The position is not in the client's SQL.
             position: None,
             ..HttpError::from(error)
         })?;
     }
-    let mut statements = query.split(script)?;
+    let mut statements = split_script(script);
     let last = statements
         .pop()
         .ok_or_else(|| HttpError::bad_request("there is no SQL statement in the request"))?;
-    // Where each statement begins in the script, so that positions of errors count from there.
-    let mut offset = 0;
+    // Positions of errors count from the begin of the script.
     for statement in &statements {
-        let at = locate(script, statement, &mut offset);
         let stop = StopTime::new(&shared, session.statement_timeout);
         let done = stop.guard(async {
-            if let Answer::Rows(mut rows) = query.execute(&mut session, statement).await? {
+            if let Answer::Rows(mut rows) = query.execute(&mut session, statement.text).await? {
                 while rows.batches.next().await.transpose()?.is_some() {}
             }
             Ok(())
         });
-        done.await
-            .map_err(|error| shift(error.into(), at).of_statement(statement))?;
+        done.await.map_err(|error| {
+            shift(error.into(), statement.characters_before(script)).of_statement(statement.text)
+        })?;
     }
-    let at = locate(script, &last, &mut offset);
     let stop = StopTime::new(&shared, session.statement_timeout);
-    let answer = stop.guard(query.execute(&mut session, &last)).await;
-    match answer.map_err(|error| shift(error.into(), at).of_statement(&last))? {
+    let answer = stop.guard(query.execute(&mut session, last.text)).await;
+    match answer.map_err(|error| {
+        shift(error.into(), last.characters_before(script)).of_statement(last.text)
+    })? {
         Answer::Rows(rows) => {
             let share = response_body::ClientShare::new(&shared, ticket);
             let answer = response_body::stream(rows, form, begin, stop, share).await;
-            answer.map_err(|error| error.of_statement(&last))
+            answer.map_err(|error| error.of_statement(last.text))
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }
@@ -157,7 +158,7 @@ fn shift(mut error: HttpError, characters: usize) -> HttpError {
     error
 }
 
-/// Header with what the client should know beside an answer that is not JSON; one for each notice.
+/// Header with a notice about an answer that is not JSON; one header per notice.
 const NOTICE: &str = "marigram-notice";
 
 /// The answer to a statement without rows.

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::json;
 
-/// 200 while reads and writes work; 503 with the reason where writes are refused. `warnings` says
-/// what an operator should know of in either case.
+/// 200 while reads and writes work; 503 with the reason if writes are refused. In either case,
+/// `warnings` lists what an operator should know.
 pub async fn health(State(shared): State<HttpShared>) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.services.status.health() {
@@ -48,7 +48,7 @@ pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Respo
     }
 }
 
-/// Everything measured, as Prometheus reads it.
+/// All metrics, in the format of Prometheus.
 pub async fn metrics(State(shared): State<HttpShared>) -> Response {
     let text = shared.telemetry.text(&shared.services.status.metrics());
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

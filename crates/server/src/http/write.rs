@@ -1,7 +1,6 @@
 //! `/write` and `/api/v2/write`: InfluxDB line protocol.
 //!
-//! Good lines are stored and the others are named, line by line: a batch is never dropped for the
-//! sake of one line.
+//! Good lines are stored and bad ones are named individually: one bad line never rejects a batch.
 
 use crate::admission::{BodyLimit, MemoryPermit};
 use crate::http::HttpShared;
@@ -21,13 +20,13 @@ use serde::Deserialize;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Lines that an answer names; of others it gives the number.
+/// Bad lines that an answer names; it only counts the others.
 const LINES_NAMED_MAX: usize = 100;
 
-/// Bytes up to which a body is parsed on the thread that serves the connection.
+/// Bytes up to which a body is parsed inline, on the thread that serves the connection.
 const BYTES_INLINE: usize = 16 << 10;
 
-/// Parameters of the query string. `u`, `p` and `org` are taken and ignored.
+/// Parameters of the query string. `u`, `p` and `org` are accepted and ignored.
 #[derive(Debug, Default, Deserialize)]
 pub struct WriteParameters {
     db: Option<String>,
@@ -55,7 +54,7 @@ struct StoredLines {
     refused: LinesRefused,
 }
 
-/// `POST /write?db=&rp=&precision=&consistency=`, as InfluxDB 1 has it.
+/// `POST /write?db=&rp=&precision=&consistency=`, compatible with InfluxDB 1.
 pub async fn write(
     State(shared): State<HttpShared>,
     given: GivenWriteParameters,
@@ -93,8 +92,8 @@ async fn write_v1(
     Err(HttpError::bad_request(refusal(&lines.refused)))
 }
 
-/// `POST /api/v2/write?bucket=&org=&precision=`, as InfluxDB 2 has it. The bucket is the database;
-/// of `database/retention` the part before the `/`.
+/// `POST /api/v2/write?bucket=&org=&precision=`, compatible with InfluxDB 2. The bucket is the
+/// database; in `database/retention`, the part before the `/`.
 pub async fn write_v2(
     State(shared): State<HttpShared>,
     given: GivenWriteParameters,
@@ -162,7 +161,7 @@ async fn store(
 ) -> Result<StoredLines, HttpError> {
     let precision = precision(parameters)?;
     let packing = ContentEncoding::from_headers(headers)?;
-    // A body may come slowly: its request takes a place only once it is here.
+    // A body may arrive slowly: the request is admitted only once its body is complete.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
     let limits = &shared.config;
@@ -248,7 +247,7 @@ fn not_found(database: &str, error: ServiceError) -> HttpError {
     }
 }
 
-/// A body turned into batches, with what is needed to name lines later.
+/// A body parsed into batches, with the data to name lines later.
 struct ParsedBody {
     batches: Vec<WriteBatch>,
     /// Line of each row of each batch, from 1.
@@ -258,7 +257,7 @@ struct ParsedBody {
     bad_omitted: u64,
     /// The first of the bad lines in InfluxDB's words, if they were asked for.
     unread: Vec<String>,
-    /// Held as long as the batches are.
+    /// Held as long as the batches exist.
     lease: MemoryPermit,
 }
 
@@ -274,8 +273,8 @@ fn parse(
     if packing != ContentEncoding::Plain {
         lease.shrink(packed_bytes);
     }
-    // The rows take about what their lines take. A small body does without: it may be parsed on a
-    // thread that must not wait.
+    // Assume that the rows need about as much memory as their lines. A small body reserves none: it
+    // may be parsed on a thread that must not wait.
     let rows_bytes = if body.len() > BYTES_INLINE {
         body.len()
     } else {
@@ -327,8 +326,8 @@ fn rejected_rows<'a>(
     })
 }
 
-/// 400 that says how many lines were stored, and names those that were not. `error` repeats the
-/// message where clients of InfluxDB 1 look for it.
+/// 400 with the number of stored lines and the names of the refused ones. `error` repeats the
+/// message where clients of InfluxDB 1 expect it.
 fn partial(stored: usize, bad: &[BadLine], omitted: u64) -> Response {
     let rejected = bad.len() as u64 + omitted;
     let first = &bad[0];

@@ -1,7 +1,7 @@
 //! Requests to stop another connection's query.
 //!
-//! A connection is known by a number and a secret that only its client was told. A request that
-//! comes while nothing runs does nothing, as in PostgreSQL.
+//! A number and a secret that only its client received identify a connection. A request that
+//! arrives while no query runs does nothing, as in PostgreSQL.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -9,24 +9,24 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Flags of connections by number and secret.
+/// Flags of connections, by number and secret.
 type OpenConnections = HashMap<(i32, i32), Arc<CancelFlag>>;
 
-/// The connections that are open. Cheap to clone.
+/// The open connections. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionRegistry {
     open: Arc<Mutex<OpenConnections>>,
     next: Arc<AtomicI32>,
 }
 
-/// Whether a connection's query is to stop.
+/// Whether a connection's query must stop.
 #[derive(Debug, Default)]
 pub struct CancelFlag {
     raised: AtomicBool,
     notify: Notify,
 }
 
-/// A connection's place in the registry; it leaves when this is dropped.
+/// A connection's entry in the registry; removed when dropped.
 #[derive(Debug)]
 pub struct RegistryEntry {
     registry: ConnectionRegistry,
@@ -42,7 +42,7 @@ impl ConnectionRegistry {
     /// Registers a connection.
     pub fn enter(&self) -> RegistryEntry {
         let process = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        // A `RandomState` is seeded by the system; the number makes it differ between connections.
+        // The system seeds a `RandomState`; the number makes it differ between connections.
         let secret = RandomState::new().hash_one(process) as i32;
         let flag = Arc::<CancelFlag>::default();
         self.lock().insert((process, secret), flag.clone());
@@ -54,7 +54,7 @@ impl ConnectionRegistry {
         }
     }
 
-    /// Stops what the connection runs, if there is such a one.
+    /// Stops the query of the connection, if there is such a connection.
     pub fn cancel(&self, process: i32, secret: i32) {
         let flag = self.lock().get(&(process, secret)).cloned();
         if let Some(flag) = flag {
@@ -69,7 +69,7 @@ impl ConnectionRegistry {
 }
 
 impl CancelFlag {
-    /// Forgets requests that came before a query begins.
+    /// Clears requests that arrived before a query begins.
     pub fn lower(&self) {
         self.raised.store(false, Ordering::Release);
     }

@@ -11,9 +11,9 @@ use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
 };
 use crate::postgres::{PostgresShared, SERVER_VERSION};
-use crate::script::locate;
 use crate::slow_log::PEER;
 use bytes::BufMut;
+use marigram_pgtext::split_script;
 use marigram_service::{ServiceError, Session};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// Time that a client gets to say who it is.
+/// Time in which a client must complete its startup.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
-/// What the session says of its transaction.
+/// The transaction state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionState {
     /// None.
@@ -35,7 +35,7 @@ pub enum TransactionState {
 }
 
 impl TransactionState {
-    /// As `ReadyForQuery` says it.
+    /// The letter in `ReadyForQuery`.
     pub fn letter(self) -> u8 {
         match self {
             Self::Idle => b'I',
@@ -57,10 +57,10 @@ pub struct PostgresConnection<'a> {
 }
 
 impl<'a> PostgresConnection<'a> {
-    /// Serves a client until it leaves. Where there is no `place` for it, it is told so.
+    /// Serves a client until it disconnects. If there is no `place` for it, it gets an error.
     ///
     /// # Errors
-    /// Why the connection ended, other than by the client's wish.
+    /// Why the connection ended, other than at the client's request.
     pub async fn run(
         socket: TcpStream,
         shared: &'a PostgresShared,
@@ -78,7 +78,7 @@ impl<'a> PostgresConnection<'a> {
         };
         let (session, entry) = match opened {
             Ok(Ok(Some(opened))) => opened,
-            // A request to cancel, or a client that did not say in time who it is.
+            // A request to cancel, or a client that did not complete its startup in time.
             Ok(Ok(None)) | Err(_) => return Ok(()),
             Ok(Err(StatementHalt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
             Ok(Err(StatementHalt::Error(error))) => {
@@ -114,7 +114,7 @@ impl<'a> PostgresConnection<'a> {
         }
     }
 
-    /// Tells the client why the connection ends, where that can be told.
+    /// Tells the client why the connection ends, if possible.
     async fn part(
         mut io: PostgresSocket,
         gone: ConnectionEnd,
@@ -122,8 +122,8 @@ impl<'a> PostgresConnection<'a> {
     ) -> Result<(), ConnectionEnd> {
         let error = match &gone {
             ConnectionEnd::Socket(_) => return Err(gone),
-            // Another protocol: whatever was told would be taken for something else. And a client
-            // that does not read.
+            // A client of another protocol would misread any message. A stalled client does not
+            // read at all.
             ConnectionEnd::Foreign | ConnectionEnd::Stalled => {
                 tracing::info!(reason = %gone, "a PostgreSQL connection is closed");
                 return Err(gone);
@@ -136,7 +136,7 @@ impl<'a> PostgresConnection<'a> {
             }
         };
         error.write(&mut io.out);
-        // The client may be one that does not read.
+        // The client may not be reading.
         let told = tokio::time::timeout(Duration::from_secs(1), io.flush()).await;
         if matches!(told, Ok(Ok(()))) {
             io.linger(stop.clone()).await;
@@ -144,7 +144,7 @@ impl<'a> PostgresConnection<'a> {
         Err(gone)
     }
 
-    /// Reads the opening and begins the session; `None` where there is none to begin.
+    /// Reads the startup messages and begins the session; `None` if there is no session to begin.
     async fn open(
         io: &mut PostgresSocket,
         shared: &PostgresShared,
@@ -211,8 +211,8 @@ impl<'a> PostgresConnection<'a> {
                 name.to_lowercase().replace('"', "")
             );
             if let Err(error) = shared.services.query.execute(&mut session, &set).await {
-                // A client that asks for a setting that is not here can do without it.
-                tracing::debug!(%error, name, "a setting of a client's startup was passed over");
+                // A client that asks for an unknown setting can do without it.
+                tracing::debug!(%error, name, "ignored a setting in a client's startup");
             }
         }
         let entry = shared.registry.enter();
@@ -248,7 +248,7 @@ impl<'a> PostgresConnection<'a> {
     }
 
     async fn serve(&mut self) -> Result<(), ConnectionEnd> {
-        // After an error in the extended protocol, messages are passed over until Sync.
+        // After an error in the extended protocol, messages are skipped until Sync.
         let mut skipping = false;
         loop {
             let message = tokio::select! {
@@ -271,7 +271,7 @@ impl<'a> PostgresConnection<'a> {
                     self.end_cycle().await?;
                     continue;
                 }
-                // What follows a COPY that ended early, and passwords that nobody asked for.
+                // The rest of a COPY that ended early, and unrequested passwords.
                 FrontendMessage::CopyData(_)
                 | FrontendMessage::CopyDone
                 | FrontendMessage::CopyFail(_)
@@ -283,7 +283,7 @@ impl<'a> PostgresConnection<'a> {
                 FrontendMessage::Describe { kind, name } => self.describe(kind, &name),
                 FrontendMessage::Close { kind, name } => self.close(kind, &name),
                 FrontendMessage::Execute { portal, rows_max } => {
-                    // It may be gone after it was run.
+                    // The portal may be gone after it ran.
                     let run = self.portals.get(&portal);
                     let prepared = run.and_then(|portal| portal.statement.prepared.clone());
                     let done = self.execute(&portal, rows_max as usize).await;
@@ -298,7 +298,7 @@ impl<'a> PostgresConnection<'a> {
             skipping = done.is_err();
             self.report(done)?;
             if skipping {
-                // Who sent a Flush waits for the error before its Sync.
+                // A client that sent a Flush waits for the error before its Sync.
                 self.io.flush().await?;
             } else {
                 self.io.flush_if_much().await?;
@@ -306,7 +306,8 @@ impl<'a> PostgresConnection<'a> {
         }
     }
 
-    /// Ends a cycle of messages: portals outside of a block are gone that nothing holds, and the client may go on.
+    /// Ends a cycle of messages: drops the portals outside of a block that nothing holds, and lets
+    /// the client continue.
     async fn end_cycle(&mut self) -> Result<(), ConnectionEnd> {
         if self.block == TransactionState::Idle {
             self.portals
@@ -316,7 +317,7 @@ impl<'a> PostgresConnection<'a> {
         self.io.flush().await
     }
 
-    /// Tells the client of an error.
+    /// Sends an error to the client.
     fn report(&mut self, done: Result<(), StatementHalt>) -> Result<(), ConnectionEnd> {
         match done {
             Ok(()) => Ok(()),
@@ -331,7 +332,7 @@ impl<'a> PostgresConnection<'a> {
         }
     }
 
-    /// Counts a request, and tells of it where it failed for no fault of the client.
+    /// Counts a request, and logs it if it failed through no fault of the client.
     fn count(
         &self,
         (route, sql): (&'static str, Option<&str>),
@@ -359,17 +360,16 @@ impl<'a> PostgresConnection<'a> {
 
     /// Answers the statements of a simple query.
     async fn simple(&mut self, script: &str) -> Result<(), StatementHalt> {
-        let statements = self.shared.services.query.split(script)?;
+        let statements = split_script(script);
         if statements.is_empty() {
             self.io.out.bare(b'I');
             return Ok(());
         }
-        let mut offset = 0;
         for statement in statements {
-            let at = locate(script, &statement, &mut offset);
-            self.one(&statement).await.map_err(|halt| match halt {
+            self.one(statement.text).await.map_err(|halt| match halt {
                 StatementHalt::Error(mut error) => {
-                    error.position = error.position.map(|position| position + at);
+                    let before = statement.characters_before(script);
+                    error.position = error.position.map(|position| position + before);
                     StatementHalt::Error(error)
                 }
                 gone @ StatementHalt::Gone(_) => gone,
@@ -407,7 +407,7 @@ impl<'a> PostgresConnection<'a> {
         }
     }
 
-    /// Refuses statements in a block that has failed, but for those that end it.
+    /// Refuses statements in a failed block, except those that end it.
     pub(super) fn check_block(&self, kind: &StatementKind) -> Result<(), PgError> {
         let ends = matches!(
             kind,
@@ -419,14 +419,14 @@ impl<'a> PostgresConnection<'a> {
                 )
         );
         if self.block == TransactionState::Failed && !ends {
-            let message = "a statement of this transaction block failed; nothing is done until \
+            let message = "a statement of this transaction block failed; nothing is executed until \
                            ROLLBACK";
             return Err(PgError::new("25P02", message));
         }
         Ok(())
     }
 
-    /// Ends the transaction block, and with it the cursors that do not outlive it.
+    /// Ends the transaction block, and with it the cursors that end with the block.
     fn end_block(&mut self, is_committed: bool) {
         self.block = TransactionState::Idle;
         if is_committed {
@@ -440,7 +440,7 @@ impl<'a> PostgresConnection<'a> {
             .retain(|_, portal| portal.life == PortalLifetime::Session);
     }
 
-    /// Does a control statement and says so.
+    /// Executes a control statement and reports it.
     pub(super) fn control(&mut self, control: &ControlStatement) -> Result<(), StatementHalt> {
         let tag = match control {
             ControlStatement::Begin => {
@@ -482,7 +482,7 @@ impl<'a> PostgresConnection<'a> {
         Ok(())
     }
 
-    /// What may stop the statement that begins now.
+    /// What may stop the statement that now begins.
     pub(super) fn watch(&self) -> HaltWatch {
         self.entry.flag.lower();
         let deadline = self
@@ -497,9 +497,9 @@ impl<'a> PostgresConnection<'a> {
     }
 }
 
-/// The session in `database`. Where that is not there but only the name of the user (which clients
-/// send when no database is named) or `postgres` (where they go to make another), the default
-/// database stands in.
+/// Opens the session in `database`. If that does not exist and is only the name of the user (which
+/// clients send if no database is named) or `postgres` (to which they connect to create another),
+/// the default database takes its place.
 async fn open_session(
     shared: &PostgresShared,
     database: Option<&str>,

@@ -1,10 +1,11 @@
-//! Statements that the protocol answers itself: transactions, and what is prepared in a connection.
+//! Statements that the protocol layer itself answers: transactions, and a connection's prepared
+//! statements.
 //!
-//! Each statement is durable on its own when it is answered: BEGIN, COMMIT and ROLLBACK change
-//! only what the session says of itself. After an error within BEGIN … COMMIT statements are
-//! refused until the block ends, as drivers expect it.
+//! Each statement is durable by itself when it is answered: BEGIN, COMMIT and ROLLBACK change only
+//! the reported state of the session. After an error within BEGIN … COMMIT, statements are refused
+//! until the block ends, as drivers expect.
 
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +16,15 @@ pub enum ControlStatement {
     Commit,
     /// `ROLLBACK`, `ABORT`.
     Rollback,
-    /// A word on savepoints or the like, with its command tag.
+    /// A statement about savepoints or the like, with its command tag.
     Nothing(&'static str),
-    /// `ROLLBACK TO`: a failed block may go on.
+    /// `ROLLBACK TO`: a failed block may continue.
     RollbackTo,
     /// `DEALLOCATE` of one statement, or of all.
     Deallocate(Option<String>),
 }
 
-/// The control statement that `sql` is, if it is one.
+/// The control statement in `sql`, if it is one.
 pub fn recognize(sql: &str) -> Option<ControlStatement> {
     let tokens: Vec<Token> = StatementLexer::new(sql)
         .map(|(_, token)| token)

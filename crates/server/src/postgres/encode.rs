@@ -1,7 +1,7 @@
-//! Arrow values as PostgreSQL sends them, in text and in binary.
+//! Encodes Arrow values as PostgreSQL sends them, in text and in binary.
 //!
-//! A column is downcast once a batch and becomes an [`ValueEncoder`], which writes the value of a row.
-//! PostgreSQL's times have microseconds: nanoseconds are rounded down, in text as in binary,
+//! A column is downcast once per batch and becomes a [`ValueEncoder`], which writes the value of a
+//! row. PostgreSQL's times have microseconds. Nanoseconds are rounded down, in text and in binary,
 //! because clients refuse a text with more digits.
 
 mod rows;
@@ -32,7 +32,7 @@ const EPOCH_US: i64 = 946_684_800_000_000;
 /// Days from the Unix epoch to PostgreSQL's.
 const EPOCH_DAYS: i32 = 10_957;
 
-/// Said of lists of lists.
+/// The error for lists of lists.
 const NESTED: &str = "arrays of arrays are not sent over this protocol; unnest them, or select their \
                       elements";
 
@@ -45,10 +45,10 @@ pub struct ValueEncoder {
 }
 
 impl ValueEncoder {
-    /// An encoder of `array`, in binary or in text.
+    /// An encoder for `array`, in binary or in text.
     ///
     /// # Errors
-    /// If Arrow cannot convert the values to a type that PostgreSQL has.
+    /// If Arrow cannot convert the values to a PostgreSQL type.
     pub fn new(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(Self {
@@ -62,12 +62,12 @@ impl ValueEncoder {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
-    /// Appends the value of `row`, which is not null.
+    /// Appends the value of `row`, which must not be null.
     pub fn write(&self, row: usize, out: &mut BytesMut) {
         (self.write)(row, out);
     }
 
-    /// Appends the value of `row` with its length before it; -1 for null.
+    /// Appends the value of `row`, preceded by its length; -1 for null.
     fn write_sized(&self, row: usize, out: &mut BytesMut) {
         if self.is_null(row) {
             out.put_i32(-1);
@@ -81,31 +81,42 @@ impl ValueEncoder {
     }
 }
 
-fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
-    let convert = |to: DataType| writer(&cast(array, &to)?, binary);
-    Ok(match array.data_type() {
-        DataType::Int8 | DataType::UInt8 => return convert(DataType::Int16),
-        DataType::UInt16 => return convert(DataType::Int32),
-        DataType::UInt32 => return convert(DataType::Int64),
-        DataType::Float16 => return convert(DataType::Float32),
-        DataType::FixedSizeBinary(_) | DataType::BinaryView => return convert(DataType::Binary),
-        DataType::Utf8View => return convert(DataType::Utf8),
-        DataType::Date64 => return convert(DataType::Date32),
+/// The type that values of `own` are written as, where it is another.
+fn written_type(own: &DataType) -> Option<DataType> {
+    Some(match own {
+        DataType::Int8 | DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::Float16 => DataType::Float32,
+        DataType::FixedSizeBinary(_) | DataType::BinaryView => DataType::Binary,
+        DataType::Utf8View => DataType::Utf8,
+        DataType::Date64 => DataType::Date32,
         DataType::Time32(_) | DataType::Time64(TimeUnit::Nanosecond) => {
-            return convert(DataType::Time64(TimeUnit::Microsecond));
+            DataType::Time64(TimeUnit::Microsecond)
         }
         DataType::Interval(IntervalUnit::YearMonth | IntervalUnit::DayTime) => {
-            return convert(DataType::Interval(IntervalUnit::MonthDayNano));
+            DataType::Interval(IntervalUnit::MonthDayNano)
         }
         DataType::Duration(TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond) => {
-            return convert(DataType::Duration(TimeUnit::Nanosecond));
+            DataType::Duration(TimeUnit::Nanosecond)
         }
         DataType::Dictionary(key, values) if **key != DataType::Int32 => {
-            return convert(DataType::Dictionary(
-                Box::new(DataType::Int32),
-                values.clone(),
-            ));
+            DataType::Dictionary(Box::new(DataType::Int32), values.clone())
         }
+        DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if !inner.data_type().is_nested() =>
+        {
+            DataType::List(inner.clone())
+        }
+        _ => return None,
+    })
+}
+
+fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
+    if let Some(written) = written_type(array.data_type()) {
+        return writer(&cast(array, &written)?, binary);
+    }
+    Ok(match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_dictionary::<Int32Type>();
             let write = writer(dictionary.values(), binary)?;
@@ -154,6 +165,47 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
             Box::new(move |row, out| write_bytes(values.value(row), binary, out))
         }
         DataType::Timestamp(unit, zone) => timestamps(array, *unit, zone.as_deref(), binary)?,
+        DataType::Date32
+        | DataType::Time64(TimeUnit::Microsecond)
+        | DataType::Interval(IntervalUnit::MonthDayNano) => calendar(array, binary),
+        DataType::Duration(TimeUnit::Nanosecond) => {
+            let values = array
+                .as_primitive::<DurationNanosecondType>()
+                .values()
+                .clone();
+            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
+        }
+        DataType::List(inner) if !inner.data_type().is_nested() => {
+            let lists = array.as_list::<i32>().clone();
+            let values = ValueEncoder::new(lists.values(), binary)?;
+            let oid = pg_type(inner.data_type()).oid();
+            Box::new(move |row, out| {
+                let offsets = lists.value_offsets();
+                let rows = offsets[row] as usize..offsets[row + 1] as usize;
+                write_array(&values, rows, oid, binary, out);
+            })
+        }
+        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
+            if matches!(
+                inner.data_type(),
+                DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
+            ) =>
+        {
+            return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
+        }
+        _ => {
+            let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
+            let texts: Vec<String> = (0..array.len())
+                .map(|row| format.value(row).to_string())
+                .collect();
+            Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
+        }
+    })
+}
+
+/// Dates, times of day, and intervals.
+fn calendar(array: &ArrayRef, binary: bool) -> WriteOneValue {
+    match array.data_type() {
         DataType::Date32 => {
             let values = array.as_primitive::<Date32Type>().values().clone();
             if binary {
@@ -178,7 +230,7 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
                 Box::new(move |row, out| write_clock(values[row], out))
             }
         }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
+        _ => {
             let values = array
                 .as_primitive::<IntervalMonthDayNanoType>()
                 .values()
@@ -194,44 +246,7 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
                 );
             })
         }
-        DataType::Duration(TimeUnit::Nanosecond) => {
-            let values = array
-                .as_primitive::<DurationNanosecondType>()
-                .values()
-                .clone();
-            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
-        }
-        DataType::List(inner) if !inner.data_type().is_nested() => {
-            let lists = array.as_list::<i32>().clone();
-            let values = ValueEncoder::new(lists.values(), binary)?;
-            let oid = pg_type(inner.data_type()).oid();
-            Box::new(move |row, out| {
-                let offsets = lists.value_offsets();
-                let rows = offsets[row] as usize..offsets[row + 1] as usize;
-                write_array(&values, rows, oid, binary, out);
-            })
-        }
-        DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
-            if !inner.data_type().is_nested() =>
-        {
-            return convert(DataType::List(inner.clone()));
-        }
-        DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
-            if matches!(
-                inner.data_type(),
-                DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
-            ) =>
-        {
-            return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
-        }
-        _ => {
-            let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
-            let texts: Vec<String> = (0..array.len())
-                .map(|row| format.value(row).to_string())
-                .collect();
-            Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
-        }
-    })
+    }
 }
 
 fn numbers<T: ArrowPrimitiveType>(
@@ -248,7 +263,7 @@ fn numbers<T: ArrowPrimitiveType>(
     }
 }
 
-/// The values of an array of timestamps, and how they become microseconds.
+/// The values of an array of timestamps, and the function that converts them to microseconds.
 fn microseconds(array: &ArrayRef, unit: TimeUnit) -> (ScalarBuffer<i64>, fn(i64) -> i64) {
     match unit {
         TimeUnit::Second => (
@@ -296,7 +311,7 @@ fn timestamps(
             write_time(to_us(values[row]), out);
         }));
     };
-    // What clocks add at each time, s; neighbours mostly have the same.
+    // The UTC offset at each time, s; neighbouring times mostly share it.
     let mut clock = zones::clock(zone)?;
     let offset = |value: &i64| {
         let ns = to_us(*value).saturating_mul(1000);
@@ -311,7 +326,7 @@ fn timestamps(
     }))
 }
 
-/// What is added to UTC: `+02`, `-03:30`, `+00:53:28`.
+/// A UTC offset: `+02`, `-03:30`, `+00:53:28`.
 fn write_offset(seconds: i32, out: &mut BytesMut) {
     let sign = if seconds < 0 { '-' } else { '+' };
     let all = seconds.unsigned_abs();
@@ -354,7 +369,7 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
     }
 }
 
-/// An array of one dimension.
+/// Appends a one-dimensional array.
 fn write_array(
     values: &ValueEncoder,
     rows: std::ops::Range<usize>,

@@ -1,9 +1,9 @@
-//! Errors as PostgreSQL's clients read them.
+//! Errors in the format of PostgreSQL clients.
 
 use crate::postgres::messages::BackendMessages;
 use marigram_service::ServiceError;
 
-/// An error on its way to a client.
+/// An error to send to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PgError {
     /// SQLSTATE (PostgreSQL's manual, appendix A).
@@ -38,12 +38,12 @@ impl PgError {
         }
     }
 
-    /// Whether it is no fault of the client's: something is short, or broke.
+    /// Whether the server is at fault: a resource ran out, or something broke.
     pub fn is_of_server(&self) -> bool {
         matches!(self.sqlstate.get(..2), Some("53" | "58" | "XX"))
     }
 
-    /// The same error, with the place in the data.
+    /// The same error, with the position in the data.
     pub fn with_context(self, context: String) -> Self {
         Self {
             context: Some(context),

@@ -13,10 +13,10 @@ use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use arrow::record_batch::RecordBatch;
 use marigram_service::Answer;
 
-/// Values up to which a batch is encoded on the thread that serves the connection: to hand it over
-/// takes as long.
+/// Values up to which a batch is encoded inline, on the thread that serves the connection: handing
+/// it over takes as long.
 const INLINE_VALUES: usize = 8 << 10;
-/// Values of an answer that are encoded there before its batches go to blocking threads.
+/// Values of an answer that are encoded inline before its batches go to blocking threads.
 const INLINE_VALUES_MAX: usize = 64 << 10;
 
 impl PostgresConnection<'_> {
@@ -30,7 +30,7 @@ impl PostgresConnection<'_> {
         })
     }
 
-    /// Runs a statement of a simple query; columns and rows go out as text.
+    /// Runs a statement of a simple query; descriptions and rows are sent as text.
     pub(super) async fn query(&mut self, sql: &str) -> Result<(), StatementHalt> {
         let ticket = self.enter()?;
         let watch = self.watch();
@@ -56,7 +56,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Runs a portal, or goes on with it.
+    /// Runs a portal, or continues it.
     pub(super) async fn advance(
         &mut self,
         portal: &mut Portal,
@@ -86,7 +86,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Begins what a portal runs.
+    /// Starts the statement of a portal.
     pub(super) async fn begin(
         &mut self,
         portal: &mut Portal,
@@ -120,14 +120,15 @@ impl PostgresConnection<'_> {
         })
     }
 
-    /// Tells what the client should know beside its answer.
+    /// Sends the client the notices about its answer.
     fn notify(&mut self, notices: &[String]) {
         for notice in notices {
             self.io.out.notice(notice);
         }
     }
 
-    /// Sends up to `rows_max` rows, and how it ended; says whether the client may ask for more.
+    /// Sends up to `rows_max` rows, and the end of the statement; returns whether the client may
+    /// ask for more.
     async fn send(
         &mut self,
         flow: &mut PortalRows,
@@ -142,12 +143,12 @@ impl PostgresConnection<'_> {
             return Ok(false);
         }
         self.io.out.bare(b's');
-        // The tag of each part counts its own rows.
+        // The tag of each part counts only the rows of that part.
         flow.sent = 0;
         Ok(true)
     }
 
-    /// Sends up to `rows_max` rows; how many there were, and whether they are over.
+    /// Sends up to `rows_max` rows; returns how many there were, and whether they were the last.
     pub(super) async fn pour(
         &mut self,
         flow: &mut PortalRows,
@@ -176,7 +177,7 @@ impl PostgresConnection<'_> {
         Ok((rows_max, false))
     }
 
-    /// Runs `write` for a batch: here if it is small, otherwise on a blocking thread.
+    /// Runs `write` for a batch: inline if it is small, otherwise on a blocking thread.
     async fn encode(
         &mut self,
         batch: RecordBatch,
@@ -187,7 +188,7 @@ impl PostgresConnection<'_> {
             write(&batch, &mut self.io.out)?;
             self.io.count_output().await?;
             if values > INLINE_VALUES / 2 {
-                // Others whom this thread serves come first.
+                // Let the other connections of this thread run first.
                 tokio::task::yield_now().await;
             }
             return Ok(());
@@ -205,7 +206,7 @@ impl PostgresConnection<'_> {
         Ok(self.io.count_output().await?)
     }
 
-    /// Tells the client of the session's time zone if it changed from `before`.
+    /// Reports the session's time zone to the client if it changed from `before`.
     fn report_zone(&mut self, before: &str) {
         if self.session.time_zone != before {
             self.io
@@ -253,7 +254,7 @@ impl PostgresConnection<'_> {
         self.io.out.copy_response(b'G', copy.width, copy.binary);
         self.io.flush().await?;
         loop {
-            // What stops other statements stops the wait for data too.
+            // Whatever stops other statements also stops the wait for data.
             let message = tokio::select! {
                 message = self.io.next() => message?,
                 () = watch.kill.cancelled() => return Err(crate::postgres::io::ConnectionEnd::Stopping.into()),
@@ -268,10 +269,10 @@ impl PostgresConnection<'_> {
                     let message = format!("the client ended the COPY: {reason}");
                     return Err(PgError::new("57014", message).into());
                 }
-                // Drivers send these ahead; the protocol says to pass them over.
+                // Drivers send these ahead; the protocol says to ignore them.
                 FrontendMessage::Flush | FrontendMessage::Sync => {}
                 _ => {
-                    let message = "a message that has no place in a COPY came within one";
+                    let message = "the client sent a message that is not allowed during COPY";
                     return Err(PgError::new("08P01", message).into());
                 }
             }
@@ -296,7 +297,7 @@ impl PostgresConnection<'_> {
         };
         let schema = rows.schema.clone();
         let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
-        // The first rows are fetched before the answer begins, so that most errors come alone.
+        // Fetch the first rows before the answer begins, so that most errors precede any output.
         let mut next = flow.next(&mut self.io, &watch, ROWS_PART).await?;
         let binary = options.form == CopyDataFormat::Binary;
         self.io
@@ -321,7 +322,7 @@ impl PostgresConnection<'_> {
     }
 }
 
-/// Appends a batch, one `DataRow` a row. CPU-bound.
+/// Appends a batch, one `DataRow` per row. CPU-bound.
 fn write_rows(
     columns: &[RowDescriptionColumn],
     batch: &RecordBatch,

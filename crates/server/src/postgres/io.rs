@@ -1,5 +1,5 @@
-//! The socket of a connection: messages in, bytes out, and a watch on the client while a query
-//! runs.
+//! The socket of a connection: it reads messages, writes bytes, and watches the client while a
+//! query runs.
 
 use crate::admission::{AdmissionControl, MemoryPermit};
 use crate::linger::LingeringConnection;
@@ -19,29 +19,29 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Bytes to a client that are gathered before they are sent.
+/// Bytes for a client that are collected before they are sent.
 const FLUSH_BYTES: usize = 128 << 10;
-/// Bytes of a message that every connection may hold; for larger ones memory is taken.
+/// Bytes of a message that every connection may hold; larger messages reserve memory.
 const INPUT_BYTES_FREE: usize = 64 << 10;
-/// Bytes that a client may send ahead while its query runs; more wait in the socket.
+/// Bytes that a client may send ahead while its query runs; further ones stay in the socket.
 const AHEAD_BYTES: usize = INPUT_BYTES_FREE;
-/// Bytes of an answer that every connection may hold; for larger ones memory is taken.
+/// Bytes of an answer that every connection may hold; larger answers reserve memory.
 const OUTPUT_BYTES_FREE: usize = FLUSH_BYTES;
-/// Bytes of an empty buffer that are kept for the next answer.
+/// Largest empty buffer that is kept for the next answer.
 const IDLE_BYTES_MAX: usize = 2 * FLUSH_BYTES;
-/// How long the rest of a message that began may keep the server waiting.
+/// How long the server waits for the rest of a message.
 const REST_WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectionEnd {
-    /// The client left, or the network did.
+    /// The client left, or the network failed.
     #[error(transparent)]
     Socket(#[from] io::Error),
     /// The client broke the protocol.
     #[error(transparent)]
     Malformed(#[from] messages::MalformedMessage),
-    /// What the client speaks is another protocol.
+    /// The client uses another protocol.
     #[error("this is not PostgreSQL's protocol")]
     Foreign,
     /// The server stops.
@@ -50,10 +50,10 @@ pub enum ConnectionEnd {
     /// The client takes nothing of its answer.
     #[error("the client takes nothing of its answer")]
     Stalled,
-    /// The client began a message and does not end it.
-    #[error("the rest of a message did not come for {} s", REST_WAIT_MAX.as_secs())]
+    /// The client began a message and did not finish it.
+    #[error("the rest of a message did not arrive within {} s", REST_WAIT_MAX.as_secs())]
     Slow,
-    /// There is no memory for what the client sends.
+    /// There is no memory for the client's message.
     #[error("there is no memory for a message of more than {0} bytes now; send it again later")]
     Full(usize),
 }
@@ -61,7 +61,7 @@ pub enum ConnectionEnd {
 /// Why a statement ends early.
 #[derive(Debug)]
 pub enum StatementHalt {
-    /// With an error; the connection goes on.
+    /// With an error; the connection continues.
     Error(PgError),
     /// With the connection.
     Gone(ConnectionEnd),
@@ -85,13 +85,13 @@ impl From<marigram_service::ServiceError> for StatementHalt {
     }
 }
 
-/// What stops a statement from outside.
+/// External events that stop a statement.
 pub struct HaltWatch {
-    /// A request of the client on another connection.
+    /// A cancel request on another connection.
     pub flag: Arc<CancelFlag>,
-    /// The end of the server's grace.
+    /// The end of the server's grace period.
     pub kill: CancellationToken,
-    /// The time of the statement's timeout, and the timeout.
+    /// The deadline of the statement, and its timeout.
     pub deadline: Option<(Instant, Duration)>,
 }
 
@@ -100,19 +100,20 @@ pub struct PostgresSocket {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
     input: BytesMut,
-    /// Messages that are not sent yet.
+    /// Messages that have not been sent yet.
     pub out: BackendMessages,
     bytes_max: usize,
-    /// Memory taken for the message in hand and for `input`.
+    /// Memory reserved for the current message and for `input`.
     lease: MemoryPermit,
-    /// Memory taken for `out`.
+    /// Memory reserved for `out`.
     out_lease: MemoryPermit,
     write_timeout: Option<Duration>,
 }
 
 impl PostgresSocket {
-    /// Over a connected socket; no message of the client may have more than `bytes_max` bytes, and
-    /// large ones take memory at `gate`. A client that takes nothing for `write_timeout` is gone.
+    /// Wraps a connected socket. No message of the client may have more than `bytes_max` bytes, and
+    /// large ones reserve memory at `gate`. A client that takes nothing for `write_timeout` is
+    /// disconnected.
     pub fn new(
         socket: TcpStream,
         bytes_max: usize,
@@ -145,7 +146,7 @@ impl PostgresSocket {
         Ok(())
     }
 
-    /// The opening message.
+    /// Reads the opening message.
     pub async fn opening(&mut self) -> Result<StartupMessage, ConnectionEnd> {
         loop {
             if messages::is_foreign(&self.input) {
@@ -158,14 +159,14 @@ impl PostgresSocket {
         }
     }
 
-    /// Whether bytes of the client are there that were not read.
+    /// Whether the client has sent bytes that were not read.
     pub fn has_input(&self) -> bool {
         !self.input.is_empty()
     }
 
-    /// The next message.
+    /// Reads the next message.
     pub async fn next(&mut self) -> Result<FrontendMessage, ConnectionEnd> {
-        // The message before is done with.
+        // The previous message is no longer needed.
         let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
         self.lease.shrink(self.lease.held().saturating_sub(needed));
         loop {
@@ -176,16 +177,16 @@ impl PostgresSocket {
                 self.fill().await?;
                 continue;
             }
-            // What is there already holds memory.
+            // The bytes that have arrived already hold memory.
             let rest = tokio::time::timeout(REST_WAIT_MAX, self.fill()).await;
             rest.map_err(|_| ConnectionEnd::Slow)??;
         }
     }
 
-    /// Takes memory for the answer that was gathered, as far as it is large.
+    /// Reserves memory for the collected answer if it is large.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no memory.
     pub async fn count_output(&mut self) -> Result<(), PgError> {
         let needed = self.out.bytes.len().saturating_sub(OUTPUT_BYTES_FREE);
         if self.out_lease.hold_in_time(needed).await {
@@ -196,7 +197,7 @@ impl PostgresSocket {
         Err(PgError::new("53200", message))
     }
 
-    /// Sends what was gathered.
+    /// Sends the collected messages.
     pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
         let mut stall = WriteStall::new(self.write_timeout);
         while !self.out.bytes.is_empty() {
@@ -225,7 +226,7 @@ impl PostgresSocket {
         Ok(())
     }
 
-    /// Sends what was gathered if it is much.
+    /// Sends the collected messages if they are large.
     pub async fn flush_if_much(&mut self) -> Result<(), ConnectionEnd> {
         if self.out.bytes.len() < FLUSH_BYTES {
             return Ok(());
@@ -243,16 +244,17 @@ impl PostgresSocket {
             ..
         } = self;
         drop((input, lease));
-        // libpq gives up where it meets the end while it sends, before it looks at what else came.
+        // libpq gives up at the end of the stream while it sends, before it reads what else
+        // arrived.
         let mut linger = LingeringConnection::while_it_sends(stop.clone());
         poll_fn(|context| linger.poll(&mut reader, context)).await;
-        // A client that is gone needs no end.
+        // A client that is gone needs no orderly end.
         let _ = writer.shutdown().await;
         let mut linger = LingeringConnection::until(stop);
         poll_fn(|context| linger.poll(&mut reader, context)).await;
     }
 
-    /// Waits for `work`; stops it where the client cancels or leaves, the time is up, or the
+    /// Waits for `work`; stops it if the client cancels or disconnects, the time is up, or the
     /// server stops.
     pub async fn guard<T, E>(
         &mut self,

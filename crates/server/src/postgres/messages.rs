@@ -1,16 +1,16 @@
-//! Messages of the PostgreSQL protocol 3.0 as bytes, after the section "Message Formats" of
+//! Messages of the PostgreSQL protocol 3.0 as bytes, according to the section "Message Formats" of
 //! PostgreSQL's manual.
 //!
-//! Invariant: every length and count that a client sends is checked against the bytes that are
-//! there; a message that breaks the rules is a [`MalformedMessage`], after which the connection ends,
-//! because where the next message begins is no longer known for sure.
+//! Invariant: every length and count from a client is checked against the bytes that arrived. A
+//! message that breaks the rules is a [`MalformedMessage`], which ends the connection, because the
+//! start of the next message is no longer certain.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 /// Largest startup message; the same as PostgreSQL's.
 const STARTUP_BYTES_MAX: usize = 10_000;
 
-/// A client broke the protocol; the text says how.
+/// A violation of the protocol by a client; the text says which.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MalformedMessage(pub String);
@@ -31,7 +31,7 @@ pub enum StartupMessage {
     },
     /// Begins a session.
     Startup {
-        /// Minor number of the protocol that the client speaks; the major number is 3.
+        /// Minor version of the client's protocol; the major version is 3.
         minor: u16,
         /// `user`, `database` and settings, in the order sent.
         parameters: Vec<(String, String)>,
@@ -70,32 +70,32 @@ pub enum FrontendMessage {
     CopyData(Bytes),
     CopyDone,
     CopyFail(String),
-    /// A password or another answer to a question that was not asked.
+    /// A password or another answer to an authentication request that was never sent.
     Password,
 }
 
 /// Values for a prepared statement.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BindMessage {
-    /// Name of the portal to make.
+    /// Name of the portal to create.
     pub portal: String,
     /// Name of the statement.
     pub statement: String,
-    /// Formats of the values: none (all text), one for all, or one each; 1 is binary.
+    /// Formats of the values: none (all text), one for all, or one for each; 1 is binary.
     pub formats: Vec<i16>,
     /// The values; `None` is NULL.
     pub values: Vec<Option<Bytes>>,
-    /// Formats of the columns of the answer, as `formats`.
+    /// Formats of the answer's columns, in the same way as `formats`.
     pub results: Vec<i16>,
 }
 
-/// Whether a connection begins in another protocol. The first byte of an opening message is that
-/// of a length below 16 MiB, always 0; HTTP begins with a letter, TLS with 22.
+/// Whether a connection begins in another protocol. The first byte of an opening message is the top
+/// byte of a length below 16 MiB, so it is always 0; HTTP begins with a letter, TLS with 22.
 pub fn is_foreign(buffer: &[u8]) -> bool {
     buffer.first().is_some_and(|first| *first != 0)
 }
 
-/// Takes the opening message off `buffer`; `None` where it is not there whole.
+/// Takes the opening message off `buffer`; `None` if it is incomplete.
 pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
     let Some(mut length) = buffer.get(..4) else {
         return Ok(None);
@@ -134,15 +134,15 @@ pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
             }))
         }
         other => Err(MalformedMessage(format!(
-            "protocol {}.{} is not spoken here; 3.0 is",
+            "protocol {}.{} is not supported; use 3.0",
             other >> 16,
             other & 0xffff
         ))),
     }
 }
 
-/// Takes the next message off `buffer`; `None` where it is not there whole. A message of more than
-/// `bytes_max` is refused before it is read.
+/// Takes the next message off `buffer`; `None` if it is incomplete. Refuses a message of more than
+/// `bytes_max` before reading it.
 pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMessage>> {
     let (Some(kind), Some(mut length)) = (buffer.first().copied(), buffer.get(1..5)) else {
         return Ok(None);
@@ -210,14 +210,14 @@ pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMe
     }))
 }
 
-/// The bytes of one message that are not read yet.
+/// The unread bytes of one message.
 struct MessageBody(Bytes);
 
 impl MessageBody {
     fn need(&self, bytes: usize) -> Result<()> {
         if self.0.len() < bytes {
             return Err(MalformedMessage(
-                "a message is shorter than what it holds".to_owned(),
+                "a message is shorter than its content".to_owned(),
             ));
         }
         Ok(())
@@ -262,7 +262,7 @@ impl MessageBody {
         Ok(Some(self.0.split_to(length)))
     }
 
-    /// A 16-bit count, and as many things of at least `bytes` bytes each.
+    /// Reads a 16-bit count, and that many items of at least `bytes` bytes each.
     fn counted<T>(&mut self, bytes: usize, one: fn(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         let count = self.i16()? as u16 as usize;
         self.need(count * bytes)?;
@@ -277,13 +277,13 @@ pub struct RowDescriptionColumn {
     pub name: String,
     /// OID of its type.
     pub oid: u32,
-    /// Bytes of a value of the type; -1 where they vary.
+    /// Bytes of a value of the type; -1 if they vary.
     pub size: i16,
     /// Whether values are sent in binary.
     pub binary: bool,
 }
 
-/// Messages to a client, gathered until they are sent.
+/// Messages to a client, collected until they are sent.
 #[derive(Debug, Default)]
 pub struct BackendMessages {
     /// The bytes.
@@ -301,7 +301,7 @@ impl BackendMessages {
         self.bytes[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// A message without a body.
+    /// Appends a message without a body.
     pub fn bare(&mut self, kind: u8) {
         self.message(kind, |_| {});
     }
@@ -361,7 +361,7 @@ impl BackendMessages {
         });
     }
 
-    /// Something to know beside an answer.
+    /// A notice about an answer.
     pub fn notice(&mut self, text: &str) {
         self.fields(
             b'N',
@@ -374,7 +374,7 @@ impl BackendMessages {
         );
     }
 
-    /// An error: fields by their letter.
+    /// An error, as fields with their letters.
     pub fn error(&mut self, fields: &[(u8, &str)]) {
         self.fields(b'E', fields);
     }
@@ -390,7 +390,7 @@ impl BackendMessages {
     }
 }
 
-/// Appends a text and its end; a zero byte inside would end it early and is left out.
+/// Appends a text and its terminating zero; omits zero bytes inside, which would end it early.
 pub fn put_text(body: &mut BytesMut, text: &str) {
     body.extend(text.bytes().filter(|byte| *byte != 0));
     body.put_u8(0);
@@ -453,7 +453,7 @@ mod tests {
                     let mut changed = whole.clone();
                     changed[at] = byte;
                     let _ = take(&mut changed, 1000);
-                    // Cut the body and say so in the length.
+                    // Cut the body and adjust the length.
                     let _ = take(&mut message(whole[0], &whole[5..at]), 1000);
                 }
             }

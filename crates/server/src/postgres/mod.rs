@@ -1,7 +1,8 @@
-//! The PostgreSQL protocol 3.0: what psql, psycopg, pgx and JDBC speak.
+//! The PostgreSQL protocol 3.0, which psql, psycopg, pgx and JDBC use.
 //!
-//! Messages are read and written here and not by `pgwire`, whose decoders panic on messages that
-//! are shorter than they say, and whose queries cannot be cancelled once their rows flow.
+//! This module reads and writes the messages itself instead of using `pgwire`, whose decoders panic
+//! on messages that are shorter than they claim, and whose queries cannot be cancelled once their
+//! rows stream.
 
 mod cancel;
 mod connection;
@@ -11,7 +12,6 @@ mod encode;
 mod error;
 mod execute;
 mod io;
-mod lexer;
 mod messages;
 mod numeric;
 mod parameters;
@@ -36,13 +36,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The version of PostgreSQL that clients are told, which decides what they ask of the catalogue.
+/// The PostgreSQL version that clients see; it decides what they ask of the catalogue.
 const SERVER_VERSION: &str = "16.6";
 
 /// Pause after a connection could not be accepted (too many files are open).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// What connections share.
+/// State that connections share.
 #[derive(Clone)]
 struct PostgresShared {
     services: ServedDatabase,
@@ -50,14 +50,14 @@ struct PostgresShared {
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     registry: ConnectionRegistry,
-    /// Fires when no new statements are to begin.
+    /// Fires when no new statements may begin.
     stop: CancellationToken,
-    /// Fires when statements that still run are to stop.
+    /// Fires when running statements must stop.
     kill: CancellationToken,
 }
 
-/// Serves the PostgreSQL protocol on `listener` until `stop` fires, then lets statements that run
-/// finish; `kill` ends those too.
+/// Serves the PostgreSQL protocol on `listener` until `stop` fires, then lets running statements
+/// finish; `kill` ends those, too.
 pub async fn serve(
     listener: TcpListener,
     services: ServedDatabase,

@@ -1,12 +1,13 @@
-//! PostgreSQL's `numeric` in binary: digits of base 10,000, the weight of the first, a sign and
-//! the number of decimals (`numeric_send` in PostgreSQL's `numeric.c`).
+//! PostgreSQL's binary `numeric`: digits of base 10,000, the weight of the first, a sign and the
+//! number of decimals (`numeric_send` in PostgreSQL's `numeric.c`).
 
 use bytes::{Buf, BufMut, BytesMut};
 
 const NEGATIVE: u16 = 0x4000;
 const NAN: u16 = 0xC000;
 
-/// Appends the binary form of a decimal number as [`decode`] writes it: `-?[0-9]+(\.[0-9]*)?`.
+/// Appends the binary format of a decimal number in the notation of [`decode`]:
+/// `-?[0-9]+(\.[0-9]*)?`.
 pub fn encode(text: &str, out: &mut BytesMut) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -14,7 +15,7 @@ pub fn encode(text: &str, out: &mut BytesMut) {
     };
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
     let whole = whole.trim_start_matches('0');
-    // Whole groups of four on both sides of the point.
+    // Complete groups of four on both sides of the point.
     let lead = whole.len().next_multiple_of(4) - whole.len();
     let trail = decimals.len().next_multiple_of(4) - decimals.len();
     let all: Vec<u8> = std::iter::repeat_n(b'0', lead)
@@ -53,8 +54,8 @@ pub fn encode(text: &str, out: &mut BytesMut) {
     }
 }
 
-/// The number as decimal text; `None` where the bytes are no number. At most 1,000 groups on
-/// either side of the point.
+/// The number as decimal text; `None` if the bytes are not a number. At most 1,000 groups on either
+/// side of the point.
 pub fn decode(mut bytes: &[u8]) -> Option<String> {
     if bytes.len() < 8 {
         return None;

@@ -1,4 +1,4 @@
-//! Values that a client binds to `$1…$n`, as one-row Arrow arrays.
+//! Converts the values that a client binds to `$1…$n` to one-row Arrow arrays.
 
 mod arrays;
 
@@ -25,12 +25,12 @@ const TIMESTAMPTZ_ARRAY: u32 = 1185;
 /// OID of `oid[]`.
 const OID_ARRAY: u32 = 1028;
 
-/// The arrays of a bind for a statement whose parameters have the OIDs `oids` for the client and
-/// the types `types` for the database. Texts of times that name no zone are in `zone` where they become
-/// a `timestamptz`.
+/// Converts the values of a bind. The statement's parameters have the OIDs `oids` for the client
+/// and the types `types` for the database. Time texts without a zone are in `zone` if the parameter
+/// is a `timestamptz`.
 ///
 /// # Errors
-/// The parameter that is no value of its type, or a wrong number of them.
+/// The parameter whose value does not have its type, or a wrong number of them.
 pub fn arrays(
     bind: &BindMessage,
     oids: &[u32],
@@ -39,7 +39,7 @@ pub fn arrays(
 ) -> Result<Vec<ArrayRef>, PgError> {
     if bind.values.len() != types.len() {
         let message = format!(
-            "{} parameters are bound where the statement has {}",
+            "{} parameters are bound, but the statement has {}",
             bind.values.len(),
             types.len()
         );
@@ -65,7 +65,7 @@ pub fn arrays(
         .collect()
 }
 
-/// A value that is no array.
+/// A value that is not an array.
 fn scalar(
     bytes: &[u8],
     is_binary: bool,
@@ -74,7 +74,7 @@ fn scalar(
     zone: &str,
 ) -> Result<ArrayRef, String> {
     if is_binary && PgType::element_of(oid).is_some() {
-        return Err("an array stands where a single value is expected".to_owned());
+        return Err("an array was sent where a single value is expected".to_owned());
     }
     if is_binary {
         binary(bytes, oid, kind)
@@ -96,11 +96,11 @@ fn array(bytes: &[u8], is_binary: bool, kind: &DataType, zone: &str) -> Result<A
     }
 }
 
-/// An argument of `EXECUTE`, one value, as a parameter of type `kind`: a text is read as a value of
-/// that type.
+/// Converts an argument of `EXECUTE`, a single value, to a parameter of type `kind`; a text is
+/// parsed as a value of that type.
 ///
 /// # Errors
-/// That it is none.
+/// If the value does not have that type.
 pub fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     let is_text = matches!(value.data_type(), DataType::Utf8) && *kind != DataType::Utf8;
     match value.as_string_opt::<i32>().filter(|_| is_text) {
@@ -116,7 +116,7 @@ pub fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<ArrayRe
     }
 }
 
-/// The array as `kind`, where each value can be told as such.
+/// Converts the array to `kind` if every value can be represented.
 fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     if array.data_type() == kind || *kind == DataType::Null {
         return Ok(array.clone());
@@ -128,7 +128,7 @@ fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     cast_with_options(array, kind, &options).map_err(|error| error.to_string())
 }
 
-/// A text for a parameter of type `kind`.
+/// Parses the text of a parameter of type `kind`.
 fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, String> {
     let kind = match kind {
         DataType::Dictionary(_, values) => values.as_ref(),
@@ -147,7 +147,7 @@ fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, S
         DataType::Boolean => Arc::new(BooleanArray::from(vec![parse_bool(text.trim())?])),
         DataType::Timestamp(_, zone) => {
             let ns = match text.trim() {
-                // Not an integer of ns here: a bare number is no time in SQL.
+                // Here, an integer does not mean ns: SQL has no bare number as a time.
                 number if number.parse::<i64>().is_ok() => {
                     return Err(format!("\"{number}\" is not a time"));
                 }
@@ -173,8 +173,7 @@ fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, S
     })
 }
 
-/// Bytes of the type `oid`; where the client did not name it, of the type that `kind` is to
-/// PostgreSQL.
+/// Decodes bytes of the type `oid`; if the client did not name it, of PostgreSQL's type for `kind`.
 fn binary(bytes: &[u8], oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
     let named = PgType::from_oid(oid).unwrap_or_else(|| pg_type(kind));
     Ok(match named {
@@ -205,9 +204,9 @@ fn binary(bytes: &[u8], oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
         PgType::Timestamp | PgType::Timestamptz => {
             let us = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_US);
             let ns = us.and_then(|us| us.checked_mul(1000));
-            let ns = ns.ok_or("the time is outside of the years 1677 to 2262")?;
+            let ns = ns.ok_or("the time is outside the years 1677 to 2262")?;
             let times = TimestampNanosecondArray::from(vec![ns]);
-            // A cast between zones would keep the clock instead of the instant.
+            // A cast between zones would keep the clock time instead of the instant.
             let zone = match kind {
                 DataType::Timestamp(_, zone) => zone.clone(),
                 _ => None,
@@ -263,21 +262,21 @@ fn no(text: &str, kind: &str) -> String {
 fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
     bytes
         .try_into()
-        .map_err(|_| format!("{} bytes stand where {N} are expected", bytes.len()))
+        .map_err(|_| format!("{} bytes were sent where {N} are expected", bytes.len()))
 }
 
-/// The type in which a parameter is told to clients: the one that they named, or the database's.
+/// The type of a parameter as clients see it: the one that they named, or the database's.
 pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
     match given {
         Some(oid) if oid != 0 => oid,
         _ => match kind {
-            // Clients send instants; with a zone named they need not guess.
+            // Clients send instants; with a named zone, they need not guess.
             DataType::Timestamp(TimeUnit::Nanosecond, _) => PgType::Timestamptz.oid(),
-            // As is a list of them.
+            // The same for a list of them.
             DataType::List(inner) if matches!(inner.data_type(), DataType::Timestamp(..)) => {
                 TIMESTAMPTZ_ARRAY
             }
-            // No column has such numbers; OIDs are.
+            // No column has this type, but OIDs do.
             DataType::UInt32 => PgType::Oid.oid(),
             DataType::List(inner) if *inner.data_type() == DataType::UInt32 => OID_ARRAY,
             other => type_oid(other),
@@ -342,7 +341,7 @@ mod tests {
         let values = array.as_list::<i32>().value(0);
         let values: Vec<_> = values.as_primitive::<Int64Type>().iter().collect();
         assert_eq!(values, [Some(1), None, Some(3)]);
-        // Of int4, as a client has them.
+        // An array of int4, as a client sends it.
         let words = [1, 1, 23, 2, 1, 4, 7, -1_i32];
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         let array = one(&bytes, true, 1007, kind.clone()).unwrap();
@@ -373,7 +372,7 @@ mod tests {
                 "{wrong}"
             );
         }
-        // Cut short anywhere, or with what does not belong to it.
+        // Cut short at every length, or with trailing bytes.
         for length in 0..bytes.len() {
             assert!(
                 one(&bytes[..length], true, 1007, kind.clone()).is_err(),
@@ -387,7 +386,7 @@ mod tests {
             .flat_map(i32::to_be_bytes)
             .collect();
         assert!(one(&huge, true, 1007, kind).is_err());
-        // An array where one value is wanted.
+        // An array where a single value is expected.
         assert!(one(&bytes, true, 1007, DataType::Utf8).is_err());
     }
 

@@ -1,4 +1,5 @@
-//! What the extended protocol keeps between messages: statements, portals, rows on their way.
+//! State that the extended protocol keeps between messages: statements, portals, and rows to be
+//! sent.
 
 use crate::admission::RequestPermit;
 use crate::outgoing::{PART_BYTES, rows_within};
@@ -6,7 +7,6 @@ use crate::postgres::control::{self, ControlStatement};
 use crate::postgres::copy::syntax::{self, CopyStatement};
 use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, PostgresSocket, StatementHalt};
-use crate::postgres::lexer::{StatementLexer, Token};
 use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::session_syntax::{self, SessionStatement};
 use crate::postgres::types::{arrow_type, columns};
@@ -15,43 +15,44 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use futures::StreamExt;
+use marigram_pgtext::{StatementLexer, Token};
 use marigram_service::{Prepared, RowStream};
 use std::sync::Arc;
 
-/// Rows that are encoded at once, so that what waits to be sent stays small.
+/// Rows to encode at once; it is small so that little waits to be sent.
 pub const ROWS_PART: usize = 8192;
-/// Prepared statements and portals that a connection may hold, each.
+/// Most prepared statements, and most portals, of a connection.
 pub const PREPARED_MAX: usize = 10_000;
 /// Most open cursors of a connection: each counts as a running statement of the server.
 pub const CURSORS_MAX: usize = 16;
-/// Bytes that the texts of a connection's prepared statements may have together.
+/// Largest total size of the texts of a connection's prepared statements, in bytes.
 pub const PREPARED_BYTES_MAX: usize = 16 << 20;
 
-/// What a statement is to the protocol.
+/// The kind of a statement, from the view of the protocol.
 pub enum StatementKind {
     /// Nothing but blanks and comments.
     Empty,
-    /// Answered here.
+    /// Answered by the protocol layer.
     Control(ControlStatement),
     /// Data follows, in or out.
     Copy(CopyStatement),
-    /// About what the connection keeps.
+    /// About statements and cursors of the connection.
     Session(SessionStatement),
     /// For the database.
     Query,
 }
 
-/// Tells what `sql` is.
+/// Classifies `sql`.
 ///
 /// # Errors
-/// If it is a COPY, or a statement about what the connection keeps, that is not understood.
+/// If it is a COPY or a statement about the connection's state that cannot be parsed.
 pub fn classify(sql: &str) -> Result<StatementKind, PgError> {
     let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
     let Some(first) = tokens.find(|token| *token != Token::Sign(';')) else {
         return Ok(StatementKind::Empty);
     };
     if first.is_keyword("copy") {
-        // What names a file is the database's to do, or to refuse.
+        // The database itself executes or refuses a COPY that names a file.
         return if copies_a_file(sql) {
             Ok(StatementKind::Query)
         } else {
@@ -64,7 +65,7 @@ pub fn classify(sql: &str) -> Result<StatementKind, PgError> {
     Ok(session_syntax::recognize(sql)?.map_or(StatementKind::Query, StatementKind::Session))
 }
 
-/// Whether a COPY is TO or FROM a text in quotes, after its table or its query.
+/// Whether a COPY has TO or FROM and a quoted text after its table or query.
 fn copies_a_file(sql: &str) -> bool {
     let mut lexer = StatementLexer::new(sql);
     let mut is_end = false;
@@ -82,17 +83,17 @@ fn copies_a_file(sql: &str) -> bool {
 
 /// A prepared statement.
 pub struct NamedStatement {
-    /// What it is to the protocol.
+    /// Its kind.
     pub kind: StatementKind,
-    /// The database's own, for [`StatementKind::Query`].
+    /// The database's prepared statement, for [`StatementKind::Query`].
     pub prepared: Option<Arc<dyn Prepared>>,
-    /// OIDs of its parameters, for the client.
+    /// OIDs of its parameters, as the client sees them.
     pub oids: Vec<u32>,
 }
 
 impl NamedStatement {
-    /// Types of its parameters. One of which the database knows no type has the one that the client
-    /// named.
+    /// Types of its parameters. A parameter for which the database has no type gets the one that
+    /// the client named.
     pub fn parameter_types(&self) -> Vec<DataType> {
         let prepared = self.prepared.as_ref();
         let types = prepared.map_or(&[][..], |prepared| prepared.parameters());
@@ -103,18 +104,18 @@ impl NamedStatement {
         types.iter().zip(&self.oids).map(known).collect()
     }
 
-    /// Bytes of its text.
+    /// Size of its text, in bytes.
     pub fn bytes(&self) -> usize {
         self.prepared.as_ref().map_or(0, |own| own.sql().len())
     }
 }
 
-/// How long a portal is there.
+/// How long a portal lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortalLifetime {
     /// Until its transaction ends.
     Block,
-    /// The same if that is rolled back; until its session ends if not.
+    /// The same if that is rolled back; otherwise until its session ends.
     SessionOnceCommitted,
     /// Until its session ends.
     Session,
@@ -128,32 +129,32 @@ pub struct Portal {
     pub parameters: Vec<ArrayRef>,
     /// Formats of its columns.
     pub formats: Vec<i16>,
-    /// How far it is.
+    /// Its progress.
     pub progress: PortalProgress,
-    /// How long it is there.
+    /// Its lifetime.
     pub life: PortalLifetime,
 }
 
-/// How far a portal is.
+/// The progress of a portal.
 pub enum PortalProgress {
-    /// Not begun.
+    /// Not started.
     Ready,
-    /// Its rows flow; it stands between two of them.
+    /// It is streaming rows; it is between two of them.
     Rows(Box<(PortalRows, RequestPermit)>),
-    /// It had no rows; its command tag was not told yet.
+    /// It had no rows; its command tag has not been sent yet.
     Answered(String),
-    /// All rows were given out.
+    /// All rows were sent.
     Done,
 }
 
-/// Rows on their way to a client.
+/// Rows that stream to a client.
 pub struct PortalRows {
     pub rows: RowStream,
     pub columns: Arc<[RowDescriptionColumn]>,
-    /// What was fetched and not sent yet.
+    /// Rows that were fetched and not sent yet.
     pub ahead: Option<RecordBatch>,
     pub sent: u64,
-    /// The zone in which times with one are shown, as types name it.
+    /// The zone in which zoned times are shown, as types name it.
     zone: String,
 }
 
@@ -169,7 +170,7 @@ impl PortalRows {
         }
     }
 
-    /// Up to `rows_max` rows that are sent next; `None` at the end.
+    /// The next rows to send, up to `rows_max`; `None` at the end.
     pub async fn next(
         &mut self,
         io: &mut PostgresSocket,

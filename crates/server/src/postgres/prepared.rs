@@ -27,8 +27,8 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Keeps a statement under a name. `types` are the OIDs of its first parameters, 0 where the
-    /// client leaves one open.
+    /// Stores a statement under a name. `types` are the OIDs of its first parameters, 0 for those
+    /// that the client leaves open.
     pub(super) async fn keep(
         &mut self,
         name: String,
@@ -49,7 +49,7 @@ impl PostgresConnection<'_> {
         self.check_block(&kind)?;
         let planned = match &kind {
             StatementKind::Query => Some(sql),
-            // Its query has the parameters.
+            // The parameters are those of its query.
             StatementKind::Session(SessionStatement::Declare { inner, .. }) => Some(&*inner.sql),
             _ => None,
         };
@@ -85,7 +85,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Makes a portal.
+    /// Creates a portal.
     pub(super) fn bind(&mut self, bind: BindMessage) -> Result<(), StatementHalt> {
         let statement = self.statement(&bind.statement)?.clone();
         self.check_block(&statement.kind)?;
@@ -112,7 +112,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Tells the columns (and parameters) of a statement (`S`) or portal (`P`).
+    /// Describes the columns (and parameters) of a statement (`S`) or portal (`P`).
     pub(super) fn describe(&mut self, kind: u8, name: &str) -> Result<(), StatementHalt> {
         let (statement, formats) = match kind {
             b'S' => {
@@ -144,7 +144,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Forgets a statement (`S`) or portal (`P`).
+    /// Drops a statement (`S`) or portal (`P`).
     pub(super) fn close(&mut self, kind: u8, name: &str) -> Result<(), StatementHalt> {
         match kind {
             b'S' => drop(self.statements.remove(name)),
@@ -155,13 +155,13 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Runs a portal, or goes on with it, for at most `rows_max` rows (0 for all).
+    /// Runs or continues a portal, for at most `rows_max` rows (0 for all).
     pub(super) async fn execute(
         &mut self,
         name: &str,
         rows_max: usize,
     ) -> Result<(), StatementHalt> {
-        // Taken out while it runs: after an error it is gone, as the protocol wants it.
+        // Remove it while it runs: after an error it is gone, as the protocol requires.
         let (key, mut portal) = self
             .portals
             .remove_entry(name)
@@ -173,11 +173,11 @@ impl PostgresConnection<'_> {
             StatementKind::Control(control) => self.control(control)?,
             StatementKind::Copy(copy) => self.copy(copy).await?,
             StatementKind::Session(session) => {
-                // Executed before, in part: it goes on with what it has become.
+                // Executed in part before: it continues in its current state.
                 if matches!(portal.progress, PortalProgress::Ready) {
                     self.session_statement(session, &mut portal, false, rows_max)
                         .await?;
-                    // What it is stays what it was bound as.
+                    // Keep the kind that it was bound with.
                     if matches!(portal.progress, PortalProgress::Ready) {
                         portal.progress = PortalProgress::Done;
                     }
@@ -201,8 +201,8 @@ impl PostgresConnection<'_> {
     }
 }
 
-/// The type that a client named for a parameter; Null where it leaves it open, as with a text: what
-/// they have no type for, drivers send as one.
+/// The type that a client named for a parameter; Null if it left the type open or sent text, which
+/// drivers use for types that they do not know.
 fn named_type(oid: u32) -> DataType {
     let is_text = oid == PgType::Text.oid() || oid == PgType::Varchar.oid();
     let kind = arrow_type(oid).filter(|_| !is_text);

@@ -1,5 +1,5 @@
-//! What SQL says of the statements and cursors that a connection keeps. They are those of the extended
-//! protocol: what one side prepares or declares, the other can run, describe and close.
+//! SQL statements about a connection's prepared statements and cursors. The extended protocol
+//! shares them: what one side prepares or declares, the other can run, describe and close.
 
 use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::error::PgError;
@@ -17,8 +17,8 @@ use marigram_service::Answer;
 use std::sync::Arc;
 
 impl PostgresConnection<'_> {
-    /// Does a statement about what the connection keeps. `portal` has the values that are bound to it
-    /// and the formats that are asked for; rows are described first where `describes` says so.
+    /// Executes a statement about the connection's state. `portal` has the bound values and the
+    /// requested formats; if `describes`, a description precedes the rows.
     pub(super) async fn session_statement(
         &mut self,
         statement: &SessionStatement,
@@ -86,7 +86,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// The columns that a statement about the connection answers with, where it has rows.
+    /// The columns of the answer to a statement about the connection, if it has rows.
     pub(super) fn session_columns(
         &self,
         statement: &SessionStatement,
@@ -122,7 +122,7 @@ impl PostgresConnection<'_> {
         Ok(schema.map_or_else(Vec::new, |schema| columns(&schema, formats)))
     }
 
-    /// Runs a kept statement with its values.
+    /// Runs a prepared statement with its values.
     async fn execute_kept(
         &mut self,
         portal: &mut Portal,
@@ -154,7 +154,7 @@ impl PostgresConnection<'_> {
         }
     }
 
-    /// The values of the arguments of EXECUTE, in the types of the statement's parameters.
+    /// The values of EXECUTE's arguments, in the types of the statement's parameters.
     async fn arguments(
         &mut self,
         statement: &NamedStatement,
@@ -172,7 +172,7 @@ impl PostgresConnection<'_> {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        // Each in parentheses, so that it is an expression and nothing more.
+        // Each in parentheses, so that it can only be a single expression.
         let values: Vec<String> = arguments
             .iter()
             .map(|value| format!("({value}\n)"))
@@ -182,7 +182,7 @@ impl PostgresConnection<'_> {
         let query = &self.shared.services.query;
         let work = query.execute(&mut self.session, &sql);
         let Answer::Rows(mut rows) = self.io.guard(&watch, work).await? else {
-            let message = "the arguments of EXECUTE are values";
+            let message = "the arguments of EXECUTE must be values";
             return Err(PgError::new("42601", message).into());
         };
         let mut values = None;
@@ -194,7 +194,7 @@ impl PostgresConnection<'_> {
         let batch =
             values.filter(|batch| batch.num_rows() == 1 && batch.num_columns() == wanted.len());
         let batch = batch
-            .ok_or_else(|| PgError::new("42601", "the arguments of EXECUTE are one value each"))?;
+            .ok_or_else(|| PgError::new("42601", "each argument of EXECUTE must be one value"))?;
         let pairs = batch.columns().iter().zip(&wanted).enumerate();
         let values = pairs.map(|(at, (value, kind))| {
             parameters::argument(value, kind, &self.session.time_zone).map_err(|message| {
@@ -207,7 +207,7 @@ impl PostgresConnection<'_> {
         Ok(values.collect::<Result<_, _>>()?)
     }
 
-    /// Begins the query of a cursor, which reads what is there now.
+    /// Starts the query of a cursor, which reads the data as they are now.
     async fn declare(
         &mut self,
         portal: &mut Portal,
@@ -242,7 +242,7 @@ impl PostgresConnection<'_> {
             let message = "DECLARE CURSOR takes a query";
             return Err(PgError::new("42601", message).into());
         }
-        // Each FETCH has the time of a statement, not all of them together.
+        // Each FETCH has the timeout of a statement, rather than all of them together.
         let mut session = self.session.clone();
         session.statement_timeout = None;
         let parameters = std::mem::take(&mut portal.parameters);
@@ -276,7 +276,7 @@ impl PostgresConnection<'_> {
         Ok(())
     }
 
-    /// Sends the next rows of a cursor, or passes over them.
+    /// Sends the next rows of a cursor, or skips them.
     async fn fetch(
         &mut self,
         name: &str,
@@ -284,13 +284,13 @@ impl PostgresConnection<'_> {
         is_move: bool,
         formats: &[i16],
     ) -> Result<(), StatementHalt> {
-        // Taken out while it runs: after an error it is gone.
+        // Remove it while it runs: after an error it is gone.
         let cursor = self.portals.remove_entry(name);
         let (key, mut cursor) = cursor.ok_or_else(|| no_cursor(name))?;
         let mut rows = 0;
         let watch = self.watch();
         if matches!(cursor.progress, PortalProgress::Ready) {
-            // Bound by the protocol, and not executed yet.
+            // Bound through the protocol, and not executed yet.
             cursor.progress = self.begin(&mut cursor, &watch).await?;
         }
         if let PortalProgress::Rows(running) = &mut cursor.progress {
@@ -328,7 +328,7 @@ fn no_cursor(name: &str) -> PgError {
     PgError::new("34000", format!("cursor \"{name}\" does not exist"))
 }
 
-/// An error in a statement that stands in another one, with its place there.
+/// Moves the position of an error in an inner statement to the outer one.
 fn moved(halt: StatementHalt, inner: &InnerStatement) -> StatementHalt {
     match halt {
         StatementHalt::Error(error) => StatementHalt::Error(PgError {

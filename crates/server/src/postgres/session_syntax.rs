@@ -1,10 +1,10 @@
-//! `PREPARE`, `EXECUTE`, `DECLARE`, `FETCH`, `MOVE`, `CLOSE` and `DISCARD`: statements about what a
-//! connection keeps, read as PostgreSQL writes them.
+//! Parses `PREPARE`, `EXECUTE`, `DECLARE`, `FETCH`, `MOVE`, `CLOSE` and `DISCARD`, the statements
+//! about a connection's state, in PostgreSQL's syntax.
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
-/// A statement about what the connection keeps.
+/// A statement about the connection's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionStatement {
     /// `PREPARE name [(types)] AS statement`
@@ -13,14 +13,14 @@ pub enum SessionStatement {
         name: String,
         /// Types of its first parameters, in lower case.
         types: Vec<String>,
-        /// What is prepared.
+        /// The statement to prepare.
         inner: InnerStatement,
     },
     /// `EXECUTE name [(arguments)]`
     Execute {
         /// Name of the statement.
         name: String,
-        /// The arguments, as they are written.
+        /// The arguments, as written.
         arguments: Vec<String>,
     },
     /// `DECLARE name CURSOR FOR query`
@@ -29,7 +29,7 @@ pub enum SessionStatement {
         name: String,
         /// Whether it outlives its transaction.
         hold: bool,
-        /// Whether its rows come in binary.
+        /// Whether its rows are sent in binary.
         binary: bool,
         /// The query.
         inner: InnerStatement,
@@ -38,9 +38,9 @@ pub enum SessionStatement {
     Fetch {
         /// Name of the cursor.
         name: String,
-        /// Rows, at most.
+        /// Most rows.
         rows_max: usize,
-        /// Whether rows are passed over.
+        /// Whether the rows are skipped.
         is_move: bool,
     },
     /// `CLOSE` of a cursor, or of all.
@@ -63,9 +63,9 @@ struct SessionTokens<'a> {
     text: &'a str,
     lexer: StatementLexer<'a>,
     next: Option<Token>,
-    /// Byte at which `next` begins.
+    /// Byte offset of `next`.
     at: usize,
-    /// How the statement is written, for errors.
+    /// The syntax of the statement, for errors.
     usage: &'static str,
 }
 
@@ -132,7 +132,7 @@ impl<'a> SessionTokens<'a> {
         Ok(name)
     }
 
-    /// A number of rows, with its sign.
+    /// A signed number of rows.
     fn number(&mut self) -> Option<i64> {
         let is_negative = self.next == Some(Token::Sign('-'));
         if is_negative || self.next == Some(Token::Sign('+')) {
@@ -155,7 +155,7 @@ impl<'a> SessionTokens<'a> {
         }
     }
 
-    /// All that follows.
+    /// The rest of the statement.
     fn rest(&self) -> Result<InnerStatement, PgError> {
         let sql = self.text[self.at..].trim_end().to_owned();
         if sql.is_empty() {
@@ -165,7 +165,7 @@ impl<'a> SessionTokens<'a> {
         Ok(InnerStatement { sql, before })
     }
 
-    /// What stands in parentheses, of which the first was read, apart at its commas.
+    /// The parenthesized list whose `(` was just read, split at its commas.
     fn list(&mut self) -> Result<Vec<String>, PgError> {
         let (mut items, mut begin, mut depth) = (Vec::new(), self.at, 0);
         loop {
@@ -194,10 +194,10 @@ impl<'a> SessionTokens<'a> {
     }
 }
 
-/// The statement about the connection that `sql` is, if it is one.
+/// The statement about the connection in `sql`, if it is one.
 ///
 /// # Errors
-/// If it is one that is written wrongly, or goes where no cursor goes.
+/// If it is malformed, or moves a cursor in an unsupported direction.
 pub fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
     let mut words = SessionTokens::new(sql);
     while words.takes_sign(';') {}
@@ -287,7 +287,7 @@ fn declare(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     })
 }
 
-/// Where a cursor goes, of which nothing but its name and `FROM` follows.
+/// The direction of a FETCH or MOVE, after which only the cursor's name and `FROM` may follow.
 fn fetch(words: &mut SessionTokens<'_>) -> Result<SessionStatement, PgError> {
     words.usage = "FETCH [NEXT | number | ALL | FORWARD [number | ALL]] [FROM] cursor";
     let is_move = words

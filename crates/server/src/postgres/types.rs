@@ -1,13 +1,13 @@
-//! PostgreSQL's types for Arrow's.
+//! Maps Arrow types to PostgreSQL types.
 //!
-//! Columns of the catalogue say in their metadata that they are an `oid` or one of its aliases
-//! (`pg.oid_alias`) or a `"char"` (`pg.char`); these marks are those of the crate `arrow-pg`.
+//! The metadata of catalogue columns marks those that are an `oid` or one of its aliases
+//! (`pg.oid_alias`), or a `"char"` (`pg.char`); these marks come from the crate `arrow-pg`.
 
 use crate::postgres::error::PgError;
 use crate::postgres::messages::RowDescriptionColumn;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
-/// A type of PostgreSQL; its number is its OID (`pg_type.dat` in PostgreSQL's source).
+/// A PostgreSQL type; its number is its OID (`pg_type.dat` in PostgreSQL's source).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum PgType {
@@ -48,7 +48,7 @@ pub enum PgType {
 }
 
 impl PgType {
-    /// Types whose values a client may name for a parameter.
+    /// Types that a client may name for a parameter.
     const PARAMETERS: [Self; 23] = [
         Self::Bool,
         Self::Bytea,
@@ -80,12 +80,12 @@ impl PgType {
         self as u32
     }
 
-    /// The type with this OID, of those that a parameter may have.
+    /// The type with this OID, if a parameter may have it.
     pub fn from_oid(oid: u32) -> Option<Self> {
         Self::PARAMETERS.into_iter().find(|kind| kind.oid() == oid)
     }
 
-    /// Types of arrays: of which elements, and their OID.
+    /// Array types: the element type and the OID.
     const ARRAYS: [(Self, u32); 24] = [
         (Self::Bool, 1000),
         (Self::Bytea, 1001),
@@ -113,19 +113,19 @@ impl PgType {
         (Self::Json, 199),
     ];
 
-    /// OID of the type of arrays of it.
+    /// OID of the array type with elements of this type.
     fn array_oid(self) -> u32 {
         let found = Self::ARRAYS.iter().find(|(element, _)| *element == self);
         found.map_or(1009, |(_, oid)| *oid)
     }
 
-    /// What the arrays of the type with this OID hold.
+    /// The element type of the array type with this OID.
     pub fn element_of(oid: u32) -> Option<Self> {
         let found = Self::ARRAYS.iter().find(|(_, array)| *array == oid);
         found.map(|(element, _)| *element)
     }
 
-    /// Bytes of a value; -1 where they vary.
+    /// Bytes of a value; -1 if they vary.
     fn size(self) -> i16 {
         match self {
             Self::Bool | Self::Char => 1,
@@ -138,7 +138,7 @@ impl PgType {
     }
 }
 
-/// The type of a value of this Arrow type. What PostgreSQL has no type for is sent as text.
+/// The PostgreSQL type of values of this Arrow type. Types without an equivalent are sent as text.
 pub fn pg_type(kind: &DataType) -> PgType {
     match kind {
         DataType::Boolean => PgType::Bool,
@@ -166,7 +166,7 @@ pub fn pg_type(kind: &DataType) -> PgType {
     }
 }
 
-/// What a list holds, where it is an array to PostgreSQL: no list of lists or of rows.
+/// The elements of a list that is an array to PostgreSQL, which a list of lists or of rows is not.
 pub fn element(kind: &DataType) -> Option<&Field> {
     match kind {
         DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
@@ -178,7 +178,7 @@ pub fn element(kind: &DataType) -> Option<&Field> {
     }
 }
 
-/// OID of the type of a value of this Arrow type.
+/// OID of the PostgreSQL type of this Arrow type.
 pub fn type_oid(kind: &DataType) -> u32 {
     match element(kind) {
         Some(inner) => pg_type(inner.data_type()).array_oid(),
@@ -236,7 +236,8 @@ pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<RowDescriptionColumn> {
         .collect()
 }
 
-/// Whether value `at` is in binary under a list of formats: none means text, one stands for all.
+/// Whether value `at` is in binary under a list of formats: an empty list means text, and a single
+/// format applies to all.
 pub fn is_binary(formats: &[i16], at: usize) -> bool {
     match formats {
         [] => false,
@@ -245,7 +246,7 @@ pub fn is_binary(formats: &[i16], at: usize) -> bool {
     }
 }
 
-/// The Arrow type in which a parameter of this OID is taken where the statement does not say. A numeric
+/// The Arrow type of a parameter with this OID, if the statement does not determine it. A numeric
 /// has none: its text is exact, and a double would not be.
 pub fn arrow_type(oid: u32) -> Option<DataType> {
     if let Some(element) = PgType::element_of(oid) {
@@ -267,17 +268,17 @@ pub fn arrow_type(oid: u32) -> Option<DataType> {
     })
 }
 
-/// The OID of a type by the name that SQL has for it, in lower case; of an array, with `[]`.
+/// The OID of a type by its SQL name in lower case; array types end in `[]`.
 ///
 /// # Errors
-/// That there is no such type.
+/// If there is no such type.
 pub fn oid_of_name(name: &str) -> Result<u32, PgError> {
     let trimmed = name.trim();
     let (base, is_array) = match trimmed.strip_suffix("[]") {
         Some(base) => (base.trim_end(), true),
         None => (trimmed, false),
     };
-    // A length or a precision changes nothing of a parameter.
+    // A length or a precision does not affect a parameter.
     let base = match (base.find('('), base.rfind(')')) {
         (Some(open), Some(close)) if open < close => {
             format!("{}{}", base[..open].trim_end(), &base[close + 1..])

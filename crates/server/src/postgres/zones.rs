@@ -1,5 +1,5 @@
-//! The session's zone on the wire: in it `timestamptz` is shown as text, and text without a zone is
-//! read.
+//! The session's zone in the protocol: `timestamptz` is printed as text in it, and text without a
+//! zone is read in it.
 
 use arrow::array::{ArrayRef, make_array};
 use arrow::datatypes::DataType;
@@ -9,21 +9,21 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use marigram_pgtext::{ReferenceClock, TimeText, ZoneClock, session_zone, zone_of};
 use std::sync::Arc;
 
-/// The zone of most sessions, and of all times with a zone as they come.
+/// The zone of most sessions, and of all zoned times as they arrive.
 const UTC: &str = "UTC";
 
-/// The clocks of a zone by the name that an Arrow type gives it.
+/// The offsets of a zone, by its name in an Arrow type.
 ///
 /// # Errors
-/// If nobody knows it.
+/// If the zone is unknown.
 pub fn clock(label: &str) -> Result<ZoneClock, ArrowError> {
     let zone = zone_of(label).or_else(|_| session_zone(label).map(|(_, zone)| zone));
     let zone = zone.map_err(|error| ArrowError::ParseError(error.to_string()))?;
     Ok(ZoneClock::new(zone))
 }
 
-/// The name by which types carry a session's zone. POSIX's `+02`, which is to the west, would be taken
-/// for an offset to the east.
+/// The name of a session's zone in types. POSIX's `+02`, which is west of UTC, would be read as an
+/// offset to the east.
 pub fn label(zone: &str) -> String {
     if !zone.starts_with(['+', '-']) {
         return zone.to_owned();
@@ -31,7 +31,7 @@ pub fn label(zone: &str) -> String {
     format!("<X>{zone}")
 }
 
-/// A batch whose times with a zone are shown in another one.
+/// A batch whose zoned times are shown in another zone.
 ///
 /// # Errors
 /// None that can occur.
@@ -61,10 +61,11 @@ pub fn shown_in(batch: RecordBatch, label: &str) -> Result<RecordBatch, ArrowErr
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
 }
 
-/// A time in any of PostgreSQL's forms, ns since 1970; in the session's zone where it names none.
+/// Parses a time in any of PostgreSQL's formats, in the session's zone if it names none; returns ns
+/// since 1970.
 ///
 /// # Errors
-/// Why it is no time.
+/// Why it is not a time.
 pub fn read(text: &str, zone: &str) -> Result<i64, String> {
     let (_, zone) = session_zone(zone).map_err(|error| error.to_string())?;
     let clock = ReferenceClock { now: None, zone };

@@ -1,4 +1,4 @@
-//! What web pages may do over HTTP, rule by rule, as browsers send their requests.
+//! What web pages may do over HTTP, rule by rule, with requests as browsers send them.
 
 use crate::fake::{Fake, serve};
 use crate::http::{Reply, ask, ask_as};
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Every path, and one that is not there, in a form that would do something.
+/// Every path, and a missing one, with requests that would have an effect.
 const REQUESTS: [(&str, &[u8]); 11] = [
     ("GET /health", b""),
     ("GET /ping", b""),
@@ -61,7 +61,7 @@ async fn pages_of_other_origins_are_refused_everywhere() {
             &["Origin: https://evil.example"][..],
             &["Origin: null"],
             &[other_port.as_str()],
-            // The request's Host is another of this machine's names.
+            // The request's Host is another name of this machine.
             &[other_name.as_str()],
             &["Origin: "],
             &["Origin: \u{fe}"],
@@ -123,7 +123,7 @@ async fn a_name_that_was_rebound_is_refused() {
             "127.0.0.1@evil.example".to_owned(),
             String::new(),
         ] {
-            // For the browser, the page is of the same origin.
+            // To the browser, the page has the same origin.
             let headers = [
                 format!("Host: {host}"),
                 format!("Origin: http://{host}"),
@@ -134,7 +134,7 @@ async fn a_name_that_was_rebound_is_refused() {
             is_refused(&reply, &format!("{line} {host}"));
         }
     }
-    // The target names the host as well, and comes first for servers before this one.
+    // The target also names the host, and some servers give it precedence.
     let line = "POST http://evil.example/write?db=main";
     is_refused(&ask(http, line, &[], b"m v=1 1").await, line);
     let reply = ask_as(
@@ -145,7 +145,7 @@ async fn a_name_that_was_rebound_is_refused() {
     )
     .await;
     is_refused(&reply, "Host: evil.example");
-    // Two of them, or none at all, are no HTTP.
+    // Two of them, or none, are not valid HTTP.
     for headers in [&[][..], &["Host: localhost", "Host: evil.example"]] {
         let reply = ask_as(http, "POST /write?db=main", headers, b"m v=1 1").await;
         assert_eq!(reply.status, 400, "{headers:?}");
@@ -192,7 +192,7 @@ async fn programs_and_pages_of_the_server_itself_pass() {
         }
     }
     assert_eq!(fake.lines.lock().unwrap().len(), 24);
-    // HTTP 1.0, which checks of load balancers speak, has no Host.
+    // HTTP 1.0, which health checks of load balancers use, has no Host.
     let mut old = TcpStream::connect(http).await.unwrap();
     old.write_all(b"GET /ping HTTP/1.0\r\n\r\n").await.unwrap();
     let mut answer = String::new();
@@ -224,7 +224,7 @@ async fn hosts_and_origins_that_are_allowed_pass() {
         assert_eq!(reply.status, 204, "{origin}");
         assert_eq!(reply.header("Access-Control-Allow-Origin"), Some(origin));
         assert_eq!(reply.header("Vary"), Some("Origin"));
-        // What goes wrong can be read by the page, too.
+        // The page can also read errors.
         let reply = ask(http, "POST /write", &headers, b"m v=1 1").await;
         assert_eq!(reply.status, 400);
         assert_eq!(reply.header("Access-Control-Allow-Origin"), Some(origin));
@@ -280,7 +280,7 @@ async fn browsers_that_ask_first_are_answered() {
         let reply = ask(http, &line, &headers, b"").await;
         is_refused(&reply, &line);
         assert_eq!(reply.header("Access-Control-Allow-Methods"), None);
-        // Without an origin it is a method like any other.
+        // Without an origin, OPTIONS is a method like any other.
         let reply = ask(http, &line, &asks, b"").await;
         assert_eq!(reply.status, 405, "{line}");
         assert!(reply.header("Allow").is_some(), "{line}");
@@ -372,7 +372,7 @@ async fn what_is_not_postgresql_is_closed_at_once_and_unanswered() {
         let mut socket = TcpStream::connect(address).await.unwrap();
         socket.write_all(opening).await.unwrap();
         let mut answer = Vec::new();
-        // What was not read makes the system break the connection, not end it.
+        // Because of unread bytes, the system resets the connection instead of closing it.
         let _ = socket.read_to_end(&mut answer).await;
         assert!(answer.is_empty(), "{}", String::from_utf8_lossy(&answer));
         assert!(socket.try_write(b"more").is_err() || socket.try_write(b"x").is_err());

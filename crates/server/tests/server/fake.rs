@@ -1,4 +1,4 @@
-//! A database in memory that answers a handful of statements with canned rows, and keeps what is
+//! An in-memory database that answers a handful of statements with canned rows, and stores what is
 //! written to it.
 
 use arrow::array::{
@@ -26,25 +26,25 @@ use std::time::Duration;
 /// The database.
 #[derive(Default)]
 pub struct Fake {
-    /// Rows written as lines, by database.
+    /// Rows written as line protocol, by database.
     pub lines: Mutex<Vec<(String, WriteBatch)>>,
-    /// Batches of COPY.
+    /// Batches from COPY.
     pub copied: Mutex<Vec<RecordBatch>>,
-    /// Streams of rows that are alive.
+    /// Streams of rows that are still open.
     pub alive: Arc<AtomicUsize>,
-    /// Batches of `select flood` that were asked for.
+    /// Batches of `select flood` that were requested.
     pub made: Arc<AtomicUsize>,
-    /// Folders into which backups were asked for, and how many to keep.
+    /// Folders for which backups were requested, and how many to keep.
     pub backups: Mutex<Vec<(PathBuf, Option<usize>)>>,
-    /// Statements that were run.
+    /// Number of statements that ran.
     pub statements: AtomicUsize,
-    /// Refuses writes.
+    /// Whether writes are refused.
     pub read_only: AtomicBool,
-    /// Has no memory for requests.
+    /// Whether there is no memory for requests.
     pub memory_full: AtomicBool,
-    /// Bytes that requests have taken.
+    /// Bytes that requests hold.
     pub memory_taken: AtomicUsize,
-    /// What requests can have in all; 0 for 64 MiB.
+    /// Limit of that; 0 means 64 MiB.
     pub memory_max: AtomicUsize,
 }
 
@@ -79,7 +79,7 @@ pub fn readings() -> SchemaRef {
     ]))
 }
 
-/// Counts a stream as alive for as long as it is.
+/// Counts a stream as open while it exists.
 struct Alive(Arc<AtomicUsize>);
 
 impl Drop for Alive {
@@ -159,7 +159,7 @@ impl Fake {
                     .collect(),
                 false,
             ),
-            // More than all buffers on the way hold, and never an end.
+            // More rows than all buffers on the way can hold, and no end.
             "select flood" => {
                 let schema = flood().schema();
                 self.alive.fetch_add(1, Ordering::SeqCst);
@@ -212,7 +212,7 @@ impl Ingest for Fake {
         }
         let mut lines = self.lines.lock().unwrap();
         let reports = batches.iter().map(|batch| {
-            // Rows with a negative time are refused, to have some that are.
+            // Rows with a negative time are refused, so that there are some.
             let bad = batch
                 .times
                 .iter()
@@ -339,14 +339,6 @@ impl Query for Fake {
                 Err(ServiceError::NotFound(message, "3D000"))
             }
         }
-    }
-
-    fn split(&self, script: &str) -> Result<Vec<String>> {
-        let statements = script
-            .split(';')
-            .map(str::trim)
-            .filter(|text| !text.is_empty());
-        Ok(statements.map(str::to_owned).collect())
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
@@ -541,9 +533,9 @@ impl LanguageQuery for Fake {
                 sqlstate: "42601",
             });
         }
-        let statements = self.split(&request.text)?;
+        let statements = request.text.split(';').map(str::trim);
         let mut answers = Vec::new();
-        for (statement_id, text) in statements.iter().enumerate() {
+        for (statement_id, text) in statements.filter(|text| !text.is_empty()).enumerate() {
             let answer = self.statement(session, text);
             let failed = answer.is_err();
             answers.push(StatementAnswer {

@@ -1,4 +1,4 @@
-//! HTTP: what goes in, what comes out, and what bad input gets.
+//! HTTP: writes, answers, and the errors for bad input.
 
 use crate::fake::serve;
 use arrow::ipc::reader::StreamReader;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An answer over HTTP. `whole` is false where the connection broke before the body's end.
+/// An HTTP answer. `whole` is false if the connection broke before the end of the body.
 pub struct Reply {
     pub status: u16,
     head: String,
@@ -49,7 +49,7 @@ pub async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8])
     ask_as(address, line, &headers, body).await
 }
 
-/// The same, with no headers but these.
+/// The same, with only these headers.
 pub async fn ask_as(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let mut request = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
@@ -178,7 +178,7 @@ async fn lines_are_stored() {
 async fn good_lines_are_stored_and_bad_ones_named() {
     let (running, fake) = serve(|_| {}).await;
     let http = running.http_addr().unwrap();
-    // Line 2 is malformed; line 4 is refused by the database.
+    // Line 2 is malformed; the database refuses line 4.
     let lines = b"m v=1 1\nm v= 2\nm v=3 3\nm v=4 -4\n";
     let reply = ask(http, "POST /api/v2/write?bucket=main", &[], lines).await;
     let answer = reply.json();
@@ -266,7 +266,7 @@ async fn bad_writes_say_what_is_wrong() {
 async fn a_client_that_sends_first_and_reads_later_gets_its_refusal() {
     let (running, fake) = serve(|config| config.body_limit = 1000).await;
     let http = running.http_addr().unwrap();
-    // More than the buffers of both sockets hold.
+    // More bytes than the buffers of both sockets can hold.
     let body = vec![b'#'; 32 << 20];
     for (line, header, status) in [
         ("POST /write?db=a", "Accept: */*", 413),
@@ -279,7 +279,7 @@ async fn a_client_that_sends_first_and_reads_later_gets_its_refusal() {
         let reply = ask(http, line, &[header], &body).await;
         assert_eq!(reply.status, status, "{line}");
     }
-    // Without a length in its head, too.
+    // A body without a length in the head is treated the same.
     let mut socket = TcpStream::connect(http).await.unwrap();
     let head = "POST /write?db=a HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
     socket.write_all(head.as_bytes()).await.unwrap();
@@ -303,7 +303,7 @@ async fn what_is_over_a_limit_may_come_again() {
         (reply.status, reply.header("Retry-After")),
         (503, Some("1"))
     );
-    // One that comes free in time is waited for.
+    // The request waits for memory that is released in time.
     let soon = async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         fake.memory_full.store(false, Ordering::SeqCst);
@@ -314,11 +314,12 @@ async fn what_is_over_a_limit_may_come_again() {
     );
     assert_eq!(reply.status, 204);
     assert_eq!(fake.memory_taken.load(Ordering::SeqCst), 0);
-    // What the memory for requests could never hold is too large, and no reason to come again.
+    // A body that could never fit into the memory for requests is too large, which is no reason to
+    // retry.
     let large = vec![b'#'; 33 << 20];
     let reply = ask(http, "POST /api/v2/write?bucket=a", &[], &large).await;
     assert_eq!(reply.status, 413);
-    // That is no figure of the start: the database may hold more for good by now.
+    // The limit is not fixed at startup: the database itself may meanwhile need more.
     fake.memory_max.store(1 << 20, Ordering::SeqCst);
     for (size, status) in [((1 << 19) + 1, 413), (1 << 19, 204)] {
         let body = [b"m v=1\n", &vec![b'#'; size - 6][..]].concat();
@@ -334,7 +335,7 @@ async fn what_is_over_a_limit_may_come_again() {
         }
     }
     fake.memory_max.store(64 << 20, Ordering::SeqCst);
-    // A query whose rows still flow takes the only place.
+    // A query whose rows still stream takes the only slot.
     let mut endless = TcpStream::connect(http).await.unwrap();
     let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
@@ -444,7 +445,7 @@ async fn errors_are_a_status_or_a_broken_connection() {
         (&json!("invalid"), &json!(24))
     );
     assert_eq!(sql(http, "select broken at once", "*/*").await.status, 500);
-    // A short answer is whole before its status is sent.
+    // A short answer is complete before its status is sent.
     assert_eq!(sql(http, "select broken", "*/*").await.status, 500);
     let types = sql(http, "select types", "*/*").await;
     assert!(types.header("content-length").is_some() && types.whole);
@@ -568,7 +569,7 @@ async fn a_server_whose_places_are_all_taken_tells_how_it_is() {
     assert_eq!(refused.header("Connection"), Some("close"));
     assert!(fake.lines.lock().unwrap().is_empty());
     drop(endless);
-    // Its place is free as soon as the server finds out.
+    // Its slot is free as soon as the server notices.
     let free = async { while ask(http, "POST /write?db=a", &[], b"m v=1").await.status != 204 {} };
     tokio::time::timeout(Duration::from_secs(30), free)
         .await
@@ -606,22 +607,22 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_row
     })
     .await;
     let http = running.http_addr().unwrap();
-    // A query whose rows flow for longer than that.
+    // A query whose rows stream for longer than that.
     let mut endless = TcpStream::connect(http).await.unwrap();
     let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
     endless.write_all(request.as_bytes()).await.unwrap();
     endless.readable().await.unwrap();
-    // A head that comes byte by byte and never ends.
+    // A head that arrives byte by byte and never ends.
     let mut slow = TcpStream::connect(http).await.unwrap();
     while slow.write_all(b"G").await.is_ok() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    // Its place is free again, though both places were taken.
+    // Its slot is free again, although both slots were taken.
     let written = ask(http, "POST /write?db=a", &[], b"m v=1").await;
     assert_eq!(written.status, 204);
     let mut bytes = vec![0; 1 << 16];
     let end = async { while endless.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
     let ended = tokio::time::timeout(Duration::from_millis(500), end).await;
-    assert!(ended.is_err(), "an answer under way keeps its connection");
+    assert!(ended.is_err(), "an answer in progress keeps its connection");
     assert_eq!(fake.alive.load(Ordering::SeqCst), 1);
 }

@@ -1,5 +1,5 @@
-//! Bytes that are no request, or more than one may be, on both ports: each gets an answer or an end,
-//! and the server goes on.
+//! Invalid or oversized input on both ports: each gets an answer or a closed connection, and the
+//! server continues.
 
 use crate::fake::serve;
 use std::net::SocketAddr;
@@ -11,7 +11,8 @@ use tokio::net::TcpStream;
 /// A bound against a hang.
 const SOON: Duration = Duration::from_mins(1);
 
-/// Sends bytes and reads until the server ends the connection. What it did not read may break it.
+/// Sends bytes and reads until the server closes the connection. Bytes that the server did not read
+/// may reset it.
 async fn sent(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let mut answer = Vec::new();
@@ -56,7 +57,7 @@ async fn requests_over_http_that_are_none_are_client_errors() {
         ("GET /ping", "X : y\r\n", &[400]),
         ("GET /ping", "X\r\n", &[400]),
         ("GET /\u{0}", "", &[400]),
-        // A target that is a host, as CONNECT has it.
+        // A target that is a host, as in CONNECT.
         ("GET ping", "", &[400, 403]),
         ("G@T /ping", "", &[400, 405]),
         ("POST /write?db=main", "Content-Length: -1\r\n", &[400]),
@@ -97,7 +98,7 @@ async fn requests_over_http_that_are_none_are_client_errors() {
         let what = format!("{line:.60} {headers:.60}");
         assert!(allowed.contains(&found), "{what}: {found}");
     }
-    // A body that is no UTF-8, chunks that are none, and a length that lies.
+    // A body that is not UTF-8, invalid chunks, and a wrong length.
     let post = |rest: &[u8]| {
         [
             &b"POST /api/v1/sql HTTP/1.1\r\nHost: localhost\r\n"[..],
@@ -111,7 +112,7 @@ async fn requests_over_http_that_are_none_are_client_errors() {
     assert_eq!(status(&sent(http, &post(chunk)).await), 400);
     let overflow = b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff1\r\n";
     assert_eq!(status(&sent(http, &post(overflow)).await), 400);
-    // The old way to smuggle a second request past a proxy.
+    // The classic way to smuggle a second request past a proxy.
     let both =
         b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n";
     assert!(matches!(status(&sent(http, &post(both)).await), 400));
@@ -156,7 +157,7 @@ async fn openings_of_sessions_that_are_none_end_the_connection() {
         (opening(14, b"\0\x03\0\0\xff\xfe\0\0\0\0"), true),
         (opening(8, b"\x04\xd2\x16\x2e"), true),
         (opening(12, b"\x04\xd2\x16\x2e\0\0\0\0"), true),
-        // A cancel request that names no statement.
+        // A cancel request for a connection that does not exist.
         (opening(16, b"\x04\xd2\x16\x2e\0\0\0\x01\0\0\0\x02"), false),
         (opening(0xff_ff_ff_ff, b"\0\x03\0\0"), false),
     ] {

@@ -1,4 +1,5 @@
-//! The PostgreSQL protocol, as tokio-postgres speaks it, and byte by byte where it does not.
+//! The PostgreSQL protocol, through tokio-postgres, and byte by byte where tokio-postgres is not
+//! enough.
 
 use crate::fake::{Fake, serve};
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -24,7 +25,7 @@ async fn connect(running: &RunningServers, database: &str) -> Result<Client, Err
     );
     let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
     tokio::spawn(async move {
-        // Its end is seen by the client.
+        // The client sees its end.
         let _ = connection.await;
     });
     Ok(client)
@@ -88,7 +89,7 @@ async fn simple_queries() {
     assert_eq!(error.code().code(), "42601");
     let position = tokio_postgres::error::ErrorPosition::Original(24);
     assert_eq!(error.position(), Some(&position));
-    // The connection goes on.
+    // The connection continues.
     client.simple_query("create table t").await.unwrap();
 }
 
@@ -181,7 +182,7 @@ async fn databases_that_are_not_there() {
     let (running, _fake) = serve(|_| {}).await;
     let error = connect(&running, "nowhere").await.err().unwrap();
     assert_eq!(code(&error), "3D000");
-    // What clients say when nobody named a database.
+    // The database that clients send if the user named none.
     assert!(connect(&running, "me").await.is_ok());
     assert!(connect(&running, "postgres").await.is_ok());
 }
@@ -195,7 +196,7 @@ async fn cancel_timeout_and_leaving_stop_a_query() {
         while fake.alive.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
         }
-        // A statement that is between two waits is reached by a later request.
+        // A later request stops a statement that is between two waits.
         token.cancel_query(NoTls).await.unwrap();
     };
     let (answer, ()) = tokio::join!(query, cancel);
@@ -216,7 +217,7 @@ async fn cancel_timeout_and_leaving_stop_a_query() {
     }
     drop(rows);
     drop(client);
-    // tokio-postgres waits for the answer before it leaves; a shutdown ends it.
+    // tokio-postgres waits for the answer before it disconnects; a shutdown ends it.
     running.shutdown(Duration::from_millis(10)).await;
     assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
 }
@@ -322,7 +323,7 @@ async fn copy_in_that_is_wrong_says_where() {
         .await
         .unwrap_err();
     assert_eq!(code(&error), "42703", "{error:?}");
-    // The connection goes on after each.
+    // The connection continues after each.
     client.batch_execute("create table t").await.unwrap();
 }
 
@@ -357,7 +358,7 @@ async fn copy_out() {
         .try_collect()
         .await
         .unwrap();
-    // psycopg looks for the header in the first row's message, or in the tail's.
+    // psycopg looks for the header in the message of the first row, or in the tail's.
     assert_eq!(parts.iter().map(Bytes::len).collect::<Vec<_>>(), [21]);
     let error = client
         .copy_out("COPY (select bad) TO STDOUT")
@@ -367,7 +368,7 @@ async fn copy_out() {
     assert_eq!(code(&error), "42601");
 }
 
-/// Reads messages up to `ReadyForQuery`; their types, and the last one's body.
+/// Reads messages up to `ReadyForQuery`; returns their types, and the last one's body.
 async fn until_ready(socket: &mut TcpStream) -> String {
     let mut kinds = String::new();
     loop {
@@ -403,7 +404,7 @@ async fn a_client_that_sends_first_and_reads_later_is_told_what_is_too_large() {
         .await
         .unwrap();
     until_ready(&mut socket).await;
-    // More than the buffers of both sockets hold.
+    // More bytes than the buffers of both sockets can hold.
     let mut query = vec![b' '; 32 << 20];
     let length = query.len() as u32 - 1;
     query[0] = b'Q';
@@ -411,7 +412,7 @@ async fn a_client_that_sends_first_and_reads_later_is_told_what_is_too_large() {
     let mut answer = Vec::new();
     for part in query.chunks(1 << 16) {
         socket.write_all(part).await.unwrap();
-        // libpq looks, too, and gives up where it meets the end.
+        // libpq also reads meanwhile, and gives up at the end of the stream.
         match socket.try_read_buf(&mut answer) {
             Ok(0) => panic!("the end came before all was sent"),
             Ok(_) => {}
@@ -430,7 +431,7 @@ async fn the_order_of_messages() {
     let mut socket = TcpStream::connect(running.postgres_addr().unwrap())
         .await
         .unwrap();
-    // JDBC asks for GSS encryption first, others for TLS.
+    // JDBC first asks for GSS encryption, others ask for TLS.
     for code in [80_877_104_u32, 80_877_103] {
         socket
             .write_all(&[&8_u32.to_be_bytes()[..], &code.to_be_bytes()].concat())
@@ -438,7 +439,7 @@ async fn the_order_of_messages() {
             .unwrap();
         assert_eq!(socket.read_u8().await.unwrap(), b'N');
     }
-    // Protocol 3.2 is answered with 3.0.
+    // The server answers protocol 3.2 with 3.0.
     let body = b"\0\x03\0\x02user\0me\0database\0main\0\0";
     let startup = [&(body.len() as u32 + 4).to_be_bytes()[..], body].concat();
     socket.write_all(&startup).await.unwrap();
@@ -448,7 +449,7 @@ async fn the_order_of_messages() {
         "{kinds}"
     );
 
-    // An error goes out at once, as asyncpg waits for it before its Sync.
+    // An error is sent at once, because asyncpg waits for it before its Sync.
     let flushed = [message(b'P', b"\0select bad\0\0\0"), message(b'H', b"")];
     socket.write_all(&flushed.concat()).await.unwrap();
     let kind = tokio::time::timeout(Duration::from_mins(1), socket.read_u8());
@@ -489,7 +490,7 @@ async fn the_order_of_messages() {
     socket.write_all(&message(b'Q', b"end\0")).await.unwrap();
     assert_eq!(until_ready(&mut socket).await, "CZI");
 
-    // A message that breaks the rules ends the connection, and is told why.
+    // A message that breaks the rules ends the connection, with an error that says why.
     socket
         .write_all(&message(b'B', b"\0\0\0\xff"))
         .await

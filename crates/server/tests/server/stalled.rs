@@ -1,4 +1,4 @@
-//! Clients that ask and never read: what they may hold, and for how long.
+//! Clients that send requests and never read: what they may hold, and for how long.
 
 use crate::fake::{Fake, serve};
 use crate::http::ask;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Clients of each protocol, more than `requests_max` has places for in some of the tests.
+/// Clients of each protocol; in some of the tests more than `requests_max` allows.
 const CLIENTS: usize = 20;
 
-/// A bound against a hang; nothing here takes a tenth of it.
+/// A bound against hangs; no test takes a tenth of it.
 const SOON: Duration = Duration::from_mins(1);
 
-/// Asks for `select flood` over HTTP and never reads.
+/// Sends `select flood` over HTTP and never reads.
 async fn http_client(running: &RunningServers) -> TcpStream {
     let mut socket = TcpStream::connect(running.http_addr().unwrap())
         .await
@@ -47,7 +47,7 @@ async fn until(what: &str, mut is: impl FnMut() -> bool) {
     assert!(tokio::time::timeout(SOON, waits).await.is_ok(), "{what}");
 }
 
-/// Waits until no more rows are made: all buffers on the way are full.
+/// Waits until no more rows are produced: all buffers on the way are full.
 async fn until_still(fake: &Fake) -> usize {
     let mut before = usize::MAX;
     loop {
@@ -73,9 +73,9 @@ async fn what_a_client_that_never_reads_may_hold_is_bounded_and_others_go_on() {
     })
     .await;
     let made = until_still(&fake).await;
-    // A batch of 8 MiB is more than the buffers of a connection and both its sockets.
+    // A batch of 8 MiB exceeds the buffers of a connection and both its sockets.
     assert!(made <= 2 * CLIENTS * 2, "{made} batches were asked for");
-    // Of its own the server holds little, and all of it is counted.
+    // The server's own buffers hold little, and all of it is counted.
     let taken = fake.memory_taken.load(Ordering::SeqCst);
     assert!(
         taken > 0 && taken <= 2 * CLIENTS * (1 << 20),
@@ -87,7 +87,7 @@ async fn what_a_client_that_never_reads_may_hold_is_bounded_and_others_go_on() {
     assert_eq!(reply.status, 200);
     let asks = ask(http, "POST /write?db=main", &[], b"m v=1 1");
     assert_eq!(tokio::time::timeout(SOON, asks).await.unwrap().status, 204);
-    // They leave, and everything is given back.
+    // The clients disconnect, and everything is released.
     drop(clients);
     until("all stop", || fake.alive.load(Ordering::SeqCst) == 0).await;
     until("all is given back", || {
@@ -110,7 +110,7 @@ async fn a_client_that_takes_nothing_for_too_long_is_gone_and_its_query_stops() 
         postgres_clients.push(postgres_client(&running).await);
     }
     until("all run", || fake.alive.load(Ordering::SeqCst) == 4).await;
-    // All places are taken: others are told to come again, and may.
+    // All slots are taken: other clients must retry, and can.
     let http = running.http_addr().unwrap();
     let reply = ask(http, "POST /api/v1/sql", &[], b"select types").await;
     let wait = reply.header("Retry-After").map(str::to_owned);
@@ -122,7 +122,7 @@ async fn a_client_that_takes_nothing_for_too_long_is_gone_and_its_query_stops() 
     .await;
     let reply = ask(http, "POST /api/v1/sql", &[], b"select types").await;
     assert_eq!(reply.status, 200);
-    // The answers end where the buffers were full, and not as if they were whole.
+    // The answers break off where the buffers were full, rather than ending as if complete.
     for mut client in http_clients {
         let mut bytes = Vec::new();
         let _ = client.read_to_end(&mut bytes).await;
@@ -135,7 +135,7 @@ async fn a_client_that_reads_slowly_is_not_gone() {
     let (running, fake) = serve(|config| config.write_timeout_ms = 2_000).await;
     let mut clients = [http_client(&running).await, postgres_client(&running).await];
     until("all run", || fake.alive.load(Ordering::SeqCst) == 2).await;
-    // For longer than the timeout, with something taken now and then.
+    // For longer than the timeout, with a read now and then.
     let mut bytes = vec![0; 4 << 20];
     for _ in 0..12 {
         for client in &mut clients {
@@ -155,7 +155,7 @@ async fn an_answer_for_which_there_is_no_memory_comes_later() {
     let reply = ask(http, flood, &[], b"").await;
     let wait = reply.header("Retry-After").map(str::to_owned);
     assert_eq!((reply.status, wait.as_deref()), (503, Some("1")));
-    // A small one needs none.
+    // A small answer needs no memory.
     let small = "GET /api/v1/sql?q=select%20types";
     assert_eq!(ask(http, small, &[], b"").await.status, 200);
     let mut client = postgres_client(&running).await;

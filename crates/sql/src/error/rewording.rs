@@ -410,6 +410,11 @@ fn shapes(message: &str) -> Option<RewordedError> {
     if message.starts_with("Inserts without a source") {
         return reworded("0A000", "INSERT takes VALUES or a query");
     }
+    forms(message)
+}
+
+/// Forms of expressions and statements that are not supported.
+fn forms(message: &str) -> Option<RewordedError> {
     if message.starts_with("Substring without for/from") {
         return reworded(
             "42883",

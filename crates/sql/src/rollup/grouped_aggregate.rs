@@ -1,8 +1,7 @@
 //! What an aggregate over a table asks for, in words that do not depend on names of relations.
 
-use crate::gapfill::{ConstantEvaluator, column};
-use crate::table::SeriesTable;
-use crate::types::arrow_schema;
+use crate::dialect::types::arrow_schema;
+use crate::tables::table::SeriesTable;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::datasource::DefaultTableSource;
@@ -10,6 +9,7 @@ use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, TableScan};
 use marigram_functions::{TimeBuckets, buckets_of};
 use marigram_model::TableSchema;
+use marigram_operators::gapfill::{ConstantEvaluator, column};
 use std::sync::Arc;
 
 /// What rows are grouped by.

@@ -2,10 +2,9 @@
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
+use crate::dialect::types::{arrow_schema, tag_data_type};
 use crate::error::{SqlError, SqlResult};
-use crate::gapfill::ConstantEvaluator;
 use crate::name_forms::unmarked;
-use crate::types::{arrow_schema, tag_data_type};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
@@ -16,6 +15,7 @@ use datafusion::logical_expr::{
 use marigram_engine::TableSpec;
 use marigram_functions::TimeBuckets;
 use marigram_model::{DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagType};
+use marigram_operators::gapfill::ConstantEvaluator;
 use std::sync::Arc;
 
 /// Buckets in a partition, about.

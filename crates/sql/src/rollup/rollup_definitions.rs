@@ -2,16 +2,16 @@
 
 use super::rollup_definition::RollupDefinition;
 use super::table_provider::RollupTableProvider;
-use crate::column_names::alias_outermost;
+use crate::dialect::column_names::alias_outermost;
+use crate::dialect::parse;
+use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
-use crate::gapfill::ConstantEvaluator;
-use crate::parse;
-use crate::statement::Command;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::session_state::SessionState;
 use marigram_engine::Engine;
 use marigram_model::{TableId, TableSchema};
+use marigram_operators::gapfill::ConstantEvaluator;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -10,10 +10,7 @@ use super::part::{RollupFinish, RollupPartMerge};
 use super::rollup_definition::RollupDefinition;
 use super::rollup_definitions::RollupDefinitions;
 use super::table_provider::RollupTableProvider;
-use crate::gapfill::ConstantEvaluator;
-use crate::predicate::{PredicateClass, classify};
-use crate::scan::share;
-use crate::table::narrow;
+use crate::tables::table::narrow;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result, TableReference};
 use datafusion::datasource::provider_as_source;
@@ -21,6 +18,9 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, LogicalPlanBuilder}
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use marigram_engine::{Engine, TagFilter};
 use marigram_model::{TableSchema, TimeRange};
+use marigram_operators::gapfill::ConstantEvaluator;
+use marigram_operators::predicate::{PredicateClass, classify};
+use marigram_operators::scan::share;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

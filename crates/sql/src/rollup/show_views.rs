@@ -1,13 +1,14 @@
 //! What `SHOW` answers of materialized views.
 
 use super::refresh::RollupStatus;
-use crate::batches::{batch, text, texts};
 use crate::error::SqlResult;
-use crate::show::{quoted, settings};
+use crate::tables::batches::{batch, text, texts};
+use crate::tables::written_settings::settings;
 use arrow::array::{ArrayRef, StringArray, TimestampNanosecondArray, UInt64Array};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use marigram_functions::duration::format_ns;
+use marigram_model::quoted;
 use marigram_model::{FieldType, Rollup, TableSchema};
 use std::sync::Arc;
 

@@ -4,10 +4,9 @@ use super::exec::RollupScan;
 use super::grouped_aggregate::without_qualifiers;
 use super::rollup_definition::RollupDefinition;
 use super::time_split::{RollupTimeRequest, RollupTimeSplit, split, times_of_starts};
+use crate::dialect::types::arrow_schema;
 use crate::error::SqlError;
-use crate::predicate::is_of_tags;
-use crate::table::{SeriesTable, narrow};
-use crate::types::arrow_schema;
+use crate::tables::table::{SeriesTable, narrow};
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -21,6 +20,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::{Engine, RollupState, TableSnapshot};
 use marigram_model::{TableSchema, TimeRange, TimeSet};
+use marigram_operators::predicate::is_of_tags;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 

@@ -1,7 +1,9 @@
 //! Changes that have no rows: what they answer, and those of tables and views that are short.
 
 use super::SqlServiceInner;
+use crate::dialect::statement::{ColumnKind, OptionChanges, TableReferenceName};
 use crate::error::{SqlError, SqlResult};
+use crate::statements::ddl_execution;
 use marigram_engine::{EngineError, TableChange, TagFilter};
 use marigram_model::TimeRange;
 use marigram_service::Answer;
@@ -52,6 +54,53 @@ pub(super) fn missing_already(kind: &str, name: &str) -> String {
 }
 
 impl SqlServiceInner {
+    /// `CREATE TABLE`. Blocks.
+    pub(super) fn create_table(
+        &self,
+        database: &str,
+        target: &TableReferenceName,
+        columns: &[(String, ColumnKind)],
+        options: &OptionChanges,
+        if_not_exists: bool,
+    ) -> SqlResult<StatementDone> {
+        let engine = &self.engine;
+        let done = StatementDone::new("CREATE TABLE");
+        if if_not_exists && engine.table(database, &target.table).is_ok() {
+            return Ok(done.telling(Some(ddl_execution::exists_already(&target.table))));
+        }
+        let table =
+            ddl_execution::create_table(engine, database, target, columns, options, if_not_exists)?;
+        let reordered = ddl_execution::reordered(&table, columns);
+        Ok(done.telling(ddl_execution::untagged(&table).into_iter().chain(reordered)))
+    }
+
+    /// `DROP TABLE`, by database and name. Blocks.
+    pub(super) fn drop_tables<'a>(
+        &self,
+        tables: impl Iterator<Item = (String, &'a str)>,
+        if_exists: bool,
+    ) -> SqlResult<StatementDone> {
+        let mut done = StatementDone::new("DROP TABLE");
+        for (database, name) in tables {
+            let table = self.engine.table(&database, name);
+            let kind = match &table {
+                Ok(table) if table.rollup.is_some() => Some("materialized view"),
+                Ok(table) if table.view.is_some() => Some("view"),
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                let message = format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
+                return Err(SqlError::named("42809", name, message));
+            }
+            if !self.contexts.forget_file_table(&database, name) {
+                self.engine.drop_table(&database, name, if_exists)?;
+                let missing = table.is_err().then(|| missing_already("table", name));
+                done = done.telling(missing);
+            }
+        }
+        Ok(done)
+    }
+
     /// `TRUNCATE`: all rows of tables, by database and name. Blocks.
     pub(super) fn truncate<'a>(
         &self,

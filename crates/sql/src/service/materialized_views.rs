@@ -1,10 +1,10 @@
 //! Materialized views: their statements, and what keeps them up to date.
 
 use super::{SqlService, SqlServiceInner, plain_views};
+use crate::dialect::parse;
+use crate::dialect::statement::{Command, ShowStatement, TableReferenceName, ViewOptions};
 use crate::error::{SqlError, SqlResult};
-use crate::parse;
 use crate::rollup::{self, RollupStatus};
-use crate::statement::{Command, ShowStatement, TableReferenceName, ViewOptions};
 use arrow::record_batch::RecordBatch;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};

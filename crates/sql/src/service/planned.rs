@@ -1,19 +1,23 @@
 //! From a parsed statement to a plan, and from a plan to its answer.
 
 use super::SqlServiceInner;
-use crate::cached_plan::CachedPlan;
-use crate::column_names::{Names, named_batch};
-use crate::copy::{self, CopyToTsFile, FileUse};
+use crate::catalog::plain_views::one_snapshot;
+use crate::catalog::plan_dependencies::may_be_kept;
+use crate::dialect::column_names::{Names, named_batch};
+use crate::dialect::parse;
+use crate::dialect::shorthand;
+use crate::dialect::statement::{Command, CopyFrom};
 use crate::error::{SqlError, SqlResult, nearest};
-use crate::generic_plan::GenericPlan;
-use crate::grouping_sets::check_grouping_sets;
-use crate::notices::StatementNotices;
-use crate::plain_views::one_snapshot;
-use crate::plan_dependencies::may_be_kept;
-use crate::statement::{Command, CopyFrom};
-use crate::thread_pool::StatementOutput;
-use crate::zones::plan_scope;
-use crate::{delete, growth, inline, parse, shorthand, summarize};
+use crate::execution::thread_pool::StatementOutput;
+use crate::plan_cache::cached_plan::CachedPlan;
+use crate::plan_cache::generic_plan::GenericPlan;
+use crate::plan_cache::inline;
+use crate::planning::growth;
+use crate::planning::zones::plan_scope;
+use crate::statements::copy::{self, CopyToTsFile, FileUse};
+use crate::statements::delete;
+use crate::statements::summarize;
+use crate::tables::notices::StatementNotices;
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
@@ -29,6 +33,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_functions::interrupt;
+use marigram_operators::grouping_sets::check_grouping_sets;
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 

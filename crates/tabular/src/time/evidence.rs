@@ -1,18 +1,18 @@
-//! What the cells of a column say about the form of its times.
+//! What the cells of a column reveal about the format of its times.
 
 use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
 use crate::cell::{DecimalMark, read_f64};
 
-/// Of the cells that are dates, the part that may be of another form and is refused.
+/// Largest share of cells that may have another format and are refused, if the others are dates.
 const STRAY_MAX: f64 = 0.05;
 
-/// What was seen of a column. Nothing is decided before all of it was.
+/// Observations of a column. Nothing is decided before the whole column was seen.
 #[derive(Clone, Debug, Default)]
 pub struct TimeEvidence {
     cells: u64,
-    /// Cells that are a date in each order.
+    /// Cells that are valid dates in each order.
     by_order: [u64; 3],
-    /// Cells that are a date in this order only.
+    /// Cells that are valid dates only in this order.
     only: [u64; 3],
     clocks: u64,
     with_clock: u64,
@@ -22,13 +22,13 @@ pub struct TimeEvidence {
     compact: u64,
     number_max: f64,
     number_min: f64,
-    /// A cell that is a day in April one way and a day in May the other.
+    /// A cell that is a day in April in one order and a day in May in the other.
     ambiguous: Option<String>,
     first: Option<String>,
     stray: Vec<(u64, String)>,
 }
 
-/// Why the form is not known.
+/// Why the format is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// Both orders of day and month fit every cell.
@@ -45,9 +45,9 @@ pub enum FormError {
         one: Box<str>,
         /// Another.
         other: Box<str>,
-        /// How the command line says the one.
+        /// The command-line option for the first reading.
         one_option: &'static str,
-        /// And the other.
+        /// The option for the other.
         other_option: &'static str,
     },
     /// Some cells are day, month, year, others month, day, year.
@@ -58,16 +58,16 @@ pub enum FormError {
     Mixed {
         /// The column.
         column: String,
-        /// Cells that are one order only.
+        /// Cells that are valid only in one order.
         one: u64,
         /// The order.
         one_words: &'static str,
-        /// Cells that are another one only.
+        /// Cells that are valid only in another order.
         other: u64,
-        /// It.
+        /// That order.
         other_words: &'static str,
     },
-    /// No form fits.
+    /// No format fits.
     #[error(
         "the times in column '{column}' cannot be read ('{cell}'); give --time-format, such as \
          \"%d.%m.%Y %H:%M:%S\", or another --time-column"
@@ -81,7 +81,7 @@ pub enum FormError {
 }
 
 impl TimeEvidence {
-    /// Adds a cell that holds a value; `line` is where it stands.
+    /// Adds a cell that has a value, with its line.
     pub fn add(&mut self, cell: &str, line: u64) {
         self.cells += 1;
         if self.first.is_none() {
@@ -170,7 +170,7 @@ impl TimeEvidence {
         count > 0 && count as f64 >= self.cells as f64 * 0.9
     }
 
-    /// Cells that say their zone: by an offset, by a name.
+    /// Cells with a zone: as an offset, and as a name.
     pub fn zones(&self) -> (u64, u64) {
         (self.with_offset, self.with_name)
     }
@@ -180,10 +180,10 @@ impl TimeEvidence {
         self.cells
     }
 
-    /// The form of the times of `column`, whose cells these are; `order` was told.
+    /// The format of the times of `column`, whose cells these are; `order` comes from the user.
     ///
     /// # Errors
-    /// If there is none, or there are two.
+    /// If no format fits, or two do.
     pub fn form(&self, column: &str, order: Option<DateOrder>) -> Result<TimeFormat, FormError> {
         if self.cells == 0 {
             return Ok(TimeFormat::Written(order.unwrap_or(DateOrder::Ymd)));
@@ -208,7 +208,7 @@ impl TimeEvidence {
             return Ok(TimeFormat::Written(DateOrder::Ymd));
         }
         let contradict = self.only[1] > 0 && self.only[2] > 0;
-        // Month names and equal parts read the same in any order.
+        // Month names and equal parts have the same meaning in any order.
         if self.ambiguous.is_none() && !contradict {
             let order = DateOrder::ALL
                 .into_iter()
@@ -258,7 +258,7 @@ impl TimeEvidence {
     }
 }
 
-/// Whether digits without marks are a date of these centuries: 20260405, 20260405120000.
+/// Whether digits without separators are a date of recent centuries: 20260405, 20260405120000.
 fn compact(cell: &str) -> bool {
     if !matches!(cell.len(), 8 | 14) || !cell.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;
@@ -267,7 +267,7 @@ fn compact(cell: &str) -> bool {
     (1970..2100).contains(&year) && WrittenTime::read(cell, DateOrder::Ymd).is_some()
 }
 
-/// The zone of a field that is a TIMESTAMP is its own, or UTC.
+/// The zone of a TIMESTAMP field is in the text, or is UTC.
 impl Default for TimeReader {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Tests of forms, zones and what is ambiguous.
+//! Tests of formats, zones and ambiguities.
 
 use super::*;
 
@@ -138,7 +138,7 @@ fn zones_are_what_they_say_or_an_error() {
     ] {
         assert!(twice.contains(word), "{twice}");
     }
-    // A name beside the time says which of the two it is.
+    // A zone name after the time says which of the two it is.
     let hour = 3_600_000_000_000;
     let first = read("2026-10-25 02:30 CEST").unwrap();
     assert_eq!(read("2026-10-25 02:30 CET"), Ok(first + hour));

@@ -1,8 +1,8 @@
-//! A date and a time of day as they are written, in any usual form.
+//! Parses dates and times of day in any common notation.
 
 use jiff::civil::{Date, DateTime, Time};
 
-/// The order of day, month and year where it does not show by itself.
+/// The order of day, month and year if the notation does not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DateOrder {
     /// 2026-04-05
@@ -17,7 +17,7 @@ impl DateOrder {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Ymd, Self::Dmy, Self::Mdy];
 
-    /// In words.
+    /// The order in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Ymd => "year, month, day",
@@ -26,7 +26,7 @@ impl DateOrder {
         }
     }
 
-    /// As the option of the command line says it.
+    /// The value of the command-line option.
     pub fn option(self) -> &'static str {
         match self {
             Self::Ymd => "ymd",
@@ -36,28 +36,28 @@ impl DateOrder {
     }
 }
 
-/// What a text says.
+/// A parsed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenTime<'a> {
     /// Date and time of day.
     pub at: DateTime,
-    /// Seconds east of UTC, where the text says so.
+    /// Seconds east of UTC, if the text has an offset.
     pub offset_s: Option<i64>,
-    /// The name of a zone, where the text has one.
+    /// The name of a zone, if the text has one.
     pub name: Option<&'a str>,
 }
 
 /// A time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOfDay {
-    /// It.
+    /// The time.
     pub time: Time,
     /// Whether it is 24:00, the end of the day.
     pub is_end: bool,
 }
 
 impl<'a> WrittenTime<'a> {
-    /// Reads a text whose date is in `order`; `None` where it is not.
+    /// Parses a text whose date is in `order`; `None` if it is not.
     pub fn read(text: &'a str, order: DateOrder) -> Option<Self> {
         let Some((date, rest)) = date_of(text, order) else {
             return parse_ctime(text);
@@ -86,12 +86,12 @@ impl<'a> WrittenTime<'a> {
     }
 }
 
-/// Whether date and time of day stand together as 14 digits.
+/// Whether date and time of day are written together as 14 digits.
 fn is_run_on(text: &str) -> bool {
     text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Digits at the start of `text`, at most `max`, as a number, how many there are, and what follows.
+/// Up to `max` digits at the start of `text`: their value, their count, and the rest.
 fn number(text: &str, max: usize) -> Option<(i64, usize, &str)> {
     let len = text
         .bytes()
@@ -108,7 +108,7 @@ const MONTHS: [&str; 12] = [
 
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// The name of a month at the start of `text`, English, short or long.
+/// An English month name, short or long, at the start of `text`.
 fn month_name(text: &str) -> Option<(i64, &str)> {
     let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let short = text.get(..3).filter(|_| len >= 3)?.to_ascii_lowercase();
@@ -116,7 +116,7 @@ fn month_name(text: &str) -> Option<(i64, &str)> {
     Some((month as i64 + 1, text[len..].trim_start_matches('.')))
 }
 
-/// `Tue Jul  1 12:00:00 2014`, as C writes it.
+/// Parses `Tue Jul  1 12:00:00 2014`, C's notation.
 fn parse_ctime(text: &str) -> Option<WrittenTime<'_>> {
     let (month, rest) = month_name(without_day_name(text))?;
     let (day, _, rest) = number(rest.trim_start(), 2)?;
@@ -155,7 +155,7 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     }
     let (first, first_len, rest) = number(text, 8)?;
     if first_len == 8 {
-        // 20260405, as years go; the order is no question.
+        // 20260405: a year comes first, so the order is certain.
         let rest = rest.strip_prefix('_').unwrap_or(rest);
         return (order == DateOrder::Ymd)
             .then(|| date(first / 10_000, first / 100 % 100, first % 100))
@@ -212,7 +212,7 @@ pub fn is_clock(text: &str) -> bool {
     clock_of(text.trim()).is_some_and(|(_, rest)| zone_of(rest.trim_start()).is_some())
 }
 
-/// The time of day at the start of `text`, and what follows.
+/// The time of day at the start of `text`, and the rest.
 pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     let (mut hour, digits, rest) = number(text, 6)?;
     let (mut minute, mut second, mut ns) = (0, 0, 0);
@@ -255,7 +255,7 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
         hour = hour % 12 + if afternoon { 12 } else { 0 };
     }
     let is_end = hour == 24 && minute == 0 && second == 0 && ns == 0;
-    // A leap second is counted as the one after it, as POSIX does; jiff clamps it otherwise.
+    // A leap second counts as the following second, as in POSIX; jiff would clamp it.
     let time = Time::new(
         if is_end { 0 } else { hour.try_into().ok()? },
         minute.try_into().ok()?,
@@ -275,7 +275,7 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     ))
 }
 
-/// AM or PM (`true`) at the start of `text`, and what follows.
+/// AM or PM (`true`) at the start of `text`, and the rest.
 fn half_of_day(text: &str) -> (Option<bool>, &str) {
     let trimmed = text.trim_start();
     for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
@@ -288,7 +288,7 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
     (None, text)
 }
 
-/// The offset or name that is all of `text`; `None` where it is neither.
+/// The offset or zone name that makes up all of `text`; `None` if it is neither.
 fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
     let bytes = text.as_bytes();
     match bytes {

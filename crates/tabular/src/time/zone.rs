@@ -1,13 +1,13 @@
-//! Zones: where clocks show a time, and the hours that they show twice or never.
+//! Time zones of files, and the hours that clocks show twice or never.
 
 use super::written::WrittenTime;
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
-/// Why a text is no time.
+/// Why a text is not a valid time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimeFault {
-    /// It is not of the column's form.
+    /// It does not have the column's format.
     #[error("is not a time")]
     NotATime,
     /// It does not fit i64 nanoseconds.
@@ -34,20 +34,22 @@ pub enum TimeFault {
         /// The second one.
         second: String,
     },
-    /// A zone's name that stands for several zones, or for none that is known.
-    #[error("has the zone '{0}', which is none or several; give --tz, such as --tz Europe/Berlin")]
+    /// A zone name that is ambiguous or unknown.
+    #[error(
+        "has the zone '{0}', which is unknown or ambiguous; give --tz, such as --tz Europe/Berlin"
+    )]
     Name(String),
-    /// A zone's name that is not one of the zone that was told.
-    #[error("has the zone '{name}', which is none of {zone}")]
+    /// A zone name that does not belong to the given zone.
+    #[error("has the zone '{name}', which does not belong to {zone}")]
     OtherZone {
         /// The name.
         name: String,
-        /// The zone that was told.
+        /// The given zone.
         zone: String,
     },
 }
 
-/// Which moment is meant by a time that clocks show twice.
+/// Which moment a time means that clocks show twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatedHour {
     /// The first one.
@@ -56,7 +58,7 @@ pub enum RepeatedHour {
     Second,
 }
 
-/// Where clocks show the times of a file that carry no zone of their own.
+/// The zone of a file's times that name none.
 #[derive(Clone, Debug)]
 pub struct FileZone {
     told: Option<(String, TimeZone)>,
@@ -64,7 +66,7 @@ pub struct FileZone {
 }
 
 impl FileZone {
-    /// UTC, because nobody said otherwise.
+    /// UTC, as the default.
     pub fn utc() -> Self {
         Self {
             told: None,
@@ -75,7 +77,7 @@ impl FileZone {
     /// The zone of this name: `Europe/Berlin`, `UTC`, `+01:00`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such zone.
     pub fn named(name: &str, repeated: Option<RepeatedHour>) -> Result<Self, String> {
         let zone =
             match WrittenTime::read(&format!("2000-01-01 00:00{name}"), super::DateOrder::Ymd) {
@@ -86,7 +88,7 @@ impl FileZone {
                     .map(TimeZone::fixed)
                     .map_err(|error| error.to_string())?,
                 _ => TimeZone::get(name).map_err(|_| {
-                    format!("'{name}' is no time zone; give one such as Europe/Berlin or +01:00")
+                    format!("'{name}' is not a time zone; give one such as Europe/Berlin or +01:00")
                 })?,
             };
         Ok(Self {
@@ -95,15 +97,15 @@ impl FileZone {
         })
     }
 
-    /// Its name; `None` where nobody told one.
+    /// Its name; `None` if none was given.
     pub fn name(&self) -> Option<&str> {
         self.told.as_ref().map(|(name, _)| name.as_str())
     }
 
-    /// The moment that a text names, ns since the epoch.
+    /// The moment that a text means, ns since the epoch.
     ///
     /// # Errors
-    /// If there is none, or there are two.
+    /// If there is no such moment, or there are two.
     pub fn place(&self, written: &WrittenTime<'_>) -> Result<i64, TimeFault> {
         if let Some(offset) = written.offset_s {
             return moment(written.at, offset);
@@ -138,8 +140,7 @@ impl FileZone {
     }
 }
 
-/// A time whose zone stands beside it by name, in a zone that was told: the name says which of two
-/// hours is meant.
+/// A time followed by a zone name, in a given zone: the name says which of two hours it means.
 fn named(
     at: DateTime,
     name: &str,
@@ -162,7 +163,7 @@ fn named(
             return moment(at, seconds(offset));
         }
     }
-    // UTC and the like are never wrong.
+    // UTC and its synonyms are always valid.
     match name.to_ascii_uppercase().as_str() {
         "UTC" | "GMT" => moment(at, 0),
         _ => Err(TimeFault::OtherZone {
@@ -196,8 +197,8 @@ fn moment(at: DateTime, offset_s: i64) -> Result<i64, TimeFault> {
     i64::try_from(ns).map_err(|_| TimeFault::OutOfRange)
 }
 
-/// Seconds east of UTC of a zone's name that stands for one offset everywhere; `None` for others.
-/// `EST`, `CST`, `PST`, `MST`, `IST`, `BST` and the like are several.
+/// The offset in seconds east of UTC of a zone name that has the same meaning everywhere; `None`
+/// for others. `EST`, `CST`, `PST`, `MST`, `IST`, `BST` and the like are ambiguous.
 pub fn offset_of(name: &str) -> Option<i64> {
     const HOUR: i64 = 3600;
     Some(match name.to_ascii_uppercase().as_str() {

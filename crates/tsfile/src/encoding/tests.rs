@@ -1,4 +1,4 @@
-//! Encoded values come back, and damage is an error.
+//! Encoded values decode to themselves, and damage is an error.
 
 use super::*;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ fn come_back(values: &ColumnValues, data_type: DataType) {
     let mut out = Vec::new();
     encode(values, &mut out);
     let back = decode(written(data_type), data_type, &out, values.len()).unwrap();
-    // Not-a-numbers are equal by their bits only.
+    // NaNs compare equal only by their bits.
     assert_eq!(format!("{back:?}"), format!("{values:?}"));
 }
 
@@ -72,7 +72,7 @@ fn special_floats_come_back() {
 
 #[test]
 fn runs_and_groups_of_eight_are_read() {
-    // Width 3: a run of four fives, then a group of eight of which two count.
+    // Width 3: a run of four fives, then a group of eight of which two are valid.
     let packed = [0b0010_1000, 0, 0];
     let part = [&[3, 4 << 1, 5, (1 << 1) | 1, 2], &packed[..]].concat();
     let bytes = [&[part.len() as u8], &part[..]].concat();
@@ -82,4 +82,49 @@ fn runs_and_groups_of_eight_are_read() {
     assert_eq!(values, ColumnValues::Bool(vec![true; 6]));
     assert!(decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 5).is_err());
     assert!(decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 7).is_err());
+}
+
+#[test]
+fn a_wide_run_of_longs_has_its_highest_byte_first() {
+    // As the Java library of the format writes it; runs of ints have their lowest byte first.
+    let part = [16, 4 << 1, 0x12, 0x34];
+    let bytes = [&[part.len() as u8], &part[..]].concat();
+    let values = decode(ChunkEncoding::Rle, DataType::Int64, &bytes, 4).unwrap();
+    assert_eq!(values, ColumnValues::I64(vec![0x1234; 4]));
+    let values = decode(ChunkEncoding::Rle, DataType::Int32, &bytes, 4).unwrap();
+    assert_eq!(values, ColumnValues::I32(vec![0x3412; 4]));
+    let scaled = [&[2], &bytes[..]].concat();
+    let values = decode(ChunkEncoding::Rle, DataType::Double, &scaled, 4).unwrap();
+    assert_eq!(values, ColumnValues::F64(vec![46.6; 4]));
+}
+
+#[test]
+fn old_forms_are_read() {
+    // ZIGZAG: bytes, values, then 1, -1, 64.
+    let zigzag = [4, 3, 2, 1, 0x80, 0x01];
+    let values = decode(ChunkEncoding::Zigzag, DataType::Int32, &zigzag, 3).unwrap();
+    assert_eq!(values, ColumnValues::I32(vec![1, -1, 64]));
+    assert!(decode(ChunkEncoding::Zigzag, DataType::Int32, &zigzag, 5).is_err());
+    // GORILLA_V1: 1.0 lowest byte first; the same; then all but the bits of 1.0.
+    let mut v1 = 1f32.to_bits().to_le_bytes().to_vec();
+    // 0; 10 and seven bits (those that 1.0 spans), of which the lowest is set.
+    v1.extend([0b0100_0000, 0b0100_0000]);
+    let values = decode(ChunkEncoding::GorillaV1, DataType::Float, &v1, 3).unwrap();
+    let flipped = f32::from_bits(1f32.to_bits() ^ 1 << 23);
+    assert_eq!(values, ColumnValues::F32(vec![1.0, 1.0, flipped]));
+    let refused = decode(ChunkEncoding::GorillaV1, DataType::Int32, &v1, 3).unwrap_err();
+    assert!(matches!(refused, PartError::Unsupported(_)));
+}
+
+#[test]
+fn pages_that_other_libraries_write_are_read() {
+    // A text that is not there, and a truth value that is neither 0 nor 1.
+    let texts = decode(ChunkEncoding::Plain, DataType::Text, &[1, 2, b'x'], 2).unwrap();
+    assert_eq!(texts, ColumnValues::Bytes(["", "x"].into_iter().collect()));
+    let truths = decode(ChunkEncoding::Plain, DataType::Boolean, &[2, 0], 2).unwrap();
+    assert_eq!(truths, ColumnValues::Bool(vec![true, false]));
+    // The value that ends a page of GORILLA, among the values.
+    let end = [i32::MIN.to_be_bytes().as_slice(), &[0]].concat();
+    let values = decode(ChunkEncoding::Gorilla, DataType::Int32, &end, 3).unwrap();
+    assert_eq!(values, ColumnValues::I32(vec![i32::MIN; 3]));
 }

@@ -1,7 +1,7 @@
 //! Chunks and their pages.
 
 use super::input::FileInput;
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, TsFileBytes as _};
 use crate::compress::decompress;
 use crate::encoding;
 use crate::error::{PartError, PartResult, Result};
@@ -11,21 +11,21 @@ use crate::values::{ColumnValues, DeviceColumn};
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-/// Most rows of a page; other libraries write 10,000 if nobody tells them more.
+/// Most rows of a page; other libraries write 10,000 by default.
 pub(crate) const PAGE_ROWS_MAX: usize = 1 << 20;
 
-/// A chunk being read, page by page.
+/// A chunk that is read page by page.
 pub(super) struct ChunkRead {
     number: u8,
     compression: ChunkCompression,
     encoding: ChunkEncoding,
-    /// Whether each page says its statistics, as it does where there are several.
+    /// Whether each page has statistics, which it has if there are several pages.
     has_statistics: bool,
     at: u64,
     end: u64,
 }
 
-/// A page before it is decoded, and where it stands.
+/// A page before decoding, with its position.
 pub(super) struct EncodedPage {
     bytes: Vec<u8>,
     offset: u64,
@@ -45,7 +45,7 @@ impl ChunkRead {
         Ok(chunk)
     }
 
-    /// The header; `at` and `end` count from the end of it.
+    /// Parses the header; `at` and `end` count from its end.
     fn parse(cursor: &mut Cursor<'_>) -> PartResult<Self> {
         let has_statistics = match cursor.byte()? & 0x3f {
             1 => true,
@@ -53,7 +53,7 @@ impl ChunkRead {
             _ => return Err(PartError::Wrong("there is no chunk")),
         };
         cursor.var_bytes()?;
-        let len = cursor.uvar()?;
+        let len = cursor.varint32()?;
         Ok(Self {
             has_statistics,
             number: cursor.byte()?,
@@ -75,11 +75,11 @@ impl ChunkRead {
         let offset = self.at;
         let (number, has_statistics) = (self.number, self.has_statistics);
         let ((len, packed), taken) = input.header(offset, self.end, |cursor| {
-            let len = cursor.uvar()?;
+            let len = cursor.varint32()?;
             if len == 0 {
                 return Ok((0, 0));
             }
-            let packed = cursor.uvar()?;
+            let packed = cursor.varint32()?;
             if has_statistics {
                 statistics::skip(cursor, number)?;
             }
@@ -113,8 +113,7 @@ impl ChunkRead {
             .map_err(|part| part.with_offset(page.offset))
     }
 
-    /// The column that a page of an aligned device is, for `rows` rows; `None` where none of them
-    /// has a value.
+    /// The column in a page of an aligned device, for `rows` rows; `None` if no row has a value.
     pub(super) fn column(
         &self,
         page: &EncodedPage,
@@ -136,7 +135,7 @@ impl ChunkRead {
         }
         let data_type = DataType::from_number(self.number)?;
         let mut cursor = Cursor::new(&page.bytes);
-        let marked = usize::try_from(cursor.i32()?).unwrap_or(usize::MAX);
+        let marked = usize::try_from(cursor.i32_be()?).unwrap_or(usize::MAX);
         if marked > rows {
             return Err(PartError::Wrong("a page has more values than times"));
         }
@@ -157,7 +156,7 @@ impl ChunkRead {
         }))
     }
 
-    /// The times and values of a page of a series that is not aligned.
+    /// The times and values in a page of an unaligned series.
     pub(super) fn series(
         &self,
         page: &EncodedPage,
@@ -170,7 +169,7 @@ impl ChunkRead {
                 let values = ColumnValues::empty(data_type.shape());
                 return Ok((Vec::new(), data_type, values));
             }
-            let len = cursor.uvar()? as usize;
+            let len = cursor.varint32()? as usize;
             // Such a chunk says the encoding of its values only; times have always been this one.
             let times =
                 encoding::decode_times(ChunkEncoding::Ts2Diff, cursor.take(len)?, PAGE_ROWS_MAX)?;

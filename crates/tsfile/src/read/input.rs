@@ -1,16 +1,16 @@
-//! A file that is read at any place, with a bound on how much is read of it.
+//! A file that is read at any position, with a limit on the total bytes read.
 //!
-//! A whole file is read by visiting every byte about once. An index that leads to the same bytes
-//! again and again would make a small file endless, so what is visited is counted.
+//! Reading a whole file visits every byte about once. An index that leads to the same bytes
+//! repeatedly would make a small file endless, so the visited bytes are counted.
 
 use crate::bytes::Cursor;
 use crate::error::{PartError, PartResult, Result, TsFileError};
 use std::io::{Read, Seek, SeekFrom};
 
-/// Bytes that are read to find out how long a header is.
+/// Bytes to read in order to find the length of a header.
 const HEADER_BYTES: usize = 512;
 
-/// The file, its length, and how much may yet be read.
+/// The file, its length, and how much may still be read.
 pub(super) struct FileInput<R> {
     inner: R,
     len: u64,
@@ -31,7 +31,8 @@ impl<R: Read + Seek> FileInput<R> {
         self.len
     }
 
-    /// `len` bytes at `offset`. They are asked for after it is known that the file has them.
+    /// Reads `len` bytes at `offset`. Allocates them only after it has checked that the file has
+    /// them.
     pub(super) fn read(&mut self, offset: u64, len: u64) -> Result<Vec<u8>> {
         self.visit(offset, len)?;
         self.fetch(offset, len as usize)
@@ -60,7 +61,7 @@ impl<R: Read + Seek> FileInput<R> {
         Ok(bytes)
     }
 
-    /// What `parse` reads from the bytes between `offset` and `end`, and how many it took.
+    /// What `parse` returns for the bytes between `offset` and `end`, and how many it consumed.
     pub(super) fn header<T>(
         &mut self,
         offset: u64,
@@ -74,7 +75,7 @@ impl<R: Read + Seek> FileInput<R> {
             let mut cursor = Cursor::new(&bytes);
             match parse(&mut cursor) {
                 Ok(parsed) => {
-                    let taken = cursor.position() as u64;
+                    let taken = (bytes.len() - cursor.remaining()) as u64;
                     self.visit(offset, taken)?;
                     return Ok((parsed, taken));
                 }

@@ -1,13 +1,13 @@
-//! What stands behind the rows of a file: schemas, and the index from devices to their chunks.
+//! The data after the rows of a file: schemas, and the index from devices to their chunks.
 
-use crate::bytes::Cursor;
+use crate::bytes::{Cursor, TsFileBytes as _};
 use crate::error::{PartError, PartResult};
 use crate::kinds::{DataType, VECTOR};
 use crate::statistics;
 use crate::values::{ColumnCategory, ColumnSchema, DeviceId, TsFileTableSchema};
 use std::sync::Arc;
 
-/// The versions that are read.
+/// The versions that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileVersion {
     /// Devices are paths.
@@ -16,20 +16,20 @@ pub enum FileVersion {
     V4,
 }
 
-/// What the node of an index leads to.
+/// The kind of an index node's children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeKind {
-    /// To nodes of devices.
+    /// Nodes of devices.
     InternalDevice,
-    /// To a device's node of measurements.
+    /// A device's node of measurements.
     LeafDevice,
-    /// To nodes of measurements.
+    /// Nodes of measurements.
     InternalMeasurement,
-    /// To the metadata of series.
+    /// The metadata of series.
     LeafMeasurement,
 }
 
-/// A node of the index: where its children begin, and where the last of them ends.
+/// A node of the index: the start of each child, and the end of the last one.
 #[derive(Debug)]
 pub(super) struct IndexNode<K> {
     pub(super) children: Vec<(K, u64)>,
@@ -42,7 +42,7 @@ impl<K> IndexNode<K> {
         cursor: &mut Cursor<'_>,
         key: impl Fn(&mut Cursor<'_>) -> PartResult<K>,
     ) -> PartResult<Self> {
-        let count = cursor.count()?;
+        let count = cursor.list_count()?;
         let mut children = Vec::new();
         for _ in 0..count {
             children.push((key(cursor)?, offset(cursor)?));
@@ -62,7 +62,7 @@ impl<K> IndexNode<K> {
         })
     }
 
-    /// The bytes that child `at` takes: its offset and its length.
+    /// The bytes of child `at`: offset and length.
     pub(super) fn child(&self, at: usize) -> PartResult<(u64, u64)> {
         const ORDER: PartError =
             PartError::Wrong("the children of a node of the index are in no order");
@@ -82,20 +82,20 @@ pub(super) fn device_node(
     IndexNode::parse(cursor, |cursor| device(cursor, version))
 }
 
-/// A node of measurements; their names stand again in their metadata.
+/// Parses a node of measurements; their names are repeated in their metadata.
 pub(super) fn measurement_node(cursor: &mut Cursor<'_>) -> PartResult<IndexNode<()>> {
     IndexNode::parse(cursor, |cursor| cursor.var_bytes().map(drop))
 }
 
 fn offset(cursor: &mut Cursor<'_>) -> PartResult<u64> {
-    u64::try_from(cursor.i64()?).map_err(|_| PartError::Wrong("an offset is negative"))
+    u64::try_from(cursor.i64_be()?).map_err(|_| PartError::Wrong("an offset is negative"))
 }
 
 fn device(cursor: &mut Cursor<'_>, version: FileVersion) -> PartResult<DeviceId> {
     let segments = match version {
         FileVersion::V3 => vec![Some(cursor.var_name()?)],
         FileVersion::V4 => {
-            let count = cursor.count()?;
+            let count = cursor.list_count()?;
             (0..count)
                 .map(|_| cursor.var_text())
                 .collect::<PartResult<_>>()?
@@ -104,7 +104,7 @@ fn device(cursor: &mut Cursor<'_>, version: FileVersion) -> PartResult<DeviceId>
     Ok(DeviceId::from_segments(segments))
 }
 
-/// The end of a file.
+/// The metadata at the end of a file.
 pub(super) struct FileMetadata {
     /// The roots of the index.
     pub(super) roots: Vec<IndexNode<DeviceId>>,
@@ -119,11 +119,11 @@ impl FileMetadata {
         match version {
             FileVersion::V3 => roots.push(device_node(&mut cursor, version)?),
             FileVersion::V4 => {
-                for _ in 0..cursor.count()? {
+                for _ in 0..cursor.list_count()? {
                     cursor.var_bytes()?;
                     roots.push(device_node(&mut cursor, version)?);
                 }
-                for _ in 0..cursor.count()? {
+                for _ in 0..cursor.list_count()? {
                     tables.push(table(&mut cursor)?);
                 }
             }
@@ -136,22 +136,22 @@ impl FileMetadata {
     }
 }
 
-/// The filter of series and the properties: of these only one is looked at.
+/// Skips the filter of series, and checks the one relevant property.
 fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
     if cursor.is_empty() {
         return Ok(());
     }
-    let filter = cursor.uvar()? as usize;
+    let filter = cursor.varint32()? as usize;
     if filter > 0 {
         cursor.take(filter)?;
-        cursor.uvar()?;
-        cursor.uvar()?;
+        cursor.varint32()?;
+        cursor.varint32()?;
     }
     if cursor.is_empty() {
         return Ok(());
     }
     // Libraries disagree about the form of the count, so the end of the bytes ends the properties.
-    cursor.uvar()?;
+    cursor.varint32()?;
     while !cursor.is_empty() {
         let (key, value) = (cursor.var_bytes()?, cursor.var_bytes()?);
         if key == Some(b"encryptLevel") && value.is_some_and(|level| level != b"0") {
@@ -164,16 +164,16 @@ fn refuse_encrypted(cursor: &mut Cursor<'_>) -> PartResult<()> {
 fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     let name = cursor.var_name()?;
     let mut columns = Vec::new();
-    for _ in 0..cursor.count()? {
+    for _ in 0..cursor.list_count()? {
         let name = cursor.long_text()?;
         let data_type = DataType::from_number(cursor.byte()?)?;
-        // Encoding and compressor: each chunk says its own.
+        // Encoding and compressor: each chunk has its own.
         cursor.take(2)?;
-        for _ in 0..cursor.i32()?.max(0) {
+        for _ in 0..cursor.i32_be()?.max(0) {
             cursor.long_bytes()?;
             cursor.long_bytes()?;
         }
-        let category = match cursor.i32()? {
+        let category = match cursor.i32_be()? {
             0 => ColumnCategory::Tag,
             1 => ColumnCategory::Field,
             2 => ColumnCategory::Attribute,
@@ -189,7 +189,7 @@ fn table(cursor: &mut Cursor<'_>) -> PartResult<TsFileTableSchema> {
     Ok(TsFileTableSchema { name, columns })
 }
 
-/// A series of a device: where its chunks begin.
+/// A series of a device, with the start of its chunks.
 #[derive(Debug)]
 pub(super) struct SeriesChunks {
     pub(super) name: Arc<str>,
@@ -198,14 +198,14 @@ pub(super) struct SeriesChunks {
 }
 
 impl SeriesChunks {
-    /// The bit that tells the time column of an aligned device.
+    /// The bit that marks the time column of an aligned device.
     const TIME: u8 = 0x80;
 
     pub(super) fn parse(cursor: &mut Cursor<'_>) -> PartResult<Self> {
         let mask = cursor.byte()?;
         let name = cursor.var_text()?.unwrap_or_default();
         let number = cursor.byte()?;
-        let len = cursor.uvar()? as usize;
+        let len = cursor.varint32()? as usize;
         statistics::skip(cursor, number)?;
         let mut list = Cursor::new(cursor.take(len)?);
         let has_statistics = mask & 0x3f != 0;
@@ -219,7 +219,7 @@ impl SeriesChunks {
         chunks.sort_unstable();
         Ok(Self {
             name: name.into(),
-            // One library marks times by the bit, another by their type.
+            // One library marks times with the bit, another with their type.
             is_time: mask & Self::TIME != 0 || number == VECTOR,
             chunks,
         })

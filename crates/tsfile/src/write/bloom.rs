@@ -1,14 +1,14 @@
-//! The filter of the series that a file holds, as the format's own libraries make it: 128-bit
-//! Murmur hashes with one seed for each hash function.
+//! The Bloom filter of the series in a file, as the format's own libraries build it: 128-bit Murmur
+//! hashes with a seed for each hash function.
 
 use crate::bytes::put_uvar;
 
 const SEEDS: [u64; 5] = [5, 7, 11, 19, 31];
 const BITS_MIN: u32 = 256;
-/// Bits for each series so that one in twenty absent ones seems present: -ln(0.05) / ln(2)².
+/// Bits per series for a false positive rate of one in twenty: -ln(0.05) / ln(2)².
 const BITS_PER_SERIES: f64 = 6.235_224;
 
-/// A filter being made.
+/// A filter under construction.
 pub(super) struct BloomFilter {
     bits: Vec<u8>,
     len: u32,

@@ -1,4 +1,4 @@
-//! The columns of one device's rows: pages, and the chunks that they make up.
+//! Writes the columns of a device's rows as pages and chunks.
 
 use crate::bytes::{put_i32, put_i64, put_uvar, put_var_text};
 use crate::compress::compress;
@@ -10,7 +10,7 @@ use crate::values::ColumnValues;
 const TIME_MASK: u8 = 0x80;
 const VALUE_MASK: u8 = 0x40;
 
-/// One column of a device while its rows are written.
+/// A column of a device while its rows are written.
 pub(super) struct ColumnWriter {
     name: String,
     /// `None` for the times.
@@ -19,7 +19,7 @@ pub(super) struct ColumnWriter {
     chunks: Vec<ChunkLocation>,
 }
 
-/// A page, packed; without bytes where no row has a value.
+/// A compressed page; empty if no row has a value.
 struct PackedPage {
     len: usize,
     packed: Vec<u8>,
@@ -54,7 +54,7 @@ impl ColumnWriter {
         &self.name
     }
 
-    /// Appends a page of times; gives its size, packed.
+    /// Appends a page of times; returns its compressed size.
     pub(super) fn push_times(&mut self, times: &[i64]) -> usize {
         let mut bytes = Vec::new();
         encoding::encode_times(times, &mut bytes);
@@ -63,7 +63,7 @@ impl ColumnWriter {
         self.push(bytes, statistics)
     }
 
-    /// Appends a page of the values of the rows that have one; gives its size, packed.
+    /// Appends a page with the values of the rows that have one; returns its compressed size.
     pub(super) fn push_values(
         &mut self,
         times: &[i64],
@@ -116,7 +116,7 @@ impl ColumnWriter {
             statistics.merge(page.statistics.clone());
         }
         if statistics.count() == 0 {
-            // A chunk without values has no pages; readers count chunks, and want it to be there.
+            // A chunk without values has no pages, but readers count chunks, so it must exist.
             pages.clear();
         }
         let mut body = Vec::new();
@@ -153,7 +153,7 @@ impl ColumnWriter {
         }
     }
 
-    /// The metadata of the series; `None` where it has no value at all.
+    /// The metadata of the series; `None` if it has no value at all.
     pub(super) fn metadata(&self) -> Option<Vec<u8>> {
         let mut chunks = self.chunks.iter();
         let mut statistics = chunks.next()?.statistics.clone();

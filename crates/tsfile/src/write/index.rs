@@ -1,4 +1,4 @@
-//! The index from devices to the metadata of their series, and what else ends a file.
+//! Writes the index from devices to the metadata of their series, and the rest of the file's end.
 
 use super::bloom::BloomFilter;
 use super::out::PositionedWriter;
@@ -8,7 +8,7 @@ use crate::read::MAGIC;
 use crate::values::{ColumnCategory, DeviceId, TsFileTableSchema};
 use std::io::{Read, Seek, SeekFrom, Write};
 
-/// Children of a node, as other libraries make them.
+/// Children of a node, as in other libraries.
 const DEGREE: usize = 256;
 const SEPARATOR: u8 = 2;
 
@@ -17,7 +17,7 @@ const LEAF_DEVICE: u8 = 1;
 const INTERNAL_MEASUREMENT: u8 = 2;
 const LEAF_MEASUREMENT: u8 = 3;
 
-/// The metadata of series in the order of their devices, kept outside of memory until the end.
+/// The metadata of series in the order of their devices, stored outside of memory until the end.
 pub(super) struct SeriesMetadataList<S> {
     scratch: S,
     /// The devices, ascending, with the number of series of each.
@@ -25,7 +25,7 @@ pub(super) struct SeriesMetadataList<S> {
     series: u64,
 }
 
-/// A node being made: its children by their keys, as they are written.
+/// A node under construction: its children by their encoded keys.
 struct IndexNodeWriter {
     kind: u8,
     children: Vec<(Vec<u8>, u64)>,
@@ -43,7 +43,7 @@ impl IndexNodeWriter {
         out.push(self.kind);
     }
 
-    /// Nodes of at most [`DEGREE`] children, with the place where each ends.
+    /// Nodes of at most [`DEGREE`] children, with the end position of each.
     fn split(kind: u8, children: Vec<(Vec<u8>, u64)>, end: u64) -> Vec<Self> {
         let mut nodes: Vec<Self> = Vec::new();
         for child in children {
@@ -64,7 +64,7 @@ impl IndexNodeWriter {
         nodes
     }
 
-    /// The root over `nodes`: all but the root itself are written, level by level.
+    /// The root above `nodes`: writes all nodes except the root itself, level by level.
     fn root<W: Write>(
         mut nodes: Vec<Self>,
         kind: u8,
@@ -122,7 +122,7 @@ impl<S: Read + Write + Seek> SeriesMetadataList<S> {
         Ok(())
     }
 
-    /// Writes everything that stands behind the rows.
+    /// Writes everything after the rows.
     pub(super) fn finish<W: Write>(
         mut self,
         table: &TsFileTableSchema,
@@ -133,7 +133,7 @@ impl<S: Read + Write + Seek> SeriesMetadataList<S> {
         let separator = out.position();
         out.write(&[SEPARATOR])?;
         let mut bloom = BloomFilter::new(self.series + self.devices.len() as u64);
-        // The nodes of measurements follow the metadata of all series.
+        // The nodes of measurements come after the metadata of all series.
         let (mut nodes, mut ends) = (Vec::new(), Vec::with_capacity(self.devices.len()));
         for (device, series) in &self.devices {
             let path = device.path();
@@ -205,7 +205,7 @@ fn next_series(scratch: &mut impl Read) -> Result<(String, Vec<u8>)> {
     Ok((String::from_utf8_lossy(&name).into_owned(), metadata))
 }
 
-/// Appends a device as its segments.
+/// Appends the segments of a device.
 pub(super) fn put_device(device: &DeviceId, out: &mut Vec<u8>) {
     put_uvar(device.segments.len() as u32, out);
     for segment in &device.segments {
@@ -219,7 +219,7 @@ fn put_table(table: &TsFileTableSchema, out: &mut Vec<u8>) {
     for column in &table.columns {
         put_i32(column.name.len() as i32, out);
         out.extend_from_slice(column.name.as_bytes());
-        // PLAIN and UNCOMPRESSED stand here for "each chunk says its own", and no properties follow.
+        // PLAIN and UNCOMPRESSED mean here that each chunk has its own, and no properties follow.
         out.extend([column.data_type.number(), 0, 0]);
         put_i32(0, out);
         let category = match column.category {

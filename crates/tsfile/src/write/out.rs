@@ -1,9 +1,9 @@
-//! Where a file goes, and how far it was written.
+//! The destination of a file, and the position in it.
 
 use crate::error::Result;
 use std::io::Write;
 
-/// A writer that knows its place.
+/// A writer that tracks its position.
 pub(super) struct PositionedWriter<W> {
     inner: W,
     position: u64,

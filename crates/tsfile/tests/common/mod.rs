@@ -1,4 +1,4 @@
-//! Rows as lines of text, as `testing/tsfile/oracle.py` prints them.
+//! Prints rows as lines of text, in the format of `testing/tsfile/oracle.py`.
 
 use marigram_tsfile::{ColumnValues, DeviceBlock, DeviceColumn, Result, TsFileReader};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub fn golden(name: &str) -> PathBuf {
     root.join("../../testing/golden/tsfile").join(name)
 }
 
-/// All rows of a file, those of one device and time together, sorted.
+/// All rows of a file, sorted; those of the same device and time are joined.
 pub fn dump(input: impl Read + Seek) -> Result<Vec<String>> {
     let mut rows: BTreeMap<(String, i64), BTreeMap<String, String>> = BTreeMap::new();
     let mut reader = TsFileReader::open(input)?;
@@ -44,7 +44,7 @@ fn device(block: &DeviceBlock) -> String {
         .iter()
         .map(|s| s.as_deref().unwrap_or("null"))
         .collect();
-    // Paths are one word here, however a version cuts them into segments.
+    // A path is one word here, because versions divide it into segments differently.
     texts.join(if texts[0].starts_with("root") {
         "."
     } else {

@@ -1,8 +1,8 @@
-//! Power loss and ends of the process at random operations: what was synced is replayed, and nothing is out of order.
+//! Power loss and ends of the process at random operations: what was synced is replayed, in order.
 
 use super::write;
 use crate::{Wal, encode_record};
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ proptest! {
         let dir = Path::new("/wal");
         sim.create_dir_all(dir).unwrap();
         sim.sync_dir(Path::new("/")).unwrap();
-        let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
+        let fs: Arc<dyn LogStore> = Arc::new(sim.clone());
         let mut run = Run { next: 1, kept_from: 1, ..Run::default() };
         for (steps, crash_after, power) in lives {
             sim.crash_at(sim.ops() + crash_after);

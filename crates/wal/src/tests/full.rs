@@ -2,7 +2,7 @@
 
 use super::write;
 use crate::{Wal, WalEntry, WalError, encode_record};
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn open(sim: &SimFs) -> (Wal, Vec<u64>) {
 
 /// The same from a file on.
 fn open_from(sim: &SimFs, floor: u64) -> (Wal, Vec<u64>) {
-    let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
+    let fs: Arc<dyn LogStore> = Arc::new(sim.clone());
     let mut replayed = Vec::new();
     let mut apply = |sequence, _: WalEntry| {
         replayed.push(sequence);

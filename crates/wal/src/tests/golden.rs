@@ -2,7 +2,7 @@
 
 use super::{assert_same, every_kind};
 use crate::{Wal, encode_record, file_name};
-use marigram_env::{DiskSnapshot, Env, FileSystem, OsFs, SimFs};
+use marigram_env::{DiskSnapshot, Env, LogStore, OsFs, SimFs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn golden() -> PathBuf {
 /// The log file that this version writes.
 fn written() -> Vec<u8> {
     let sim = SimFs::new(1);
-    let fs: Arc<dyn FileSystem> = Arc::new(sim.clone());
+    let fs: Arc<dyn LogStore> = Arc::new(sim.clone());
     let mut wal = Wal::open(fs, Path::new("/"), 0, &mut |_, _| Ok(()))
         .unwrap()
         .0;

@@ -3,7 +3,7 @@
 use super::write;
 use crate::file::HEADER_BYTES;
 use crate::{ReplayReport, Wal, WalEntry, WalError, encode_record, file_name};
-use marigram_env::{FaultRepeat, FileSystem, OpKind, PlannedFault, SimFs};
+use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ type Opened = (Wal, ReplayReport, Vec<u64>);
 
 fn open(fs: &SimFs, floor: u64) -> Result<Opened, WalError> {
     let mut sequences = Vec::new();
-    let fs: Arc<dyn FileSystem> = Arc::new(fs.clone());
+    let fs: Arc<dyn LogStore> = Arc::new(fs.clone());
     let (wal, report) = Wal::open(fs, Path::new(DIR), floor, &mut |sequence, entry| {
         assert!(matches!(entry, WalEntry::Write(_)));
         sequences.push(sequence);
@@ -210,7 +210,7 @@ fn a_failed_append_or_sync_refuses_all_that_follows_and_leaves_nothing_of_itself
 
 #[test]
 fn an_entry_that_the_reader_refuses_ends_replay() {
-    let fs: Arc<dyn FileSystem> = Arc::new(two_files());
+    let fs: Arc<dyn LogStore> = Arc::new(two_files());
     let result = Wal::open(fs, Path::new(DIR), 0, &mut |_, _| {
         Err(WalError::Corrupt {
             path: PathBuf::new(),

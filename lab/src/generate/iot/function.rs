@@ -1,11 +1,11 @@
-//! The functions that sensors follow, and how a sensor gets its own.
+//! The functions that sensors follow, and how a sensor gets its function.
 //!
-//! The five classes have the same share by default (`CONSTANT_RATIO`, `LINE_RATIO`, `RANDOM_RATIO`,
-//! `SIN_RATIO`, `SQUARE_RATIO` are all 1 in IoT-Benchmark), and a sensor draws its class. Within a
-//! class IoT-Benchmark picks one of the parameters in its `function.xml`, which were taken from a
-//! real plant; here they are drawn from ranges that describe those: most constants are 0, lines are
-//! counters of thousands that grow by little, sines have about half an hour, squares are states or
-//! set points, most random values span some tens.
+//! By default, the five classes have the same share (`CONSTANT_RATIO`, `LINE_RATIO`,
+//! `RANDOM_RATIO`, `SIN_RATIO`, `SQUARE_RATIO` are all 1 in IoT-Benchmark), and a sensor draws its
+//! class. Within a class, IoT-Benchmark picks one of the parameters in its `function.xml`, which
+//! come from a real plant. Here, parameters are drawn from ranges that describe them: most
+//! constants are 0, lines are counters of thousands that grow slowly, sines have periods of about
+//! half an hour, squares are states or set points, and most random values span some tens.
 
 use super::super::draw::{Draw, Key, sine};
 use rand::RngExt;
@@ -15,13 +15,13 @@ use rand::RngExt;
 pub enum Class {
     /// Always the same.
     Constant,
-    /// Rises from the least to the greatest over a cycle, then falls back.
+    /// Rises from the least to the greatest value over a cycle, then falls back.
     Line,
-    /// Anything between the least and the greatest.
+    /// Any value between the least and the greatest.
     Random,
     /// A sine wave.
     Sine,
-    /// The greatest in the first half of a cycle, the least in the second.
+    /// The greatest value in the first half of a cycle, the least in the second.
     Square,
 }
 
@@ -97,7 +97,7 @@ impl Function {
             }
             Class::Sine => {
                 let (min, max) = (between(draw, 3.2, 3.6), between(draw, 6.3, 6.7));
-                // IoT-Benchmark's cycle of a sine is in seconds, that of the others in ms.
+                // IoT-Benchmark's cycle is in seconds for a sine, and in ms for the others.
                 let cycle_s = between(draw, 1_750.0, 1_802.0) as i64;
                 (min, max, cycle_s * 1_000)
             }
@@ -116,7 +116,7 @@ impl Function {
         }
     }
 
-    /// The value at a time, milliseconds; `chance` gives a number in [0, 1) for what is random.
+    /// The value at a time, milliseconds; `chance` returns a random number in [0, 1).
     pub fn value(&self, time_ms: i64, chance: impl FnOnce() -> f64) -> f64 {
         let span = self.max - self.min;
         let part = || time_ms.rem_euclid(self.cycle_ms) as f64 / self.cycle_ms as f64;
@@ -129,7 +129,7 @@ impl Function {
         }
     }
 
-    /// Half way between the least and the greatest: above it a boolean sensor says true.
+    /// The middle between the least and the greatest value; above it, a boolean sensor is true.
     pub fn middle(&self) -> f64 {
         f64::midpoint(self.min, self.max)
     }

@@ -1,15 +1,15 @@
 //! Rows that come late.
 //!
-//! *Poisson*: with a probability a row is δ steps older than the newest one of its device,
-//! δ ~ Poisson(λ), no older than the first; it does not advance the device's clock. So it repeats
-//! a row that was sent already. (For λ ≥ 500 IoT-Benchmark does not draw from Poisson(λ) but
+//! *Poisson*: with some probability, a row is δ steps older than the newest row of its device, δ ~
+//! Poisson(λ), but no older than the first. It does not advance the device's clock, so it repeats a
+//! row that was already sent. (For λ ≥ 500, IoT-Benchmark does not draw from Poisson(λ) but
 //! stretches Poisson(10), because its table of probabilities ends; here λ means λ.)
 //!
-//! *Batch*: a part of the rows of each batch change places with each other; nothing repeats. (The
-//! mode of this name in IoT-Benchmark's present source leaves batches as they are and begins with
-//! the later ones.)
+//! *Batch*: a fraction of the rows of each batch change places with each other; nothing repeats.
+//! (The mode of this name in IoT-Benchmark's present source leaves batches unchanged and begins
+//! with the later ones.)
 //!
-//! *Delayed*: rows come late by any number of steps up to a limit ([`Delayed`]); nothing repeats.
+//! *Delayed*: rows are late by any number of steps up to a limit ([`Delayed`]); nothing repeats.
 
 use super::super::Late;
 use super::super::delayed::Delayed;
@@ -22,14 +22,14 @@ use std::ops::Range;
 pub struct Lateness {
     key: Key,
     late: Late,
-    /// `None` where λ is not a positive number: late rows repeat the newest.
+    /// `None` if λ is not a positive number; late rows then repeat the newest row.
     delay: Option<Poisson<f64>>,
-    /// How rows arrive whose delays are limited.
+    /// How rows with a limited delay arrive.
     orders: Option<Delayed>,
 }
 
 impl Lateness {
-    /// Lateness by `late` of devices of `rows` rows each, its random numbers below `key`.
+    /// Lateness by `late` for devices of `rows` rows each, with random numbers below `key`.
     pub fn new(late: Late, rows: usize, key: Key) -> Self {
         let delay = match late {
             Late::Poisson { lambda, .. } => Poisson::new(lambda).ok(),
@@ -52,7 +52,7 @@ impl Lateness {
         matches!(self.late, Late::Poisson { .. })
     }
 
-    /// Number of steps that `device` gets through with `rows` rows.
+    /// Number of steps that `device` completes with `rows` rows.
     pub fn steps_of(&self, device: u64, rows: u64) -> u64 {
         let Late::Poisson { ratio, .. } = self.late else {
             return rows;
@@ -62,8 +62,8 @@ impl Lateness {
         (0..rows).filter(on_time).count() as u64
     }
 
-    /// Steps of the rows with the numbers `rows` of `device`, of which some repeat earlier ones;
-    /// `clock` is the number of steps that the device has got through.
+    /// Steps of rows number `rows` of `device`, some of which repeat earlier rows; `clock` is the
+    /// number of steps that the device has completed.
     pub fn repeating(&self, device: u64, rows: Range<u64>, clock: &mut u64) -> Vec<u64> {
         let Late::Poisson { ratio, .. } = self.late else {
             return rows.collect();
@@ -83,8 +83,8 @@ impl Lateness {
         rows.map(step).collect()
     }
 
-    /// Steps of the rows with the numbers `rows` of `device`, which are one batch: the same
-    /// numbers, some of them in other places; or, where delays are limited, other ones.
+    /// Steps of rows number `rows` of `device`, which are one batch: the same numbers, some in
+    /// other places; or, if delays are limited, other numbers.
     pub fn permuted(&self, device: u64, rows: Range<u64>) -> Vec<u64> {
         if let Some(orders) = &self.orders {
             return rows.map(|row| orders.step(device, row)).collect();
@@ -96,8 +96,8 @@ impl Lateness {
         let mut draw = self.key.with(device).with(first).draw();
         let count = steps.len();
         let moved = ((ratio.clamp(0.0, 1.0) * count as f64).round() as usize).min(count);
-        // The first `moved` places of a shuffle are a random choice in a random order; each of them
-        // takes the row of the next, so that every one of them changes.
+        // The first `moved` places of a shuffle are a random choice in a random order. Each takes
+        // the row of the next one, so that every one changes.
         let mut places: Vec<usize> = (0..count).collect();
         for chosen in 0..moved {
             let rest = (count - chosen) as f64;
@@ -130,7 +130,7 @@ mod tests {
                     let before = clock;
                     let step = late.repeating(device, row..row + 1, &mut clock)[0];
                     assert!(step < clock, "a step that exists");
-                    // The beginning is left out: there δ is cut off.
+                    // The beginning is left out, because δ is cut off there.
                     if before > 2 * lambda as u64 + 20 {
                         rows += 1;
                         if clock == before {

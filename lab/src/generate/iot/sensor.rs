@@ -1,9 +1,9 @@
 //! Values of a sensor, in the type of its field.
 //!
-//! IoT-Benchmark makes 100 values of each sensor beforehand, at the times of the first 100 steps,
-//! and gives step s of device d the value number s·(d + 1) mod 100; all devices share them. Such
-//! data compress better than any real ones do. *Fresh* values follow the function through true time
-//! instead, each device with a phase and random numbers of its own.
+//! IoT-Benchmark generates 100 values of each sensor in advance, at the times of the first 100
+//! steps. Step s of device d has value number s·(d + 1) mod 100; all devices share the values. Such
+//! data compress better than any real data. *Fresh* values follow the function through true time
+//! instead, and each device has its own phase and random numbers.
 
 use super::super::draw::Key;
 use super::START_MS;
@@ -11,24 +11,24 @@ use super::function::Function;
 use crate::data::{FieldKind, Values};
 use rand::RngExt;
 
-/// Values made beforehand (`WORKLOAD_BUFFER_SIZE`).
+/// Values generated in advance (`WORKLOAD_BUFFER_SIZE`).
 const BUFFER: u64 = 100;
 /// Phases of devices are spread over a day.
 const PHASE_MS: f64 = 86_400_000.0;
 /// Characters of a text (`STRING_LENGTH` is 2 of them).
 const CHARACTERS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// A sensor, the same one on every device.
+/// A sensor; every device has the same sensors.
 pub struct Sensor {
     key: Key,
     kind: FieldKind,
     step_ms: i64,
     function: Function,
-    /// The values made beforehand.
+    /// The values generated in advance.
     buffer: Values,
 }
 
-/// Numbers of the values made beforehand that belong to `steps` of `device`.
+/// Indices of the values generated in advance for `steps` of `device`.
 pub fn slots(device: u64, steps: &[u64]) -> Vec<usize> {
     let slot = |step: &u64| (step % BUFFER * ((device + 1) % BUFFER) % BUFFER) as usize;
     steps.iter().map(slot).collect()
@@ -45,7 +45,7 @@ fn gather<T: Clone>(values: &[T], slots: &[usize]) -> Vec<T> {
 }
 
 impl Sensor {
-    /// The sensor whose random numbers are below `key`, with fields of type `kind` every `step_ms`
+    /// The sensor with random numbers below `key` and fields of type `kind` every `step_ms`
     /// milliseconds.
     pub fn new(key: Key, kind: FieldKind, step_ms: i64) -> Self {
         let mut sensor = Self {
@@ -60,7 +60,7 @@ impl Sensor {
         sensor
     }
 
-    /// The values at `slots` of those made beforehand.
+    /// The values number `slots` of those generated in advance.
     pub fn cycled(&self, slots: &[usize]) -> Values {
         match &self.buffer {
             Values::Bool(values) => Values::Bool(gather(values, slots)),
@@ -140,10 +140,10 @@ mod tests {
                 sensor.fresh(0, &steps[..100]),
                 sensor.fresh(0, &steps[100..200])
             );
-            // A late row has the value that the row in time had.
+            // A late row has the same value as the row that was in time.
             assert_eq!(sensor.fresh(1, &[7]), sensor.fresh(1, &steps[7..8]));
         }
-        // In half an hour a wave goes through its range once.
+        // In half an hour, a wave passes through its range once.
         let sensor = sensor(Class::Sine, FieldKind::F32);
         let steps: Vec<u64> = (0..4_600).collect();
         let wave = sensor.fresh(3, &steps);

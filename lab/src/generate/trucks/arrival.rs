@@ -1,9 +1,9 @@
-//! The order in which rows arrive: some late by a batch or two, some batches late as a whole
-//! (TSBS's `simulator.go`).
+//! The order in which rows arrive: some rows are late by a batch or two, and some whole batches are
+//! late (TSBS's `simulator.go`).
 //!
 //! Late rows wait in a queue, and late batches in another. Every batch is filled from new rows and,
-//! as long as any wait, with even chances from the queue; instead of a new batch a waiting one goes
-//! out, with even chances too. What still waits at the end goes out at the end.
+//! while rows wait, with probability ½ from the queue; also with probability ½, a waiting batch is
+//! sent instead of a new one. What still waits at the end is sent at the end.
 
 use super::client::Row;
 use super::faults::{BATCH, BATCH_LATE, CATCH_UP, ROW_LATE};
@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 pub(super) struct Arrival<I> {
     rows: I,
     random: Random,
-    /// Rows that go out next.
+    /// Rows that are sent next.
     ready: VecDeque<Row>,
     late_rows: VecDeque<Row>,
     late_batches: VecDeque<VecDeque<Row>>,
 }
 
 impl<I: Iterator<Item = Row>> Arrival<I> {
-    /// `rows`, which are in the order of time, as they arrive.
+    /// `rows`, which are in the order of time, in the order in which they arrive.
     pub(super) fn new(rows: I, seed: u64, client: usize) -> Self {
         Self {
             rows,
@@ -32,7 +32,7 @@ impl<I: Iterator<Item = Row>> Arrival<I> {
         }
     }
 
-    /// A batch; `None` when there are no new rows.
+    /// A batch; `None` if there are no new rows.
     fn fill(&mut self) -> Option<VecDeque<Row>> {
         let mut batch = VecDeque::with_capacity(BATCH);
         let mut waiting = self.late_rows.len();
@@ -71,7 +71,7 @@ impl<I: Iterator<Item = Row>> Arrival<I> {
                     return true;
                 }
                 None => {
-                    // A waiting batch has its turn, or the new rows are at an end.
+                    // It is the turn of a waiting batch, or no new rows are left.
                     self.ready = match self.late_batches.pop_front() {
                         Some(batch) => batch,
                         None => std::mem::take(&mut self.late_rows),

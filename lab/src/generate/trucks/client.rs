@@ -12,20 +12,20 @@ pub(super) struct Row {
     series: u32,
     time_ns: i64,
     values: [f64; FIELDS_MAX],
-    /// One bit a field, set where the field is null.
+    /// One bit per field, set if the field is null.
     nulls: u16,
 }
 
 /// All rows of a client that are not missing, as if none were late.
 ///
-/// At each time all its trucks send their readings, then all send their diagnostics, as in TSBS.
-/// Where the trucks are more than a batch holds they take turns by so many, so that batches of the
-/// two tables alternate.
+/// At each time, all trucks send their readings, then all send their diagnostics, as in TSBS. If
+/// there are more trucks than rows in a batch, they take turns in groups of that size, so that
+/// batches of the two tables alternate.
 pub(super) struct Client<'a> {
     source: &'a Trucks,
     trucks: Vec<Truck>,
     load: Load,
-    /// Trucks that take their turn together.
+    /// Number of trucks that take their turn together.
     turn: usize,
     step: usize,
     /// First truck of the turn.
@@ -50,7 +50,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Moves on to the next truck: within the turn, to the other table, to the next turn, or to the
+    /// Moves to the next truck: within the turn, to the other table, to the next turn, or to the
     /// next time.
     fn proceed(&mut self) {
         self.at += 1;
@@ -161,7 +161,7 @@ fn push(rows: &mut Rows, row: &Row) {
     for (field, column) in rows.columns.iter_mut().enumerate() {
         let null = row.nulls >> field & 1 == 1;
         if null || column.present.is_some() {
-            // All rows so far have a value if the column has no nulls yet.
+            // If the column has no nulls yet, all rows so far have a value.
             let all = || vec![true; rows.times.len()];
             column.present.get_or_insert_with(all).push(!null);
         }

@@ -1,8 +1,8 @@
-//! What goes missing: rows, values and tags, at the rates of TSBS's `batch_config.go`.
+//! Missing rows, values and tags, at the rates of TSBS's `batch_config.go`.
 //!
-//! TSBS takes rows in batches of ten. It draws chances for a batch and for the first ten rows that
-//! it looks at to fill it; the rows in place of those that are missing or late come without
-//! chances. Here each row has chances of its own, which give the same rates.
+//! TSBS takes rows in batches of ten. It draws random numbers for a batch and for the first ten
+//! rows that may fill it; rows that replace missing or late rows have none. Here, each row has its
+//! own random numbers, with the same rates.
 
 use super::random::{Purpose, Random};
 use super::truck::{DIAGNOSTICS_FIELDS, FIXED_FIELDS, READINGS_FIELDS};
@@ -19,37 +19,37 @@ pub(super) const BATCH_LATE: f64 = 0.05;
 const MISSING: f64 = 0.1;
 /// Probability that one of the first ten rows, if not missing, is late.
 const LATE: f64 = 0.3;
-/// Probability that the next batch, or row, is one that was late before.
+/// Probability that the next batch, or row, is one that was delayed before.
 pub(super) const CATCH_UP: f64 = 0.5;
 /// Probability that a row of a batch lacks a field, if a row could be missing in its place.
 const NULL_FIELD: f64 = 0.1;
 /// The same for a tag.
 const NULL_TAG: f64 = 0.01;
 
-/// Part of all rows that TSBS loses one by one. To send ten rows it takes eleven new ones, since
-/// one of the first ten is missing and late ones come and go in the same number.
+/// Fraction of all rows that TSBS loses one by one. To send ten rows it takes eleven new ones: one
+/// of the first ten is missing, and as many late rows arrive as are delayed.
 pub(super) const ROW_MISSING: f64 = {
     let missing = BATCH as f64 * MISSING;
     missing / (BATCH as f64 + missing)
 };
 
-/// Part of all rows that TSBS loses by batches. Of 100 decisions, one loses ten rows; of the
-/// others, each late batch calls for one more decision to send it.
+/// Fraction of all rows that TSBS loses by batches. Of 100 decisions, one loses ten rows; of the
+/// others, each late batch needs one more decision to send it.
 pub(super) const GROUP_MISSING: f64 = {
     let lost = BATCH_MISSING * BATCH as f64;
     let filled = (1.0 - BATCH_MISSING) / (1.0 + BATCH_LATE);
     lost / (lost + filled * BATCH as f64 * (1.0 + MISSING))
 };
 
-/// Probability that one of the first ten rows is late: TSBS's chance, if it is not missing, and if
-/// it will not be missing when it has caught up, for which TSBS throws the dice again.
+/// Probability that one of the first ten rows is late: TSBS's probability, if the row is neither
+/// missing now nor missing when it is sent later, for which TSBS draws again.
 pub(super) const ROW_LATE: f64 = (1.0 - MISSING) * LATE * (1.0 - MISSING);
 
-/// Part of the sent rows that lack a field.
+/// Fraction of the sent rows that lack a field.
 pub(super) const ROW_NULL_FIELD: f64 = (1.0 - MISSING) * NULL_FIELD;
 
-/// Part of the sent rows that lack one of TSBS's eight tags, of which three are our fields, and one
-/// is the name, which stays.
+/// Fraction of the sent rows that lack one of TSBS's eight tags. Three of them are fields here, and
+/// one is the name, which is never lost.
 pub(super) const ROW_NULL_TAG: f64 = (1.0 - MISSING) * NULL_TAG;
 
 /// Which of TSBS's eight tags is lost.
@@ -66,7 +66,7 @@ pub(super) enum Lost {
 pub(super) struct Fault {
     /// A tag of TSBS's.
     pub(super) lost: Option<Lost>,
-    /// A field, counted behind the fixed ones.
+    /// A field, counted from the end of the fixed ones.
     pub(super) null: Option<usize>,
 }
 

@@ -1,10 +1,10 @@
-//! Random numbers that are the same on every machine, and can be had for any truck and time without
-//! those before: `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-//! 2014).
+//! Random numbers that are the same on every machine, and that can be computed for any truck and
+//! time on their own: `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number
+//! generators", 2014).
 
 use std::convert::Infallible;
 
-/// What a sequence of random numbers is for; keeps sequences apart that share other keys.
+/// The purpose of a sequence of random numbers; it separates sequences that share other keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     Tags = 1,

@@ -1,4 +1,4 @@
-//! The source against the constants of TSBS's model, and against what TSBS itself made.
+//! The source compared with the constants of TSBS's model and with the output of TSBS itself.
 
 mod recorded;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::data::{Rows, Values};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A row as tests look at it.
+/// A row in the form that tests check.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
     table: usize,
@@ -52,8 +52,8 @@ fn near(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Differences of a field between neighbouring times of one truck, where both values are more than
-/// `margin` inside of `bounds`.
+/// Differences of a field between neighbouring times of one truck, if both values are inside
+/// `bounds` by more than `margin`.
 fn differences(
     rows: &[Seen],
     table: usize,
@@ -85,7 +85,7 @@ fn deviation(values: &[f64]) -> f64 {
     (squares.sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Part of the rows that are older than one before them in the same table.
+/// Fraction of the rows that are older than a row before them in the same table.
 fn late_share(rows: &[Seen]) -> f64 {
     let mut newest = [0; 2];
     let mut late = 0;
@@ -96,7 +96,8 @@ fn late_share(rows: &[Seen]) -> f64 {
     late as f64 / rows.len() as f64
 }
 
-/// Walks of the readings: field, bounds, half the width of a step, the unit that values are cut to.
+/// Walks of the readings: field, bounds, half the width of a step, the unit that values are
+/// truncated to.
 const WALKS: [(usize, f64, f64, f64, f64); 7] = [
     (3, -90.0, 90.0, 0.005, 1e-5),
     (4, -180.0, 180.0, 0.005, 1e-5),
@@ -169,7 +170,7 @@ fn walks_step_evenly_within_their_bounds() {
         let name = &source.tables[READINGS].fields[field].name;
         let steps = differences(&rows, READINGS, field, 10, (low, high, step));
         near(name, mean(&steps) / step, 0.0, 0.03);
-        // A uniform step between two values that are cut.
+        // A uniform step between two truncated values.
         let expected = (step * step / 3.0 + cut * cut / 6.0).sqrt();
         near(name, deviation(&steps) / expected, 1.0, 0.02);
         let largest = steps.iter().map(|step| step.abs()).fold(0.0, f64::max);
@@ -202,7 +203,8 @@ fn walks_step_evenly_within_their_bounds() {
         expected,
         0.04,
     );
-    // Full at first, half a thousandth less each step, cut to tenths: 1 only at the beginning.
+    // Full at first, half a thousandth less at each step, truncated to tenths: 1 only at the
+    // beginning.
     near("fuel", mean(&fuel), 1.0 - 0.375 - 0.05, 0.01);
 }
 
@@ -221,7 +223,7 @@ fn tags_are_chosen_evenly() {
             near(choice, count as f64 / 3000.0, 1.0 / choices as f64, 0.03);
         }
     }
-    // Load capacity goes with the model.
+    // The model determines the load capacity.
     for row in all(&source) {
         let number: usize = row.truck["truck_".len()..].parse().expect("a number");
         let model = source.tables[0].series[number][3].as_deref();

@@ -1,11 +1,11 @@
-//! One truck: its tags, and the walks of what it measures (TSBS's `truck.go`, `readings.go`,
+//! One truck: its tags, and the random walks of its measurements (TSBS's `truck.go`, `readings.go`,
 //! `diagnostics.go`, `distribution.go`).
 
 use super::random::{Purpose, Random};
 use rand_distr::{Distribution, StandardNormal};
 
-/// Fields of both tables that never change: tags in TSBS, but numbers, so that line protocol has
-/// them as fields.
+/// Fields of both tables that never change. They are tags in TSBS, but numbers, so line protocol
+/// has them as fields.
 pub(super) const FIXED_FIELDS: [&str; 3] =
     ["load_capacity", "fuel_capacity", "nominal_fuel_consumption"];
 
@@ -23,7 +23,7 @@ pub(super) const READINGS_FIELDS: [&str; 7] = [
 /// Fields of the diagnostics.
 pub(super) const DIAGNOSTICS_FIELDS: [&str; 3] = ["fuel_state", "current_load", "status"];
 
-/// Most fields that a row has.
+/// The largest number of fields of a row.
 pub(super) const FIELDS_MAX: usize = FIXED_FIELDS.len() + READINGS_FIELDS.len();
 
 const FLEETS: [&str; 4] = ["East", "West", "North", "South"];
@@ -43,7 +43,7 @@ struct Walk {
     bounds: (f64, f64),
     /// Where it begins: uniform between these.
     start: (f64, f64),
-    /// Sent values are cut (not rounded) to multiples of one over this.
+    /// Sent values are truncated (not rounded) to multiples of one over this.
     precision: f64,
 }
 
@@ -61,7 +61,7 @@ const GEO: (f64, f64) = (-0.005, 0.005);
 const BIG: (f64, f64) = (-10.0, 10.0);
 const SMALL: (f64, f64) = (-5.0, 5.0);
 
-/// Of the readings, in their order, and of the fuel state.
+/// The walks of the readings, in their order, and of the fuel state.
 const WALKS: [Walk; 8] = [
     walk(GEO, (-90.0, 90.0), (0.0, 90.0), 1e5),
     walk(GEO, (-180.0, 180.0), (0.0, 180.0), 1e5),
@@ -80,10 +80,10 @@ const STATUS_MAX: f64 = 5.0;
 /// Loads are uniform in 0 to this, kg.
 const LOAD_MAX: f64 = 5000.0;
 
-/// Probability that a truck is loaded anew in a step.
+/// Probability that a truck is loaded again in a step.
 const LOAD_CHANGE_CHANCE: f64 = 0.05;
 
-/// What a truck is at one time.
+/// The state of a truck at one time.
 pub(super) struct Truck {
     /// Its number.
     pub(super) number: usize,
@@ -169,7 +169,7 @@ impl Truck {
 }
 
 /// The load, which all trucks share: each of TSBS's trucks decides for itself whether it is loaded
-/// anew, but all hold the same distribution, so the last one that was loaded decides for all.
+/// again, but all hold the same distribution, so the last one that was loaded decides for all.
 pub(super) struct Load {
     /// Kilograms.
     pub(super) value: f64,
@@ -195,8 +195,8 @@ impl Load {
     }
 }
 
-/// `base` to the `exponent`, by products only: the library's function may round otherwise on
-/// another machine.
+/// `base` to the power `exponent`, by products only: the library's function may round differently
+/// on another machine.
 fn power(mut base: f64, mut exponent: usize) -> f64 {
     let mut power = 1.0;
     while exponent > 0 {

@@ -1,4 +1,4 @@
-//! What a plot is drawn on: its places, its ink, its marks.
+//! The canvas of a plot: positions, colours, marks.
 
 use super::scale::Scale;
 use super::{Axes, Chart};
@@ -7,7 +7,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Grey of texts, of axes and of the mesh; nothing else has these colours.
+/// Greys of texts, axes and mesh; nothing else has these colours.
 pub const GREYS: [&str; 3] = ["#57606A", "#8C959F", "#D8DEE4"];
 pub(super) const TEXT: RGBColor = RGBColor(0x57, 0x60, 0x6a);
 pub(super) const AXIS: RGBColor = RGBColor(0x8c, 0x95, 0x9f);
@@ -23,9 +23,9 @@ const BOTTOM: i32 = 52;
 const LEFT: i32 = 74;
 /// Room for a right axis.
 pub(super) const RIGHT: i32 = 66;
-/// Size that `plotters` makes 12 px of in SVG.
+/// The font size that `plotters` turns into 12 px in SVG.
 const FONT: f64 = 12.0 * 1.24;
-/// Letters of a label before it is cut.
+/// The largest number of letters of a label.
 pub(super) const LABEL_MAX: usize = 30;
 /// Estimated width of a letter, pixels.
 pub(super) const LETTER: i32 = 7;
@@ -33,7 +33,7 @@ pub(super) const LETTER: i32 = 7;
 /// The area of a plot.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Where the plot is among its labels, pixels.
+/// Position of the plot among its labels, pixels.
 pub(super) struct Frame {
     pub(super) width: i32,
     pub(super) left: i32,
@@ -87,10 +87,10 @@ impl Frame {
     }
 }
 
-/// How drawing ends.
+/// The result of drawing.
 pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// The style of a text that is anchored so.
+/// The style of a text with this anchor.
 pub(super) fn style(h: HPos, v: VPos) -> TextStyle<'static> {
     ("sans-serif", FONT)
         .into_font()
@@ -98,7 +98,7 @@ pub(super) fn style(h: HPos, v: VPos) -> TextStyle<'static> {
         .pos(Pos::new(h, v))
 }
 
-/// A colour as `plotters` has it.
+/// A colour in `plotters`' type.
 pub(super) fn colour(colour: Colour) -> RGBColor {
     RGBColor(colour.0, colour.1, colour.2)
 }
@@ -120,7 +120,7 @@ pub(super) fn mark(area: &Area, (x, y): (i32, i32), mark: Mark, ink: RGBColor) -
     area.draw(&Polygon::new(corners, ink.filled()))
 }
 
-/// `text`, not longer than a plot has room for.
+/// `text`, shortened to the space of a plot.
 pub(super) fn cut(text: &str) -> String {
     if text.chars().count() <= LABEL_MAX {
         return text.to_owned();

@@ -1,5 +1,5 @@
-//! Draws a chart with the elements of `plotters`, placed in pixels: only so can labels be kept from
-//! overlapping, and all charts share one kind of axis.
+//! Draws a chart with the elements of `plotters` at pixel positions, so that labels do not overlap
+//! and all charts share one kind of axis.
 
 use super::canvas::{
     AXIS, Area, Drawn, Frame, HEIGHT, LETTER, MESH, RIGHT, TEXT, colour, cut, mark, style,
@@ -19,7 +19,7 @@ pub fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
     {
         let size = (frame.width as u32, HEIGHT as u32);
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        // An error of the backend names nothing that a reader could act on.
+        // An error of the backend contains nothing that a reader could act on.
         let failed = |error: DrawingAreaErrorKind<_>| anyhow!("draw a plot: {error:?}");
         mesh(&area, chart, axes, &frame).map_err(failed)?;
         if bars {
@@ -83,7 +83,7 @@ fn mesh(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
     Ok(())
 }
 
-/// The pixel of a tick's place.
+/// The pixel of a tick.
 fn pixel(place: f64, scale: &Scale, from: i32, to: i32) -> i32 {
     let part = (place - scale.low) / (scale.high - scale.low);
     from + (part * f64::from(to - from)).round() as i32
@@ -125,7 +125,7 @@ fn interval(
     (x, low, high): (i32, f64, f64),
     ink: RGBColor,
 ) -> Drawn {
-    // An interval that goes below a logarithmic axis ends at its foot.
+    // An interval that extends below a logarithmic axis ends at its lower end.
     let bottom = frame.y(scale, low).unwrap_or(frame.bottom);
     let Some(top) = frame.y(scale, high) else {
         return Ok(());
@@ -139,7 +139,7 @@ fn interval(
 
 fn draw_bars(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame) -> Drawn {
     let group = f64::from(frame.right - frame.left) / axes.x.ticks.len().max(1) as f64;
-    // A bar that is as wide as its group would look like a wall.
+    // A single bar as wide as its group would look like a wall.
     let width = ((group - 12.0) / chart.series.len().max(1) as f64).clamp(3.0, 46.0);
     let offset = |at: usize| (at as f64 - chart.series.len() as f64 / 2.0) * width;
     for (at, series) in chart.series.iter().enumerate() {

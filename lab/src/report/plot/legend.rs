@@ -1,4 +1,4 @@
-//! The names of series, beside the ends of their lines.
+//! The names of series, next to the ends of their lines.
 
 use super::canvas::{Area, Drawn, Frame, HEIGHT, RIGHT, colour, cut, mark, style};
 use super::{Axes, Chart, Series};
@@ -8,7 +8,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 /// Distance of labels, pixels.
 const LINE_HEIGHT: i32 = 17;
 
-/// The names of the series: beside the ends of lines as far as there is room, else one below the
+/// The names of the series: next to the ends of lines if there is space, otherwise below each
 /// other.
 pub fn labels(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame, bars: bool) -> Drawn {
     let gap = if axes.second.is_some() { RIGHT } else { 12 };
@@ -51,7 +51,7 @@ pub fn labels(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame, bars: bool
     Ok(())
 }
 
-/// Moves labels apart, as little as needed, within `top` and `bottom`; they stay in their order.
+/// Moves labels apart by the least distances, within `top` and `bottom`, in their order.
 fn spread<T>(places: &mut [(i32, T)], top: i32, bottom: i32) {
     let mut free = top;
     for (y, _) in places.iter_mut() {

@@ -1,23 +1,23 @@
-//! Axes: from a value to a place on the axis, and the ticks that label it.
+//! Axes: the position of a value on an axis, and the ticks.
 
 use crate::report::number::tick;
 
-/// An axis. Places are numbers that a linear axis can show; on a logarithmic one they are decimal
+/// An axis. Positions on a linear axis are values; on a logarithmic axis, they are decimal
 /// logarithms.
 #[derive(Clone, Debug)]
 pub struct Scale {
     log: bool,
-    /// Least place.
+    /// The least position.
     pub low: f64,
-    /// Greatest place.
+    /// The greatest position.
     pub high: f64,
-    /// Places of ticks, and what they say.
+    /// Positions and labels of ticks.
     pub ticks: Vec<(f64, String)>,
 }
 
 impl Scale {
-    /// An axis of quantities: from nothing to beyond the greatest of `values`; logarithmic: from
-    /// below the least positive one.
+    /// An axis of quantities: from 0 to beyond the greatest of `values`; logarithmic: from below
+    /// the least positive one.
     #[must_use]
     pub fn quantity(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let finite: Vec<f64> = values.filter(|value| value.is_finite()).collect();
@@ -31,7 +31,7 @@ impl Scale {
         }
     }
 
-    /// An axis of time: from nothing to the last of `values`.
+    /// An axis of time: from 0 to the last of `values`.
     #[must_use]
     pub fn time(values: impl Iterator<Item = f64>) -> Self {
         let last = values.fold(0.0, f64::max);
@@ -86,7 +86,7 @@ impl Scale {
         }
     }
 
-    /// An axis of settings, each labelled as it is; logarithmic when they spread far.
+    /// An axis of settings, each with its own label; logarithmic if they cover a wide range.
     #[must_use]
     pub fn settings(values: &[(f64, String)]) -> Self {
         let least = values
@@ -126,7 +126,7 @@ impl Scale {
         }
     }
 
-    /// The place of `value`; `None` when the axis cannot show it.
+    /// The position of `value`; `None` if the axis cannot show it.
     #[must_use]
     pub fn place(&self, value: f64) -> Option<f64> {
         if !self.log {
@@ -135,7 +135,7 @@ impl Scale {
         (value > 0.0 && value.is_finite()).then(|| value.log10())
     }
 
-    /// How far along the axis `value` is: 0 … 1; beyond the ends it is cut off.
+    /// The fraction of the axis at `value`: 0 … 1, clamped at the ends.
     #[must_use]
     pub fn part(&self, value: f64) -> Option<f64> {
         let place = self.place(value)?;

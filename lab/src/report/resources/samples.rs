@@ -31,7 +31,7 @@ impl Samples {
         self.server_cpu_s.iter().any(Option::is_some)
     }
 
-    /// Processor time of the server, or of the client that it lives in, seconds.
+    /// Processor time of the server, or of the client that contains it, seconds.
     pub fn cpu_s(&self, at: usize) -> f64 {
         let side = if self.has_server() {
             &self.server_cpu_s
@@ -52,7 +52,7 @@ impl Samples {
     }
 }
 
-/// Reads the samples of a run; `None` when it has none.
+/// Reads the samples of a run; `None` if it has none.
 pub fn read(path: &Path) -> Result<Option<Samples>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -87,7 +87,7 @@ pub fn read(path: &Path) -> Result<Option<Samples>> {
     Ok(Some(samples))
 }
 
-/// The numbers of a column; no values where the file has no such column.
+/// The numbers of a column; empty if the file has no such column.
 fn column(batch: &RecordBatch, name: &str) -> Vec<Option<f64>> {
     let Some(column) = batch.column_by_name(name) else {
         return vec![None; batch.num_rows()];

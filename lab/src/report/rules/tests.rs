@@ -1,4 +1,4 @@
-//! Rules against figures that are given.
+//! Rules judged by given figures.
 
 use super::*;
 use crate::record::{RunResult, StepResult};
@@ -7,7 +7,7 @@ use crate::report::tests::fixture::{Fixture, knobs};
 use crate::study::Plan;
 use std::path::PathBuf;
 
-/// A study with the results (target, knobs, a figure a repetition).
+/// A study with the results (target, knobs, one figure per repetition).
 fn study(rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> StudyRuns {
     let mut runs = Vec::new();
     for (target, knobs, values) in results {
@@ -57,7 +57,7 @@ fn rule(with: Comparison, bound: Bound) -> Rule {
     }
 }
 
-/// What is said of the results.
+/// The sentences about the results.
 fn said(rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> String {
     said_at(Scale::Medium, rule, results)
 }

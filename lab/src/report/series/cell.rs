@@ -1,4 +1,4 @@
-//! One cell of a panel: what its repetitions amount to.
+//! One cell of a panel: the result of its repetitions.
 
 use super::{Entry, figure};
 use crate::record::{Configuration, StepResult, Verdict};
@@ -8,16 +8,16 @@ use crate::report::statistics::{Summary, median};
 use crate::study::View;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What was found at one value of the x knob.
+/// The result at one value of the x knob.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// The figure, or why there is none.
     pub state: State,
     /// The view's second figure, its median.
     pub second: Option<f64>,
-    /// Processor time of the client for a row, median, microseconds.
+    /// Processor time of the client per row, median, microseconds.
     pub client_us_per_row: Option<f64>,
-    /// Repetitions that failed or were not made, where others were.
+    /// Repetitions that failed or were not run, if others succeeded.
     pub lost: usize,
 }
 
@@ -28,11 +28,11 @@ pub enum State {
     Value(Summary),
     /// An answer was wrong: the difference.
     Wrong(String),
-    /// The target has no way to do it.
+    /// The target cannot do it: why.
     Cannot(String),
     /// All repetitions failed: the first reason.
     Failed(String),
-    /// No repetition has been made yet.
+    /// No repetition has been run yet.
     Missing,
     /// The target has no such figure.
     Empty,
@@ -54,11 +54,11 @@ impl Cell {
 pub(super) struct Lost {
     /// Why repetitions that ended early failed.
     failed: Vec<String>,
-    /// Repetitions not made.
+    /// Repetitions that were not run.
     missing: usize,
 }
 
-/// Which repetitions of `target` never came to the steps `places`.
+/// The repetitions of `target` that never reached the steps `places`.
 pub(super) fn lost(
     configuration: &Configuration,
     study: &StudyRuns,
@@ -120,7 +120,7 @@ pub(super) fn cell(view: &View, found: &[&Entry], lost: Lost) -> Cell {
             }
         }
     }
-    // One sample a repetition: what was measured within one life of a target is not independent.
+    // One sample per repetition: measurements within one run of a target are not independent.
     let samples = by_repeat
         .values()
         .filter_map(|values| median(values))

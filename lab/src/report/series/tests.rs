@@ -17,7 +17,7 @@ fn step(pairs: &[(&str, &str)], value: Option<f64>) -> StepResult {
     }
 }
 
-/// What is shown of `steps`, measured once each by `http` and `questdb`.
+/// The cells of `steps`, each measured once by `http` and `questdb`.
 fn shown(ours: Vec<StepResult>, theirs: Vec<StepResult>, check: impl Fn(Arranged)) {
     let fixture = Fixture::new(&[("http", 1.0), ("questdb", 1.0)], 1);
     let mut results: Vec<RunResult> = fixture.results;
@@ -57,7 +57,7 @@ fn knobs_that_the_view_does_not_name_make_rows_of_their_own() {
         let panel = &arranged.panels[0];
         assert_eq!(panel.xs, ["b", "a"], "names stay in the order of the study");
         let labels: Vec<&str> = panel.rows.iter().map(|row| row.label.as_str()).collect();
-        // `rows` follows from `x`, and says nothing new.
+        // `rows` follows from `x`, so it adds nothing.
         let expected = [
             "Marigram http · kind long",
             "Marigram http · kind short",

@@ -1,4 +1,4 @@
-//! A folder as `lab run` leaves it, built from a few numbers.
+//! A folder in the form of `lab run`, built from a few numbers.
 
 use crate::question::{Answer, Cell};
 use crate::record::{
@@ -44,11 +44,11 @@ fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
     }
 }
 
-/// Clients and batch sizes that are written with.
+/// Numbers of clients and batch sizes of writing.
 pub const CLIENTS: [&str; 4] = ["1", "2", "4", "16"];
-/// Rows a request.
+/// Rows per request.
 pub const BATCHES: [&str; 2] = ["100", "2000"];
-/// What is asked; `top` is SQL, compared between targets.
+/// The questions; `top` is SQL, compared between targets.
 pub const QUESTIONS: [&str; 4] = ["last", "avg-by-hour", "top", "all-rows"];
 
 /// Writes at each number of clients and batch size, then size, then questions.
@@ -121,8 +121,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Runs of `targets`, each with the rate that it reaches at one client relative to the others;
-    /// repetitions differ by 2 %.
+    /// Runs of `targets`, each with its relative rate with one client; repetitions differ by 2 %.
     pub fn new(targets: &[(&str, f64)], repeat: usize) -> Self {
         let configuration = Configuration {
             format: 1,
@@ -167,7 +166,7 @@ impl Fixture {
         steps.filter(of).for_each(change);
     }
 
-    /// Writes it all to `folder`.
+    /// Writes everything to `folder`.
     pub fn write(&self, folder: &Path) {
         store(&folder.join("lab.json"), &self.configuration);
         store(&folder.join("plans/rehearsal.json"), &plan());

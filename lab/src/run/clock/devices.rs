@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Time of the first tick, nanoseconds (2024-01-01T00:00:00Z).
 pub const START_NS: i64 = 1_704_067_200_000_000_000;
 
-/// Tables hold devices of so many groups.
+/// Number of groups of devices.
 const GROUPS: u64 = 100;
 
 /// The table `clock`: tags `device` (the key) and `site`, fields `s_0`, ….

@@ -1,4 +1,4 @@
-//! One trial: does the target keep the clock with so many devices?
+//! One trial: whether the target keeps the clock with some number of devices.
 
 use super::Place;
 use super::devices::{START_NS, rows, table};
@@ -89,7 +89,8 @@ fn judge(
     };
     let (writes, asks): (Latency, Latency) = (summary(|c| &c.writes), summary(|c| &c.asks));
     let series = devices * step.fields as u64;
-    // A target inside the laboratory's process cannot be told apart from it.
+    // The memory of a target in the laboratory's process cannot be distinguished from the
+    // laboratory's.
     let server = used.server.unwrap_or(used.client);
     let verdict = if behind.worst >= step.period {
         Verdict::Failed(format!(
@@ -132,8 +133,8 @@ fn judge(
 /// How far behind the clock a trial fell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Behind {
-    /// Worst of all periods: from the end of the period to its last acknowledgement; in virtual
-    /// time, the time that the work of a period took.
+    /// The worst of all periods: from the end of the period to its last acknowledgement; in virtual
+    /// time, the duration of the work of a period.
     worst: Duration,
     /// Of the whole trial.
     took: Duration,
@@ -146,7 +147,7 @@ struct Client {
     questions: Vec<Question>,
     devices: std::ops::Range<u64>,
     seed: u64,
-    /// Questions due, in parts of one.
+    /// Questions that are due, as a fraction.
     due: f64,
     asked: usize,
     writes: Latencies,
@@ -202,7 +203,7 @@ impl Client {
         Ok(payloads)
     }
 
-    /// Sends a batch, and asks as often as it is time to. Latencies count from `due`.
+    /// Sends a batch, and asks the questions that are due. Latencies count from `due`.
     fn request(&mut self, step: &ClockStep, payload: &Payload, due: Instant) -> Result<()> {
         self.session()?.write(payload)?;
         self.writes.record(due.elapsed());
@@ -223,7 +224,7 @@ impl Client {
     }
 }
 
-/// The five kinds of questions, about devices that begin with number `device`.
+/// The five kinds of questions, about devices from number `device` on.
 fn questions(step: &ClockStep, device: u64) -> Vec<Question> {
     let end = START_NS + step.period.as_nanos() as i64 * i64::from(step.periods);
     let all: Vec<usize> = (0..step.fields).collect();
@@ -261,7 +262,7 @@ fn questions(step: &ClockStep, device: u64) -> Vec<Question> {
     ]
 }
 
-/// Runs `work` of every client in a thread of its own, and gives the latest result.
+/// Runs `work` of every client in a thread of its own, and returns the largest result.
 fn together(
     clients: &mut [Client],
     work: impl Fn(&mut Client) -> Result<Behind> + Sync,
@@ -282,12 +283,12 @@ fn together(
     })
 }
 
-/// Periods follow each other as the clock says. What a period sends is encoded before it begins.
+/// Runs the periods on schedule. The batches of a period are encoded before it begins.
 fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
     let encoded = std::sync::Barrier::new(clients.len());
     together(clients, |client| {
         let first = client.encode(step, 0);
-        // Waited for even after a failure, or the others would wait for ever.
+        // Reached even after a failure, because the other clients wait here.
         encoded.wait();
         let begin = Instant::now();
         let (mut payloads, mut worst) = (first?, Duration::ZERO);
@@ -302,7 +303,7 @@ fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
             }
             let end = tick_begin + step.period;
             worst = worst.max(Instant::now().saturating_duration_since(end));
-            // There is no catching up with so much: the search need not wait for it.
+            // The target cannot catch up with so much, so the search need not wait.
             if worst >= step.period {
                 break;
             }
@@ -313,7 +314,7 @@ fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
     })
 }
 
-/// Periods follow each other without waiting.
+/// Runs the periods without waiting.
 fn without_waiting(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
     let mut all = Behind::default();
     for tick in 0..step.periods {

@@ -1,22 +1,18 @@
-//! A small source, targets that behave in known ways, and a laboratory made of them.
+//! A small source, and targets that behave in known ways.
 
-use super::super::{Means, Order, Outcome, run_with};
 use crate::data::{
     Column, Field, FieldKind, Rows, SECOND_NS, Source, Stream, Table, Tag, TagKind, Values,
 };
 use crate::expect::Written;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Answer, Ask, Cell, Question, Select, What};
-use crate::record::RunResult;
-use crate::study::{Act, AskStep, Knobs, Plan, Scale, Setup, Step, Study, Write};
+use crate::study::{Act, AskStep, Knobs, Plan, Setup, Step, Write};
 use crate::target::{Body, Facts, Kind, Make, Payload, Reply, Session, Settings, Target, Tuning};
 use anyhow::{Result, bail, ensure};
-use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +24,7 @@ pub(super) const ROWS: usize = 50;
 pub(super) struct Small(Vec<Table>);
 
 impl Small {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let name = |device| vec![Some(format!("d{device}"))];
         Self(vec![Table {
             name: "t".to_owned(),
@@ -79,7 +75,7 @@ impl Source for Small {
     }
 }
 
-/// Rows of each device, whatever was asked.
+/// Rows of each device, for any question.
 fn count(rows: &[Rows]) -> Answer {
     let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
     for series in rows.iter().flat_map(|rows| &rows.series) {
@@ -96,8 +92,8 @@ fn count(rows: &[Rows]) -> Answer {
     }
 }
 
-/// The right answers, made anew from the source.
-fn expect(source: &dyn Source, written: &Written, selects: &[&Select]) -> Vec<Answer> {
+/// The right answers, computed from the source.
+pub(super) fn expect(source: &dyn Source, written: &Written, selects: &[&Select]) -> Vec<Answer> {
     let mut rows = Vec::new();
     for (client, batches) in written.batches.iter().enumerate() {
         let stream = source.stream(client, written.clients, written.batch_rows);
@@ -113,20 +109,20 @@ enum Manner {
     Slow,
     /// Its first request takes 150 ms.
     Stalls,
-    /// Takes three batches.
+    /// Accepts three batches.
     Halfway,
     Panics,
     Wrong,
     NoStart,
-    /// Fails when asked.
+    /// Fails if asked.
     Mute,
-    /// Cannot keep such tables.
+    /// Cannot store these tables.
     Unfit,
 }
 
 struct Fake {
     manner: Manner,
-    /// File that takes a line when it starts.
+    /// File to which it adds a line when it starts.
     log: Option<String>,
     dir: PathBuf,
     kept: Arc<Kept>,
@@ -166,7 +162,7 @@ pub(super) fn kind(name: &'static str) -> Kind {
         "no-start" => |settings| Ok(fake(Manner::NoStart, settings)),
         "unfit" => |settings| Ok(fake(Manner::Unfit, settings)),
         "mute" => |settings| Ok(fake(Manner::Mute, settings)),
-        _ => return crate::targets::null::KIND,
+        _ => return crate::null::KIND,
     };
     Kind {
         name,
@@ -239,7 +235,7 @@ impl Target for Fake {
     }
 
     fn disk_bytes(&self) -> Result<u64> {
-        crate::peers::process::folder_bytes(&self.dir)
+        crate::monitor::folder_bytes(&self.dir)
     }
 
     fn restart(&mut self, _tables: &[Table]) -> Result<Option<Duration>> {
@@ -358,105 +354,5 @@ pub(super) fn plan(setups: Vec<(&str, Vec<Act>)>) -> Plan {
         setups: setups.into_iter().map(setup).collect(),
         views: Vec::new(),
         ..Plan::default()
-    }
-}
-
-/// A laboratory in a temporary folder.
-pub(super) struct Lab {
-    folder: tempfile::TempDir,
-    pub(super) order: Order,
-    pub(super) round_bytes: usize,
-    pub(super) stop: AtomicBool,
-}
-
-impl Lab {
-    pub(super) fn new(plan: fn(Scale) -> Plan, targets: &[&'static str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let study = Study {
-            name: "study",
-            title: "",
-            about: "",
-            source: "",
-            plan,
-        };
-        let target = |name: &&'static str| {
-            let log = folder.path().join("log").display().to_string();
-            let settings = Settings {
-                url: Some(log),
-                ..Settings::default()
-            };
-            (kind(name), settings)
-        };
-        let order = Order {
-            studies: vec![study],
-            targets: targets.iter().map(target).collect(),
-            scale: Scale::Tiny,
-            repeat: 1,
-            seed: 1,
-            out: folder.path().join("out"),
-            data: None,
-            command: "lab run study".to_owned(),
-            quiet: true,
-        };
-        Self {
-            folder,
-            order,
-            round_bytes: 1 << 20,
-            stop: AtomicBool::new(false),
-        }
-    }
-
-    pub(super) fn run(&self) -> Result<Outcome> {
-        let means = Means {
-            build: &|_, _| Arc::new(Small::new()),
-            expect: Arc::new(expect),
-            round_bytes: self.round_bytes,
-        };
-        run_with(&self.order, &means, &self.stop)
-    }
-
-    /// Targets in the order in which they started; forgotten after that.
-    pub(super) fn started(&self) -> Vec<String> {
-        let log = self.folder.path().join("log");
-        let lines = std::fs::read_to_string(&log).unwrap_or_default();
-        let _ = std::fs::remove_file(&log);
-        lines.lines().map(str::to_owned).collect()
-    }
-
-    pub(super) fn folder(&self, setup: &str, target: &str, repeat: usize) -> PathBuf {
-        let runs = self.order.out.join("runs/study");
-        runs.join(setup).join(target).join(repeat.to_string())
-    }
-
-    pub(super) fn result(&self, setup: &str, target: &str, repeat: usize) -> RunResult {
-        let file = self.folder(setup, target, repeat).join("result.json");
-        let text = std::fs::read(file).expect("a result");
-        serde_json::from_slice(&text).expect("a result")
-    }
-
-    /// All of `operations.parquet`, in one batch a row group.
-    pub(super) fn operations(&self, setup: &str, target: &str) -> Vec<RecordBatch> {
-        let file = self.folder(setup, target, 0).join("operations.parquet");
-        let file = std::fs::File::open(file).expect("samples");
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("Parquet");
-        let batches = reader.build().expect("a reader");
-        batches.map(|batch| batch.expect("a batch")).collect()
-    }
-
-    /// Latencies of the requests of one kind, milliseconds, in the order of their starts.
-    pub(super) fn latencies_ms(&self, setup: &str, target: &str, kind: &str) -> Vec<f64> {
-        use arrow_array::cast::AsArray;
-        use arrow_array::types::{Float64Type, Int64Type};
-        let mut all: Vec<(i64, f64)> = Vec::new();
-        for batch in self.operations(setup, target) {
-            let of = |name| batch.column_by_name(name).expect("a column");
-            let (kinds, starts) = (of("kind").as_string::<i32>(), of("start_us"));
-            let starts = starts.as_primitive::<Int64Type>();
-            let latencies = of("latency_us").as_primitive::<Float64Type>();
-            let rows = (0..batch.num_rows()).filter(|row| kinds.value(*row) == kind);
-            all.extend(rows.map(|row| (starts.value(row), latencies.value(row) / 1e3)));
-        }
-        all.sort_by(|a, b| a.partial_cmp(b).expect("numbers"));
-        all.into_iter().map(|(_, latency)| latency).collect()
     }
 }

@@ -76,8 +76,8 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-/// Mean length of a line `devid dev_<id> group ms humidity temperature`, bytes: identifiers are
-/// counted, a time has 13 digits, and the two values have 2 on average.
+/// Mean length of a line `devid dev_<id> group ms humidity temperature`, bytes. Identifiers are
+/// counted exactly, a time has 13 digits, and the two values have 2 digits on average.
 fn text_bytes(devices: usize) -> f64 {
     let digits = |number: usize| number.to_string().len();
     let identifiers = (1..=devices).map(|id| 2 * digits(id) + digits(id % 100));

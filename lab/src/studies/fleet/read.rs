@@ -58,7 +58,7 @@ fn read(scale: Scale) -> Plan {
         };
         step(varied, Act::Ask(asked))
     });
-    // Every row travels to the client several times over, so there are fewer of them.
+    // The client receives every row several times, so there are fewer rows.
     let fleet = pick(
         scale,
         [(100, 20), (100, 200), (200, 1000), (10_000, 10_000)],

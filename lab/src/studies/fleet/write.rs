@@ -1,4 +1,4 @@
-//! Writing by clients and rows a request.
+//! Writing by number of clients and rows per request.
 
 use super::super::parts::{knobs, limit, pick, speed, step, view, write};
 use super::super::published;

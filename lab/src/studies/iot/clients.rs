@@ -1,4 +1,4 @@
-//! How many clients at once.
+//! How speed depends on the number of clients.
 
 use super::super::parts::{ask, knobs, latencies, limit, pick, step, view};
 use super::super::published;
@@ -10,7 +10,7 @@ use crate::target::Tuning;
 
 const NAME: &str = "iot-clients";
 
-/// Puts the tables that questions are about beside those that are written to.
+/// Adds the tables of questions to those that are written.
 const ASKED: &str = "_q";
 
 /// The study.

@@ -1,4 +1,4 @@
-//! What the policies of compaction do with rows that come late.
+//! What the policies of compaction do with late rows.
 
 use super::super::parts::{ask, knobs, latencies, observe, pick, step, tuning, view};
 use super::questions::{Extent, Kind, questions};

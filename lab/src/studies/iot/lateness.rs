@@ -1,4 +1,4 @@
-//! What rows that come late cost.
+//! The cost of late rows.
 
 use super::super::parts::{ask, knobs, latencies, pick, step, view};
 use super::super::published;
@@ -76,7 +76,7 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
     let (mode, late, times) = match mode {
         Mode::Poisson => {
             let lambda = (rows as f64 / 10.0).min(2200.0);
-            // Late rows bring no new time; a tenth less because chance decides.
+            // Late rows have no new time; a tenth less, because their number is random.
             let times = (1.0 - ratio) * rows as f64 * 0.9;
             ("poisson", Late::Poisson { ratio, lambda }, times as usize)
         }
@@ -102,7 +102,7 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
         step(varied("size"), Act::Size),
     ];
     if !fresh_values {
-        // As many rows are in the range whatever the part of late ones is.
+        // The range holds the same number of rows for any fraction of late rows.
         let extent = Extent {
             devices: QUERY_DEVICES,
             sensors: SENSORS,

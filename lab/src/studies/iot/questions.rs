@@ -7,7 +7,7 @@ use crate::question::{Aggregate, Devices, Question, Select, What};
 
 /// Buckets of Q7 and Q11, `GROUP_BY_TIME_UNIT`.
 const BUCKET_NS: i64 = 20 * SECOND_NS;
-/// What values are compared with, `QUERY_LOWER_VALUE`.
+/// The value that values are compared with, `QUERY_LOWER_VALUE`.
 const LOWER_VALUE: f64 = -5.0;
 /// Instances of each question.
 const INSTANCES: usize = 8;
@@ -54,7 +54,7 @@ pub const ALL: [Kind; 11] = [
     Kind::ByTimeDescending,
 ];
 
-/// Those that stand for the others.
+/// The kinds that represent the others.
 pub const USUAL: [Kind; 4] = [Kind::Range, Kind::Aggregate, Kind::ByTime, Kind::Latest];
 
 impl Kind {
@@ -107,7 +107,7 @@ impl Kind {
     }
 }
 
-/// How much questions ask for.
+/// The extent of questions.
 #[derive(Clone, Copy)]
 pub struct Extent {
     /// Devices of a question.
@@ -118,8 +118,8 @@ pub struct Extent {
     pub range_s: u32,
 }
 
-/// Instances of these kinds of questions about `data`: their ranges begin at steps over the data,
-/// their devices are taken in turn.
+/// Instances of these kinds of questions about `data`: their ranges begin at steps spread over the
+/// data, and take devices in turn.
 pub fn questions(data: &IotSpec, extent: Extent, kinds: &[Kind]) -> Vec<Question> {
     let instances = |kind: &Kind| {
         let kind = *kind;
@@ -132,7 +132,7 @@ pub fn questions(data: &IotSpec, extent: Extent, kinds: &[Kind]) -> Vec<Question
 fn select(data: &IotSpec, extent: Extent, kind: Kind, instance: usize) -> Select {
     let step_ns = i64::from(data.step_ms) * 1_000_000;
     let range_ns = i64::from(extent.range_s) * SECOND_NS;
-    // Times of rows from which a whole range is left.
+    // Number of rows after which a whole range follows.
     let starts = (data.rows as i64 - range_ns / step_ns).max(1);
     let from_ns = IOT_START_NS + starts * instance as i64 / INSTANCES as i64 * step_ns;
     let (from_ns, to_ns) = match kind {
@@ -160,8 +160,8 @@ fn what(values: FieldKind, sensors: usize, kind: Kind) -> What {
     if !kind.aggregates() {
         return What::Rows((0..sensors).collect());
     }
-    // IoT-Benchmark counts, which some databases answer without reading a value: so the mean is
-    // asked for as well, where there is one.
+    // IoT-Benchmark counts, which some databases answer without reading a value. So the question
+    // includes the mean, if there is one.
     let functions = match values {
         FieldKind::Bool | FieldKind::Text => &[Aggregate::Count][..],
         _ => &[Aggregate::Count, Aggregate::Avg],

@@ -1,4 +1,4 @@
-//! What late rows cost those who ask, while nothing has merged them yet.
+//! The cost of late rows for questions before anything has merged them.
 
 use super::{AIM, devices_and_rows, small_memtables, source};
 use crate::studies::parts::{ask, knobs, latencies, step, write};

@@ -1,14 +1,14 @@
 //! TSBS's 13 questions in Marigram's SQL.
 //!
-//! TSBS keeps the tags of a truck in a table of their own, or groups by them. Here tags are columns
-//! of each row, and a row may have lost one. So a truck is known by its name, and its other tags
-//! are what its rows say of them: `max(driver)` passes over rows without one. Conditions on a tag
-//! (`fleet = …`) leave out rows that lost it.
+//! TSBS stores the tags of a truck in a table of their own, or groups by them. Here, tags are
+//! columns of each row, and a row may have lost one. So the name identifies a truck, and its other
+//! tags come from its rows: `max(driver)` ignores rows without one. Conditions on a tag (`fleet =
+//! …`) exclude rows that lost it.
 //!
-//! Written to run on PostgreSQL with TimescaleDB too. Where they stand apart from TSBS's: the length
-//! of a driving session is in seconds, not an interval, and the daily activity is divided as a
-//! fraction. A breakdown is what TSBS's TimescaleDB text calls one, ten minutes in which no status is
-//! missing: it counts `status = 0`, true or false, and divides whole numbers.
+//! The statements also run on PostgreSQL with TimescaleDB. They differ from TSBS's in two points:
+//! the length of a driving session is in seconds, not an interval, and the daily activity is a
+//! fraction. A breakdown is defined as in TSBS's statement for TimescaleDB, ten minutes in which no
+//! status is missing: that statement counts `status = 0`, true or false, and divides integers.
 
 use crate::question::{Ask, Question};
 
@@ -30,7 +30,7 @@ pub(super) struct Template {
     sql: &'static str,
     /// Length of the window that it looks at, seconds, if it has one.
     window_s: Option<i64>,
-    /// A truck counts whose windows of ten minutes are more than this part of all.
+    /// A truck counts if its windows of ten minutes are more than this fraction of all.
     sessions: f64,
 }
 
@@ -83,8 +83,8 @@ impl Window {
         }
     }
 
-    /// The part of `length_s` that is number `instance`: one quarter, one half, three quarters of
-    /// the way through. At most half of all, for data of less than a day.
+    /// Range number `instance` of `length_s`: it begins after one quarter, one half or three
+    /// quarters of the data. At most half of all data, if they cover less than a day.
     fn part(self, length_s: i64, instance: usize) -> Self {
         let all_s = self.to_s - self.from_s;
         let length_s = length_s.min(all_s / 2);

@@ -1,9 +1,9 @@
-//! What is asked.
+//! The queries of the load.
 
-/// What slow readers ask for.
+/// The query of slow readers.
 pub const EVERYTHING: &str = "SELECT * FROM fleet";
 
-/// What a dashboard shows, over and over.
+/// Queries that a dashboard repeats.
 pub fn dashboards() -> Vec<String> {
     let all = [
         "SELECT site, count(*), avg(temp), max(hum) FROM fleet GROUP BY site ORDER BY site",
@@ -18,7 +18,7 @@ pub fn dashboards() -> Vec<String> {
     all.map(str::to_owned).into()
 }
 
-/// What a materialized view answers.
+/// Queries that a materialized view answers.
 pub fn views() -> Vec<String> {
     let all = [
         "SELECT minute, site, sum(n) AS n, max(high) FROM fleet_minutes GROUP BY minute, site \
@@ -28,7 +28,7 @@ pub fn views() -> Vec<String> {
     all.map(str::to_owned).into()
 }
 
-/// What sorts or groups much: it has to spill, where there is little memory, or is refused.
+/// Queries that sort or group many rows: with little memory they must spill, or are refused.
 pub fn sorts() -> Vec<String> {
     let all = [
         "SELECT count(*) FROM (SELECT dev, hum, temp FROM (SELECT * FROM fleet LIMIT 2000000) \
@@ -42,7 +42,7 @@ pub fn sorts() -> Vec<String> {
     all.map(str::to_owned).into()
 }
 
-/// What takes as much memory as it gets, in operators that cannot spill.
+/// Queries that take all the memory they can get, in operators that cannot spill.
 pub fn runaways() -> Vec<String> {
     let all = [
         "SELECT count(*) FROM (SELECT * FROM fleet LIMIT 2000000) a JOIN (SELECT * FROM fleet \

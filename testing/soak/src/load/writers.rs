@@ -1,4 +1,4 @@
-//! Who writes: a fleet in order, late rows, and sessions that are ever new series.
+//! The writers: a fleet in order, late rows, and sessions that are always new series.
 
 use super::LoadShared;
 use crate::client::SoakOutcome;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// 2026-01-01T00:00:00Z.
 const START_MS: u64 = 1_767_225_600_000;
-/// Late rows lie so far before the others at least.
+/// Late rows are at least this much earlier than the others.
 const LATE_MS: u64 = 6 * 3600 * 1000;
 const DEVICES: usize = 2000;
 const FLEET_LINES: usize = 5000;
@@ -33,14 +33,15 @@ pub fn fleet(shared: &LoadShared<'_>, part: usize) -> RequestTally {
     })
 }
 
-/// Rows hours before the others, in an order of their own.
+/// Rows that are hours before the others, in an order of their own.
 pub fn late(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("late", Duration::from_millis(250), |_| {
         lines.clear();
         for _ in 0..LATE_LINES {
             let device = row.wrapping_mul(7919) % DEVICES;
-            // Each time once, descending, so that each batch is later than what is there.
+            // Each time occurs once, in descending order, so that each batch is late relative to
+            // the existing rows.
             let time = START_MS - LATE_MS - row as u64;
             line(&mut lines, device, time, row);
             row += 1;
@@ -49,7 +50,7 @@ pub fn late(shared: &LoadShared<'_>) -> RequestTally {
     })
 }
 
-/// Sessions: each line a series that was never seen, until there are enough of them.
+/// Sessions: every line is a new series, until there are enough of them.
 pub fn sessions(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("sessions", Duration::from_millis(250), |_| {
@@ -57,7 +58,7 @@ pub fn sessions(shared: &LoadShared<'_>) -> RequestTally {
         for _ in 0..SESSION_LINES {
             let session = row % shared.plan.series_max.max(1);
             let (region, time) = (session % 50, START_MS + row as u64);
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 lines,
                 "events,session=s{session:012x}-{:08x},region=r{region} amount={} {time}",
@@ -87,8 +88,8 @@ fn mix(row: usize) -> u64 {
     hash.wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 31
 }
 
-/// Sends lines until they are stored, refused for long, or it is over. The same lines again are the
-/// same rows.
+/// Sends lines until they are stored, have been refused for long, or time is up. Repeated lines are
+/// the same rows.
 fn send(shared: &LoadShared<'_>, lines: &str, rows: usize) -> (SoakOutcome, String) {
     shared.rows_sent.fetch_add(rows as u64, Ordering::AcqRel);
     let answer = shared.client.write(lines);

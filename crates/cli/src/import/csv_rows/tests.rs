@@ -1,4 +1,4 @@
-//! Tests of rows of CSV: what is kept, what is refused, what is said.
+//! Tests of CSV rows: which rows are stored, which are refused, and what is reported.
 
 use super::super::csv_plan::{CsvPlan, plan};
 use super::super::{ReadOptions, ReadPlanOptions};
@@ -48,7 +48,7 @@ fn good_rows_are_kept_and_bad_ones_named_by_line() {
     let batch = &parsed.batches[0];
     assert_eq!(batch.len(), 2);
     assert_eq!(parsed.lines, [[2, 8]]);
-    // A row without any value is none of a table.
+    // A row without any value is not a row of a table.
     assert_eq!(parsed.empty, 1);
     let bad: Vec<u64> = parsed.bad.iter().map(|(line, _)| *line).collect();
     assert_eq!(bad, [3, 4, 5]);

@@ -1,4 +1,4 @@
-//! The laboratory's rows as a batch of the library's.
+//! Converts the laboratory's rows to a batch of the library.
 
 use anyhow::{Context, Result};
 use arrow_array::{
@@ -10,7 +10,7 @@ use marigram_model::{BatchField, BatchTag};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// `rows` as a batch with a slot for each series that is in it. Fails when an integer tag is none.
+/// `rows` as a batch with a slot for each series in it. Fails if an integer tag is not an integer.
 pub fn encode(table: &Table, rows: &Rows) -> Result<WriteBatch> {
     let mut slot_of = HashMap::new();
     let mut series = Vec::new();
@@ -28,7 +28,7 @@ pub fn encode(table: &Table, rows: &Rows) -> Result<WriteBatch> {
             TagKind::Integer => {
                 let number = |text: &str| {
                     let number = text.parse::<i64>();
-                    number.with_context(|| format!("{} is {text:?}, no integer", tag.name))
+                    number.with_context(|| format!("{} is {text:?}, not an integer", tag.name))
                 };
                 let numbers = texts.map(|text| text.map(number).transpose());
                 Arc::new(numbers.collect::<Result<Int64Array>>()?)
@@ -66,7 +66,7 @@ fn array(column: &Column) -> ArrayRef {
     }
 }
 
-/// The values of a column, none where the row has none.
+/// The values of a column, `None` for a row without one.
 fn each<T: Clone>(column: &Column, values: &[T]) -> impl Iterator<Item = Option<T>> {
     let rows = values.iter().enumerate();
     rows.map(|(row, value)| column.is_present(row).then(|| value.clone()))

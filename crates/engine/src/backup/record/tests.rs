@@ -103,7 +103,7 @@ fn version_1_is_read() {
 }
 
 proptest! {
-    /// Damage that a checksum does not see: payloads are changed and framed anew.
+    /// Damage that a checksum does not detect: payloads are changed and framed again.
     #[test]
     fn no_payload_panics_or_asks_for_much(
         changes in prop::collection::vec((0..4_usize, any::<prop::sample::Index>(), any::<u8>()), 1..6),

@@ -1,5 +1,5 @@
-//! Candidates that bring late rows into the sequence space: moves, cross compactions, and whole
-//! tables.
+//! Candidates that bring late rows into the sequence space: moves, cross compactions, and
+//! compactions of whole tables.
 
 use super::CompactionCandidates;
 use crate::compaction::plan::{CompactionKind, CompactionPlan};
@@ -8,7 +8,7 @@ use marigram_manifest::{Partition, SegmentMeta, SegmentSpace};
 use marigram_model::TableId;
 
 impl<'a> CompactionCandidates<'a> {
-    /// Late segments that hold rows which no other segment can hold.
+    /// Late segments whose rows no other segment can contain.
     pub(in crate::compaction) fn movable(&self) -> Option<CompactionPlan> {
         let late = |segment: &&SegmentMeta| segment.space == SegmentSpace::Unsequence;
         let alone = |segment: &&SegmentMeta| {
@@ -20,12 +20,12 @@ impl<'a> CompactionCandidates<'a> {
             .then(|| self.plan(CompactionKind::Move, SegmentSpace::Sequence, &segments))
     }
 
-    /// Unsequence segments of a partition with the sequence segments that they overlap.
+    /// Unsequence segments of a partition, with the sequence segments that they overlap.
     pub(in crate::compaction) fn cross(&self) -> Option<CompactionPlan> {
         let mut best: Option<(u64, Vec<&SegmentMeta>)> = None;
         let groups = self.groups(SegmentSpace::Unsequence);
         for late in groups.into_values().flat_map(|late| self.entangled(late)) {
-            // As many of the oldest as may be read at once.
+            // As many of the oldest segments as may be read at once.
             let prefixes = (1..=late.len()).rev();
             let chosen = prefixes.into_iter().find_map(|len| {
                 let inputs = self.cross_inputs(&late[..len])?;
@@ -40,7 +40,7 @@ impl<'a> CompactionCandidates<'a> {
             if late_bytes.saturating_mul(self.options.cross_ratio) < old_bytes {
                 continue;
             }
-            // The most late bytes for each byte that must be rewritten.
+            // Maximize the late bytes per byte that must be rewritten.
             let gain = late_bytes.saturating_mul(1 << 20) / (old_bytes + 1);
             if best.as_ref().is_none_or(|(most, _)| gain > *most) {
                 best = Some((gain, inputs));
@@ -50,8 +50,9 @@ impl<'a> CompactionCandidates<'a> {
         Some(self.plan(CompactionKind::Cross, SegmentSpace::Sequence, &inputs))
     }
 
-    /// Late segments in the parts that can go across by themselves, each oldest first: two are in
-    /// one part that may hold the same rows, or rows of the same sequence segment.
+    /// Groups late segments into parts that can go across separately, each oldest first. Two
+    /// segments are in the same part if they may contain the same rows, or rows of the same
+    /// sequence segment.
     fn entangled(&self, mut late: Vec<&'a SegmentMeta>) -> Vec<Vec<&'a SegmentMeta>> {
         late.sort_by_key(|segment| (segment.sequence_max, segment.id));
         let mut parts = Vec::new();
@@ -64,7 +65,7 @@ impl<'a> CompactionCandidates<'a> {
             while at < part.len() {
                 let member = part[at];
                 let linked = |other: &&SegmentMeta| {
-                    // Sequence segments are linked only through late ones.
+                    // Only late segments link sequence segments.
                     (member.space, other.space) != (SegmentSpace::Sequence, SegmentSpace::Sequence)
                         && self.share_rows(member, other)
                 };
@@ -81,8 +82,9 @@ impl<'a> CompactionCandidates<'a> {
         parts
     }
 
-    /// `late` and the sequence segments that may hold the same rows; `None` where that is not
-    /// possible: something older stays behind, something is unreadable or of another partition.
+    /// `late` and the sequence segments that may contain the same rows. `None` if that is
+    /// impossible, because something older stays behind, is unreadable, or belongs to another
+    /// partition.
     fn cross_inputs(&self, late: &[&'a SegmentMeta]) -> Option<Vec<&'a SegmentMeta>> {
         let mut inputs = late.to_vec();
         let newest = late.iter().map(|segment| segment.sequence_max).max()?;
@@ -105,8 +107,8 @@ impl<'a> CompactionCandidates<'a> {
         Some(inputs)
     }
 
-    /// Everything that a table has in a partition, if it is not one segment in order already: late
-    /// segments as far as they can go across, and sequence segments.
+    /// All segments of a table in a partition, if they are not a single sorted segment already:
+    /// late segments that can go across, and sequence segments.
     pub(in crate::compaction) fn table(
         &self,
         table: TableId,

@@ -1,9 +1,9 @@
-//! Backups: what they show, what they cost, and what they do when something goes wrong.
+//! Backups: their content, their cost, and their behaviour on failures.
 
 use super::support::{Contents, DIR, GROW, World, batch, options, read, store};
 use crate::backup::{self, BackupOptions, Wanted};
 use crate::{Engine, EngineError};
-use marigram_env::{Env, FaultRepeat, FileSystem as _, OpKind, PlannedFault, SimClock};
+use marigram_env::{Env, FaultRepeat, LogStore as _, OpKind, PlannedFault, SimClock};
 use marigram_model::{DAY_NS, FieldValueRef as V, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -22,7 +22,7 @@ fn keep(count: usize) -> BackupOptions {
     BackupOptions { keep: Some(count) }
 }
 
-/// The table `t` of a backup, restored and opened.
+/// The table `t` of a backup after restoring and opening it.
 fn restored(world: &World, number: Option<u64>) -> Contents {
     let into = Path::new(RESTORED);
     if world.fs.exists(into).unwrap() {
@@ -48,7 +48,7 @@ fn damage(world: &World) -> Vec<String> {
     damage
 }
 
-/// A day's rows of twenty devices.
+/// The rows of twenty devices for one day.
 fn fill(engine: &Engine, day: i64, value: f64) {
     let devices: Vec<String> = (0..20).map(|device| format!("d{device}")).collect();
     for hour in 0..24 {
@@ -71,7 +71,7 @@ fn each_backup_shows_its_moment_and_copies_only_what_is_new() {
     let taken = take(&engine);
     assert_eq!((taken.info.number, taken.info.shards), (1, 2));
     assert_eq!(taken.info.rows, 480);
-    // Both shards begin with the same piece of nothing: a few bytes may be there already.
+    // Both shards begin with the same empty piece: a few bytes may exist already.
     assert!(taken.info.bytes_new > taken.info.bytes / 2);
 
     fill(&engine, 2, 7.0);
@@ -101,7 +101,7 @@ fn rows_that_cannot_be_flushed_are_backed_up_with_the_log() {
     let engine = world.open_db();
     fill(&engine, 1, 0.5);
     let before = read(&engine, "t");
-    // The first new file is the backup folder's marker; a later one is a segment.
+    // The first new file is the marker of the backup folder; a later one is a segment.
     take(&engine);
     store(&engine, "t", &[("d1", DAY_NS + 5, &[("x", V::F64(3.0))])]);
     let now = read(&engine, "t");
@@ -241,7 +241,7 @@ fn folders_that_hold_something_else_are_left_alone() {
         let refused = engine.backup(Path::new(dir), BackupOptions::default());
         refused.unwrap_err().to_string()
     };
-    assert!(refused("/data/backups").contains("lies in the data directory"));
+    assert!(refused("/data/backups").contains("is inside the data directory"));
     world.fs.create_dir_all(Path::new("/other")).unwrap();
     world.fs.create(Path::new("/other/letter")).unwrap();
     assert!(refused("/other").contains("not empty"));
@@ -261,7 +261,7 @@ fn folders_that_hold_something_else_are_left_alone() {
     assert!(
         list.unwrap_err()
             .to_string()
-            .contains("no folder of backups")
+            .contains("not a folder of backups")
     );
 }
 
@@ -313,7 +313,7 @@ fn a_restored_directory_and_its_origin_share_a_folder_without_mixing() {
     let engine = world.open_db();
     fill(&engine, 1, 0.5);
     take(&engine);
-    // From here on the two give their segments the same numbers and sizes.
+    // From here on, both directories give their segments the same numbers and sizes.
     fill(&engine, 2, 1.5);
     let origin = read(&engine, "t");
     take(&engine);
@@ -362,7 +362,7 @@ fn a_part_brings_the_segments_of_its_times_alone() {
 fn a_backup_under_writes_shows_one_moment_of_all_shards() {
     let world = World::new(1);
     let engine = world.open_db();
-    // Two devices of different shards: each of its rows is written after one of the other.
+    // Two devices in different shards: each row of one is written after a row of the other.
     let spec = crate::TableSpec {
         name: "t".to_owned(),
         ..Default::default()

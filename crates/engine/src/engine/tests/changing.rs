@@ -1,5 +1,5 @@
-//! Tables that change their form: values follow their columns' numbers, through a loss of power at any
-//! moment, flushes and compactions.
+//! Tables that change their columns: values follow their columns' numbers, through a power loss at
+//! any moment, flushes and compactions.
 
 use super::support::*;
 use crate::{Engine, EngineError, TableChange, TableSpec};
@@ -21,7 +21,7 @@ fn alter(engine: &Engine, table: &str, change: TableChange) -> Result<(), Engine
     engine.alter_table("db", table, &change).map(drop)
 }
 
-/// The names of the fields that rows carry, and how many rows carry each.
+/// The names of the fields with values, and the number of rows with a value of each.
 fn carried(engine: &Engine, table: &str) -> Vec<(String, usize)> {
     let mut names = std::collections::BTreeMap::new();
     for fields in read(engine, table).into_values() {
@@ -40,7 +40,7 @@ fn expect(engine: &Engine, table: &str, expected: &[(&str, usize)]) {
     assert_eq!(carried(engine, table), expected);
 }
 
-/// Whether columns of this number stand in segments.
+/// Whether segments contain a column with this number.
 fn stand_in_segments(engine: &Engine, table: &str, column: u32) -> bool {
     let snapshot = engine.snapshot("db", table).unwrap();
     let id = snapshot.schema().id;
@@ -68,18 +68,22 @@ fn what_is_dropped_is_gone_wherever_it_stands_and_never_comes_back() {
         if flushes {
             engine.flush().unwrap();
         }
-        // The highest number, and one below it.
+        // The highest number, and a lower one.
         alter(&engine, "t", TableChange::DropField("n".to_owned())).unwrap();
         expect(&engine, "t", &[("x", 10)]);
         store(&engine, "t", &[("a", 20, &[("n", V::F64(0.5))])]);
         expect(&engine, "t", &[("n", 1), ("x", 10)]);
         alter(&engine, "t", TableChange::DropField("x".to_owned())).unwrap();
-        // What the log holds of dropped fields is no sign of a lost catalog.
+        // Dropped fields in the log do not indicate a lost catalog.
         drop(engine);
         world.fs.crash();
         engine = world.open();
         expect(&engine, "t", &[("n", 1)]);
-        assert_eq!(read(&engine, "t").len(), 11, "rows stay where a field goes");
+        assert_eq!(
+            read(&engine, "t").len(),
+            11,
+            "dropping a field must keep the rows"
+        );
         engine.flush().unwrap();
         store(&engine, "t", &[("b", 30, &[("n", V::F64(2.5))])]);
         engine.compact_table("db", "t").unwrap();

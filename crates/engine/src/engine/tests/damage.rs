@@ -1,8 +1,8 @@
-//! Segments whose files are gone or too short: the start says so, and the rest works.
+//! Segments whose files are missing or too short: opening reports them, and the rest works.
 
 use super::support::{DIR, World, options, read, store, try_read};
 use crate::{Engine, EngineOptions, TableSpec};
-use marigram_env::FileSystem as _;
+use marigram_env::LogStore as _;
 use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ fn one_shard() -> EngineOptions {
     }
 }
 
-/// Three segments of `kept` and `lost`, one row each in each of three partitions.
+/// Three segments of `kept` and of `lost`, one row each in each of three partitions.
 fn filled(world: &World) -> Engine {
     let engine = world.open_with(one_shard());
     engine.create_database("db", true).unwrap();
@@ -68,12 +68,15 @@ fn a_start_finds_what_is_missing_or_too_short_without_reading() {
         max: 2 * PARTITION_NS - 1,
     };
     assert_eq!(try_read(&engine, "lost", whole).unwrap().len(), 1);
-    // What nobody wants any more is no damage.
+    // What is no longer needed is not damage.
     engine.drop_table("db", "lost", false).unwrap();
     while engine.status().segments_damaged > 0 {
         let before = engine.status().segments;
         engine.maintain().unwrap();
-        assert!(engine.status().segments < before, "it comes to an end");
+        assert!(
+            engine.status().segments < before,
+            "dropping segments must end"
+        );
     }
     drop(engine);
     let left = world.fs.list(&Path::new(DIR).join("shards/0000/segments"));

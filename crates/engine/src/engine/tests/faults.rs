@@ -1,4 +1,4 @@
-//! Disks that fail: what is refused, what stays, what comes back.
+//! Disks that fail: what is refused, what stays, what recovers.
 
 use super::support::{DIR, GROW, World, batch, options, read, store, try_read};
 use crate::{Engine, EngineError, EngineOptions};
@@ -180,7 +180,8 @@ fn a_catalog_that_cannot_be_written_refuses_writes_and_says_why() {
 
 #[test]
 fn a_manifest_that_cannot_be_written_ends_writing_and_leaves_no_more_files() {
-    // Of a flush, the log's rotation, the segment and the series log come before the manifest.
+    // In a flush, the log's rotation, the segment and the series log are synced before the
+    // manifest.
     let syncs = (0..20).find(|after| {
         let world = World::new(1);
         let engine = world.open_db();

@@ -1,5 +1,5 @@
-//! A full disk: what is refused is nowhere, now and after a restart; what was acknowledged stays; and
-//! writing goes on when there is room.
+//! A full disk: what is refused leaves no trace, now and after a restart; what was acknowledged
+//! stays; and writes resume when there is space.
 
 use super::super::upkeep::flush_round;
 use super::support::{DIR, GROW, World, batch, options, read, store};
@@ -16,7 +16,7 @@ fn three_shards() -> EngineOptions {
     }
 }
 
-/// A row of each device at `time`: rows in each shard.
+/// One row of each device at `time`, so that each shard has rows.
 fn of_all(time: i64) -> WriteBatch {
     let fields = [("x", V::F64(1.0)), ("s", V::String("some text"))];
     let rows: Vec<_> = DEVICES
@@ -26,7 +26,7 @@ fn of_all(time: i64) -> WriteBatch {
     batch("t", &rows)
 }
 
-/// A directory with a row of each device, closed without a flush.
+/// A directory with one row of each device, closed without a flush.
 fn filled(seed: u64) -> World {
     let world = World::new(seed);
     let engine = world.open_with(three_shards());
@@ -84,7 +84,7 @@ fn a_batch_is_stored_in_all_shards_or_in_none_however_little_room_there_is() {
             );
             continue;
         }
-        // Room comes back, and no restart is needed.
+        // When there is space again, no restart is needed.
         world.fs.set_space(None);
         assert_eq!(engine.status().read_only, None);
         assert_eq!(
@@ -172,7 +172,7 @@ fn a_log_larger_than_a_memtable_is_read_on_a_full_disk() {
     assert_eq!(read(&world.open_with(tiny), "t").len(), 401);
 }
 
-/// Writes until the disk is full; gives the rows that were stored.
+/// Writes until the disk is full; returns the number of rows stored.
 fn fill_up(world: &World, engine: &Engine) -> usize {
     let mut stored = engine.write("db", &of_all(999), GROW).unwrap().stored;
     world.fs.set_space(Some(0));
@@ -204,7 +204,7 @@ fn what_frees_room_is_done_on_a_full_disk() {
     let segments = engine.status().segments;
     let stored = fill_up(&world, &engine);
     assert!(stored > 0);
-    // Enough to begin new files of the log, and not to write segments.
+    // Enough space to start new log files, but not to write segments.
     world.fs.set_space(Some(300));
     assert!(engine.flush().is_err());
     assert!(engine.status().read_only.is_some());
@@ -225,7 +225,7 @@ fn what_frees_room_is_done_on_a_full_disk() {
     engine.drop_database("other", false).unwrap();
     engine.retain().unwrap();
     assert!(engine.status().segments < segments, "files went");
-    // What the reserve leaves is for such changes alone.
+    // The space from the reserve is only for such changes.
     assert!(engine.write("db", &of_all(2), GROW).is_err());
     assert_eq!(read(&engine, "t").len(), stored);
     assert!(engine.status().read_only.is_some());
@@ -238,7 +238,7 @@ fn what_frees_room_is_done_on_a_full_disk() {
         engine.write("db", &of_all(2), GROW).unwrap().stored,
         DEVICES.len()
     );
-    // The reserve is back: it works a second time.
+    // The reserve has been restored: it works a second time.
     fill_up(&world, &engine);
     engine
         .delete("db", "t", &crate::TagFilter::All, first)
@@ -270,11 +270,11 @@ fn a_flush_that_found_no_room_is_tried_again_after_a_pause() {
         world.fs.ops() - before
     };
     assert!(operations_of_a_round() > 0);
-    // Whoever finds no room in memory wakes the threads, which is no reason to try again.
+    // A writer that finds no memory wakes the threads, which is no reason to retry.
     assert_eq!(operations_of_a_round(), 0);
     world.clock.advance(1_000_000_000);
     assert!(operations_of_a_round() > 0);
-    // Whoever asks for a flush gets one.
+    // An explicit flush is always tried.
     world.fs.set_space(None);
     engine.flush().unwrap();
     assert_eq!(engine.status().read_only, None);
@@ -301,7 +301,7 @@ fn a_catalog_that_finds_no_room_refuses_the_change_alone() {
     world.fs.set_space(Some(10));
     let error = engine.create_database("other", false).unwrap_err();
     assert!(matches!(error, EngineError::Busy { .. }), "{error:?}");
-    // The log has room that was set aside for it.
+    // The log has space that was reserved for it.
     store(&engine, "t", &[("a", 2, &[("x", V::F64(1.0))])]);
     world.fs.set_space(None);
     engine.create_database("other", false).unwrap();

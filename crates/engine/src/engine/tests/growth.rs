@@ -1,4 +1,4 @@
-//! Tables that grow, and what bad rows get.
+//! Tables that grow, and the treatment of bad rows.
 
 use super::support::{GROW, World, batch, read, store};
 use crate::{EngineError, TableChange, TableSpec, WriteOptions};

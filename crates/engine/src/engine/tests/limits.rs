@@ -49,7 +49,7 @@ fn where_no_room_can_be_made_writes_are_refused_whole() {
     let memory = engine.memory().clone();
     let all = memory.limit();
     memory.grow(Holder::Query, all);
-    // Over what is reserved for writes, and there is nothing else.
+    // Above the reserve for writes, and there is no other memory.
     let refused = engine
         .write("db", &wide_batch(10_000, 20_000), GROW)
         .unwrap_err();
@@ -57,7 +57,7 @@ fn where_no_room_can_be_made_writes_are_refused_whole() {
     assert_eq!(memory.used_by(Holder::Memtable), 0);
     let usage = memory.usage(Holder::Memtable);
     assert!(usage.waits > 0 && usage.refusals > 0, "{usage:?}");
-    // Within it, writing goes on however much queries hold.
+    // Within it, writes continue however much queries hold.
     for round in 1..6 {
         let batch = wide_batch(round * 10_000, 10_000);
         engine.write("db", &batch, GROW).unwrap();

@@ -1,5 +1,5 @@
-//! Random histories against a naive model: what is read is what was written, whatever flushes,
-//! compactions, restarts and power losses came between.
+//! Compares random histories with a naive model: reads return what was written, whatever flushes,
+//! compactions, restarts and power losses happened in between.
 
 use super::support::{Contents, Row, World, options, read, store, try_read};
 use crate::{Engine, EngineOptions, TagFilter};
@@ -30,7 +30,7 @@ struct ModelHistory {
     rng: Rng,
     model: Contents,
     clock: i64,
-    /// Of four rows so many are late, by up to `late_steps`.
+    /// How many of four rows are late, by up to `late_steps`.
     late_quarters: u64,
     late_steps: u64,
 }
@@ -219,7 +219,7 @@ fn late_and_overwriting_histories_agree_with_the_model_under_each_policy() {
                 ..options()
             };
             for seed in 0..6 {
-                // Few times, so that most late rows overwrite others.
+                // Few distinct times, so that most late rows overwrite others.
                 let seed = 1000 + seed * 10 + at as u64;
                 run_late(seed, &late, 80, (late_quarters, 60));
             }

@@ -1,9 +1,9 @@
-//! Many segments and few descriptors: everything works, and a shortage passes.
+//! Many segments and few descriptors: everything works, and a shortage is temporary.
 
 use super::support::{DIR, GROW, World, batch, options, read, store, try_read};
 use crate::backup::BackupOptions;
 use crate::{Engine, EngineError, EngineOptions, Holder, TableSpec};
-use marigram_env::FileSystem as _;
+use marigram_env::LogStore as _;
 use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn engine(world: &World) -> Engine {
     engine
 }
 
-/// A row in each of `partitions`, `shift_ns` after its beginning.
+/// A row in each of `partitions` partitions, `shift_ns` after its start.
 fn fill(engine: &Engine, partitions: i64, shift_ns: i64) {
     let fields = [("x", V::F64(shift_ns as f64))];
     let rows: Vec<_> = (0..partitions)
@@ -60,7 +60,7 @@ fn thousands_of_segments_work_with_sixteen_descriptors() {
     drop(db);
     let db = world.open_with(few_files());
     assert_eq!(read(&db, "t").len(), SEGMENTS as usize);
-    // Late rows in each partition, which compaction brings to their places.
+    // Late rows in each partition, which compaction moves to their place.
     fill(&db, SEGMENTS, 0);
     db.flush().unwrap();
     assert_eq!(read(&db, "t").len(), 2 * SEGMENTS as usize);
@@ -122,7 +122,7 @@ fn a_shortage_of_descriptors_fails_what_needs_one_and_passes() {
     let error = try_read(&db, "t", TimeRange::ALL).unwrap_err();
     assert!(matches!(error, EngineError::Busy { .. }), "{error:?}");
     assert!(error.to_string().contains("ulimit"), "{error}");
-    // The log is open: rows are stored. A flush needs files, and is tried again.
+    // The log is open, so rows are stored. A flush needs files, and is retried.
     fill(&db, 20, 2);
     assert!(db.flush().is_err());
     fill(&db, 20, 3);

@@ -1,5 +1,5 @@
-//! Rollups: what is not touched is as it was when the rollup was told of it, whatever was written,
-//! deleted, flushed, lost or opened again since.
+//! Rollups: times that are not touched are as they were when the rollup last read them, whatever
+//! was written, deleted, flushed, lost or reopened since.
 
 use super::support::{Contents, DIR, GROW, World, batch, options, read, store};
 use crate::{Durability, Engine, EngineError, EngineOptions, TableChange, TableSpec, TagFilter};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const CELL_NS: i64 = 100;
 
-/// Makes the rollup `r` of the table `t`.
+/// Creates the rollup `r` of the table `t`.
 fn create(engine: &Engine) -> TableId {
     let source = engine.table("db", "t").unwrap().id;
     let spec = TableSpec {
@@ -35,7 +35,7 @@ fn range(min: i64, max: i64) -> TimeRange {
     TimeRange { min, max }
 }
 
-/// What a rollup would hold: the rows of each cell when it was told of them.
+/// What a rollup would contain: the rows of each cell when it last read them.
 type ToldRows = BTreeMap<i64, Contents>;
 
 fn cells(contents: &Contents) -> ToldRows {
@@ -47,7 +47,7 @@ fn cells(contents: &Contents) -> ToldRows {
     told
 }
 
-/// Tells the rollup of times and moves its watermark.
+/// Refreshes the rollup for some times and moves its watermark.
 fn refresh(engine: &Engine, rollup: TableId, taken: &TimeSet, through: i64, told: &mut ToldRows) {
     let before = engine.rollup_state(rollup).unwrap().progress;
     engine.begin_refresh(rollup, taken, through).unwrap();
@@ -60,7 +60,7 @@ fn refresh(engine: &Engine, rollup: TableId, taken: &TimeSet, through: i64, told
     told.extend(now.into_iter().filter(|(cell, _)| is_told(*cell)));
 }
 
-/// Every cell that is not touched is as the rollup was told.
+/// Checks that every cell that is not touched is as the rollup last read it.
 fn check(engine: &Engine, rollup: TableId, told: &ToldRows, when: &str) {
     let progress = engine.rollup_state(rollup).unwrap().progress;
     let now = cells(&read(engine, "t"));
@@ -70,7 +70,9 @@ fn check(engine: &Engine, rollup: TableId, told: &ToldRows, when: &str) {
         let is_known = start < progress.through_ns && !progress.touched.contains(start);
         assert!(
             !is_known || told.get(cell) == now.get(cell),
-            "{when}: cell {cell} of {progress:?}"
+            "{when}: cell {cell} of {progress:?}: told {:?}, now {:?}",
+            told.get(cell),
+            now.get(cell)
         );
     }
 }
@@ -137,7 +139,7 @@ fn history(seed: u64, options: &EngineOptions) {
                 match below(6) {
                     0 => engine.abort_refresh(rollup),
                     1 => {
-                        // The rollup's rows may be there, or not: it does not tell of them.
+                        // The rollup's rows may or may not exist: it does not cover these times.
                         drop(engine);
                         world.fs.crash();
                         engine = open();
@@ -167,14 +169,15 @@ fn what_is_not_touched_is_as_it_was_told() {
     }
 }
 
-/// Where the log is not synced, a loss of power may take rows: never those that a rollup tells of.
+/// If the log is not synced, a power loss may lose rows, but never those that a rollup covers.
 #[test]
 fn a_rollup_tells_of_nothing_that_a_loss_of_power_takes() {
     let lazy = EngineOptions {
         durability: Durability::Os,
         ..options()
     };
-    for seed in 100..=116 {
+    // In history 174 a compaction applies a delete, which a loss of power then takes.
+    for seed in (100..=116).chain([174]) {
         history(seed, &lazy);
     }
 }
@@ -193,7 +196,7 @@ fn only_cells_of_late_rows_are_touched() {
     engine
         .begin_refresh(rollup, &TimeSet::default(), 1000)
         .unwrap();
-    // Within what is being told: it may or may not have been seen.
+    // Within the range of the current refresh: it may or may not have been read.
     store(&engine, "t", &[row(720)]);
     engine.finish_refresh(rollup).unwrap();
     store(&engine, "t", &[row(1000), row(150), row(2000), row(199)]);
@@ -266,7 +269,7 @@ fn a_flush_amid_a_drop_of_the_database_does_not_fail() {
     let touched = TimeSet::default();
     engine.begin_refresh(rollup, &touched, 1000).unwrap();
     engine.finish_refresh(rollup).unwrap();
-    // The rollup has to be told, and the catalog has lost it already.
+    // The rollup must be refreshed, although the catalog no longer has it.
     store(&engine, "t", &[row(150)]);
     engine.inner().schemas.drop_database("db", false).unwrap();
     engine.flush().unwrap();

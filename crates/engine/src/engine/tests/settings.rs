@@ -1,4 +1,4 @@
-//! Settings of tables and fields: what new segments are like, and from when on.
+//! Settings of tables and fields: how they affect new segments, and from when on.
 
 use super::support::*;
 use crate::{EngineError, PageDetail, TableChange, TableSpec};
@@ -35,7 +35,7 @@ fn spec() -> TableSpec {
     }
 }
 
-/// `count` rows of one device from row `from` on, flushed.
+/// Flushes `count` rows of one device, from row `from` on.
 fn flush_rows(engine: &crate::Engine, from: i64, count: i64) {
     for row in from..from + count {
         let fields = [("x", V::F64(row as f64 / 10.0)), ("n", V::I64(row % 7))];
@@ -44,7 +44,7 @@ fn flush_rows(engine: &crate::Engine, from: i64, count: i64) {
     engine.flush().unwrap();
 }
 
-/// Pages of a column of segment `id`, as (rows, form).
+/// Pages of a column of segment `id`, as (rows, encoding).
 fn pages(engine: &crate::Engine, id: u64, column: u32) -> Vec<(u32, String)> {
     let snapshot = engine.snapshot("db", "t").unwrap();
     let table = snapshot.schema().id;
@@ -99,7 +99,7 @@ fn changes_apply_from_the_next_flush_on() {
     assert_eq!((detail.row_groups, detail.pages, detail.nulls), (1, 6, 0));
     assert!(detail.encodings.contains("RUNS+ZSTD"), "{detail:?}");
 
-    // The settings are durable, and a compaction stores everything as they say.
+    // The settings are durable, and a compaction re-encodes everything accordingly.
     drop(engine);
     world.fs.crash();
     let engine = world.open();
@@ -111,7 +111,7 @@ fn changes_apply_from_the_next_flush_on() {
     assert_eq!(sizes(&x).iter().sum::<u32>(), 620);
     assert!(x.iter().all(|page| page.1 == "RUNS+ZSTD"), "{x:?}");
 
-    // On demand also where there is one segment already, and with pages that are full.
+    // On demand even if there is only one segment already, and with full pages.
     let whole = codec(Encoding::Plain, Compressor::Zstd);
     let set = TableChange::SetCodec("x".to_owned(), whole);
     engine.alter_table("db", "t", &set).unwrap();

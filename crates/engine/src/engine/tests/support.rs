@@ -1,4 +1,4 @@
-//! What the tests of the engine share: an engine on a simulated disk, batches, and reading back.
+//! Utilities of the engine tests: an engine on a simulated disk, batches, and reading back.
 
 use crate::{
     Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TableSnapshot, TagFilter,
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where the tests' data directory lies.
+/// The tests' data directory.
 pub const DIR: &str = "/data";
 
 /// A disk and a clock that outlive engines.
@@ -48,7 +48,7 @@ impl World {
         engine
     }
 
-    /// What verification finds.
+    /// The damage that verification finds.
     pub fn damage(&self) -> Vec<String> {
         let mut damage = Vec::new();
         Engine::verify(&self.env(), Path::new(DIR), &mut |place| damage.push(place)).unwrap();
@@ -77,7 +77,7 @@ pub const GROW: WriteOptions = WriteOptions { grow: true };
 /// A row for [`batch`]: device, time, fields.
 pub type Row<'a> = (&'a str, i64, &'a [(&'a str, FieldValueRef<'a>)]);
 
-/// A batch of rows with the one tag `dev`.
+/// A batch of rows with `dev` as the only tag.
 pub fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
     let mut builder = BatchBuilder::new(table);
     let mut slots = BTreeMap::new();
@@ -93,7 +93,7 @@ pub fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
     builder.finish()
 }
 
-/// Writes rows that must all be stored.
+/// Writes rows, all of which must be stored.
 pub fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
     let report = engine.write("db", &batch(table, rows), GROW).unwrap();
     assert_eq!(
@@ -105,7 +105,7 @@ pub fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
     );
 }
 
-/// Rows as read: (device, time) → field values by name, nulls left out.
+/// Rows as read: (device, time) → field values by name, without nulls.
 pub type Contents = BTreeMap<(String, i64), BTreeMap<String, FieldValue>>;
 
 /// Everything in a table.
@@ -117,7 +117,7 @@ pub fn try_read(engine: &Engine, table: &str, range: TimeRange) -> crate::Result
     rows_within(&engine.snapshot("db", table)?, range)
 }
 
-/// Everything that a snapshot shows.
+/// Everything in a snapshot.
 pub fn rows_of(snapshot: &TableSnapshot) -> crate::Result<Contents> {
     rows_within(snapshot, TimeRange::ALL)
 }
@@ -159,7 +159,7 @@ fn rows_within(snapshot: &TableSnapshot, range: TimeRange) -> crate::Result<Cont
     Ok(contents)
 }
 
-/// The first value of a tag column, whether it is plain text or a dictionary of it.
+/// The first value of a tag column, which is plain text or a dictionary.
 fn text_of(values: &arrow_array::ArrayRef) -> String {
     use arrow_array::cast::AsArray;
     if let Some(text) = values.as_string_opt::<i32>() {

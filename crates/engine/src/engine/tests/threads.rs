@@ -13,7 +13,8 @@ fn busy_writers(engine: &Engine, writers: usize, batches: i64) {
         for writer in 0..writers {
             scope.spawn(move || {
                 let device = format!("dev-{writer}");
-                // Fields of other writers come and go, so that all grow one schema at once.
+                // Fields of other writers appear in between, so that all writers grow one schema at
+                // once.
                 for time in 0..batches {
                     let field = format!("f{}", (writer as i64 + time) % 8);
                     let row = batch("t", &[(&device, time, &[(&field, V::F64(time as f64))])]);
@@ -55,7 +56,7 @@ fn background_threads_flush_and_stop_with_the_last_handle() {
     let clone = engine.clone();
     drop(engine);
     assert_eq!(read(&clone, "t").len(), 800);
-    // Opening again would fail on the lock if a thread still held the directory.
+    // Reopening would fail on the lock if a thread still held the directory.
     drop(clone);
     let engine = world.open_with(busy);
     assert_eq!(read(&engine, "t").len(), 800);
@@ -91,8 +92,8 @@ fn a_shard_that_somebody_flushes_holds_up_no_other() {
     assert_eq!(read(&engine, "t").len(), 20);
 }
 
-/// Has `work` wait for a lock of every shard, makes a table with rows in segments or memtables that
-/// are frozen, and lets it go on: it may not take the table for one that was dropped.
+/// Makes `work` wait for a lock of every shard, creates a table with rows in segments or frozen
+/// memtables, and lets `work` continue: it must not mistake the table for a dropped one.
 fn a_table_made_while_work_waits<L>(
     lock: impl for<'a> Fn(&'a Shard) -> MutexGuard<'a, L>,
     fill: impl Fn(&Engine),
@@ -107,7 +108,7 @@ fn a_table_made_while_work_waits<L>(
     std::thread::scope(|scope| {
         let held: Vec<_> = engine.inner().shards.iter().map(&lock).collect();
         let waiting = scope.spawn(|| work(&engine));
-        // Enough to reach the lock; where it is not, nothing is tested, and nothing fails.
+        // Long enough to reach the lock; if it is not, nothing is tested and nothing fails.
         std::thread::sleep(Duration::from_millis(100));
         assert!(!waiting.is_finished());
         fill(&engine);

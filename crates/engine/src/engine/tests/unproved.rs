@@ -1,9 +1,9 @@
-//! What is missing from a directory keeps it shut, and what nothing names waits in the trash.
+//! A directory with a missing file does not open, and files that nothing names wait in the trash.
 
 use super::support::{DIR, World, options, read, store};
 use crate::backup::BackupOptions;
 use crate::{Engine, EngineError};
-use marigram_env::FileSystem;
+use marigram_env::LogStore;
 use marigram_model::FieldValueRef as V;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn filled() -> World {
     world
 }
 
-/// Opens a directory that must not open; gives the error.
+/// Opens a directory that must not open; returns the error.
 fn refused(world: &World) -> String {
     let before = world.fs.snapshot(Path::new(DIR)).unwrap();
     let error = Engine::open(world.env(), Path::new(DIR), options()).unwrap_err();
@@ -210,7 +210,7 @@ fn a_segment_in_the_place_of_another_one_is_an_error_that_names_it() {
     };
     assert_eq!(path, segments[1]);
     assert!(reason.contains("another segment"), "{reason}");
-    // Nor is it backed up.
+    // It is not backed up, either.
     let taken = engine.backup(Path::new("/backups"), BackupOptions::default());
     let Err(EngineError::Corrupt { path, .. }) = taken else {
         panic!("{taken:?}");

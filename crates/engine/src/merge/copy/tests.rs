@@ -1,4 +1,4 @@
-//! Merges that hand on whole pages give the same rows as those that do not.
+//! Merges that pass on whole pages return the same rows as those that do not.
 
 use super::super::testing::{
     COLUMNS, TABLE, TestRows, TestSource, listed, naive, open_segment, tombstone,
@@ -6,7 +6,7 @@ use super::super::testing::{
 };
 use super::super::{MergeOptions, MergeSource};
 use super::*;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_segment::SegmentOptions;
 use proptest::prelude::*;
@@ -40,9 +40,9 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     })
 }
 
-/// The rows of a merge that lets pages be copied, and how many of them came in pages.
+/// The rows of a merge that may copy pages, and how many of them came in pages.
 fn pieces(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> (TestRows, usize) {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(3));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(3));
     let options = SegmentOptions { row_group_rows: 24 };
     let sources = given.iter().enumerate().map(|(id, given)| {
         let open = open_segment(&fs, id as u64, given, &options);

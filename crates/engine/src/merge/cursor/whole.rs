@@ -1,5 +1,5 @@
-//! Whole pages: whether all rows of the page that comes next are the cursor's, and taking it
-//! undecoded.
+//! Whole pages: whether the cursor covers all rows of the next page, and how it takes the page
+//! without decoding it.
 
 use super::SourceCursor;
 use crate::error::Result;
@@ -14,7 +14,8 @@ use marigram_segment::Segment;
 use std::sync::Arc;
 
 impl SourceCursor {
-    /// If a whole page comes next that `rule` lets be copied: a key that none of its rows is after.
+    /// If the next page is whole and `rule` allows to copy it: a key that none of its rows is
+    /// after.
     pub(in crate::merge) fn whole_page_end(
         &self,
         scope: &MergeScope,
@@ -52,7 +53,7 @@ impl SourceCursor {
             .map(|last| RowKey::new(last.series, end)))
     }
 
-    /// Whether times asked for or tombstones may leave out rows of a page.
+    /// Whether the requested times or tombstones may exclude rows of a page.
     fn is_cut(&self, plan: &PagePlan, spans: &[PageSpan], scope: &MergeScope) -> bool {
         let touches = |tombstone: &Arc<Tombstone>| {
             let named = |span: &PageSpan| match tombstone.series.as_deref() {
@@ -64,7 +65,7 @@ impl SourceCursor {
         !scope.range.covers(plan.range) || self.source.tombstones.iter().any(touches)
     }
 
-    /// Leaves the page behind of which [`whole_page_end`](Self::whole_page_end) told.
+    /// Takes the page that [`whole_page_end`](Self::whole_page_end) reported.
     pub(in crate::merge) fn take_page(&mut self) -> Option<WholePage> {
         let SourceData::Segment(segment, _) = &self.source.data else {
             return None;
@@ -81,7 +82,7 @@ impl SourceCursor {
         for span in spans {
             let rows = span.end - span.start;
             match runs.last_mut() {
-                // A tombstone between two rows of a series parts spans and cuts nothing out.
+                // A tombstone between two rows of a series splits a span without removing rows.
                 Some(run) if run.series == span.series => run.rows += rows,
                 _ => runs.push(SeriesRun {
                     series: span.series,
@@ -98,7 +99,7 @@ impl SourceCursor {
     }
 }
 
-/// Encoded bytes of a page in the column that has most.
+/// Encoded bytes of a page in its largest column.
 fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &MergeScope) -> Result<u32> {
     let mut largest = 0;
     for column in &scope.columns {
@@ -109,7 +110,7 @@ fn largest_bytes(segment: &Segment, group: usize, page: usize, scope: &MergeScop
     Ok(largest)
 }
 
-/// Whether `spans`, which do not overlap, are all of so many rows.
+/// Whether `spans`, which do not overlap, cover this many rows.
 pub(super) fn are_all(spans: &[PageSpan], rows: usize) -> bool {
     let counted = spans.iter().map(|span| (span.end - span.start) as usize);
     counted.sum::<usize>() == rows

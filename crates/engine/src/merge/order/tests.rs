@@ -1,4 +1,4 @@
-//! Rows of several sources in order, against a map.
+//! Compares the ordering of rows of several sources with a map.
 
 use super::*;
 use arrow_array::{BooleanArray, Float64Array, Int64Array, StringArray};
@@ -17,7 +17,7 @@ const NUMBERS: [SegmentColumn; 2] = [
     },
 ];
 
-/// Rows of a source, the first of which are not asked for.
+/// The rows of a source, the first of which are not requested.
 struct GivenRows {
     times: Vec<i64>,
     block: DecodedBlock,
@@ -26,7 +26,7 @@ struct GivenRows {
 const NOT_ASKED: usize = 3;
 
 impl GivenRows {
-    /// Of ascending times; what a row holds tells its source and its time.
+    /// Rows with ascending times; the content of a row tells its source and its time.
     fn new(source: usize, times: Vec<i64>) -> Self {
         let unasked = [0; NOT_ASKED];
         let all: Vec<i64> = unasked.iter().chain(&times).copied().collect();
@@ -86,7 +86,7 @@ fn check(lists: &[Vec<i64>]) {
     }
 }
 
-/// Every time of `0..rows` at a pace, each in the source that `whose` names.
+/// All times of `0..rows` at a pace, each in the source that `whose` names.
 fn dealt(sources: usize, rows: i64, pace: i64, whose: impl Fn(i64) -> usize) -> Vec<Vec<i64>> {
     let mut lists = vec![Vec::new(); sources];
     for row in 0..rows {
@@ -169,7 +169,7 @@ fn rows_that_lack_a_field_or_have_others_than_numbers_are_not_for_this() {
     }
 }
 
-/// Ascending times: at a pace or about so, a part of them missing, or anywhere.
+/// Ascending times: regular or nearly so, with some missing, or irregular.
 fn times() -> impl Strategy<Value = Vec<i64>> {
     let at_a_pace =
         (0..50i64, 1..5i64, 0..3i64, 0..8u64).prop_flat_map(|(first, pace, jitter, one_in)| {

@@ -1,4 +1,4 @@
-//! Adding rows up against the naive merge: the same rows, the same sums.
+//! Compares aggregation with the naive merge: the same rows, the same sums.
 
 use super::*;
 use crate::chunk::Chunk;
@@ -14,7 +14,7 @@ use crate::merge::{PageNeed, PageOutline, PageTotals};
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{LogStore, SimFs};
 use marigram_manifest::Tombstone;
 use marigram_model::FieldValue;
 use marigram_segment::SegmentOptions;
@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-/// Takes rows in, and whole pages by their statistics where it may.
+/// Accepts rows, and whole pages by their statistics if allowed.
 #[derive(Default)]
 struct SumReducer {
     by_statistics: bool,
@@ -30,7 +30,7 @@ struct SumReducer {
     count: usize,
     numbers: usize,
     total: i64,
-    /// Rows whose times were shown as progressions.
+    /// Rows whose times were passed as progressions.
     regular: usize,
 }
 
@@ -43,7 +43,7 @@ impl PageReducer for SumReducer {
 
     fn totals(&mut self, totals: PageTotals<'_>) -> Result<bool> {
         assert!(self.by_statistics);
-        // Some of the segments and row groups, so that their pages come too.
+        // Accept some of the segments and row groups, so that pages of the others are passed, too.
         if totals.rows.is_multiple_of(3) {
             return Ok(false);
         }
@@ -108,13 +108,13 @@ impl PageReducer for SumReducer {
     }
 }
 
-/// Sources of what is given: those that `in_memory` names are chunks, the others segments.
+/// The sources of the given rows: those that `in_memory` names are chunks, the others segments.
 fn sources(
     given: &[TestSource],
     in_memory: &BTreeSet<usize>,
     tombstones: &[Arc<Tombstone>],
 ) -> Vec<MergeSource> {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
     let options = SegmentOptions { row_group_rows: 32 };
     let source = |(at, given): (usize, &TestSource)| {
         if !in_memory.contains(&at) {
@@ -175,7 +175,7 @@ fn reduce(
         ..SumReducer::default()
     };
     while partition.step(&mut sum).unwrap() {}
-    assert_eq!(memory.used(), 0, "pages are given back");
+    assert_eq!(memory.used(), 0, "pages are released");
     sum.rows.sort();
     (sum, metrics)
 }
@@ -188,7 +188,7 @@ fn fields() -> impl Strategy<Value = TestFields> {
 }
 
 fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
-    // Few rows of many times, so that some series share rows and others do not.
+    // Few rows with many distinct times, so that some series share rows and others do not.
     let scattered = proptest::collection::btree_map((0..6u32, 0..60i64), fields(), 1..40);
     let run = (0..6u32, 0..20i64, 1..60i64, 1..4usize).prop_map(|(series, first, rows, step)| {
         (first..first + rows)
@@ -246,7 +246,7 @@ proptest! {
         let mut expected = naive(&given, &tombstones);
         expected.retain(|(series, time), _| range.contains(*time) && wanted.contains(series));
         let numbers: Vec<i64> = expected.values().filter_map(|fields| fields.0).collect();
-        // The second time, what the sources share is known already.
+        // The second time, the shared rows are already known.
         for by_statistics in [false, true, true] {
             let (sum, _) = reduce(&sources, wanted.iter().copied(), range, by_statistics);
             prop_assert_eq!(sum.count, expected.len());
@@ -281,7 +281,7 @@ proptest! {
     }
 }
 
-/// Rows of `series` at these times.
+/// The rows of `series` at these times.
 fn rows(series: u32, times: impl Iterator<Item = i64>) -> TestRows {
     times
         .map(|time| ((series, time), (Some(time), None)))
@@ -329,7 +329,7 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
         sequence_max: 1,
         rows: both,
     };
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let fs: Arc<dyn LogStore> = Arc::new(SimFs::new(1));
     let options = SegmentOptions::default();
     let segment = open_segment_of_pages(&fs, 1, &given, &options, 300);
     let sources = [MergeSource::segment(&segment, TABLE, &[]).unwrap()];
@@ -366,7 +366,7 @@ fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
     assert!(!is_short(&late, &BTreeSet::new()));
     let apart = [test_source(false, 1, 0..512), test_source(true, 2, -2..-1)];
     assert!(is_short(&apart, &BTreeSet::new()));
-    // Once compared, they are known to share a row, or none.
+    // After a comparison, they are known to share a row, or none.
     for (times, expected) in [(100..101, false), (512..513, true)] {
         let given = [
             test_source(false, 1, (0..1000).filter(|time| *time != 512)),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Segment, SegmentColumn, SegmentOptions, TableLayout};
 use arrow_array::{ArrayRef, Int64Array};
-use marigram_env::{FileSystem, SimFs};
+use marigram_env::{BlobStore, FileBlobs, LogStore, SimFs};
 use marigram_model::{FieldType, SeriesId, SortedRows, TableId};
 use std::path::Path;
 use std::sync::Arc;
@@ -28,25 +28,31 @@ fn rows(series: u32, times: std::ops::Range<i64>) -> SortedRows {
     }
 }
 
+/// The blobs in the root of a disk.
+fn blobs(fs: &SimFs) -> Arc<dyn BlobStore> {
+    let fs: Arc<dyn LogStore> = Arc::new(fs.clone());
+    Arc::new(FileBlobs::new(fs, Path::new("/")))
+}
+
 /// Pages of 16 rows.
 fn layout() -> TableLayout {
     TableLayout::auto(128, 1)
 }
 
-fn writer(fs: &Arc<dyn FileSystem>, path: &str) -> SegmentWriter {
+fn writer(fs: &Arc<dyn BlobStore>, path: &str) -> SegmentWriter {
     let options = SegmentOptions { row_group_rows: 48 };
-    let mut writer = SegmentWriter::create(fs.clone(), Path::new(path), options).unwrap();
+    let mut writer = SegmentWriter::create(&**fs, path, options).unwrap();
     writer.table(TableId(1), &COLUMNS, &layout()).unwrap();
     writer
 }
 
 /// A segment with the pages 0..16, 16..32, 32..48 of series 1 in its first row group.
-fn original(fs: &Arc<dyn FileSystem>) -> Segment {
-    let mut first = writer(fs, "/1.seg");
+fn original(fs: &Arc<dyn BlobStore>) -> Segment {
+    let mut first = writer(fs, "1.seg");
     first.append(&rows(1, 0..48)).unwrap();
     first.append(&rows(2, 0..16)).unwrap();
     first.finish().unwrap();
-    Segment::open(fs, Path::new("/1.seg")).unwrap()
+    Segment::open(&**fs, "1.seg").unwrap()
 }
 
 fn run(series: u32, rows: u32) -> [SeriesRun; 1] {
@@ -58,21 +64,21 @@ fn run(series: u32, rows: u32) -> [SeriesRun; 1] {
 
 #[test]
 fn copied_pages_are_read_like_those_they_were_copied_from() {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let fs: Arc<dyn BlobStore> = blobs(&SimFs::new(1));
     let original = original(&fs);
     let source = |group, page| PageSource {
         segment: &original,
         group,
         page,
     };
-    let mut second = writer(&fs, "/2.seg");
+    let mut second = writer(&fs, "2.seg");
     second.append(&rows(1, -5..0)).unwrap();
     let copied = second.copy_page(source(0, 0), &run(1, 16)).unwrap();
     second.copy_page(source(0, 1), &run(1, 16)).unwrap();
     second.append(&rows(1, 100..103)).unwrap();
     second.copy_page(source(1, 0), &run(2, 16)).unwrap();
     second.finish().unwrap();
-    let second = Segment::open(&fs, Path::new("/2.seg")).unwrap();
+    let second = Segment::open(&*fs, "2.seg").unwrap();
     assert_eq!(second.summary().rows, 5 + 16 + 16 + 3 + 16);
     assert_eq!(second.summary().range, TimeRange { min: -5, max: 102 });
     let mut bytes = 0;
@@ -89,7 +95,7 @@ fn copied_pages_are_read_like_those_they_were_copied_from() {
     }
     assert_eq!(copied, bytes);
     let mut damage = Vec::new();
-    Segment::verify(&fs, second.path(), &mut |place| {
+    Segment::verify(&*fs, "2.seg", &mut |place| {
         damage.push(place.to_string());
     });
     assert_eq!(damage, Vec::<String>::new());
@@ -97,14 +103,15 @@ fn copied_pages_are_read_like_those_they_were_copied_from() {
 
 #[test]
 fn a_page_that_does_not_fit_is_refused_and_a_damaged_one_is_an_error() {
-    let fs: Arc<dyn FileSystem> = Arc::new(SimFs::new(1));
+    let disk = SimFs::new(1);
+    let fs = blobs(&disk);
     let original = original(&fs);
     let source = PageSource {
         segment: &original,
         group: 0,
         page: 1,
     };
-    let mut second = writer(&fs, "/2.seg");
+    let mut second = writer(&fs, "2.seg");
     second.append(&rows(1, 10..17)).unwrap();
     assert!(
         second.copy_page(source, &run(1, 16)).is_err(),
@@ -115,13 +122,9 @@ fn a_page_that_does_not_fit_is_refused_and_a_damaged_one_is_an_error() {
     second.table(TableId(2), &COLUMNS, &layout()).unwrap();
     assert!(second.copy_page(source, &run(1, 16)).is_err(), "a table");
     let offset = original.pages(0, ColumnId(1)).unwrap().unwrap()[1].offset;
-    let file = fs.open(Path::new("/1.seg")).unwrap();
-    let mut bytes = vec![0; file.len().unwrap() as usize];
-    file.read_exact_at(&mut bytes, 0).unwrap();
-    bytes[offset as usize + 25] ^= 1;
-    file.truncate(0).unwrap();
-    file.append(&bytes).unwrap();
-    let mut third = writer(&fs, "/3.seg");
+    disk.flip_bit(Path::new("/1.seg"), (offset + 25) * 8)
+        .unwrap();
+    let mut third = writer(&fs, "3.seg");
     let refused = third.copy_page(source, &run(1, 16)).unwrap_err();
     assert!(refused.to_string().contains("checksum"), "{refused}");
 }

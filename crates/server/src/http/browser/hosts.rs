@@ -1,12 +1,12 @@
-//! Hosts by which the server may be asked.
+//! Hosts under which the server accepts requests.
 //!
-//! Always: `localhost`, addresses of loopback, and the address that a connection came to. No page
-//! can make a browser send one of these in `Host` unless it was itself loaded from there, whatever
-//! its own name is rebound to. Every other name is the operator's to [allow](HostRule).
+//! The server always accepts `localhost`, loopback addresses, and the address that a connection
+//! came to. A page can make a browser send one of these in `Host` only if it was itself loaded from
+//! there, whatever its own name is rebound to. The operator [allows](HostRule) every other name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A host and perhaps a port, as they stand in `Host`.
+/// A host and an optional port, as in `Host`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     pub host: Host,
@@ -21,7 +21,7 @@ pub enum Host {
 }
 
 impl Authority {
-    /// Reads `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`.
+    /// Parses `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`.
     pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -53,7 +53,7 @@ impl Authority {
         Some(Self { host, port })
     }
 
-    /// Whether this is a name of the machine itself: loopback, or the address `local` that the
+    /// Whether this is an address of the machine itself: loopback, or the address `local` that the
     /// connection came to.
     pub fn is_own(&self, local: IpAddr) -> bool {
         match &self.host {
@@ -64,12 +64,12 @@ impl Authority {
 }
 
 impl Host {
-    /// Reads a name or an IPv4 address.
+    /// Parses a name or an IPv4 address.
     fn parse(text: &str) -> Option<Self> {
         if let Ok(address) = text.parse::<Ipv4Addr>() {
             return Some(Self::Address(address.into()));
         }
-        // A name may end in the dot of the root.
+        // A name may end in the dot of the DNS root.
         let name = text.strip_suffix('.').unwrap_or(text);
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let is_name = !name.is_empty() && name.len() <= 255 && name.bytes().all(is_plain);
@@ -82,15 +82,15 @@ impl Host {
 pub enum HostRule {
     /// `*`: every host.
     Any,
-    /// `*.example.com`: every name below it, not itself; kept as `.example.com`, with a port if one
-    /// was written.
+    /// `*.example.com`: every name below it, but not the name itself; stored as `.example.com`,
+    /// with its port if it has one.
     Below(String, Option<u16>),
-    /// This one; on any port where none was written.
+    /// This host; on any port if the entry has none.
     Exactly(Authority),
 }
 
 impl HostRule {
-    /// Reads an entry.
+    /// Parses an entry.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -109,7 +109,7 @@ impl HostRule {
             }) if is_below => Ok(Self::Below(format!(".{name}"), port)),
             Some(authority) if !is_below => Ok(Self::Exactly(authority)),
             _ => Err(format!(
-                "'{}' is no host; write example.com, example.com:8086, *.example.com, an address, \
+                "'{}' is not a host; write example.com, example.com:8086, *.example.com, an address, \
                  or * for all",
                 text.escape_debug()
             )),

@@ -7,9 +7,9 @@ use super::hosts::{Authority, HostRule};
 pub enum OriginRule {
     /// `*`: every page.
     Any,
-    /// `null`: pages that have no origin (of a file, in a sandbox).
+    /// `null`: pages without an origin (from a file, in a sandbox).
     Null,
-    /// A scheme and a host. Without a port, that of the scheme; `*` for any.
+    /// A scheme and a host. Without a port, the scheme's default port; `*` for any.
     At {
         scheme: String,
         host: HostRule,
@@ -17,7 +17,7 @@ pub enum OriginRule {
     },
 }
 
-/// The port that a browser leaves out for a scheme.
+/// The default port of a scheme, which browsers omit.
 fn port_of(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),
@@ -26,8 +26,8 @@ fn port_of(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Scheme, and host with the scheme's port where none is named; of a text such as
-/// `https://example.com`.
+/// Splits a text such as `https://example.com` into scheme and host; adds the scheme's port if none
+/// is named.
 fn split(text: &str) -> Option<(&str, Authority)> {
     let (scheme, rest) = text.split_once("://")?;
     let mut authority = Authority::parse(rest)?;
@@ -35,8 +35,8 @@ fn split(text: &str) -> Option<(&str, Authority)> {
     Some((scheme, authority))
 }
 
-/// Whether `origin` is that of a server which is asked as `host`: a page that it served itself, or
-/// that a proxy before it did.
+/// Whether `origin` is that of the server that is asked as `host`: of a page that the server
+/// itself, or a proxy in front of it, served.
 pub fn is_of(origin: &str, host: &Authority) -> bool {
     let Some((scheme, authority)) = split(origin) else {
         return false;
@@ -46,7 +46,7 @@ pub fn is_of(origin: &str, host: &Authority) -> bool {
 }
 
 impl OriginRule {
-    /// Reads an entry.
+    /// Parses an entry.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -58,7 +58,7 @@ impl OriginRule {
         }
         let wrong = || {
             format!(
-                "'{}' is no origin; write https://example.com, http://localhost:3000, \
+                "'{}' is not an origin; write https://example.com, http://localhost:3000, \
                  https://*.example.com, http://localhost:* for any port, or * for all",
                 text.escape_debug()
             )
@@ -76,7 +76,7 @@ impl OriginRule {
         let mut host = HostRule::new(rest).map_err(|_| wrong())?;
         let default = port_of(&scheme).filter(|_| !any_port);
         match &mut host {
-            // `https://*` would say the same as `*` to most readers, and mean something else.
+            // Most readers would take `https://*` for `*`, but it would mean something else.
             HostRule::Any => return Err(wrong()),
             HostRule::Below(_, port) => *port = port.or(default),
             HostRule::Exactly(authority) => authority.port = authority.port.or(default),
@@ -153,7 +153,7 @@ mod tests {
         let is_of = |origin: &str, host: &str| is_of(origin, &Authority::parse(host).unwrap());
         assert!(is_of("http://localhost:8086", "localhost:8086"));
         assert!(is_of("http://[::1]:8086", "[::1]:8086"));
-        // A proxy that speaks TLS.
+        // A proxy that terminates TLS.
         assert!(is_of("https://db.example.com", "db.example.com"));
         assert!(!is_of("http://localhost:3000", "localhost:8086"));
         assert!(!is_of("http://127.0.0.1:8086", "localhost:8086"));

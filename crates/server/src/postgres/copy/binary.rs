@@ -1,11 +1,11 @@
-//! PostgreSQL's binary form of COPY: a header, rows of counted and sized values, a trailer
+//! PostgreSQL's binary format of COPY: a header, rows with a count of sized values, a trailer
 //! (PostgreSQL's manual, COPY, "Binary Format").
 
 use crate::postgres::copy::rows::CopyRows;
 use crate::postgres::error::PgError;
 use bytes::{Buf, Bytes, BytesMut};
 
-/// What the data begins with.
+/// The first bytes of the data.
 pub const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
 /// Where in the data the decoder is.
@@ -25,7 +25,7 @@ pub struct BinaryDecoder {
 }
 
 impl BinaryDecoder {
-    /// A decoder at the begin of the data for `table`.
+    /// A decoder at the beginning of the data for `table`.
     pub fn new(table: &str) -> Self {
         Self {
             place: BinaryPosition::Header,
@@ -49,8 +49,8 @@ impl BinaryDecoder {
         }
     }
 
-    /// Decodes until `rows` are full or no whole row is left; says whether it stopped because they
-    /// are full.
+    /// Decodes until `rows` is full or no complete row is left; returns whether it stopped because
+    /// `rows` is full.
     ///
     /// # Errors
     /// The row and column that is malformed.
@@ -70,7 +70,7 @@ impl BinaryDecoder {
         Ok(false)
     }
 
-    /// Checks that the data ended where it may.
+    /// Checks that the data ended at a valid position.
     ///
     /// # Errors
     /// If it ends within the header or a row.
@@ -110,7 +110,7 @@ impl BinaryDecoder {
         Ok(true)
     }
 
-    /// Decodes the row at the begin of `rest`; its length, or `None` where it is not there whole.
+    /// Decodes the row at the start of `rest`; returns its length, or `None` if it is incomplete.
     fn take_row(&mut self, rows: &mut CopyRows) -> Result<Option<usize>, PgError> {
         let Some(mut head) = self.rest.get(..2) else {
             return Ok(None);
@@ -128,7 +128,7 @@ impl BinaryDecoder {
             );
             return Err(self.error(message, None));
         }
-        // Whether all of it is there, before anything is appended.
+        // Check that the row is complete before anything is appended.
         let mut end = 2_usize;
         for _ in 0..rows.width() {
             let Some(mut size) = self.rest.get(end..end + 4) else {

@@ -1,6 +1,6 @@
-//! `COPY t FROM STDIN` under way: bytes in, batches to the database.
+//! `COPY t FROM STDIN` in progress: bytes in, batches to the database.
 //!
-//! While a batch is being stored the next is decoded. Decoding runs on blocking threads.
+//! While one batch is being stored, the next is decoded. Decoding runs on blocking threads.
 
 use crate::postgres::copy::binary::BinaryDecoder;
 use crate::postgres::copy::rows::CopyRows;
@@ -14,10 +14,10 @@ use marigram_service::Ingest;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Bytes of data gathered before they are decoded.
+/// Bytes of data collected before they are decoded.
 const GATHER_BYTES: usize = 256 << 10;
 
-/// Where rows go.
+/// The destination of the rows.
 #[derive(Clone)]
 struct CopyTarget {
     ingest: Arc<dyn Ingest>,
@@ -38,7 +38,7 @@ pub struct CopyIn {
     pub binary: bool,
 }
 
-/// What decodes; moves to a blocking thread and back.
+/// The decoding state; moves to a blocking thread and back.
 struct CopyDecoder {
     decoder: FormatDecoder,
     rows: CopyRows,
@@ -58,7 +58,7 @@ struct CopyBatch {
     places: RowPositions,
 }
 
-/// Where in the data the rows of a batch stand.
+/// Positions in the data of the rows of a batch.
 enum RowPositions {
     /// The first row's number, from 1.
     Row(u64),
@@ -67,11 +67,11 @@ enum RowPositions {
 }
 
 impl CopyIn {
-    /// Begins a COPY of `columns` (all if empty) into a table with `schema`. Texts of a `timestamptz` that
-    /// name no zone are in `zone`.
+    /// Begins a COPY of `columns` (all if empty) into a table with `schema`. `timestamptz` texts
+    /// without a zone are in `zone`.
     ///
     /// # Errors
-    /// If a column is not the table's, or is named twice.
+    /// If the table does not have a column, or a column is named twice.
     pub fn new(
         ingest: Arc<dyn Ingest>,
         (database, table): (&str, &str),
@@ -114,7 +114,7 @@ impl CopyIn {
     /// Takes data.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, or why rows were not stored.
+    /// The first error in it, or why rows were not stored.
     pub async fn push(&mut self, data: &Bytes) -> Result<(), PgError> {
         self.gathered.extend_from_slice(data);
         if self.gathered.len() >= GATHER_BYTES {
@@ -124,7 +124,7 @@ impl CopyIn {
         }
     }
 
-    /// Ends the data; the number of rows stored.
+    /// Ends the data; returns the number of rows stored.
     ///
     /// # Errors
     /// As [`CopyIn::push`].
@@ -134,7 +134,7 @@ impl CopyIn {
         Ok(self.stored)
     }
 
-    /// Decodes what was gathered, and stores batches that are full (all if it is the `end`).
+    /// Decodes the collected data, and stores full batches (all batches at the `end`).
     async fn work(&mut self, end: bool) -> Result<(), PgError> {
         let mut machine = self.machine.take().ok_or_else(|| {
             PgError::new("XX000", "the COPY ended with an error before this data")
@@ -145,7 +145,7 @@ impl CopyIn {
             (machine, batches)
         };
         let (machine, batches) = tokio::task::spawn_blocking(decode).await?;
-        // A row that is malformed ends the statement; whole batches before it are stored.
+        // A malformed row ends the statement; complete batches before it are stored.
         let (batches, error) = batches;
         for batch in batches {
             self.settle().await?;
@@ -256,8 +256,8 @@ impl CopyTarget {
     }
 }
 
-/// The fields of `columns` in their order, nullable all: the database itself refuses a row without a
-/// time, and names it.
+/// The fields of `columns` in their order, all nullable: the database itself refuses a row without
+/// a time, and names it.
 fn choose(schema: &SchemaRef, columns: &[String], table: &str) -> Result<Vec<Field>, PgError> {
     if columns.is_empty() {
         return Ok(schema

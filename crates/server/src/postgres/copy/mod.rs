@@ -1,9 +1,9 @@
 //! `COPY t FROM STDIN` and `COPY … TO STDOUT`, in text, CSV and binary.
 //!
-//! A COPY into a table is decoded in batches straight into Arrow columns. A row that is malformed
-//! or that the database refuses ends the statement with an error that names its line and column;
-//! of the batch with a malformed row nothing is stored, batches before it are. Rows are identified
-//! by series and time, so a COPY that failed can be sent again whole.
+//! COPY into a table decodes batches directly into Arrow columns. A row that is malformed, or that
+//! the database refuses, ends the statement with an error that names its line and column. Batches
+//! before the one with the malformed row are stored; of that batch nothing is. Rows are identified
+//! by series and time, so the whole of a failed COPY can be sent again.
 
 pub mod binary;
 pub mod input;

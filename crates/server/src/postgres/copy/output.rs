@@ -9,8 +9,8 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Appends what comes before the rows as a message of its own; gives back what belongs into the
-/// message of the first row (or of the tail), where drivers look for the header of binary data.
+/// Appends the header as a message of its own. Returns the bytes that belong into the message of
+/// the first row (or of the tail), where drivers look for the header of binary data.
 pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut BackendMessages) -> Bytes {
     if options.form == CopyDataFormat::Binary {
         let mut head = BytesMut::from(&SIGNATURE[..]);
@@ -31,7 +31,7 @@ pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut BackendMessa
     Bytes::new()
 }
 
-/// Appends a batch, one message a row, with `head` before the first. CPU-bound.
+/// Appends a batch, one message per row, with `head` before the first. CPU-bound.
 ///
 /// # Errors
 /// If a column cannot be encoded.
@@ -83,7 +83,7 @@ fn write_binary(
     Ok(())
 }
 
-/// Appends what comes after the rows.
+/// Appends the bytes after the rows.
 pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut BackendMessages) {
     if options.form == CopyDataFormat::Binary {
         out.message(b'd', |body| {

@@ -1,4 +1,4 @@
-//! Rows of a COPY as they gather in Arrow columns.
+//! Collects the rows of a COPY in Arrow columns.
 
 use crate::postgres::numeric;
 use crate::postgres::zones;
@@ -40,15 +40,15 @@ pub struct CopyRows {
     bytes: usize,
     /// The columns that are a `timestamptz`.
     zoned: Vec<bool>,
-    /// The zone of their texts that name none.
+    /// The zone of their texts without one.
     zone: String,
 }
 
 impl CopyRows {
-    /// No rows yet, of the columns of `fields`.
+    /// An empty batch with the columns of `fields`.
     ///
     /// # Errors
-    /// The column whose type COPY does not take.
+    /// The column whose type COPY does not support.
     pub fn new(fields: Vec<Field>) -> Result<Self, String> {
         let column = |field: &Field| match field.data_type() {
             DataType::Boolean => Ok(CopyColumn::Bool(BooleanBuilder::new())),
@@ -70,7 +70,7 @@ impl CopyRows {
         let columns = fields.iter().map(column).collect::<Result<_, _>>()?;
         let is_zoned = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
         let zoned: Vec<bool> = fields.iter().map(is_zoned).collect();
-        // Stored as what they are in UTC.
+        // Stored as instants in UTC.
         let stored = fields.into_iter().map(|field| match field.data_type() {
             DataType::Timestamp(unit, Some(_)) => {
                 let kind = DataType::Timestamp(*unit, None);
@@ -88,7 +88,7 @@ impl CopyRows {
         })
     }
 
-    /// The same, with the zone of a session.
+    /// The same, with the session's zone.
     #[must_use]
     pub fn in_zone(mut self, zone: &str) -> Self {
         zone.clone_into(&mut self.zone);
@@ -110,20 +110,20 @@ impl CopyRows {
         self.count
     }
 
-    /// Whether it is time to store the rows.
+    /// Whether the batch is large enough to be stored.
     pub fn is_full(&self) -> bool {
         self.count >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
-    /// Ends a row, of which each column got one value.
+    /// Ends a row, after each column received one value.
     pub fn end_row(&mut self) {
         self.count += 1;
     }
 
-    /// The rows as a batch; begins anew.
+    /// Returns the rows as a batch, and starts a new one.
     ///
     /// # Errors
-    /// If the columns are not equally long, which [`CopyRows::end_row`] forbids.
+    /// If the columns differ in length, which [`CopyRows::end_row`] rules out.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         (self.count, self.bytes) = (0, 0);
         let columns = self.columns.iter_mut().map(CopyColumn::finish).collect();
@@ -145,10 +145,10 @@ impl CopyRows {
         }
     }
 
-    /// Appends a value given as text.
+    /// Appends a value from text.
     ///
     /// # Errors
-    /// Why the text is no value of the column's type.
+    /// Why the text is not a value of the column's type.
     pub fn text(&mut self, column: usize, text: &[u8]) -> Result<(), String> {
         self.bytes += text.len();
         let place = column;
@@ -182,11 +182,11 @@ impl CopyRows {
         Ok(())
     }
 
-    /// Appends a value in PostgreSQL's binary form; integers and floats of any width are taken
-    /// where nothing is lost.
+    /// Appends a value in PostgreSQL's binary format; accepts integers and floats of any width if
+    /// the conversion is exact.
     ///
     /// # Errors
-    /// Why the bytes are no value of the column's type.
+    /// Why the bytes are not a value of the column's type.
     pub fn binary(&mut self, column: usize, bytes: &[u8]) -> Result<(), String> {
         self.bytes += bytes.len();
         match &mut self.columns[column] {
@@ -202,7 +202,7 @@ impl CopyRows {
             }
             CopyColumn::I64(values) => values.append_value(binary_integer(bytes)?),
             CopyColumn::U64(values) => {
-                // A numeric of eight bytes would be 0 and nothing else; a bigint 0 looks the same.
+                // A numeric of eight bytes could only be 0; a bigint 0 has the same bytes.
                 if matches!(bytes.len(), 2 | 4 | 8) {
                     return append_unsigned(values, binary_integer(bytes)?);
                 }
@@ -277,7 +277,7 @@ fn size(bytes: &[u8], kind: &str) -> String {
 }
 
 fn out_of_range() -> String {
-    "the time is outside of the years 1677 to 2262 that nanoseconds of 64 bits reach".to_owned()
+    "the time is outside the years 1677 to 2262, the range of 64-bit nanoseconds".to_owned()
 }
 
 fn parse<T: std::str::FromStr>(text: &str, kind: &str) -> Result<T, String> {
@@ -294,7 +294,7 @@ pub fn parse_bool(text: &str) -> Result<bool, String> {
     }
 }
 
-/// `\x` and hexadecimal digits, or bytes as they stand.
+/// `\x` and hexadecimal digits, or raw bytes.
 pub fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
     let Some(digits) = text.strip_prefix(b"\\x") else {
         return Ok(text.to_vec());
@@ -309,8 +309,8 @@ pub fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "\\x is not followed by pairs of hexadecimal digits".to_owned())
 }
 
-/// ns since the epoch of a time in any form that PostgreSQL reads, in `zone` where it names none; an
-/// integer is one if it is a plausible time in one unit.
+/// Parses a time in any format that PostgreSQL reads, in `zone` if the text names none; returns ns
+/// since the epoch. An integer counts as a time if it is plausible in exactly one unit.
 fn parse_time(text: &str, zone: &str) -> Result<i64, String> {
     if let Ok(number) = text.parse() {
         return integer_time(number).map_err(|error| error.to_string());

@@ -1,27 +1,27 @@
-//! The statement COPY, in its present form and in the older ones that drivers still send
-//! (`COPY t FROM STDIN BINARY`, `… WITH CSV HEADER`).
+//! The statement COPY, in its current syntax and in the older ones that drivers still send (`COPY t
+//! FROM STDIN BINARY`, `… WITH CSV HEADER`).
 
 use crate::postgres::error::PgError;
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 
-/// Form of the data.
+/// Format of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyDataFormat {
     /// Lines with escapes.
     Text,
     /// Comma-separated values.
     Csv,
-    /// PostgreSQL's binary form.
+    /// PostgreSQL's binary format.
     Binary,
 }
 
-/// What the first line of the data is.
+/// Meaning of the first line of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyHeader {
     /// Data.
     #[default]
     None,
-    /// Names that are passed over.
+    /// Names to skip.
     Skip,
     /// Names that must be those of the columns.
     Match,
@@ -30,17 +30,17 @@ pub enum CopyHeader {
 /// How the data is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// Its form.
+    /// The format.
     pub form: CopyDataFormat,
-    /// Stands between values.
+    /// Separates values.
     pub delimiter: u8,
-    /// Stands for NULL.
+    /// Represents NULL.
     pub null: String,
-    /// The first line.
+    /// Meaning of the first line.
     pub header: CopyHeader,
-    /// Encloses values of CSV.
+    /// Encloses CSV values.
     pub quote: u8,
-    /// Stands before a quote inside a value of CSV.
+    /// Precedes a quote inside a CSV value.
     pub escape: u8,
 }
 
@@ -55,14 +55,14 @@ pub enum CopyStatement {
         table: String,
         /// Columns in the order of the data; all of the table's if empty.
         columns: Vec<String>,
-        /// Form of the data.
+        /// Format of the data.
         options: CopyOptions,
     },
     /// Out of a query.
     Out {
         /// The query, as SQL.
         query: String,
-        /// Form of the data.
+        /// Format of the data.
         options: CopyOptions,
     },
 }
@@ -70,7 +70,7 @@ pub enum CopyStatement {
 /// Parses a statement that begins with COPY.
 ///
 /// # Errors
-/// What is not understood, and where.
+/// What cannot be parsed, and where.
 pub fn parse(sql: &str) -> Result<CopyStatement, PgError> {
     let mut parser = CopyParser {
         sql,
@@ -117,7 +117,7 @@ struct CopyParser<'a> {
     sql: &'a str,
     lexer: StatementLexer<'a>,
     token: Option<Token>,
-    /// Byte at which `token` begins.
+    /// Byte offset of `token`.
     at: usize,
 }
 
@@ -285,7 +285,7 @@ impl CopyParser<'_> {
                     CopyHeader::Skip
                 };
             }
-            // Said by some drivers; there is one encoding, and rows are never frozen.
+            // Some drivers send these; there is only one encoding, and rows are never frozen.
             "encoding" => {
                 self.advance();
             }

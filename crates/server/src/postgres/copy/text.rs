@@ -1,4 +1,4 @@
-//! The text and CSV forms of COPY (PostgreSQL's manual, COPY, "Text Format" and "CSV Format").
+//! The text and CSV formats of COPY (PostgreSQL's manual, COPY, "Text Format" and "CSV Format").
 
 use crate::postgres::copy::rows::CopyRows;
 use crate::postgres::copy::syntax::{CopyDataFormat, CopyHeader, CopyOptions};
@@ -9,11 +9,11 @@ use bytes::{Buf, Bytes, BytesMut};
 pub struct TextDecoder {
     options: CopyOptions,
     rest: BytesMut,
-    /// Bytes of `rest` that were searched for the end of the record.
+    /// Bytes of `rest` already searched for the end of the record.
     searched: usize,
-    /// Whether the search stands within quotes.
+    /// Whether the search is within quotes.
     quoted: bool,
-    /// Line at which the record begins, from 1.
+    /// Line on which the record begins, from 1.
     line: u64,
     /// Line ends within the record so far.
     breaks: u64,
@@ -31,7 +31,7 @@ enum TextCell {
 }
 
 impl TextDecoder {
-    /// A decoder at the begin of the data for `table`.
+    /// A decoder at the beginning of the data for `table`.
     pub fn new(table: &str, options: CopyOptions) -> Self {
         Self {
             header: options.header,
@@ -64,8 +64,8 @@ impl TextDecoder {
         }
     }
 
-    /// Decodes until `rows` are full or no whole record is left; says whether it stopped because
-    /// they are full.
+    /// Decodes until `rows` is full or no complete record is left; returns whether it stopped
+    /// because `rows` is full.
     ///
     /// # Errors
     /// The line and column that is malformed.
@@ -84,10 +84,10 @@ impl TextDecoder {
         Ok(false)
     }
 
-    /// Decodes a last record that has no line end.
+    /// Decodes a last record without a line end.
     ///
     /// # Errors
-    /// If it is malformed, or a quote is not closed.
+    /// If it is malformed, or a quote is never closed.
     pub fn finish(&mut self, rows: &mut CopyRows) -> Result<(), PgError> {
         if self.quoted {
             return Err(self.error("a quote is not closed before the data ends".into(), None));
@@ -99,14 +99,14 @@ impl TextDecoder {
         Ok(())
     }
 
-    /// Bytes of the record at the begin of `rest`, without its line end.
+    /// Length of the record at the start of `rest`, without its line end.
     fn find_end(&mut self) -> Option<usize> {
         let csv = self.options.form == CopyDataFormat::Csv;
         while let Some(byte) = self.rest.get(self.searched).copied() {
             let at = self.searched;
             self.searched += 1;
             if csv && self.quoted && byte == self.options.escape && byte != self.options.quote {
-                // What is escaped may not have arrived yet; then it is looked at again.
+                // The escaped character may not have arrived yet; look again later.
                 if self.rest.len() == self.searched {
                     self.searched = at;
                     return None;
@@ -282,7 +282,7 @@ impl TextDecoder {
     }
 }
 
-/// Resolves the escapes of the text form.
+/// Resolves the escapes of the text format.
 fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -340,7 +340,7 @@ fn unescape(raw: &[u8]) -> Vec<u8> {
     text
 }
 
-/// How many of the first `max` bytes are digits.
+/// Counts the leading digits, up to `max` bytes.
 fn digits(bytes: &[u8], max: usize, radix: u32) -> usize {
     bytes
         .iter()

@@ -1,8 +1,8 @@
-//! Rows as messages, each value with its length before it.
+//! Encodes rows as messages in which a length precedes each value.
 //!
-//! A batch is written a column at once: the lengths of all values tell where each row begins, and
-//! then each column puts its values into their places, in a loop that knows its type. To go from
-//! row to row, and from type to type in each, takes three times as long.
+//! A batch is written column by column: the lengths of all values determine where each row begins,
+//! and then each column writes its values in a loop that knows its type. Going row by row, and from
+//! type to type within each, takes three times as long.
 
 use super::{EPOCH_DAYS, EPOCH_US, ValueEncoder, microseconds};
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, StringArray};
@@ -13,50 +13,50 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use bytes::BytesMut;
 
-/// The length that stands for a null.
+/// The length that represents a null.
 const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 /// Bytes of a message before its values: type, length, number of values.
 const HEAD: usize = 7;
 
-/// Rows that become messages.
+/// Rows to be encoded as messages.
 pub struct RowWriter {
     columns: Vec<EncodedColumn>,
     rows: usize,
 }
 
 struct EncodedColumn {
-    /// Of values that have their nulls apart.
+    /// The nulls of values that do not encode them.
     nulls: Option<NullBuffer>,
     values: EncodedValues,
 }
 
-/// Values with what is needed to write them with their lengths.
+/// Values, with the data to write them with their lengths.
 enum EncodedValues {
-    /// Of two bytes.
+    /// Values of two bytes.
     Two(Vec<[u8; 2]>),
-    /// Of four bytes.
+    /// Values of four bytes.
     Four(Vec<[u8; 4]>),
-    /// Of eight bytes.
+    /// Values of eight bytes.
     Eight(Vec<[u8; 8]>),
     Texts(StringArray),
-    /// Words of a dictionary: which one each row has.
+    /// Dictionary values, and the index of each row's value.
     Words(ScalarBuffer<i32>, WrittenValues),
-    /// Of each row one, nulls among them.
+    /// One value per row, including nulls.
     Written(WrittenValues),
 }
 
-/// Values that were written one after the other, with their lengths.
+/// Values written one after another, with their lengths.
 struct WrittenValues {
     bytes: BytesMut,
-    /// Where they end in `bytes`, with a 0 before the first.
+    /// Their ends in `bytes`, with a leading 0.
     ends: Vec<usize>,
 }
 
 impl RowWriter {
-    /// For `rows` rows of arrays, each in binary or in text.
+    /// Encodes `rows` rows of the arrays, each in binary or in text.
     ///
     /// # Errors
-    /// If Arrow cannot convert the values to a type that PostgreSQL has.
+    /// If Arrow cannot convert the values to a PostgreSQL type.
     pub fn new<'a>(
         arrays: impl IntoIterator<Item = (&'a ArrayRef, bool)>,
         rows: usize,
@@ -70,7 +70,7 @@ impl RowWriter {
     }
 
     /// Appends each row as a message of type `kind`: the number of its values, and the values.
-    /// `first` stands before that in the message of the first row.
+    /// `first` precedes them in the message of the first row.
     pub fn write(&self, kind: u8, first: &[u8], out: &mut BytesMut) {
         let mut lengths = vec![HEAD; self.rows];
         if let Some(length) = lengths.first_mut() {
@@ -82,7 +82,7 @@ impl RowWriter {
         let begin = out.len();
         out.resize(begin + lengths.iter().sum::<usize>(), 0);
         let out = &mut out[begin..];
-        // From here on, where the next value of each row goes.
+        // From here on, the position of each row's next value.
         let mut places = lengths;
         let (mut at, mut before) = (0, first);
         let [count_high, count_low] = (self.columns.len() as u16).to_be_bytes();
@@ -125,7 +125,7 @@ impl EncodedColumn {
         })
     }
 
-    /// Adds the length of each row's value, with that of its length.
+    /// Adds the length of each row's value and of its length prefix.
     fn add_lengths(&self, lengths: &mut [usize]) {
         match &self.values {
             EncodedValues::Two(_) => self.add(lengths, |_| 2),
@@ -142,7 +142,7 @@ impl EncodedColumn {
         }
     }
 
-    /// `length` is that of a row's value where it is not null.
+    /// `length` returns the length of a row's value that is not null.
     fn add(&self, lengths: &mut [usize], length: impl Fn(usize) -> usize) {
         let rows = lengths.iter_mut().enumerate();
         match &self.nulls {
@@ -153,7 +153,7 @@ impl EncodedColumn {
         }
     }
 
-    /// Writes each row's value to its place, and moves that behind it.
+    /// Writes each row's value at its position, and advances the position.
     fn put(&self, places: &mut [usize], out: &mut [u8]) {
         match &self.values {
             EncodedValues::Two(values) => self.put_each(places, out, |row, out| {
@@ -184,7 +184,7 @@ impl EncodedColumn {
         }
     }
 
-    /// `put` writes a row's value where it is not null, and gives its length.
+    /// `put` writes a row's value that is not null, and returns its length.
     fn put_each(
         &self,
         places: &mut [usize],
@@ -234,8 +234,8 @@ impl WrittenValues {
     }
 }
 
-/// The words of a dictionary, written once for all rows that have them; `None` for what is no
-/// dictionary, or one with more words than rows.
+/// The values of a dictionary, encoded once for all rows; `None` if the array is not a dictionary,
+/// or has more values than rows.
 fn words(array: &ArrayRef, binary: bool) -> Result<Option<EncodedValues>, ArrowError> {
     let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() else {
         return Ok(None);
@@ -251,7 +251,7 @@ fn words(array: &ArrayRef, binary: bool) -> Result<Option<EncodedValues>, ArrowE
     )))
 }
 
-/// Values of a fixed size in binary.
+/// Values that have a fixed size in binary.
 fn fixed(array: &ArrayRef) -> Option<EncodedValues> {
     Some(match array.data_type() {
         DataType::Int16 => {
@@ -275,7 +275,7 @@ fn fixed(array: &ArrayRef) -> Option<EncodedValues> {
             let (values, to_us) = microseconds(array, *unit);
             let bytes = |us: i64| us.saturating_sub(EPOCH_US).to_be_bytes();
             match unit {
-                // What tables have: without a call for each.
+                // The type of table columns, handled without a call per value.
                 TimeUnit::Nanosecond => eight(&values, |ns| bytes(ns.div_euclid(1000))),
                 _ => eight(&values, |value| bytes(to_us(value))),
             }

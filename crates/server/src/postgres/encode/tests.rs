@@ -1,4 +1,4 @@
-//! Values against what PostgreSQL 16 prints and sends for them.
+//! Compares values with what PostgreSQL 16 prints and sends for them.
 
 use super::*;
 use arrow::array::{
@@ -179,7 +179,7 @@ fn lists() {
     assert_eq!(texts(list), ["{plain,\"a b\",\"\",\"null\",\"q\\\"\\\\\"}"]);
 }
 
-/// In messages, values are as they are by themselves, with their lengths before them.
+/// Checks that messages contain each value as it is encoded alone, preceded by its length.
 fn check_rows(array: impl Array + 'static) {
     let array: ArrayRef = Arc::new(array);
     let numbers: Int32Array = (0..array.len() as i32).collect();
@@ -264,7 +264,7 @@ proptest! {
             let text = texts(Float64Array::from(vec![wide])).remove(0);
             let back: f64 = text.parse().unwrap();
             prop_assert!(back == wide || (back.is_nan() && wide.is_nan()));
-            // Where two texts are as short and as near, libraries choose differently.
+            // If two texts are equally short and equally close, libraries choose differently.
             if is_plain(wide.abs()) {
                 prop_assert_eq!(text.len(), wide.to_string().len());
             }

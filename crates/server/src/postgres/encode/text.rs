@@ -1,4 +1,4 @@
-//! Values as PostgreSQL prints them, without an allocation for each.
+//! Formats values as PostgreSQL prints them, without an allocation for each.
 
 use bytes::{BufMut, BytesMut};
 use chrono::DateTime;
@@ -7,14 +7,14 @@ use std::fmt::{Display, LowerExp, Write};
 const DAY_US: i64 = 86_400_000_000;
 
 pub(super) fn print(out: &mut BytesMut, value: impl Display) {
-    write!(out, "{value}").expect("a BytesMut takes all bytes");
+    write!(out, "{value}").expect("writing to a BytesMut cannot fail");
 }
 
 pub(super) fn write_integer(out: &mut BytesMut, value: impl itoa::Integer) {
     out.put_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// The shortest text that reads back as the same float, with an exponent where PostgreSQL has one.
+/// The shortest text that reads back as the same float, with an exponent where PostgreSQL uses one.
 pub(super) fn write_float<F>(out: &mut BytesMut, value: F)
 where
     F: ryu::Float + Copy + Display + LowerExp + Into<f64>,
@@ -76,15 +76,15 @@ pub(super) fn write_time(us: i64, out: &mut BytesMut) {
     write_decimals(us.rem_euclid(1_000_000) as u32, out);
 }
 
-/// For a time that no calendar here reaches.
+/// Writes a time outside the range of the calendar library.
 pub(super) fn write_no_time(us: i64, out: &mut BytesMut) {
     out.put_slice(if us < 0 { b"-infinity" } else { b"infinity" });
 }
 
-/// Year, month and day of a day since the Unix epoch, in the Gregorian calendar without end, after
+/// Year, month and day of a day since the Unix epoch, in the proleptic Gregorian calendar, after
 /// Howard Hinnant's `civil_from_days` (<https://howardhinnant.github.io/date_algorithms.html>).
 fn date(day: i64) -> (i64, u32, u32) {
-    // From 0000-03-01, so that leap days are last in their years.
+    // Count from 0000-03-01, so that a leap day is the last day of its year.
     let since = day + 719_468;
     let (era, of_era) = (since.div_euclid(146_097), since.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,6 +1,8 @@
-//! Arrays that a client binds, of one dimension, as PostgreSQL's `array_in` and `array_recv` read them.
+//! One-dimensional arrays that a client binds, in the formats of PostgreSQL's `array_in` and
+//! `array_recv`.
 //!
-//! Invariant: memory grows with the bytes that were sent: elements become Arrow's arrays part by part.
+//! Invariant: memory grows with the bytes that were sent: elements are converted to Arrow arrays in
+//! parts.
 
 use arrow::array::{ArrayRef, ListArray, new_empty_array, new_null_array};
 use arrow::buffer::OffsetBuffer;
@@ -10,10 +12,10 @@ use std::sync::Arc;
 
 /// Elements that are read one by one before they become one array.
 const PART_ELEMENTS: usize = 1024;
-/// What there is no column for, and no function.
+/// The error for nested arrays: no column and no function takes them.
 const NESTED: &str = "arrays of more than one dimension are not taken";
 
-/// Elements on their way into a list.
+/// Elements to be collected into a list.
 struct ArrayElements<'a> {
     kind: &'a DataType,
     part: Vec<ArrayRef>,
@@ -41,7 +43,7 @@ impl<'a> ArrayElements<'a> {
         Ok(())
     }
 
-    /// The list, as an array of one row.
+    /// Returns the list as an array of one row.
     fn finish(mut self) -> Result<ArrayRef, String> {
         if !self.part.is_empty() {
             self.end_part()?;
@@ -63,7 +65,8 @@ fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef, String> {
     concat(&arrays).map_err(|error| error.to_string())
 }
 
-/// `{1,NULL,"a b"}`, with elements of type `kind`, each of which `read` makes an array of one row.
+/// Parses `{1,NULL,"a b"}`, with elements of type `kind`; `read` converts each to an array of one
+/// row.
 ///
 /// # Errors
 /// What is wrong with the text.
@@ -109,11 +112,11 @@ pub fn from_text(
     }
 }
 
-/// The next element, whether it stood in quotes, and what follows.
+/// The next element, whether it was quoted, and the text after it.
 fn element(text: &str) -> Option<(String, bool, &str)> {
     let is_quoted = text.starts_with('"');
     let mut element = String::new();
-    // Blanks behind an element are none of it, unless a backslash stands before them.
+    // Trailing blanks do not belong to an element, unless a backslash escapes them.
     let mut length = 0;
     let mut characters = text.char_indices().skip(usize::from(is_quoted));
     while let Some((at, character)) = characters.next() {
@@ -139,8 +142,8 @@ fn element(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// An array in binary with elements of type `kind`; `read` makes an array of one row of the bytes of
-/// an element and the OID of its type.
+/// Decodes a binary array with elements of type `kind`; `read` converts the bytes of an element,
+/// with the OID of its type, to an array of one row.
 ///
 /// # Errors
 /// What is wrong with the bytes.

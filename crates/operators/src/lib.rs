@@ -1,0 +1,21 @@
+//! Operators that know series and times, and the rules that put them into DataFusion's plans.
+//!
+//! From below to above: [`predicate`] (what a condition says about series and times), [`rows`]
+//! (sorted rows as record batches), [`scan`] (rows of a table), [`reduce`] (aggregates that answer
+//! from statistics and decoded pages), [`gapfill`], [`asof`] and [`lateral`] joins, and the
+//! [`planner`] that makes operators of their nodes. [`grouping_sets`], [`yielding`] and
+//! [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
+//!
+//! Nothing here knows a statement's text or a session.
+
+pub mod asof;
+pub mod gapfill;
+pub mod grouping_sets;
+pub mod interruptible_rule;
+pub mod lateral;
+pub mod planner;
+pub mod predicate;
+pub mod reduce;
+pub mod rows;
+pub mod scan;
+pub mod yielding;

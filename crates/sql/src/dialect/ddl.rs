@@ -1,0 +1,416 @@
+//! Reads the statements that define databases and tables.
+
+pub mod materialized_views;
+pub mod query;
+
+use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
+use crate::dialect::settings::{codec_clause, settings};
+use crate::dialect::statement::{
+    CodecChange, ColumnKind, Command, CreateTableAs, OptionChanges, TableAlteration,
+};
+use crate::dialect::types::{field_type, is_zoned, tag_type};
+use crate::error::{SqlError, SqlResult};
+use datafusion::sql::sqlparser::ast::DataType;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token};
+use marigram_model::{ColumnCodec, FieldType};
+
+/// `CREATE DATABASE [IF NOT EXISTS] name`
+pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    accept_words(parser, &["CREATE", "DATABASE"]);
+    let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    Ok(Command::CreateDatabase {
+        name: parse_name(parser)?,
+        if_not_exists,
+    })
+}
+
+/// `DROP DATABASE [IF EXISTS] name`
+pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    accept_words(parser, &["DROP", "DATABASE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
+    Ok(Command::DropDatabase {
+        name: parse_name(parser)?,
+        if_exists,
+    })
+}
+
+/// `DROP TABLE [IF EXISTS] name, …`
+pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    accept_words(parser, &["DROP", "TABLE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
+    let mut targets = vec![parse_target(parser)?];
+    while parser.consume_token(&Token::Comma) {
+        targets.push(parse_target(parser)?);
+    }
+    Ok(Command::DropTable { targets, if_exists })
+}
+
+/// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
+/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`; or `CREATE TABLE … AS`. `text` gives what
+/// stands between two places of the statement.
+pub fn create_table(
+    parser: &mut Parser<'_>,
+    text: impl Fn(Location, Location) -> String,
+) -> SqlResult<Command> {
+    accept_words(parser, &["CREATE", "TABLE"]);
+    let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let target = parse_target(parser)?;
+    if parser.peek_token().token != Token::LParen {
+        let table = query::create_table_as(parser, target, text)?;
+        return Ok(Command::CreateTableAs(CreateTableAs {
+            if_not_exists,
+            ..table
+        }));
+    }
+    parser.expect_token(&Token::LParen)?;
+    let mut written = Vec::new();
+    loop {
+        written.push(column(parser)?);
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    let options = if accept_words(parser, &["WITH"]) {
+        settings(parser)?
+    } else {
+        OptionChanges::default()
+    };
+    let columns = resolve(written)?;
+    Ok(Command::CreateTable {
+        target,
+        columns,
+        options,
+        if_not_exists,
+    })
+}
+
+/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
+/// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
+pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    accept_words(parser, &["ALTER", "TABLE"]);
+    let target = parse_target(parser)?;
+    let mut changes = Vec::new();
+    loop {
+        if accept_word(parser, "ADD") {
+            accept_words(parser, &["COLUMN"]);
+            let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+            let added = column(parser)?;
+            let kind = added.kind()?;
+            changes.push(TableAlteration::Add {
+                name: added.name,
+                kind,
+                if_not_exists,
+            });
+        } else if accept_word(parser, "ALTER") {
+            accept_words(parser, &["COLUMN"]);
+            changes.push(alter_column(parser)?);
+        } else if accept_word(parser, "SET") {
+            changes.push(TableAlteration::Set(settings(parser)?));
+        } else if accept_words(parser, &["RENAME", "TO"]) {
+            changes.push(TableAlteration::Rename(parse_name(parser)?));
+        } else if accept_word(parser, "RENAME") {
+            accept_words(parser, &["COLUMN"]);
+            let from = parse_name(parser)?;
+            if !accept_word(parser, "TO") {
+                let found = parser.peek_token();
+                return Ok(parser.expected("TO and the column's new name", found)?);
+            }
+            changes.push(TableAlteration::RenameColumn(from, parse_name(parser)?));
+        } else if accept_word(parser, "DROP") {
+            accept_words(parser, &["COLUMN"]);
+            let if_exists = accept_words(parser, &["IF", "EXISTS"]);
+            let name = parse_name(parser)?;
+            accept_words(parser, &["RESTRICT"]);
+            changes.push(TableAlteration::Drop { name, if_exists });
+        } else {
+            let found = parser.peek_token();
+            let expected = "ADD [COLUMN] name type [TAG | FIELD], DROP [COLUMN] name, RENAME TO \
+                            name, RENAME [COLUMN] name TO name, ALTER [COLUMN] name SET ENCODING \
+                            e, ALTER [COLUMN] name TYPE type, or SET (setting = value)";
+            return Ok(parser.expected(expected, found)?);
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    Ok(Command::AlterTable { target, changes })
+}
+
+/// `name SET [ENCODING e] [COMPRESSION c] | name [SET DATA] TYPE type`
+fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
+    let name = parse_name(parser)?;
+    if accept_words(parser, &["TYPE"]) || accept_words(parser, &["SET", "DATA", "TYPE"]) {
+        let written = parser.parse_data_type()?;
+        return Ok(TableAlteration::Type { name, written });
+    }
+    let mut change = CodecChange::default();
+    if !accept_word(parser, "SET") || !codec_clause(parser, &mut change)? {
+        let found = parser.peek_token();
+        let expected = "SET ENCODING e, SET COMPRESSION c or TYPE type";
+        return Ok(parser.expected(expected, found)?);
+    }
+    while codec_clause(parser, &mut change)? {}
+    Ok(TableAlteration::Codec { name, change })
+}
+
+/// A column as it is written.
+struct ColumnDefinition {
+    name: String,
+    data_type: DataType,
+    role: Option<ColumnRole>,
+    codec: CodecChange,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ColumnRole {
+    Time,
+    Tag,
+    Field,
+}
+
+impl ColumnDefinition {
+    fn kind(&self) -> SqlResult<ColumnKind> {
+        let name = &self.name;
+        let kind = match self.role {
+            Some(ColumnRole::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
+            Some(ColumnRole::Time) => ColumnKind::Time,
+            Some(ColumnRole::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
+            Some(ColumnRole::Field) | None => {
+                let kind = field_type(name, &self.data_type)?;
+                let codec = self.codec.apply(ColumnCodec::default());
+                suited(name, kind, codec)?;
+                return Ok(if is_zoned(&self.data_type) {
+                    ColumnKind::ZonedField(codec)
+                } else {
+                    ColumnKind::Field(kind, codec)
+                });
+            }
+        };
+        if self.codec != CodecChange::default() {
+            let message = format!("column '{name}' is no field: only fields have an encoding");
+            return Err(SqlError::named("42P16", name, message));
+        }
+        Ok(kind)
+    }
+}
+
+/// Refuses a codec that does not suit a field.
+///
+/// # Errors
+/// With those that do.
+pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
+    match codec.objection(kind) {
+        None => Ok(()),
+        Some(reason) => {
+            let message = format!("column '{name}': {reason}");
+            Err(SqlError::named("22023", name, message))
+        }
+    }
+}
+
+fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
+    let name = parse_name(parser)?;
+    let data_type = parser.parse_data_type()?;
+    let (mut role, mut codec) = (None, CodecChange::default());
+    loop {
+        if codec_clause(parser, &mut codec)? {
+            continue;
+        }
+        let found = if accept_word(parser, "TAG") {
+            ColumnRole::Tag
+        } else if accept_word(parser, "FIELD") {
+            ColumnRole::Field
+        } else if accept_words(parser, &["TIME"]) || accept_words(parser, &["TIME", "INDEX"]) {
+            ColumnRole::Time
+        } else if accept_words(parser, &["NOT", "NULL"]) || accept_word(parser, "NULL") {
+            continue;
+        } else {
+            break;
+        };
+        if role.is_some_and(|role| role != found) {
+            return Err(SqlError::named(
+                "42601",
+                &name,
+                format!("column '{name}' is given two roles; it is one of TAG and FIELD"),
+            ));
+        }
+        role = Some(found);
+    }
+    if !matches!(
+        parser.peek_token().token,
+        Token::Comma | Token::RParen | Token::SemiColon | Token::EOF
+    ) {
+        let found = parser.peek_token();
+        let expected = "TAG, FIELD, ENCODING, COMPRESSION, a comma or ')'";
+        return Ok(parser.expected(expected, found)?);
+    }
+    Ok(ColumnDefinition {
+        name,
+        data_type,
+        role,
+        codec,
+    })
+}
+
+/// Finds the time column: the one that says so, or else the TIMESTAMP column named `time` without
+/// a role, or else the first TIMESTAMP column without a role.
+fn resolve(mut written: Vec<ColumnDefinition>) -> SqlResult<Vec<(String, ColumnKind)>> {
+    let declared = written
+        .iter()
+        .filter(|column| column.role == Some(ColumnRole::Time))
+        .count();
+    if declared > 1 {
+        return Err(SqlError::invalid(
+            "42P16",
+            "a table has one time column; two are declared",
+        ));
+    }
+    let is_time = |column: &ColumnDefinition| {
+        column.role.is_none()
+            && field_type(&column.name, &column.data_type).is_ok_and(|t| t == FieldType::Timestamp)
+    };
+    if declared == 0 {
+        let place = written
+            .iter()
+            .position(|column| is_time(column) && column.name == "time")
+            .or_else(|| written.iter().position(is_time));
+        if let Some(place) = place {
+            written[place].role = Some(ColumnRole::Time);
+        }
+    }
+    let time = written
+        .iter()
+        .find(|column| column.role == Some(ColumnRole::Time));
+    match time {
+        None => Err(SqlError::invalid(
+            "42P16",
+            "a table needs a time column: add 'time TIMESTAMP'",
+        )),
+        Some(time)
+            if field_type(&time.name, &time.data_type)
+                .is_ok_and(|kind| kind != FieldType::Timestamp) =>
+        {
+            let message = format!("the time column '{}' must be a TIMESTAMP", time.name);
+            Err(SqlError::named("42P16", &time.name, message))
+        }
+        Some(_) => written
+            .into_iter()
+            .map(|column| Ok((column.name.clone(), column.kind()?)))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::parse::parse;
+    use marigram_model::{Compressor, DAY_NS, Encoding, TagType};
+
+    fn field(kind: FieldType) -> ColumnKind {
+        ColumnKind::Field(kind, ColumnCodec::default())
+    }
+
+    fn columns(sql: &str) -> SqlResult<Vec<(String, ColumnKind)>> {
+        match parse(sql)? {
+            Command::CreateTable { columns, .. } => Ok(columns),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn roles_are_declared_or_found() {
+        let found =
+            columns("create table t (dev string tag, at timestamp, x double, n bigint field)");
+        let expected = vec![
+            ("dev".to_owned(), ColumnKind::Tag(TagType::String)),
+            ("at".to_owned(), ColumnKind::Time),
+            ("x".to_owned(), field(FieldType::F64)),
+            ("n".to_owned(), field(FieldType::I64)),
+        ];
+        assert_eq!(found.unwrap(), expected);
+        let named = columns("create table t (seen timestamp, time timestamp, x real)").unwrap();
+        assert_eq!(named[0].1, field(FieldType::Timestamp));
+        assert_eq!(named[1].1, ColumnKind::Time);
+    }
+
+    #[test]
+    fn tables_without_a_time_or_with_odd_types_are_refused() {
+        for sql in [
+            "create table t (x double)",
+            "create table t (time timestamp, x double tag)",
+            "create table t (time timestamp, x point)",
+            "create table t (time timestamp, x double tag field)",
+            "create table t (time timestamp) with (tll = '3d')",
+            "create table t (time timestamp) with (ttl = 'soon')",
+            "create table t with (tags = 1 as select 1",
+            "alter table t rename column a b",
+            "alter table t drop",
+            "create table t (time timestamp, x double encoding gorila)",
+            "create table t (time timestamp, x double encoding)",
+            "create table t (time timestamp, x string encoding alp)",
+            "create table t (time timestamp, d string tag encoding plain)",
+            "create table t (time timestamp encoding plain)",
+            "create table t (time timestamp, x double) with (page_size = 'big')",
+            "create table t (time timestamp, x double) with (cold_codec = 'gorilla')",
+            "create table t (time timestamp, x double) with (encoding = null)",
+            "alter table t alter column x",
+            "alter table t alter column x set",
+        ] {
+            assert!(parse(sql).is_err(), "{sql}");
+        }
+    }
+
+    #[test]
+    fn codecs_stand_before_and_after_roles() {
+        let sql = "create table t (time timestamp, a double encoding alp field compression 'lz4', \
+                   b bigint field compressor zstd encoding delta, c text encoding auto)";
+        let found = columns(sql).unwrap();
+        let codec = |at: usize| match found[at].1 {
+            ColumnKind::Field(_, codec) => (codec.encoding, codec.compressor),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(codec(1), (Some(Encoding::Alp), Some(Compressor::Lz4)));
+        assert_eq!(codec(2), (Some(Encoding::Delta), Some(Compressor::Zstd)));
+        assert_eq!(codec(3), (None, None));
+        let Command::AlterTable { changes, .. } =
+            parse("alter table t alter column a set encoding auto, alter b set compression gzip")
+                .unwrap()
+        else {
+            panic!("an alteration");
+        };
+        let change = |name: &str, change| TableAlteration::Codec {
+            name: name.to_owned(),
+            change,
+        };
+        let first = CodecChange {
+            encoding: Some(None),
+            compressor: None,
+        };
+        let second = CodecChange {
+            encoding: None,
+            compressor: Some(Some(Compressor::Gzip)),
+        };
+        assert_eq!(changes, [change("a", first), change("b", second)]);
+    }
+
+    #[test]
+    fn settings_change_what_they_name() {
+        let Command::AlterTable { changes, .. } =
+            parse("alter table t set (ttl = '30d'), add column h real").unwrap()
+        else {
+            panic!("an alteration");
+        };
+        let set = OptionChanges {
+            ttl_ns: Some(Some(30 * DAY_NS)),
+            ..OptionChanges::default()
+        };
+        let add = TableAlteration::Add {
+            name: "h".into(),
+            kind: field(FieldType::F32),
+            if_not_exists: false,
+        };
+        assert_eq!(changes, [TableAlteration::Set(set), add]);
+    }
+}

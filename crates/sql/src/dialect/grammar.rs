@@ -1,0 +1,282 @@
+//! PostgreSQL's dialect, less what makes the parser read an argument twice, and with DuckDB's `FROM t` and
+//! `SELECT * EXCLUDE (a) REPLACE (b AS c)`.
+//!
+//! Where the name of an argument may be any expression (`json_object(a || b : 1)`), the parser reads
+//! each argument as a name first, and again when no `:` follows. Calls in one another then take twice
+//! the time for each: a statement of 200 bytes takes hours. So the name of an argument is an identifier
+//! here.
+
+use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use std::any::TypeId;
+
+/// The dialect in which statements are parsed.
+#[derive(Debug)]
+pub struct MarigramDialect;
+
+const POSTGRES: PostgreSqlDialect = PostgreSqlDialect {};
+
+impl Dialect for MarigramDialect {
+    fn dialect(&self) -> TypeId {
+        POSTGRES.dialect()
+    }
+
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        POSTGRES.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        POSTGRES.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        POSTGRES.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        POSTGRES.is_identifier_part(ch)
+    }
+
+    fn supports_unicode_string_literal(&self) -> bool {
+        POSTGRES.supports_unicode_string_literal()
+    }
+
+    fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
+        POSTGRES.is_reserved_for_identifier(kw)
+    }
+
+    fn is_custom_operator_part(&self, ch: char) -> bool {
+        POSTGRES.is_custom_operator_part(ch)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        POSTGRES.get_next_precedence(parser)
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        POSTGRES.supports_filter_during_aggregation()
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        POSTGRES.supports_group_by_expr()
+    }
+
+    fn prec_value(&self, prec: Precedence) -> u8 {
+        POSTGRES.prec_value(prec)
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        POSTGRES.allow_extract_custom()
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        POSTGRES.allow_extract_single_quotes()
+    }
+
+    fn supports_create_index_with_clause(&self) -> bool {
+        POSTGRES.supports_create_index_with_clause()
+    }
+
+    fn supports_explain_with_utility_options(&self) -> bool {
+        POSTGRES.supports_explain_with_utility_options()
+    }
+
+    fn supports_listen_notify(&self) -> bool {
+        POSTGRES.supports_listen_notify()
+    }
+
+    fn supports_factorial_operator(&self) -> bool {
+        POSTGRES.supports_factorial_operator()
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        POSTGRES.supports_bitwise_shift_operators()
+    }
+
+    fn supports_comment_on(&self) -> bool {
+        POSTGRES.supports_comment_on()
+    }
+
+    fn supports_load_extension(&self) -> bool {
+        POSTGRES.supports_load_extension()
+    }
+
+    fn supports_named_fn_args_with_colon_operator(&self) -> bool {
+        POSTGRES.supports_named_fn_args_with_colon_operator()
+    }
+
+    fn supports_empty_projections(&self) -> bool {
+        POSTGRES.supports_empty_projections()
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        POSTGRES.supports_nested_comments()
+    }
+
+    fn supports_string_escape_constant(&self) -> bool {
+        POSTGRES.supports_string_escape_constant()
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        POSTGRES.supports_numeric_literal_underscores()
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        POSTGRES.supports_array_typedef_with_brackets()
+    }
+
+    fn supports_geometric_types(&self) -> bool {
+        POSTGRES.supports_geometric_types()
+    }
+
+    fn supports_set_names(&self) -> bool {
+        POSTGRES.supports_set_names()
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
+        POSTGRES.supports_alter_column_type_using()
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        POSTGRES.supports_notnull_operator()
+    }
+
+    fn supports_interval_options(&self) -> bool {
+        POSTGRES.supports_interval_options()
+    }
+
+    fn supports_insert_table_alias(&self) -> bool {
+        POSTGRES.supports_insert_table_alias()
+    }
+
+    fn supports_create_table_like_parenthesized(&self) -> bool {
+        POSTGRES.supports_create_table_like_parenthesized()
+    }
+
+    fn supports_select_wildcard_with_alias(&self) -> bool {
+        POSTGRES.supports_select_wildcard_with_alias()
+    }
+
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_except(&self) -> bool {
+        true
+    }
+
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+
+    fn supports_from_first_select(&self) -> bool {
+        true
+    }
+
+    fn supports_comma_separated_trim(&self) -> bool {
+        POSTGRES.supports_comma_separated_trim()
+    }
+
+    fn supports_xml_expressions(&self) -> bool {
+        POSTGRES.supports_xml_expressions()
+    }
+
+    fn supports_comment_optimizer_hint(&self) -> bool {
+        POSTGRES.supports_comment_optimizer_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MarigramDialect;
+    use crate::dialect::parse::parse;
+    use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+    use marigram_pgtext::StatementLexer;
+    use rand::rngs::StdRng;
+    use rand::seq::IndexedRandom;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn calls_in_one_another_are_read_once() {
+        for call in ["abs(", "greatest(1, ", "f(x => "] {
+            let closed = ")".repeat(100 * call.matches('(').count());
+            let sql = format!("select {}1{closed}", call.repeat(100));
+            assert!(parse(&sql).is_ok(), "{call}");
+        }
+    }
+
+    /// Scripts are cut by the lexer and parsed by the tokenizer.
+    #[test]
+    fn the_lexer_sees_the_semicolons_of_the_tokenizer() {
+        let pieces = [
+            ";",
+            ";",
+            ";",
+            "'",
+            "''",
+            "\"",
+            "E'",
+            "e'",
+            "\\",
+            "\\'",
+            "$$",
+            "$a$",
+            "$1",
+            "--",
+            "\n",
+            "/*",
+            "*/",
+            "-",
+            "/",
+            "*",
+            "1",
+            "1.5e3",
+            ".",
+            "(",
+            ")",
+            "a",
+            "é",
+            "_",
+            " ",
+            "::",
+            "N'",
+            "X'",
+            "U&'",
+            "b'",
+            "\t",
+            "<>",
+            "||",
+            "'it''s'",
+            "E'it\\'s'",
+            "$$it's$$",
+            "0x1f",
+        ];
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let length = rng.random_range(1..14);
+            let text: String = (0..length)
+                .filter_map(|_| pieces.choose(&mut rng).copied())
+                .collect();
+            let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
+                continue;
+            };
+            let is_semicolon = |token: &&Token| matches!(token, Token::SemiColon);
+            let theirs = tokens.iter().filter(is_semicolon).count();
+            let mut lexer = StatementLexer::new(&text);
+            let mut ours = 0;
+            while let Some(token) = lexer.next_token_range() {
+                ours += usize::from(&text[token] == ";");
+            }
+            assert_eq!(ours, theirs, "{text:?}: {tokens:?}");
+            assert!(!lexer.is_open(), "{text:?}: {tokens:?}");
+            read += 1;
+        }
+        assert!(read > 40_000, "{read} texts could be read");
+    }
+}

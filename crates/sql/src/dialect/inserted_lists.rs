@@ -1,0 +1,128 @@
+//! Lists of VALUES inside the query of an INSERT.
+//!
+//! The planner gives every VALUES below an INSERT the types of the table's columns, in their order.
+//! That suits the list that is inserted itself, and no other: in `INSERT INTO t SELECT b, a FROM
+//! (VALUES (1.5, 2)) AS q(a, b)` it would cut 1.5 to what the table's first column holds. Such a list
+//! becomes a UNION ALL of its rows, which has types of its own.
+
+use crate::dialect::ast_walk::walk_mut;
+use crate::dialect::grammar::MarigramDialect;
+use crate::error::{SqlError, SqlResult};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
+    VisitorMut,
+};
+use datafusion::sql::sqlparser::parser::Parser;
+use std::ops::ControlFlow;
+
+/// Most rows of such a list.
+const ROWS_MAX: usize = 1000;
+
+/// Rewrites the lists inside the query of an INSERT.
+///
+/// # Errors
+/// If a list is too long.
+pub fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()> {
+    let Statement::Insert(insert) = statement else {
+        return Ok(());
+    };
+    let Some(source) = insert.source.as_mut() else {
+        return Ok(());
+    };
+    let mut lists = InnerLists { level: 0 };
+    match walk_mut(source.as_mut(), &mut lists) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct InnerLists {
+    level: usize,
+}
+
+impl VisitorMut for InnerLists {
+    type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        self.level += 1;
+        let is_inserted = self.level == 1 && matches!(*query.body, SetExpr::Values(_));
+        if !is_inserted && let Err(error) = rewrite_body(&mut query.body) {
+            return ControlFlow::Break(error);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<SqlError> {
+        self.level -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Queries in parentheses are visited on their own.
+fn rewrite_body(body: &mut SetExpr) -> SqlResult<()> {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            rewrite_body(left)?;
+            rewrite_body(right)
+        }
+        SetExpr::Values(values) => {
+            if values.rows.len() > ROWS_MAX {
+                let message = format!(
+                    "a list of VALUES inside the query of an INSERT has at most {ROWS_MAX} rows; \
+                     insert the list itself"
+                );
+                return Err(SqlError::invalid("54000", message));
+            }
+            let template = template()?;
+            let rows = std::mem::take(&mut values.rows);
+            let rows = rows.into_iter();
+            let mut selects: Vec<SetExpr> =
+                rows.map(|row| row_select(&template, row.content)).collect();
+            if let Some(union) = union_all(&mut selects) {
+                *body = union;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A SELECT of nothing.
+fn template() -> SqlResult<Select> {
+    let mut statements = Parser::parse_sql(&MarigramDialect, "SELECT 1")?;
+    if let Some(Statement::Query(query)) = statements.pop()
+        && let SetExpr::Select(select) = *query.body
+    {
+        return Ok(*select);
+    }
+    Err(SqlError::syntax("SELECT 1 is no query"))
+}
+
+fn row_select(template: &Select, row: Vec<Expr>) -> SetExpr {
+    let named = row
+        .into_iter()
+        .enumerate()
+        .map(|(at, expr)| SelectItem::ExprWithAlias {
+            expr,
+            alias: Ident::new(format!("column{}", at + 1)),
+        });
+    SetExpr::Select(Box::new(Select {
+        projection: named.collect(),
+        ..template.clone()
+    }))
+}
+
+/// All of them as a balanced tree, so that it is not deep; `None` of nothing.
+fn union_all(selects: &mut Vec<SetExpr>) -> Option<SetExpr> {
+    if selects.len() < 2 {
+        return selects.pop();
+    }
+    let mut right = selects.split_off(selects.len() / 2);
+    let (left, right) = (union_all(selects)?, union_all(&mut right)?);
+    Some(SetExpr::SetOperation {
+        op: SetOperator::Union,
+        set_quantifier: SetQuantifier::All,
+        left: Box::new(left),
+        right: Box::new(right),
+    })
+}

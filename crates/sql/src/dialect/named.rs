@@ -1,0 +1,81 @@
+//! Arguments that are named in a statement (`start => …`) become arguments by place.
+//!
+//! DataFusion knows names only where every argument before has a value; these functions take some
+//! and leave out others. What a range begins or ends with becomes a struct of that name, which no
+//! other argument is; names of arguments that their types tell apart are dropped.
+
+use crate::error::SqlError;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
+    VisitorMut,
+};
+use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF};
+use std::ops::ControlFlow;
+
+/// Whether a statement may name arguments.
+pub fn may_name(sql: &str) -> bool {
+    sql.contains("=>") || sql.contains(":=")
+}
+
+/// Goes through a statement.
+pub struct NamedArguments;
+
+impl VisitorMut for NamedArguments {
+    type Break = SqlError;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Function(call) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let name = call.name.to_string().to_lowercase();
+        let known: &[&str] = match name.as_str() {
+            BUCKET => &["start", "finish", "origin", "offset", "timezone"],
+            LOCF | INTERPOLATE => &["treat_null_as_missing"],
+            _ => return ControlFlow::Continue(()),
+        };
+        let like = call.clone();
+        let FunctionArguments::List(list) = &mut call.args else {
+            return ControlFlow::Continue(());
+        };
+        for argument in &mut list.args {
+            let (given, value) = match argument {
+                FunctionArg::Named { name, arg, .. }
+                | FunctionArg::ExprNamed {
+                    name: Expr::Identifier(name),
+                    arg,
+                    ..
+                } => (name.value.to_lowercase(), arg),
+                _ => continue,
+            };
+            if !known.contains(&given.as_str()) {
+                let message = format!(
+                    "{name} has no argument '{given}'; those with names are {}",
+                    known.join(", ")
+                );
+                return ControlFlow::Break(SqlError::named("42883", &given, message));
+            }
+            let value = value.clone();
+            *argument = FunctionArg::Unnamed(if ENDS.contains(&given.as_str()) {
+                FunctionArgExpr::Expr(structure(&like, &given, value))
+            } else {
+                value
+            });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `named_struct('name', value)`, made of a call that is there.
+fn structure(like: &Function, name: &str, value: FunctionArgExpr) -> Expr {
+    let mut call = like.clone();
+    call.name = ObjectName::from(vec![Ident::new("named_struct")]);
+    if let FunctionArguments::List(list) = &mut call.args {
+        let text = Expr::Value(Value::SingleQuotedString(name.to_owned()).into());
+        list.args = vec![
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(text)),
+            FunctionArg::Unnamed(value),
+        ];
+        list.clauses.clear();
+    }
+    Expr::Function(call)
+}

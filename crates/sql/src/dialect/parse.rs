@@ -1,0 +1,592 @@
+//! Text to [`Command`]: splits scripts and reads the statements that are Marigram's own.
+//!
+//! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
+//! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
+
+use crate::dialect::array_literals::{self, ArrayLiterals};
+use crate::dialect::asof_syntax;
+use crate::dialect::ast_walk::walk_mut;
+use crate::dialect::at_time_zone::{AtTimeZone, may_name_zone};
+use crate::dialect::balance::balance;
+use crate::dialect::casts::{self, NamedCasts};
+use crate::dialect::client_statements::stand_in;
+use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
+use crate::dialect::copy_syntax;
+use crate::dialect::ddl::{self, materialized_views, query};
+use crate::dialect::exact_numbers::{self, ExactNumbers};
+use crate::dialect::from_first::{self, FromFirst};
+use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
+use crate::dialect::inserted_lists::rewrite_inserted_lists;
+use crate::dialect::latest_on;
+use crate::dialect::named;
+use crate::dialect::nesting::StatementNesting;
+use crate::dialect::rewriting::{
+    ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
+    RenameDuplicateColumns, RewriteSimilarTo, rewrite,
+};
+use crate::dialect::sample::syntax as sample;
+use crate::dialect::statement::{Command, ShowStatement};
+use crate::error::{SqlError, SqlResult};
+use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
+use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use std::sync::{Arc, LazyLock};
+
+/// Longest script that is accepted, bytes.
+const STATEMENT_BYTES_MAX: usize = 64 << 20;
+
+/// A schema's name that stands for the tables' series (see `catalog`).
+pub const SERIES_SCHEMA: &str = "marigram_series";
+
+/// Bytes of a text by line and column, for ascending locations.
+struct TextOffsets<'a> {
+    text: &'a str,
+    at: Location,
+    byte: usize,
+}
+
+impl<'a> TextOffsets<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: Location { line: 1, column: 1 },
+            byte: 0,
+        }
+    }
+
+    /// The byte of `location`, which must not be before the last one asked for.
+    fn byte(&mut self, location: Location) -> usize {
+        for ch in self.text[self.byte..].chars() {
+            if self.at >= location {
+                break;
+            }
+            self.byte += ch.len_utf8();
+            if ch == '\n' {
+                self.at = Location {
+                    line: self.at.line + 1,
+                    column: 1,
+                };
+            } else {
+                self.at.column += 1;
+            }
+        }
+        self.byte
+    }
+}
+
+fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
+    if sql.len() > STATEMENT_BYTES_MAX {
+        let message = format!("a statement has at most {STATEMENT_BYTES_MAX} bytes");
+        return Err(SqlError::invalid("54000", message));
+    }
+    Tokenizer::new(&MarigramDialect, sql)
+        .tokenize_with_location()
+        .map_err(|error| SqlError::from(ParserError::from(error)))
+}
+
+/// Parses one statement; a semicolon at its end is allowed.
+///
+/// # Errors
+/// Where it is none, or one that Marigram does not know, or one that is nested too deeply.
+pub fn parse(sql: &str) -> SqlResult<Command> {
+    let sql = stand_in(sql);
+    let tokens = tokenize(sql)?;
+    let nesting = StatementNesting::from_tokens(&tokens);
+    nesting.check()?;
+    let need = nesting.parse_need();
+    need.run_anywhere(|| parse_tokens(sql, tokens, nesting))
+}
+
+fn parse_tokens(
+    sql: &str,
+    tokens: Vec<TokenWithSpan>,
+    nesting: StatementNesting,
+) -> SqlResult<Command> {
+    let words = leading_words(&tokens);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if words.is_empty()
+        && !tokens
+            .iter()
+            .any(|t| !matches!(t.token, Token::Whitespace(_)))
+    {
+        return Err(SqlError::syntax("the statement is empty"));
+    }
+    let dialect = MarigramDialect;
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(NESTED_MAX)
+        .with_tokens_with_locations(tokens);
+    let own = own_statement(&mut parser, &words, sql)?;
+    match own {
+        Some(command) => {
+            end(&mut parser)?;
+            Ok(command)
+        }
+        None => foreign_statement(sql, &words, nesting),
+    }
+}
+
+/// The first words in upper case, up to the first token that is none.
+fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
+    let significant = tokens
+        .iter()
+        .filter(|t| !matches!(t.token, Token::Whitespace(_)));
+    significant
+        .take(6)
+        .map_while(|token| match &token.token {
+            Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Reads what must stand at the end of a statement: nothing more.
+pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
+    while parser.consume_token(&Token::SemiColon) {}
+    match parser.peek_token() {
+        found if found.token == Token::EOF => Ok(()),
+        found => Ok(parser.expected("the end of the statement", found)?),
+    }
+}
+
+/// What stands between two places of a statement.
+fn between(sql: &str, start: Location, end: Location) -> String {
+    let mut offsets = TextOffsets::new(sql);
+    let (start, end) = (offsets.byte(start), offsets.byte(end));
+    sql[start..end].to_owned()
+}
+
+/// `SUMMARIZE table | query`
+fn summarized(parser: &mut Parser<'_>, sql: &str) -> SqlResult<Command> {
+    const QUERIES: [&str; 5] = ["SELECT", "WITH", "FROM", "VALUES", "SUMMARIZE"];
+    parser.next_token();
+    let first = parser.peek_token();
+    let is_query = match &first.token {
+        Token::LParen => true,
+        Token::Word(word) if word.quote_style.is_none() => {
+            QUERIES.contains(&word.value.to_uppercase().as_str())
+        }
+        _ => false,
+    };
+    if first.token == Token::EOF {
+        return Ok(parser.expected("a table or a query", first)?);
+    }
+    let mut end = first.span.start;
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        end = parser.next_token().span.end;
+    }
+    let rest = between(sql, first.span.start, end);
+    let query = if is_query {
+        rest
+    } else {
+        format!("SELECT * FROM {rest}")
+    };
+    match parse(&query)? {
+        Command::Plan(mut statement, _) => {
+            alias_outermost(&mut statement);
+            Ok(Command::Summarize(statement))
+        }
+        _ => Err(SqlError::syntax("SUMMARIZE takes a table or a query")),
+    }
+}
+
+fn own_statement(
+    parser: &mut Parser<'_>,
+    leading: &[&str],
+    sql: &str,
+) -> SqlResult<Option<Command>> {
+    let command = match leading {
+        ["CREATE", "DATABASE", ..] => ddl::create_database(parser)?,
+        ["CREATE", "TABLE", ..] => {
+            ddl::create_table(parser, |start, end| between(sql, start, end))?
+        }
+        ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW", ..] => {
+            query::create_view(parser, |start, end| between(sql, start, end))?
+        }
+        ["DROP", "VIEW", ..] => query::drop_view(parser)?,
+        ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
+        ["CREATE", "INDEX", ..] => query::create_index(parser)?,
+        ["TRUNCATE", ..] => query::truncate(parser)?,
+        ["SUMMARIZE", ..] => summarized(parser, sql)?,
+        ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
+        ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
+        ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
+        ["CREATE", "MATERIALIZED", "VIEW", ..] => {
+            materialized_views::create(parser, |start, end| between(sql, start, end))?
+        }
+        ["ALTER", "MATERIALIZED", "VIEW", ..] => materialized_views::alter(parser)?,
+        ["DROP", "MATERIALIZED", "VIEW", ..] => materialized_views::drop(parser)?,
+        ["REFRESH", "MATERIALIZED", "VIEW", ..] => materialized_views::refresh(parser)?,
+        ["USE", ..] => {
+            parser.next_token();
+            accept_words(parser, &["DATABASE"]);
+            Command::Use(parse_name(parser)?)
+        }
+        ["SHOW", "SERIES", ..] => return Ok(None),
+        ["SHOW", ..] => Command::Show(show(parser)?),
+        ["DESCRIBE" | "DESC", ..] => {
+            parser.next_token();
+            accept_words(parser, &["TABLE"]);
+            Command::Show(ShowStatement::Columns(parse_target(parser)?))
+        }
+        ["SET" | "RESET" | "DISCARD", ..] => crate::dialect::session_syntax::parse_set(parser)?,
+        ["FLUSH", ..] => {
+            parser.next_token();
+            Command::Flush
+        }
+        ["COMPACT", "TABLE", ..] => {
+            accept_words(parser, &["COMPACT", "TABLE"]);
+            Command::CompactTable(parse_target(parser)?)
+        }
+        ["COMPACT", ..] => {
+            parser.next_token();
+            Command::Compact
+        }
+        ["COPY", ..] => match copy_syntax::parse_from(parser)? {
+            Some(copy) => Command::CopyFrom(copy),
+            None => return Ok(None),
+        },
+        ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
+        ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
+        ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),
+        ["SAVEPOINT", ..] => rest_of(parser, "SAVEPOINT"),
+        ["RELEASE", ..] => rest_of(parser, "RELEASE"),
+        ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
+        ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
+        ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
+        _ => return Ok(None),
+    };
+    Ok(Some(command))
+}
+
+/// Skips to the end of a statement of which nothing is done.
+fn rest_of(parser: &mut Parser<'_>, tag: &'static str) -> Command {
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        parser.next_token();
+    }
+    Command::Nothing(tag)
+}
+
+fn show(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
+    parser.next_token();
+    if accept_words(parser, &["DATABASES"]) {
+        return Ok(ShowStatement::Databases);
+    }
+    if accept_words(parser, &["TABLES"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Tables(if from {
+            Some(parse_name(parser)?)
+        } else {
+            None
+        }));
+    }
+    if accept_words(parser, &["MATERIALIZED", "VIEWS"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Views(if from {
+            Some(parse_name(parser)?)
+        } else {
+            None
+        }));
+    }
+    if accept_words(parser, &["COLUMNS"]) {
+        if !(accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"])) {
+            let found = parser.peek_token();
+            return Ok(parser.expected("FROM and a table", found)?);
+        }
+        return Ok(ShowStatement::Columns(parse_target(parser)?));
+    }
+    if accept_words(parser, &["CREATE", "TABLE"]) {
+        return Ok(ShowStatement::CreateTable(parse_target(parser)?));
+    }
+    if accept_words(parser, &["SEGMENTS"]) {
+        let from = accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"]);
+        return Ok(ShowStatement::Segments(if from {
+            Some(parse_target(parser)?)
+        } else {
+            None
+        }));
+    }
+    if accept_words(parser, &["PAGES"]) {
+        return pages(parser);
+    }
+    if accept_words(parser, &["COMPACTIONS"]) {
+        return Ok(ShowStatement::Compactions);
+    }
+    if accept_words(parser, &["ALL"]) {
+        return Ok(ShowStatement::All);
+    }
+    if accept_words(parser, &["TIME", "ZONE"]) {
+        return Ok(ShowStatement::Variable("timezone".into()));
+    }
+    if accept_words(parser, &["TRANSACTION", "ISOLATION", "LEVEL"]) {
+        return Ok(ShowStatement::Variable("transaction_isolation".into()));
+    }
+    let mut variable = parse_name(parser)?;
+    while parser.consume_token(&Token::Period) {
+        variable = format!("{variable}.{}", parse_name(parser)?);
+    }
+    Ok(ShowStatement::Variable(variable.to_lowercase()))
+}
+
+/// `FROM table [SEGMENT number] [LIMIT pages]`
+fn pages(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
+    if !(accept_words(parser, &["FROM"]) || accept_words(parser, &["IN"])) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("FROM and a table", found)?);
+    }
+    let target = parse_target(parser)?;
+    let mut number = |word: &str| -> SqlResult<Option<u64>> {
+        let is_there = accept_words(parser, &[word]);
+        Ok(if is_there {
+            Some(parser.parse_literal_uint()?)
+        } else {
+            None
+        })
+    };
+    Ok(ShowStatement::Pages {
+        target,
+        segment: number("SEGMENT")?,
+        limit: number("LIMIT")?,
+    })
+}
+
+fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> SqlResult<Command> {
+    let need = nesting.parse_need().max(nesting.plan_need());
+    let mut command = planned_statement(sql, leading, need)?;
+    if let Command::Plan(statement, names) = &mut command {
+        if nesting.has_long_rows() {
+            balance(statement)?;
+        }
+        if from_first::may_begin_with_from(sql) {
+            rewrite(statement, &mut FromFirst)?;
+        }
+        // The passes below change what is selected.
+        *names = name_columns(statement);
+        if names.is_some() && asks_postgres(sql) {
+            *names = written_names(sql, need).or_else(|| names.take());
+        }
+        if array_literals::may_have_some(sql) {
+            rewrite(statement, &mut ArrayLiterals)?;
+        }
+        if exact_numbers::may_cast_to_numeric(sql) {
+            rewrite(statement, &mut ExactNumbers)?;
+        }
+        if named::may_name(sql) {
+            rewrite(statement, &mut named::NamedArguments)?;
+        }
+        if asof_syntax::may_join(sql) {
+            rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
+        }
+        let folded = sql.to_ascii_lowercase();
+        if folded.contains("tablesample") {
+            rewrite(statement, &mut RefuseTableSample)?;
+        }
+        if folded.contains("generate_subscripts") {
+            rewrite(statement, &mut ExpandSubscripts)?;
+        }
+        if folded.contains("escape") {
+            rewrite(statement, &mut OtherEscapes)?;
+        }
+        if folded.contains("similar") {
+            rewrite(statement, &mut RewriteSimilarTo)?;
+        }
+        if may_name_zone(&folded) {
+            rewrite(statement, &mut AtTimeZone)?;
+        }
+        if folded.contains("except") || folded.contains("intersect") {
+            rewrite(statement, &mut RefuseCountedSetOperations)?;
+        }
+    }
+    if let Command::Plan(statement, _) = &mut command
+        && let Statement::Statement(statement) = &mut **statement
+    {
+        rewrite_inserted_lists(statement)?;
+        // Nothing breaks off the visit.
+        let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
+        if casts::may_cast(sql) {
+            let _ = walk_mut(&mut **statement, &mut NamedCasts);
+        }
+    }
+    Ok(command)
+}
+
+/// The names of a statement's columns as it was written: the rules for questions about PostgreSQL's
+/// catalogs change what is selected.
+fn written_names(sql: &str, need: StackNeed) -> Names {
+    let Ok(Command::Plan(written, _)) = one_statement(sql.into(), need) else {
+        return None;
+    };
+    let Statement::Statement(statement) = &*written else {
+        return None;
+    };
+    match statement.as_ref() {
+        ast::Statement::Query(query) => Some(Arc::new(OutputNames::from_query(query))),
+        _ => None,
+    }
+}
+
+fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<Command> {
+    if let ["SHOW", "SERIES", ..] = leading {
+        return show_series(sql, need);
+    }
+    if let Some(tokens) = rewritten_tokens(sql)? {
+        return one_statement(tokens.into(), need);
+    }
+    if asks_postgres(sql) {
+        static POSTGRES: LazyLock<PostgresCompatibilityParser> =
+            LazyLock::new(PostgresCompatibilityParser::new);
+        let mut statements = POSTGRES.parse(sql)?;
+        if statements.len() == 1
+            && let Some(statement) = statements.pop()
+        {
+            let statement = Statement::Statement(Box::new(statement));
+            return Ok(Command::Plan(DeepTree::new(statement, need), None));
+        }
+    }
+    one_statement(sql.into(), need)
+}
+
+/// The tokens of a statement with clauses of DuckDB's and QuestDB's in other forms; `None` where it has
+/// none.
+fn rewritten_tokens(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+    let mut tokens = None;
+    if from_first::may_begin_with_from(sql) {
+        tokens = from_first::expanded(&tokenize(sql)?);
+    }
+    if latest_on::may_have_latest(sql) {
+        tokens = match &tokens {
+            Some(tokens) => latest_on::expanded(tokens)?,
+            None => latest_on::expanded(&tokenize(sql)?)?,
+        }
+        .or(tokens);
+    }
+    if sample::may_sample(sql) {
+        let marked = match &tokens {
+            Some(tokens) => sample::marked(tokens)?,
+            None => sample::marked(&tokenize(sql)?)?,
+        };
+        tokens = marked.or(tokens);
+    }
+    Ok(tokens)
+}
+
+fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> {
+    let dialect = MarigramDialect;
+    let mut statements = DFParserBuilder::new(input)
+        .with_dialect(&dialect)
+        .with_recursion_limit(NESTED_MAX)
+        .build()?
+        .parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(Command::Plan(DeepTree::new(statement, need), None)),
+        (None, _) => Err(SqlError::syntax("the statement is empty")),
+        (Some(_), false) => Err(SqlError::syntax(
+            "there is more than one statement; send them one by one",
+        )),
+    }
+}
+
+/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
+/// Others keep their positions for error messages, and save the time.
+fn asks_postgres(sql: &str) -> bool {
+    const SIGNS: [&str; 13] = [
+        "pg_",
+        "information_schema",
+        "current_schema",
+        "current_user",
+        "session_user",
+        "current_catalog",
+        "version",
+        "regclass",
+        "regtype",
+        "collate",
+        "any(",
+        "any (",
+        "all(",
+    ];
+    let lower = sql.to_lowercase();
+    SIGNS.iter().any(|sign| lower.contains(sign))
+}
+
+/// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
+fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
+    let tokens = tokenize(sql)?;
+    let dialect = MarigramDialect;
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.clone());
+    parser.next_token();
+    parser.next_token();
+    if !(accept_words(&mut parser, &["FROM"]) || accept_words(&mut parser, &["IN"])) {
+        let found = parser.peek_token();
+        return Ok(parser.expected("FROM and a table", found)?);
+    }
+    let target = parse_target(&mut parser)?;
+    let rest = parser.index();
+    let mut query = Tokenizer::new(&dialect, "SELECT * FROM ")
+        .tokenize_with_location()
+        .map_err(ParserError::from)?;
+    let quoted = |text: String| Token::make_word(&text, Some('"'));
+    let schema = Token::make_word(SERIES_SCHEMA, Some('"'));
+    let mut name = vec![schema, Token::Period, quoted(target.table)];
+    if let Some(database) = target.database {
+        name.splice(0..0, [quoted(database), Token::Period]);
+    }
+    query.extend(name.into_iter().map(TokenWithSpan::wrap));
+    query.extend(tokens.into_iter().skip(rest));
+    let mut parser = Parser::new(&dialect)
+        .with_recursion_limit(NESTED_MAX)
+        .with_tokens_with_locations(query);
+    let statement = parser.parse_statement()?;
+    end(&mut parser)?;
+    let statement = Statement::Statement(Box::new(statement));
+    Ok(Command::Plan(DeepTree::new(statement, need), None))
+}
+
+/// Whether a statement reads or writes files of this machine.
+pub fn touches_files(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateExternalTable(_) => true,
+        Statement::CopyTo(copy) => {
+            matches!(
+                copy.source,
+                CopyToSource::Query(_) | CopyToSource::Relation(_)
+            )
+        }
+        Statement::Explain(explain) => touches_files(&explain.statement),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::statement::TableReferenceName;
+
+    #[test]
+    fn names_are_folded_unless_quoted() {
+        let Command::DropTable { targets, if_exists } =
+            parse("drop table if exists Plant.Pump, \"Kiln\";").unwrap()
+        else {
+            panic!("a drop");
+        };
+        assert!(if_exists);
+        let target = |database: Option<&str>, table: &str| TableReferenceName {
+            database: database.map(str::to_owned),
+            table: table.to_owned(),
+        };
+        assert_eq!(
+            targets,
+            [target(Some("plant"), "pump"), target(None, "Kiln")]
+        );
+    }
+
+    #[test]
+    fn more_than_a_statement_is_refused() {
+        assert!(parse("flush flush").is_err());
+        assert!(parse("select 1; select 2").is_err());
+        assert!(parse("").is_err());
+        assert!(parse("-- nothing").is_err());
+    }
+}

@@ -1,0 +1,383 @@
+//! What a statement asks for, after parsing.
+
+use crate::dialect::column_names::Names;
+use crate::stack::{DeepTree, StackNeed};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::DataType;
+use marigram_model::{
+    ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
+};
+
+/// A table as it stands in a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableReferenceName {
+    /// Database, where one is named; otherwise the session's.
+    pub database: Option<String>,
+    /// Table.
+    pub table: String,
+}
+
+/// Form of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFileFormat {
+    /// Comma-separated values.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// Apache TsFile.
+    TsFile,
+}
+
+/// `COPY … FROM 'file'`.
+#[derive(Clone, Debug)]
+pub struct CopyFrom {
+    /// The table.
+    pub target: TableReferenceName,
+    /// The file, as it was written.
+    pub path: String,
+    /// Its form.
+    pub form: CopyFileFormat,
+    /// What stands between values of CSV.
+    pub delimiter: u8,
+    /// Whether CSV begins with the names of its columns.
+    pub has_header: bool,
+    /// Nanoseconds of a unit of the times of a TsFile.
+    pub unit_ns: i64,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// The time of the row.
+    Time,
+    /// The time of the row, shown as a `timestamptz`.
+    ZonedTime,
+    /// Part of the series' identity.
+    Tag(TagType),
+    /// A measured value, and how it is stored.
+    Field(FieldType, ColumnCodec),
+    /// A measured time that is shown as a `timestamptz`, and how it is stored.
+    ZonedField(ColumnCodec),
+}
+
+/// What is said of how values are stored; `None` where nothing is, `Some(None)` where the choice is
+/// left to the values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::option_option,
+    reason = "not named, automatic, and a name are three things"
+)]
+pub struct CodecChange {
+    /// Encoding.
+    pub encoding: Option<Option<Encoding>>,
+    /// Compressor.
+    pub compressor: Option<Option<Compressor>>,
+}
+
+impl CodecChange {
+    /// The codec after the change.
+    pub fn apply(self, codec: ColumnCodec) -> ColumnCodec {
+        ColumnCodec {
+            encoding: self.encoding.unwrap_or(codec.encoding),
+            compressor: self.compressor.unwrap_or(codec.compressor),
+        }
+    }
+}
+
+/// Changes to a table's settings; `None` leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptionChanges {
+    /// New time to live; `Some(None)` keeps rows for ever.
+    #[expect(
+        clippy::option_option,
+        reason = "not named, none, and a time are three things"
+    )]
+    pub ttl_ns: Option<Option<i64>>,
+    /// New width of a partition.
+    pub partition_ns: Option<i64>,
+    /// New size of a page, bytes.
+    pub page_bytes: Option<u32>,
+    /// How fields are stored that say nothing of it themselves.
+    pub codec: CodecChange,
+    /// How what has gone cold is stored.
+    pub cold_codec: Option<ColdCodec>,
+    /// By what series are found.
+    pub identity: Option<SeriesIdentity>,
+}
+
+impl OptionChanges {
+    /// The settings after the changes.
+    pub fn apply(&self, options: &TableOptions) -> TableOptions {
+        let codec = self.codec.apply(ColumnCodec {
+            encoding: options.encoding,
+            compressor: options.compressor,
+        });
+        TableOptions {
+            ttl_ns: self.ttl_ns.unwrap_or(options.ttl_ns),
+            partition_ns: self.partition_ns.unwrap_or(options.partition_ns),
+            page_bytes: self.page_bytes.unwrap_or(options.page_bytes),
+            encoding: codec.encoding,
+            compressor: codec.compressor,
+            cold_codec: self.cold_codec.unwrap_or(options.cold_codec),
+            identity: self.identity.unwrap_or(options.identity),
+            zoned: options.zoned.clone(),
+        }
+    }
+}
+
+/// Settings of a materialized view; `None` leaves one as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// Whether it is kept up to date.
+    pub continuous: Option<bool>,
+    /// How often it is brought up to date, ns.
+    pub refresh_ns: Option<i64>,
+    /// How far it stays behind the newest row, ns.
+    pub lag_ns: Option<i64>,
+    /// Settings of its table.
+    pub table: OptionChanges,
+}
+
+/// One change of `ALTER TABLE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TableAlteration {
+    /// A new column.
+    Add {
+        /// Name.
+        name: String,
+        /// What it holds: a tag or a field.
+        kind: ColumnKind,
+        /// Whether a column of that name may exist already.
+        if_not_exists: bool,
+    },
+    /// Another way of storing a field.
+    Codec {
+        /// Name.
+        name: String,
+        /// What changes.
+        change: CodecChange,
+    },
+    /// Another type for a column, where that changes no stored value.
+    Type {
+        /// Name.
+        name: String,
+        /// The type as it is written.
+        written: DataType,
+    },
+    /// New settings.
+    Set(OptionChanges),
+    /// Another name for the table.
+    Rename(String),
+    /// Another name for a column: the first becomes the second.
+    RenameColumn(String, String),
+    /// A column less.
+    Drop {
+        /// Name.
+        name: String,
+        /// Whether it may be missing.
+        if_exists: bool,
+    },
+}
+
+/// `CREATE TABLE … AS`, as it is asked.
+#[derive(Clone, Debug, Default)]
+pub struct CreateTableAs {
+    /// Database, where one is named; otherwise the session's.
+    pub database: Option<String>,
+    /// The new table.
+    pub table: String,
+    /// Whether it may exist.
+    pub if_not_exists: bool,
+    /// Its tags, where they are named.
+    pub tags: Option<Vec<String>>,
+    /// Its time column, where it is named.
+    pub time: Option<String>,
+    /// Settings.
+    pub options: OptionChanges,
+    /// The query, as it is written.
+    pub query: String,
+    /// Whether it gets the query's rows.
+    pub with_data: bool,
+}
+
+/// `CREATE VIEW`, as it is asked.
+#[derive(Clone, Debug)]
+pub struct CreatePlainView {
+    /// The view.
+    pub target: TableReferenceName,
+    /// Whether it takes the place of a view of this name.
+    pub or_replace: bool,
+    /// Whether it may exist.
+    pub if_not_exists: bool,
+    /// Names of its columns, where they are named.
+    pub columns: Vec<String>,
+    /// The query, as it is written.
+    pub query: String,
+}
+
+/// What `SHOW` shows.
+#[derive(Clone, Debug)]
+pub enum ShowStatement {
+    /// Databases.
+    Databases,
+    /// Tables of a database.
+    Tables(Option<String>),
+    /// Columns of a table.
+    Columns(TableReferenceName),
+    /// The statement that would create a table.
+    CreateTable(TableReferenceName),
+    /// Segments, of one table or of all.
+    Segments(Option<TableReferenceName>),
+    /// Pages of a table.
+    Pages {
+        /// The table.
+        target: TableReferenceName,
+        /// Number of the segments whose pages are shown; all segments' without one.
+        segment: Option<u64>,
+        /// Pages, at most.
+        limit: Option<u64>,
+    },
+    /// Compactions that run and that ended lately.
+    Compactions,
+    /// Materialized views of a database.
+    Views(Option<String>),
+    /// A session variable.
+    Variable(String),
+    /// All session variables.
+    All,
+}
+
+/// A parsed statement.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// `CREATE DATABASE`
+    CreateDatabase {
+        /// Name.
+        name: String,
+        /// Whether it may exist.
+        if_not_exists: bool,
+    },
+    /// `DROP DATABASE`
+    DropDatabase {
+        /// Name.
+        name: String,
+        /// Whether it may be missing.
+        if_exists: bool,
+    },
+    /// `CREATE TABLE`
+    CreateTable {
+        /// The new table.
+        target: TableReferenceName,
+        /// Columns in their order.
+        columns: Vec<(String, ColumnKind)>,
+        /// Settings.
+        options: OptionChanges,
+        /// Whether it may exist.
+        if_not_exists: bool,
+    },
+    /// `ALTER TABLE`
+    AlterTable {
+        /// The table.
+        target: TableReferenceName,
+        /// Changes in their order.
+        changes: Vec<TableAlteration>,
+    },
+    /// `CREATE INDEX`
+    CreateIndex {
+        /// The table.
+        target: TableReferenceName,
+        /// Its columns.
+        columns: Vec<String>,
+    },
+    /// `DROP TABLE`
+    DropTable {
+        /// The tables.
+        targets: Vec<TableReferenceName>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `CREATE TABLE … AS`
+    CreateTableAs(CreateTableAs),
+    /// `SUMMARIZE`, with the query that is summarized.
+    Summarize(DeepTree<Statement>),
+    /// `TRUNCATE`
+    Truncate(Vec<TableReferenceName>),
+    /// `CREATE VIEW`
+    CreatePlainView(CreatePlainView),
+    /// `DROP VIEW`
+    DropPlainView {
+        /// The views.
+        targets: Vec<TableReferenceName>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `ALTER [MATERIALIZED] VIEW … RENAME TO`
+    RenameView {
+        /// The view.
+        target: TableReferenceName,
+        /// Its new name.
+        to: String,
+    },
+    /// `CREATE MATERIALIZED VIEW`
+    CreateView {
+        /// The view.
+        target: TableReferenceName,
+        /// Whether it may exist.
+        if_not_exists: bool,
+        /// Settings.
+        options: ViewOptions,
+        /// Its query, as it is written.
+        query: String,
+        /// Whether it is filled before the statement is done.
+        with_data: bool,
+    },
+    /// `ALTER MATERIALIZED VIEW`
+    AlterView {
+        /// The view.
+        target: TableReferenceName,
+        /// New settings.
+        options: ViewOptions,
+    },
+    /// `DROP MATERIALIZED VIEW`
+    DropView {
+        /// The views.
+        targets: Vec<TableReferenceName>,
+        /// Whether they may be missing.
+        if_exists: bool,
+    },
+    /// `REFRESH MATERIALIZED VIEW`
+    RefreshView(TableReferenceName),
+    /// `USE`
+    Use(String),
+    /// `SET`; `None` sets the default again.
+    Set {
+        /// Variable, in lower case.
+        name: String,
+        /// Its new value.
+        value: Option<String>,
+    },
+    /// `SHOW …` that needs no planning.
+    Show(ShowStatement),
+    /// `FLUSH`
+    Flush,
+    /// `COMPACT`
+    Compact,
+    /// `COPY … FROM 'file'`
+    CopyFrom(CopyFrom),
+    /// `COMPACT TABLE`
+    CompactTable(TableReferenceName),
+    /// Accepted, and nothing is done; the command tag.
+    Nothing(&'static str),
+    /// A statement for DataFusion, and the names of its answer's columns.
+    Plan(DeepTree<Statement>, Names),
+}
+
+impl Command {
+    /// What carrying it out takes.
+    pub fn need(&self) -> StackNeed {
+        match self {
+            Self::Plan(statement, _) | Self::Summarize(statement) => statement.need(),
+            _ => StackNeed::for_depth(0),
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! DataFusion's session states: one for each database, made when it is first used, copied for each
+//! statement.
+
+use crate::SqlOptions;
+use crate::catalog::plain_views::ViewPlans;
+use crate::catalog::{DatabaseCatalogs, ExternalTables, PgCatalog};
+use crate::error::{SqlError, SqlResult, know_functions};
+use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
+use crate::execution::memory::AccountedPool;
+use crate::planning::repair::repaired;
+use crate::planning::subqueries::SubqueryValues;
+use crate::planning::tag_patterns::TagPatterns;
+use crate::planning::time_texts::TimeTexts;
+use crate::planning::zones::{DateComparison, SessionZone, ZonedTimes};
+use crate::rollup::{RollupDefinitions, RollupRewriteRule};
+use crate::statements::session_functions::session_functions;
+use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
+use datafusion::common::DataFusionError;
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::optimizer::Optimizer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
+use datafusion_pg_catalog::pg_catalog::{
+    PgCatalogSchemaProvider, PgCatalogStaticTables, create_current_database_udf, setup_pg_catalog,
+};
+use marigram_engine::Engine;
+use marigram_functions::arithmetic::CheckedArithmetic;
+use marigram_functions::comparison::DurationComparison;
+use marigram_functions::floats::FloatOrderRule;
+use marigram_functions::interval_arithmetic::IntervalArithmetic;
+use marigram_functions::zoned::UTC;
+use marigram_operators::asof::AsOfJoinRule;
+use marigram_operators::gapfill::GapFillRule;
+use marigram_operators::interruptible_rule::InterruptibleRule;
+use marigram_operators::lateral::LateralLimitRule;
+use marigram_operators::planner::MarigramQueryPlanner;
+use marigram_operators::reduce::{GroupCache, SeriesAggregateRule};
+use marigram_operators::scan::{NewestRowsRule, PartitionRows};
+use marigram_operators::yielding::YieldingOperators;
+use marigram_service::{ServiceError, Session};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// The catalog in which PostgreSQL's functions are set up, before there is a database.
+const BASE: &str = "base";
+
+/// Makes session states.
+#[derive(Debug)]
+pub struct SessionStates {
+    engine: Engine,
+    options: SqlOptions,
+    runtime: Arc<RuntimeEnv>,
+    files: ExternalTables,
+    rollup_definitions: RollupDefinitions,
+    views: ViewPlans,
+    made: Mutex<CachedSessionState>,
+}
+
+#[derive(Debug, Default)]
+struct CachedSessionState {
+    base: Option<SessionState>,
+    databases: HashMap<String, Arc<SharedExecutionState>>,
+}
+
+/// What is the same for every service: functions, and the fixed tables of PostgreSQL's catalog.
+/// Setting it up takes some 100 ms.
+#[derive(Debug)]
+struct SessionPrototype {
+    state: SessionState,
+    tables: Arc<PgCatalogStaticTables>,
+}
+
+static PROTOTYPE: LazyLock<Result<SessionPrototype, String>> =
+    LazyLock::new(|| SessionPrototype::new().map_err(|error| error.to_string()));
+
+impl SessionPrototype {
+    fn get() -> SqlResult<&'static Self> {
+        PROTOTYPE
+            .as_ref()
+            .map_err(|reason| ServiceError::Internal(reason.clone()).into())
+    }
+
+    fn new() -> SqlResult<Self> {
+        let config = SessionConfig::new()
+            .with_default_catalog_and_schema(BASE, "public")
+            .with_create_default_catalog_and_schema(false);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let catalog: Arc<dyn CatalogProvider> = Arc::new(MemoryCatalogProvider::new());
+        context.register_catalog(BASE, catalog);
+        setup_pg_catalog(&context, BASE, EmptyContextProvider)
+            .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
+        let mut state = context.state();
+        marigram_functions::register(&mut state)?;
+        for udf in marigram_functions::zone_functions::functions() {
+            state.register_udf(Arc::new(udf))?;
+        }
+        state.register_expr_planner(Arc::new(DurationComparison))?;
+        state.register_expr_planner(Arc::new(IntervalArithmetic))?;
+        state.register_expr_planner(Arc::new(DateComparison))?;
+        let scalars = state.scalar_functions().keys();
+        let aggregates = state.aggregate_functions().keys();
+        let windows = state.window_functions().keys();
+        know_functions(scalars.chain(aggregates).chain(windows));
+        Ok(Self {
+            state,
+            tables: Arc::new(PgCatalogStaticTables::try_new()?),
+        })
+    }
+}
+
+/// Sets up what every service needs, so that the first statement does not wait for it.
+pub fn warm() {
+    LazyLock::force(&PROTOTYPE);
+}
+
+impl SessionStates {
+    /// Session states over an engine.
+    ///
+    /// # Errors
+    /// If the spill directory cannot be used.
+    pub fn new(engine: Engine, options: SqlOptions) -> SqlResult<Self> {
+        let mode = match &options.spill_dir {
+            Some(dir) => DiskManagerMode::Directories(vec![dir.clone()]),
+            None => DiskManagerMode::OsTmpDirectory,
+        };
+        let runtime = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(AccountedPool::new(Arc::clone(engine.memory()))))
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+            .build_arc()?;
+        let files = ExternalTables::default();
+        Ok(Self {
+            engine,
+            options,
+            runtime,
+            files,
+            rollup_definitions: RollupDefinitions::default(),
+            views: ViewPlans::default(),
+            made: Mutex::default(),
+        })
+    }
+
+    /// The state for one statement of a session.
+    ///
+    /// # Errors
+    /// If DataFusion's own parts cannot be set up.
+    pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
+        let mut state = self.shared(&session.database)?.state.clone();
+        for udf in session_functions(session) {
+            state.register_udf(Arc::new(udf))?;
+        }
+        if let Some(zone) = SessionZone::from_session(session) {
+            state.config_mut().options_mut().extensions.insert(zone);
+        }
+        state.mark_start_execution();
+        Ok(state)
+    }
+
+    /// What all statements draw their memory on.
+    pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.runtime.memory_pool
+    }
+
+    /// The rollups whose queries were read.
+    pub fn rollup_definitions(&self) -> &RollupDefinitions {
+        &self.rollup_definitions
+    }
+
+    /// The plain views whose queries were planned.
+    pub fn views(&self) -> &ViewPlans {
+        &self.views
+    }
+
+    /// The session of an execution of a plan that is kept, which begins now.
+    ///
+    /// # Errors
+    /// As [`state`](Self::state).
+    pub fn execution(&self, database: &str) -> SqlResult<ExecutionSession> {
+        Ok(ExecutionSession::begin(self.shared(database)?))
+    }
+
+    fn shared(&self, database: &str) -> SqlResult<Arc<SharedExecutionState>> {
+        let mut made = self.made.lock();
+        if let Some(known) = made.databases.get(database) {
+            return Ok(Arc::clone(known));
+        }
+        let base = match &made.base {
+            Some(base) => base.clone(),
+            None => made.base.insert(self.base()?).clone(),
+        };
+        let shared = Arc::new(SharedExecutionState::new(self.database(base, database)?));
+        // Names that do not exist must not pile up.
+        if self.engine.tables(database).is_ok() {
+            made.databases
+                .insert(database.to_owned(), Arc::clone(&shared));
+        }
+        Ok(shared)
+    }
+
+    /// Forgets a database that was dropped.
+    pub fn forget(&self, database: &str) {
+        self.made.lock().databases.remove(database);
+        self.files.write().retain(|key, _| key.0 != database);
+    }
+
+    /// A table over files is forgotten; whether there was one.
+    pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
+        self.files
+            .write()
+            .remove(&(database.to_owned(), table.to_owned()))
+            .is_some()
+    }
+
+    fn base(&self) -> SqlResult<SessionState> {
+        let limit = self.engine.memory().limit();
+        let groups = GroupCache::new((limit / 256).clamp(64 << 10, 16 << 20));
+        let mut config = SessionConfig::new()
+            .with_default_catalog_and_schema(BASE, "public")
+            .with_create_default_catalog_and_schema(false)
+            .with_information_schema(true)
+            .with_target_partitions(self.options.target_partitions.max(1))
+            .with_batch_size(BATCH_ROWS)
+            .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
+            .with_extension(Arc::new(groups));
+        // Few rows are not handed to other threads.
+        config
+            .options_mut()
+            .execution
+            .use_row_number_estimates_to_optimize_partitioning = true;
+        // Of the columns of a UNION, logical and physical plans keep different metadata, which the
+        // check takes for a fault: a time column beside a field has the role of neither.
+        config
+            .options_mut()
+            .execution
+            .skip_physical_aggregate_schema_check = true;
+        // Of types: what a session's zone does, its rule does.
+        config.options_mut().execution.time_zone = Some(UTC.to_owned());
+        let parser = &mut config.options_mut().sql_parser;
+        parser.collect_spans = true;
+        parser.map_string_types_to_utf8view = false;
+        // What a sort keeps back to merge what it spilled: little, where there is little.
+        config.options_mut().execution.sort_spill_reservation_bytes =
+            (limit / 64).clamp(64 << 10, 10 << 20);
+        let pool = &self.runtime.memory_pool;
+        let bounds = Arc::new(marigram_functions::BoundFunctions::new(Arc::clone(pool)));
+        let mut builder =
+            SessionStateBuilder::new_from_existing(SessionPrototype::get()?.state.clone())
+                .with_config(config)
+                .with_runtime_env(Arc::clone(&self.runtime))
+                .with_analyzer_rule(Arc::new(SubqueryValues))
+                .with_analyzer_rule(Arc::new(TimeTexts))
+                .with_analyzer_rule(Arc::new(ZonedTimes))
+                .with_analyzer_rule(Arc::new(TagPatterns))
+                .with_analyzer_rule(bounds)
+                .with_analyzer_rule(Arc::new(CheckedArithmetic))
+                .with_analyzer_rule(Arc::new(FloatOrderRule))
+                .with_optimizer_rules(self.logical_rules())
+                .with_query_planner(Arc::new(MarigramQueryPlanner))
+                .with_physical_optimizer_rules(self.physical_rules());
+        let defaults = builder.analyzer().iter_mut();
+        let defaults = defaults.flat_map(|analyzer| &mut analyzer.rules);
+        for rule in defaults {
+            *rule = InterruptibleRule::new(Arc::clone(rule));
+        }
+        for rule in builder.analyzer_rules().iter_mut().flatten() {
+            *rule = InterruptibleRule::new(Arc::clone(rule));
+        }
+        let mut state = builder.build();
+        let known: Vec<_> = state.scalar_functions().values().cloned().collect();
+        for function in known {
+            // Those that give times give them with the zone of the configuration.
+            let zoned = function.inner().with_updated_config(state.config_options());
+            let is_zoned = zoned.is_some();
+            let function = zoned.map_or(function, Arc::new);
+            let bounded = marigram_functions::bounded(&function, pool);
+            if is_zoned || !Arc::ptr_eq(&bounded, &function) {
+                state.register_udf(bounded)?;
+            }
+        }
+        Ok(state)
+    }
+
+    /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
+    /// own, and find rollups; and at the end the order of floats.
+    fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
+            Arc::new(GapFillRule),
+            Arc::new(LateralLimitRule),
+            Arc::new(AsOfJoinRule),
+        ];
+        if self.options.knows_series {
+            let (engine, rollup_definitions) =
+                (self.engine.clone(), self.rollup_definitions.clone());
+            let use_rollups =
+                RollupRewriteRule::new(engine, rollup_definitions, self.options.partition_rows);
+            rules.push(Arc::new(use_rollups));
+        }
+        rules.append(&mut Optimizer::new().rules);
+        let pool = Arc::clone(&self.runtime.memory_pool);
+        rules.push(Arc::new(marigram_functions::BoundConstants::new(pool)));
+        rules.push(Arc::new(FloatOrderRule));
+        rules
+            .into_iter()
+            .map(|rule| InterruptibleRule::new(rule) as Arc<dyn OptimizerRule + Send + Sync>)
+            .collect()
+    }
+
+    /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
+    fn physical_rules(&self) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
+        if self.options.knows_series {
+            rules.push(Arc::new(SeriesAggregateRule));
+            rules.push(Arc::new(NewestRowsRule));
+        }
+        rules.extend(repaired(PhysicalOptimizer::new().rules));
+        rules.push(Arc::new(YieldingOperators));
+        rules
+            .into_iter()
+            .map(|rule| {
+                InterruptibleRule::new(rule) as Arc<dyn PhysicalOptimizerRule + Send + Sync>
+            })
+            .collect()
+    }
+
+    fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {
+        let plain = DatabaseCatalogs {
+            engine: self.engine.clone(),
+            current: name.to_owned(),
+            files: Arc::clone(&self.files),
+            rollup_definitions: self.rollup_definitions.clone(),
+            views: self.views.clone(),
+            pg_catalog: None,
+        };
+        let tables = Arc::clone(&SessionPrototype::get()?.tables);
+        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), tables, EmptyContextProvider)?;
+        let pg = PgCatalog {
+            inner: Arc::new(pg),
+            engine: self.engine.clone(),
+        };
+        let databases = DatabaseCatalogs {
+            pg_catalog: Some(Arc::new(pg)),
+            ..plain
+        };
+        state.register_catalog_list(Arc::new(databases));
+        name.clone_into(&mut state.config_mut().options_mut().catalog.default_catalog);
+        state.register_udf(Arc::new(create_current_database_udf(name)))?;
+        Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests;

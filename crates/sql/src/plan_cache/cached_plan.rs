@@ -1,0 +1,122 @@
+//! A plan that was optimized before, with operators that were made of it.
+
+use crate::plan_cache::plan_template::{PhysicalPlanTemplate, only_scan};
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr_rewriter::unnormalize_cols;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::ExecutionPlan;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An optimized plan, and the operators that were made of it last, where they can be used again.
+#[derive(Debug)]
+pub struct CachedPlan {
+    pub plan: Arc<LogicalPlan>,
+    /// Whether each row takes little time, whatever is in it.
+    pub is_light: bool,
+    /// Of its only scan, where it has one.
+    filters: Vec<Expr>,
+    /// Shared with plans of other values of the parameters.
+    template: Arc<Mutex<Option<Arc<PhysicalPlanTemplate>>>>,
+    /// How often operators of any plan were used again.
+    uses: Arc<AtomicU64>,
+}
+
+impl CachedPlan {
+    /// Without operators as yet. `uses` counts how often operators are used again.
+    ///
+    /// # Errors
+    /// DataFusion's, of plans that cannot be walked through.
+    pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
+        let template = Arc::default();
+        let filters = filters_of(&plan)?;
+        let is_light = is_light(&plan)?;
+        Ok(Self {
+            plan,
+            is_light,
+            filters,
+            template,
+            uses,
+        })
+    }
+
+    /// The same with another plan, which differs in nothing but values in the conditions of its only
+    /// scan: they share operators.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
+        let filters = filters_of(&plan)?;
+        Ok(Self {
+            plan,
+            is_light: self.is_light,
+            filters,
+            template: Arc::clone(&self.template),
+            uses: Arc::clone(&self.uses),
+        })
+    }
+
+    /// The operators for an execution; made of those of another where that can be.
+    ///
+    /// # Errors
+    /// DataFusion's.
+    pub async fn physical_plan(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let template = self.template.lock().clone();
+        if let Some(template) = template
+            && let Some(operators) = template.plan(session, &self.filters)?
+        {
+            self.uses.fetch_add(1, Ordering::Relaxed);
+            return Ok(operators);
+        }
+        let planner = session.query_planner();
+        let operators = planner.create_physical_plan(&self.plan, session).await?;
+        if let Some(scan) = only_scan(&self.plan)? {
+            *self.template.lock() =
+                PhysicalPlanTemplate::from_operators(scan, &operators)?.map(Arc::new);
+        }
+        Ok(operators)
+    }
+}
+
+/// Functions that take long for one row, or give much for it, as prefixes of their names.
+const HEAVY_FUNCTIONS: [&str; 12] = [
+    "repeat",
+    "lpad",
+    "rpad",
+    "array",
+    "list",
+    "range",
+    "generate_series",
+    "regexp",
+    "levenshtein",
+    "replace",
+    "translate",
+    "string_to",
+];
+
+/// Whether no function of a plan takes long for one row: statements that are carried out by the
+/// thread that asks are chosen by their rows alone.
+fn is_light(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_light = true;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::ScalarFunction(call) = part {
+                    let name = call.name();
+                    is_light &= !HEAVY_FUNCTIONS.iter().any(|heavy| name.starts_with(heavy));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(is_light)
+}
+
+/// The conditions of a plan's only scan, as the scan takes them.
+fn filters_of(plan: &LogicalPlan) -> Result<Vec<Expr>> {
+    let filters = only_scan(plan)?.map(|scan| unnormalize_cols(scan.filters.iter().cloned()));
+    Ok(filters.unwrap_or_default())
+}

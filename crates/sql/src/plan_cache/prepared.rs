@@ -1,0 +1,273 @@
+//! A statement that was parsed and planned once.
+
+use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
+use crate::dialect::column_names::{Names, named_schema};
+use crate::dialect::statement::Command;
+use crate::error::{SqlError, SqlResult};
+use crate::plan_cache::generic_plan::GenericPlan;
+use crate::plan_cache::text_memory::TextMemory;
+use crate::planning::zones::{plan_scope, times_of_integers};
+use crate::stack::DeepTree;
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use marigram_engine::Engine;
+use marigram_model::TableSchema;
+use marigram_service::{Prepared, Session};
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A prepared statement.
+#[derive(Debug)]
+pub struct PreparedStatement {
+    sql: String,
+    /// Database of the session that prepared it, in which its names were looked up.
+    pub database: String,
+    /// Under what its plan is kept.
+    pub scope: String,
+    /// Its parse.
+    pub command: Command,
+    /// Its plan, where DataFusion made one.
+    pub plan: Option<DeepTree<LogicalPlan>>,
+    /// What is learned of its executions, where one plan may serve for all of them.
+    pub generic_plan: Option<Arc<GenericPlan>>,
+    /// Types that clients are told.
+    parameters: Vec<DataType>,
+    /// Types that the plan has; `None` where it leaves them open.
+    planned: Vec<Option<DataType>>,
+    schema: Option<SchemaRef>,
+    /// Types that the client named for its parameters.
+    pub named: Vec<DataType>,
+    tables: Vec<Arc<TableSchema>>,
+    /// Whether it reads plain views, whose plans are not kept.
+    pub reads_views: bool,
+    /// What its text takes as long as it is kept.
+    _memory: TextMemory,
+}
+
+impl PreparedStatement {
+    /// A statement without a plan, and the schema of its answer.
+    pub fn direct(
+        sql: &str,
+        session: &Session,
+        command: Command,
+        schema: Option<SchemaRef>,
+    ) -> Self {
+        Self {
+            sql: sql.to_owned(),
+            database: session.database.clone(),
+            scope: plan_scope(session).into_owned(),
+            command,
+            plan: None,
+            generic_plan: None,
+            parameters: Vec::new(),
+            planned: Vec::new(),
+            schema,
+            named: Vec::new(),
+            tables: Vec::new(),
+            reads_views: false,
+            _memory: TextMemory::default(),
+        }
+    }
+
+    /// A planned statement; `rows` says whether it answers with rows.
+    ///
+    /// # Errors
+    /// If its parameters cannot be told.
+    pub fn planned(
+        sql: &str,
+        session: &Session,
+        command: Command,
+        plan: DeepTree<LogicalPlan>,
+        rows: bool,
+    ) -> SqlResult<Self> {
+        let names = names_of(&command);
+        let schema = rows.then(|| named_schema(names, Arc::clone(plan.schema().inner())));
+        let mut types = plan.get_parameter_types()?;
+        for name in limits_of(&plan)? {
+            types.insert(name, Some(DataType::Int64));
+        }
+        let planned = parameter_types(types)?;
+        let parameters = planned.iter().map(|kind| match kind {
+            Some(DataType::Dictionary(_, value)) => value.as_ref().clone(),
+            Some(kind @ DataType::List(inner)) => match inner.data_type() {
+                DataType::Dictionary(_, value) => DataType::new_list(value.as_ref().clone(), true),
+                _ => kind.clone(),
+            },
+            None | Some(DataType::Null) => DataType::Utf8,
+            Some(other) => other.clone(),
+        });
+        let generic_plan = if rows && !plan.need().is_deep() && may_be_kept_prepared(sql, &plan)? {
+            GenericPlan::from_plan(&plan)?.map(Arc::new)
+        } else {
+            None
+        };
+        Ok(Self {
+            sql: sql.to_owned(),
+            database: session.database.clone(),
+            scope: plan_scope(session).into_owned(),
+            command,
+            generic_plan,
+            parameters: parameters.collect(),
+            planned,
+            schema,
+            named: Vec::new(),
+            tables: tables_of(&plan)?,
+            reads_views: false,
+            plan: Some(plan),
+            _memory: TextMemory::default(),
+        })
+    }
+
+    /// The same with the types that the client named for its parameters.
+    pub fn naming(self, named: Vec<DataType>) -> Self {
+        Self { named, ..self }
+    }
+
+    /// Whether a type would be of use that a client names for a parameter: its plan leaves it open.
+    pub fn wants(&self, named: &[DataType]) -> bool {
+        let pairs = self.planned.iter().zip(named);
+        let mut open = pairs.filter(|(kind, _)| matches!(kind, None | Some(DataType::Null)));
+        open.any(|(_, named)| *named != DataType::Null)
+    }
+
+    /// The names of its answer's columns.
+    pub fn names(&self) -> &Names {
+        names_of(&self.command)
+    }
+
+    /// The same, which reads these plain views: it is planned anew when one of them changes.
+    pub fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
+        if !views.is_empty() {
+            self.reads_views = true;
+            self.generic_plan = None;
+            self.tables.extend(views);
+        }
+        self
+    }
+
+    /// The same with the memory that its text takes, for as long as it is kept.
+    pub fn holding(self, memory: TextMemory) -> Self {
+        Self {
+            _memory: memory,
+            ..self
+        }
+    }
+
+    /// Whether the tables of the plan are still those that it was made for.
+    pub fn is_current(&self, engine: &Engine) -> bool {
+        are_current(&self.tables, engine)
+    }
+
+    /// The parameters as the plan takes them.
+    ///
+    /// # Errors
+    /// If there are too few or too many, or one has a type that the plan cannot take.
+    pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<Vec<ScalarValue>> {
+        if given.len() != self.planned.len() {
+            let message = format!(
+                "the statement has {} parameters, and {} were given",
+                self.planned.len(),
+                given.len()
+            );
+            return Err(SqlError::invalid("08P01", message));
+        }
+        let mut values = Vec::with_capacity(given.len());
+        for (at, (array, kind)) in given.iter().zip(&self.planned).enumerate() {
+            if array.len() != 1 {
+                let message = format!("parameter ${} has {} values, not one", at + 1, array.len());
+                return Err(SqlError::invalid("08P01", message));
+            }
+            let value = ScalarValue::try_from_array(array, 0)?;
+            values.push(match kind {
+                Some(kind @ DataType::Timestamp(..)) if array.data_type().is_numeric() => {
+                    time_of_number(array, kind, at + 1)?
+                }
+                Some(kind) if *kind != DataType::Null => value.cast_to(kind)?,
+                _ => value,
+            });
+        }
+        Ok(values)
+    }
+}
+
+/// A number as a time: as it stands in a statement, it must be a whole one that is plausible in one
+/// unit.
+fn time_of_number(array: &ArrayRef, kind: &DataType, number: usize) -> SqlResult<ScalarValue> {
+    if !array.data_type().is_integer() {
+        let kind = crate::error::in_sql(&array.data_type().to_string());
+        let message = format!("parameter ${number} is a time, and {kind} is given");
+        return Err(SqlError::invalid("42804", message));
+    }
+    let times = times_of_integers(array, kind)?;
+    Ok(ScalarValue::try_from_array(&times, 0)?)
+}
+
+fn names_of(command: &Command) -> &Names {
+    match command {
+        Command::Plan(_, names) => names,
+        _ => &None,
+    }
+}
+
+/// Types of `$1…$n` in order.
+fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Option<DataType>>> {
+    let mut types = Vec::new();
+    for (name, kind) in named {
+        let number: Option<usize> = name
+            .strip_prefix('$')
+            .and_then(|digits| digits.parse().ok());
+        let place = number
+            .and_then(|number| number.checked_sub(1))
+            .filter(|place| *place < 65_535);
+        let Some(place) = place else {
+            let message = format!("parameter '{name}' has no number; write $1, $2, …");
+            return Err(SqlError::named("42P02", &name, message));
+        };
+        if types.len() <= place {
+            types.resize(place + 1, None);
+        }
+        types[place] = kind;
+    }
+    Ok(types)
+}
+
+/// Parameters that stand as LIMIT or OFFSET, for which a plan knows no type.
+fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
+    let mut names = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Limit(limit) = node {
+            for part in [&limit.skip, &limit.fetch].into_iter().flatten() {
+                part.apply(|expr| {
+                    if let Expr::Placeholder(placeholder) = expr {
+                        names.push(placeholder.id.clone());
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(names)
+}
+
+impl Prepared for PreparedStatement {
+    fn parameters(&self) -> &[DataType] {
+        &self.parameters
+    }
+
+    fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,208 @@
+//! The memory that the text of a statement takes: its tokens, its trees, the values in it, the plan.
+//!
+//! Nobody below draws these on a memory pool, and they take a hundred times the space of the text. So
+//! they are estimated before anything reads it, by a walk over the bytes.
+
+use crate::error::{SqlError, SqlResult};
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
+use std::sync::Arc;
+
+/// Texts up to this are not worth it: few of them are planned at once.
+const FREE_BYTES: usize = 4 << 10;
+/// What a token comes to once it is planned, bytes: measured with lists of a million values (350),
+/// with rows of VALUES (450) and with computed columns (850).
+const PLANNED_TOKEN_BYTES: usize = 512;
+
+/// Memory that is held for the text of a statement.
+#[derive(Debug, Default)]
+pub struct TextMemory {
+    _held: Option<MemoryReservation>,
+}
+
+impl TextMemory {
+    /// For a statement that is parsed and planned.
+    ///
+    /// # Errors
+    /// `53200` where queries do not have so much at the moment, `54000` where they never have.
+    pub fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
+        if sql.len() <= FREE_BYTES {
+            return Ok(Self::default());
+        }
+        let tokens = tokens_at_most(sql);
+        let bytes = sql.len() + tokens.saturating_mul(PLANNED_TOKEN_BYTES);
+        let held = MemoryConsumer::new("StatementText").register(pool);
+        let failed = match held.try_grow(bytes) {
+            Ok(()) => return Ok(Self { _held: Some(held) }),
+            Err(failed) => failed,
+        };
+        match pool.memory_limit() {
+            MemoryLimit::Finite(limit) if bytes > limit => {
+                let message = format!(
+                    "the statement has some {tokens} words and signs, for which about {} MB are \
+                     needed; queries have at most {} MB (memory_limit): send rows by COPY or line \
+                     protocol, and write long lists into a table",
+                    bytes / 1_000_000,
+                    limit / 1_000_000,
+                );
+                Err(SqlError::invalid("54000", message))
+            }
+            _ => Err(failed.into()),
+        }
+    }
+}
+
+/// No fewer tokens than a text has, blanks aside: its words and signs. What stands in quotes is one,
+/// but in texts with comments, dollars or backslashes, where only the tokenizer knows what a quote is.
+fn tokens_at_most(sql: &str) -> usize {
+    let knows_quotes = !["--", "/*", "$", "\\"]
+        .iter()
+        .any(|mark| sql.contains(mark));
+    let (mut tokens, mut before, mut quote) = (0, ByteClass::Sign, None);
+    for byte in sql.bytes() {
+        if let Some(mark) = quote {
+            quote = (byte != mark).then_some(mark);
+            continue;
+        }
+        let kind = ByteClass::from_byte(byte);
+        let goes_on = kind == before || (before, kind) == (ByteClass::Letter, ByteClass::Digit);
+        tokens += usize::from(kind == ByteClass::Sign || kind != ByteClass::Blank && !goes_on);
+        before = kind;
+        if knows_quotes && matches!(byte, b'\'' | b'"') {
+            quote = Some(byte);
+        }
+    }
+    tokens
+}
+
+/// What a byte may be part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteClass {
+    Blank,
+    Letter,
+    Digit,
+    /// A token by itself, or part of one.
+    Sign,
+}
+
+impl ByteClass {
+    fn from_byte(byte: u8) -> Self {
+        match byte {
+            _ if byte.is_ascii_whitespace() => Self::Blank,
+            b'0'..=b'9' => Self::Digit,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => Self::Letter,
+            _ => Self::Sign,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::grammar::MarigramDialect;
+    use crate::execution::memory::AccountedPool;
+    use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+    use marigram_engine::{Holder, MemoryAccountant};
+    use rand::rngs::StdRng;
+    use rand::seq::IndexedRandom;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn tokens_are_not_fewer_than_those_of_the_tokenizer() {
+        let pieces = [
+            "'",
+            "''",
+            "\"",
+            "E'",
+            "e'",
+            "xe'",
+            "\\",
+            "\\'",
+            "$",
+            "$$",
+            "$a$",
+            "$1",
+            "--",
+            "\n",
+            "/*",
+            "*/",
+            "-",
+            "/",
+            "*",
+            "1",
+            "1.5e3",
+            ".",
+            ",",
+            "(",
+            ")",
+            "a",
+            "é",
+            "_",
+            " ",
+            "::",
+            ";",
+            "N'",
+            "X'",
+            "U&'",
+            "b'",
+            "\t",
+            "<>",
+            "||",
+            "=",
+            "'it''s'",
+            "E'it\\'s'",
+            "$$it's$$",
+            "0x1f",
+            "`",
+        ];
+        let mut rng = StdRng::seed_from_u64(1);
+        let mut read = 0;
+        for _ in 0..200_000 {
+            let length = rng.random_range(1..14);
+            let text: String = (0..length)
+                .filter_map(|_| pieces.choose(&mut rng).copied())
+                .collect();
+            let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
+                continue;
+            };
+            let solid = tokens
+                .iter()
+                .filter(|token| !matches!(token, Token::Whitespace(_)));
+            let (solid, counted) = (solid.count(), tokens_at_most(&text));
+            assert!(
+                counted >= solid,
+                "{text:?} has {solid}, not {counted}: {tokens:?}"
+            );
+            read += 1;
+        }
+        assert!(read > 40_000, "{read} texts could be read");
+    }
+
+    #[test]
+    fn what_is_quoted_is_one_where_that_is_sure() {
+        assert_eq!(tokens_at_most("SELECT 'a, b, c', \"a b\" AS x1, 12"), 8);
+        assert_eq!(tokens_at_most("SELECT 'it''s'"), 3);
+        assert_eq!(tokens_at_most("SELECT 'a, b' -- it's"), 11);
+    }
+
+    #[test]
+    fn long_texts_are_held_on_the_pool_until_they_are_done() {
+        let memory = Arc::new(MemoryAccountant::new(64 << 20));
+        let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(Arc::clone(&memory)));
+        let list = |values: usize| format!("SELECT 1 IN ({})", "1,".repeat(values));
+        let held = TextMemory::for_statement(&list(10_000), &pool).unwrap();
+        let used = memory.used_by(Holder::Query);
+        assert!(used > 20_000 * PLANNED_TOKEN_BYTES, "{used}");
+        drop(held);
+        assert_eq!(memory.used_by(Holder::Query), 0);
+        let error = TextMemory::for_statement(&list(1_000_000), &pool).unwrap_err();
+        assert!(format!("{error:?}").contains("54000"), "{error:?}");
+        let most = TextMemory::for_statement(&list(30_000), &pool).unwrap();
+        let error = TextMemory::for_statement(&list(30_000), &pool).unwrap_err();
+        let error = format!("{error:?}");
+        assert!(error.contains("StatementText has 0 bytes"), "{error}");
+        drop(most);
+        TextMemory::for_statement("SELECT 1", &pool).unwrap();
+    }
+}

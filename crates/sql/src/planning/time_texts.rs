@@ -1,0 +1,170 @@
+//! Text that is taken for a time: in all forms that PostgreSQL reads.
+//!
+//! DataFusion reads ISO 8601 with seconds alone. So each cast of text to a time is done by a function
+//! of ours. A text without a zone is in the session's one where it becomes a `timestamptz`, else in UTC.
+
+use crate::error::SqlError;
+use crate::planning::zones::SessionZone;
+use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, TryCast, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::zoned::{UTC, relabelled};
+use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
+use std::sync::Arc;
+
+/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+#[derive(Debug)]
+pub struct TimeTexts;
+
+impl AnalyzerRule for TimeTexts {
+    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
+        let zone = SessionZone::name(config);
+        let analyzed = plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                let (name, source) = (scan.table_name.clone(), scan.source.schema());
+                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                if !expr.exists(|part| Ok(reads_time(part, &schema)))? {
+                    return Ok(Transformed::no(expr));
+                }
+                let name = names.save(&expr);
+                let read = expr.transform_up(|part| Ok(read(part, &schema, zone)))?;
+                Ok(read.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok(analyzed.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "time_texts"
+    }
+}
+
+/// Whether an expression is a cast of text to a time.
+fn reads_time(expr: &Expr, schema: &DFSchema) -> bool {
+    let (value, kind) = match expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            (expr, field.data_type())
+        }
+        _ => return false,
+    };
+    let is_text = |kind: DataType| match kind {
+        DataType::Dictionary(_, value) => value.is_string(),
+        other => other.is_string(),
+    };
+    matches!(kind, DataType::Timestamp(..)) && value.get_type(schema).is_ok_and(is_text)
+}
+
+fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
+    if !reads_time(&expr, schema) {
+        return Transformed::no(expr);
+    }
+    let (value, kind, gives_null) = match expr {
+        Expr::Cast(Cast { expr, field }) => (expr, field, false),
+        Expr::TryCast(TryCast { expr, field }) => (expr, field, true),
+        other => return Transformed::no(other),
+    };
+    let function = ReadTime {
+        signature: Signature::any(1, Volatility::Immutable),
+        zone: match kind.data_type() {
+            DataType::Timestamp(_, Some(_)) => zone.to_owned(),
+            _ => UTC.to_owned(),
+        },
+        kind,
+        gives_null,
+    };
+    let function = Arc::new(ScalarUDF::from(function));
+    let call = ScalarFunction::new_udf(function, vec![*value]);
+    Transformed::yes(Expr::ScalarFunction(call))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ReadTime {
+    signature: Signature,
+    kind: FieldRef,
+    /// Of texts that name none.
+    zone: String,
+    /// A text that is no time is NULL.
+    gives_null: bool,
+}
+
+fn error_of(error: &TimeTextError) -> DataFusionError {
+    let sqlstate = match error {
+        TimeTextError::Form(_) | TimeTextError::Moment(_) => "22007",
+        TimeTextError::Range(..) => "22008",
+        TimeTextError::Zone(_) => "22023",
+    };
+    let error = SqlError::invalid(sqlstate, error.to_string());
+    DataFusionError::External(Box::new(error))
+}
+
+/// A text as a time, ns since 1970.
+fn time_ns(text: &str, clock: &ReferenceClock) -> Result<i64, TimeTextError> {
+    TimeText::parse(text, clock)?.utc_ns(clock)
+}
+
+impl ScalarUDFImpl for ReadTime {
+    fn name(&self) -> &'static str {
+        "read_time"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.kind.data_type().clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(value) = args.args.into_iter().next() else {
+            return internal_err!("read_time takes one argument");
+        };
+        let clock = ReferenceClock {
+            now: None,
+            zone: session_zone(&self.zone)
+                .map_err(|error| error_of(&error))?
+                .1,
+        };
+        let is_one = matches!(value, ColumnarValue::Scalar(_));
+        let texts = cast(&value.into_array(1)?, &DataType::Utf8)?;
+        let mut times = Vec::with_capacity(texts.len());
+        for text in texts.as_string::<i32>() {
+            times.push(match text.map(|text| time_ns(text, &clock)) {
+                None => None,
+                Some(Ok(time)) => Some(time),
+                Some(Err(_)) if self.gives_null => None,
+                Some(Err(error)) => return Err(error_of(&error)),
+            });
+        }
+        let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
+        // The same moment, in the unit and with the zone of the type.
+        let kind = self.kind.data_type();
+        let times = match kind {
+            DataType::Timestamp(unit, _) => {
+                let in_unit = cast(&times, &DataType::Timestamp(*unit, Some(UTC.into())))?;
+                relabelled(&in_unit, kind)?
+            }
+            other => return internal_err!("read_time gives times, not {other}"),
+        };
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&times, 0)?)
+        } else {
+            ColumnarValue::Array(times)
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! Session variables, as `SET`, `RESET` and `SHOW` use them.
+//!
+//! Most of them exist because PostgreSQL's clients send them. Those that change what a statement
+//! does are `statement_timeout`, the database and the time zone.
+
+use crate::error::{SqlError, SqlResult};
+use marigram_functions::POSTGRES_VERSION;
+use marigram_functions::duration::parse_interval;
+use marigram_pgtext::{session_zone, zone_of_seconds};
+use marigram_service::Session;
+use std::time::Duration;
+
+/// Variables with a fixed value: (name, value as shown, how PostgreSQL spells the name).
+const FIXED: [(&str, &str); 26] = [
+    ("application_name", ""),
+    ("backslash_quote", "safe_encoding"),
+    ("bytea_output", "hex"),
+    ("client_encoding", "UTF8"),
+    ("client_min_messages", "notice"),
+    ("datestyle", "ISO, MDY"),
+    ("default_transaction_isolation", "read committed"),
+    ("default_transaction_read_only", "off"),
+    ("escape_string_warning", "on"),
+    ("extra_float_digits", "1"),
+    ("idle_in_transaction_session_timeout", "0"),
+    ("integer_datetimes", "on"),
+    ("intervalstyle", "postgres"),
+    ("jit", "off"),
+    ("lc_messages", "C"),
+    ("lock_timeout", "0"),
+    ("max_identifier_length", "255"),
+    ("row_security", "on"),
+    ("search_path", "public"),
+    ("server_encoding", "UTF8"),
+    ("server_version", POSTGRES_VERSION),
+    ("server_version_num", "160006"),
+    ("standard_conforming_strings", "on"),
+    ("synchronize_seqscans", "on"),
+    ("transaction_isolation", "read committed"),
+    ("transaction_read_only", "off"),
+];
+
+/// Variables that are kept in the session.
+pub const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
+
+fn unknown(variable: &str) -> SqlError {
+    let known = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
+    SqlError::unknown("42704", "session variable", variable, known)
+}
+
+/// Sets a variable; `None` sets its default.
+///
+/// # Errors
+/// If there is no such variable, or it cannot have that value.
+pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlResult<()> {
+    match variable {
+        "timezone" => session.time_zone = time_zone(value.unwrap_or("UTC"))?,
+        "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
+        "all" | "session_authorization" | "role" if value.is_none() => {}
+        "client_encoding" => {
+            let encoding = value
+                .unwrap_or("UTF8")
+                .to_uppercase()
+                .replace(['-', '_'], "");
+            if encoding != "UTF8" && encoding != "UNICODE" {
+                let message = format!("client_encoding is UTF8, not {encoding}");
+                return Err(SqlError::named("22023", variable, message));
+            }
+        }
+        // A name with a dot belongs to an extension; PostgreSQL takes any.
+        _ if variable.contains('.') || FIXED.iter().any(|(name, _)| *name == variable) => {}
+        _ => return Err(unknown(variable)),
+    }
+    Ok(())
+}
+
+/// A variable's value.
+///
+/// # Errors
+/// If there is no such variable.
+pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
+    match variable {
+        "timezone" => Ok(session.time_zone.clone()),
+        "database" => Ok(session.database.clone()),
+        "statement_timeout" => Ok(match session.statement_timeout {
+            Some(timeout) => format!("{}ms", timeout.as_millis()),
+            None => "0".to_owned(),
+        }),
+        _ => {
+            let fixed = FIXED.iter().find(|(name, _)| *name == variable);
+            fixed
+                .map(|(_, value)| (*value).to_owned())
+                .ok_or_else(|| unknown(variable))
+        }
+    }
+}
+
+/// Every variable and its value, by name.
+pub fn all(session: &Session) -> Vec<(&'static str, String)> {
+    let names = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
+    let mut all: Vec<_> = names
+        .filter_map(|name| Some((name, get(session, name).ok()?)))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+fn time_zone(text: &str) -> SqlResult<String> {
+    if let Some(interval) = text
+        .get(..9)
+        .filter(|head| head.eq_ignore_ascii_case("interval "))
+    {
+        let written = text[interval.len()..].trim();
+        let seconds = interval_seconds(written).ok_or_else(|| {
+            let message = format!("'{written}' is no interval that is a time zone");
+            SqlError::named("22023", "timezone", message)
+        })?;
+        let zone = zone_of_seconds(seconds);
+        return match zone {
+            Ok((name, _)) => Ok(name),
+            Err(error) => Err(SqlError::named("22023", "timezone", error.to_string())),
+        };
+    }
+    if let Ok((name, _)) = session_zone(text) {
+        return Ok(name);
+    }
+    let zones = chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+    Err(SqlError::unknown("22023", "time zone", text, zones))
+}
+
+/// Seconds of `+02:30`, with `HOUR TO MINUTE` behind it perhaps, and of `2 hours`.
+fn interval_seconds(text: &str) -> Option<i64> {
+    let lower = text.to_ascii_lowercase();
+    let words = [" hour to minute", " hour to second", " hour"];
+    let word = words.iter().find_map(|word| lower.strip_suffix(word));
+    let clock = word.unwrap_or(&lower).trim();
+    let (is_west, digits) = match clock.strip_prefix(['-', '+']) {
+        Some(rest) => (clock.starts_with('-'), rest.trim()),
+        None => (false, clock),
+    };
+    let parts: Vec<Option<i64>> = digits.split(':').map(|part| part.parse().ok()).collect();
+    let seconds = match parts[..] {
+        [Some(hours)] if word.is_some() => hours * 3600,
+        [Some(hours), Some(minutes)] => hours * 3600 + minutes * 60,
+        [Some(hours), Some(minutes), Some(seconds)] => hours * 3600 + minutes * 60 + seconds,
+        _ => {
+            let ns = parse_interval(&lower).ok()?.fixed_ns()?;
+            return Some(ns / 1_000_000_000);
+        }
+    };
+    Some(if is_west { -seconds } else { seconds })
+}
+
+/// PostgreSQL's form: a number of milliseconds, or an interval; 0 is none.
+fn timeout(text: &str) -> SqlResult<Option<Duration>> {
+    let bad = |_| {
+        SqlError::named(
+            "22023",
+            "statement_timeout",
+            format!("'{text}' is no timeout"),
+        )
+    };
+    let ms = match text.trim().parse::<u64>() {
+        Ok(ms) => ms,
+        Err(_) => {
+            let ns = parse_interval(text).map_err(bad)?.fixed_ns().unwrap_or(-1);
+            u64::try_from(ns).map_err(|_| bad(String::new()))? / 1_000_000
+        }
+    };
+    Ok((ms > 0).then(|| Duration::from_millis(ms)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::parse::parse;
+    use crate::dialect::statement::Command;
+
+    fn session() -> Session {
+        Session {
+            database: "d".into(),
+            time_zone: "UTC".into(),
+            statement_timeout: None,
+            read_only: false,
+            user: "u".into(),
+        }
+    }
+
+    fn run(session: &mut Session, sql: &str) -> SqlResult<()> {
+        match parse(sql)? {
+            Command::Set { name, value } => set(session, &name, value.as_deref()),
+            Command::Nothing(_) => Ok(()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_clients_send_is_accepted() {
+        let mut session = session();
+        for sql in [
+            "SET extra_float_digits = 3",
+            "SET application_name = 'PostgreSQL JDBC Driver'",
+            "set client_encoding to 'UTF8'",
+            "SET NAMES 'utf-8'",
+            "SET DateStyle TO ISO, MDY",
+            "set search_path = public, pg_catalog",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
+            "SET standard_conforming_strings=on",
+            "DISCARD ALL",
+            "RESET ALL",
+            "set my.variable = 'x'",
+        ] {
+            assert!(run(&mut session, sql).is_ok(), "{sql}");
+        }
+        run(&mut session, "SET TIME ZONE 'europe/berlin'").unwrap();
+        assert_eq!(get(&session, "timezone").unwrap(), "Europe/Berlin");
+        run(&mut session, "SET statement_timeout = '1500 ms'").unwrap();
+        assert_eq!(session.statement_timeout, Some(Duration::from_millis(1500)));
+        run(&mut session, "SET statement_timeout = 0").unwrap();
+        assert_eq!(session.statement_timeout, None);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        let mut session = session();
+        assert!(run(&mut session, "SET timezon = 'UTC'").is_err());
+        assert!(run(&mut session, "SET TIME ZONE 'Europe/Berlinn'").is_err());
+        assert!(run(&mut session, "SET client_encoding = 'LATIN1'").is_err());
+        assert!(run(&mut session, "SET statement_timeout = 'soon'").is_err());
+        assert!(get(&session, "nothing").is_err());
+    }
+}

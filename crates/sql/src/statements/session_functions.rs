@@ -1,0 +1,106 @@
+//! Functions whose answer depends on the session, and on the variables that it keeps.
+
+use crate::statements::session;
+use arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use marigram_functions::ConstantFunction;
+use marigram_service::Session;
+
+/// `current_setting(name)` in a session.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CurrentSetting {
+    signature: Signature,
+    settings: Vec<(&'static str, String)>,
+}
+
+impl ScalarUDFImpl for CurrentSetting {
+    fn name(&self) -> &'static str {
+        "current_setting"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
+            return exec_err!("current_setting takes the name of a session variable");
+        };
+        let name = name
+            .try_as_str()
+            .flatten()
+            .unwrap_or_default()
+            .to_lowercase();
+        let found = self.settings.iter().find(|(known, _)| *known == name);
+        match found {
+            Some((_, value)) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(
+                value.clone(),
+            )))),
+            None if args.args.len() > 1 => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(None))),
+            None => exec_err!("session variable '{name}' does not exist"),
+        }
+    }
+}
+
+/// `set_config(name, value, is_local)`, of variables that change nothing here.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SetConfig {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SetConfig {
+    fn name(&self) -> &'static str {
+        "set_config"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(ColumnarValue::Scalar(name)) = args.args.first() else {
+            return exec_err!("set_config takes the name of a session variable");
+        };
+        let name = name.try_as_str().flatten().unwrap_or_default();
+        let name = name.to_lowercase();
+        if session::KEPT.contains(&name.as_str()) {
+            return exec_err!("set_config does not change '{name}'; use SET");
+        }
+        Ok(args.args[1].clone())
+    }
+}
+
+/// The functions whose answer depends on the session.
+pub fn session_functions(session: &Session) -> [ScalarUDF; 3] {
+    use datafusion::logical_expr::TypeSignature;
+    let user = ScalarValue::Utf8(Some(session.user.clone()));
+    let signature = Signature::one_of(
+        vec![TypeSignature::Any(1), TypeSignature::Any(2)],
+        Volatility::Stable,
+    );
+    let settings = CurrentSetting {
+        signature,
+        settings: session::all(session),
+    };
+    [
+        ConstantFunction::new("session_user", &[0], user),
+        ScalarUDF::from(settings),
+        ScalarUDF::from(SetConfig {
+            signature: Signature::exact(
+                vec![DataType::Utf8, DataType::Utf8, DataType::Boolean],
+                Volatility::Stable,
+            ),
+        }),
+    ]
+}

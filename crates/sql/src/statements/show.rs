@@ -1,0 +1,206 @@
+//! What `SHOW` answers, as one batch.
+
+use crate::dialect::statement::{ShowStatement, TableReferenceName};
+use crate::error::{SqlError, SqlResult};
+use crate::statements::compactions;
+use crate::statements::session;
+use crate::statements::storage;
+use crate::tables::batches::{batch, text, texts};
+use crate::tables::written_settings::{settings, ttl};
+use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
+use marigram_engine::{Engine, TableCompaction};
+use marigram_functions::duration::format_ns;
+use marigram_model::quoted;
+use marigram_model::{ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, TableSchema};
+use marigram_service::{ServiceError, Session};
+use std::sync::Arc;
+
+/// Answers a `SHOW`.
+///
+/// # Errors
+/// If what it names does not exist.
+pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
+    let database =
+        |target: &TableReferenceName| target.database.clone().unwrap_or(session.database.clone());
+    match what {
+        ShowStatement::Databases => texts(vec![("database_name", engine.databases())]),
+        ShowStatement::Tables(database) => {
+            tables(&engine.tables(database.as_ref().unwrap_or(&session.database))?)
+        }
+        ShowStatement::Columns(target) => {
+            columns(&*engine.table(&database(target), &target.table)?)
+        }
+        ShowStatement::CreateTable(target) => {
+            let schema = engine.table(&database(target), &target.table)?;
+            let statement = create_table(&schema);
+            texts(vec![
+                ("table_name", vec![schema.name.clone()]),
+                ("statement", vec![statement]),
+            ])
+        }
+        ShowStatement::Segments(target) => {
+            let schema = match target {
+                Some(target) => Some(engine.table(&database(target), &target.table)?),
+                None => None,
+            };
+            let mut all = engine.segments();
+            if let Some(schema) = &schema {
+                all.retain(|segment| segment.meta.tables.contains(&schema.id));
+            }
+            storage::segments(&all, schema.map(|schema| schema.id))
+        }
+        ShowStatement::Views(_) => {
+            let reason = "materialized views are shown by those who refresh them";
+            Err(ServiceError::Internal(reason.into()).into())
+        }
+        ShowStatement::Pages { .. } => {
+            let reason = "the pages of a table are streamed, not shown at once";
+            Err(ServiceError::Internal(reason.into()).into())
+        }
+        ShowStatement::Compactions => batch(compactions::shown(&engine.compactions())),
+        ShowStatement::Variable(variable) => {
+            batch(vec![(variable, text([session::get(session, variable)?]))])
+        }
+        ShowStatement::All => {
+            let all = session::all(session);
+            texts(vec![
+                (
+                    "name",
+                    all.iter().map(|(name, _)| (*name).to_owned()).collect(),
+                ),
+                ("setting", all.into_iter().map(|(_, value)| value).collect()),
+            ])
+        }
+    }
+}
+
+/// What the compaction of a table did.
+///
+/// # Errors
+/// None that can occur.
+pub fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
+    batch(compactions::done(done))
+}
+
+fn tables(tables: &[Arc<TableSchema>]) -> SqlResult<RecordBatch> {
+    let count = |count: fn(&TableSchema) -> usize| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(
+            tables.iter().map(|table| count(table) as i64),
+        ))
+    };
+    batch(vec![
+        (
+            "table_name",
+            text(tables.iter().map(|table| table.name.clone())),
+        ),
+        ("tags", count(|table| table.tags.len())),
+        ("fields", count(|table| table.fields.len())),
+        ("ttl", text(tables.iter().map(|table| ttl(table)))),
+        (
+            "partition",
+            text(
+                tables
+                    .iter()
+                    .map(|table| format_ns(table.options.partition_ns)),
+            ),
+        ),
+    ])
+}
+
+fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
+    let time = (
+        schema.time_name.clone(),
+        time_type(schema).to_owned(),
+        "time",
+    );
+    let mut rows = vec![time];
+    rows.extend(
+        schema
+            .tags
+            .iter()
+            .map(|tag| (tag.name.clone(), tag.kind.to_string(), "tag")),
+    );
+    let fields = schema.fields.iter();
+    rows.extend(fields.map(|field| (field.name.clone(), field_kind(schema, field), "field")));
+    // What is stored as suits its values has no name here.
+    let before = schema.tags.len() + 1;
+    let codecs: Vec<ColumnCodec> = std::iter::repeat_n(ColumnCodec::default(), before)
+        .chain(
+            schema
+                .fields
+                .iter()
+                .map(|field| schema.options.codec_of(field.kind, field.codec)),
+        )
+        .collect();
+    let optional = |name: fn(&ColumnCodec) -> Option<&'static str>| -> ArrayRef {
+        Arc::new(codecs.iter().map(name).collect::<StringArray>())
+    };
+    // Nullable whatever the table's columns are like.
+    let fields = [
+        Field::new("column_name", DataType::Utf8, false),
+        Field::new("data_type", DataType::Utf8, false),
+        Field::new("role", DataType::Utf8, false),
+        Field::new("encoding", DataType::Utf8, true),
+        Field::new("compression", DataType::Utf8, true),
+    ];
+    let columns = vec![
+        text(rows.iter().map(|row| row.0.clone())),
+        text(rows.iter().map(|row| row.1.clone())),
+        text(rows.iter().map(|row| row.2.to_owned())),
+        optional(|codec| codec.encoding.map(Encoding::name)),
+        optional(|codec| codec.compressor.map(Compressor::name)),
+    ];
+    RecordBatch::try_new(Arc::new(Schema::new(fields.to_vec())), columns)
+        .map_err(|error| SqlError::DataFusion(error.into()))
+}
+
+/// The type of the time column as it is written.
+fn time_type(schema: &TableSchema) -> &'static str {
+    if schema.options.zoned.contains(&ColumnId::TIME) {
+        "TIMESTAMPTZ"
+    } else {
+        "TIMESTAMP"
+    }
+}
+
+/// The type of a field as it is written.
+fn field_kind(schema: &TableSchema, field: &FieldColumn) -> String {
+    if schema.options.zoned.contains(&field.id) {
+        "TIMESTAMPTZ".to_owned()
+    } else {
+        field.kind.to_string()
+    }
+}
+
+/// The statement that would create a table.
+fn create_table(schema: &TableSchema) -> String {
+    let time = time_type(schema);
+    let mut lines = vec![format!("  {} {time}", quoted(&schema.time_name))];
+    let tags = schema.tags.iter();
+    lines.extend(tags.map(|tag| format!("  {} {} TAG", quoted(&tag.name), tag.kind)));
+    let fields = schema.fields.iter();
+    lines.extend(fields.map(|field| {
+        let codec = written(field.codec);
+        let kind = field_kind(schema, field);
+        format!("  {} {kind} FIELD{codec}", quoted(&field.name))
+    }));
+    format!(
+        "CREATE TABLE {} (\n{}\n) WITH ({})",
+        quoted(&schema.name),
+        lines.join(",\n"),
+        settings(schema).join(", ")
+    )
+}
+
+/// A field's codec as it is written after its role; nothing where all is automatic.
+fn written(codec: ColumnCodec) -> String {
+    let encoding = codec
+        .encoding
+        .map(|name| format!(" ENCODING {}", name.name()));
+    let compressor = codec
+        .compressor
+        .map(|name| format!(" COMPRESSION {}", name.name()));
+    encoding.unwrap_or_default() + &compressor.unwrap_or_default()
+}

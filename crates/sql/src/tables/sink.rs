@@ -1,0 +1,308 @@
+//! INSERT: Arrow rows into the engine.
+//!
+//! A row that the engine refuses does not take the others with it: they are stored, and the
+//! statement fails with the number of the refused rows and the reasons of the first ones.
+
+use crate::error::SqlError;
+use crate::tables::notices::StatementNotices;
+use crate::tables::replaced::ReplacedRows;
+use arrow::array::{Array, AsArray, UInt32Array};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::{cast, take};
+use arrow::datatypes::{DataType, SchemaRef, TimestampNanosecondType};
+use arrow::record_batch::RecordBatch;
+use async_trait::async_trait;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::datasource::sink::DataSink;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures::StreamExt;
+use marigram_engine::{Engine, WriteOptions, WriteReport};
+use marigram_functions::zoned::relabelled;
+use marigram_model::{BatchField, BatchTag, TableSchema, TagKey, WriteBatch};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Refused rows whose reasons are told.
+const REASONS_MAX: usize = 5;
+
+/// Writes rows of a table's schema.
+#[derive(Debug)]
+pub struct TableSink {
+    engine: Engine,
+    schema: Arc<TableSchema>,
+    arrow: SchemaRef,
+}
+
+impl TableSink {
+    /// A sink for the table; `arrow` is its schema.
+    pub fn new(engine: Engine, schema: Arc<TableSchema>, arrow: SchemaRef) -> Self {
+        Self {
+            engine,
+            schema,
+            arrow,
+        }
+    }
+}
+
+impl DisplayAs for TableSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "TableSink: {}.{}",
+            self.schema.database, self.schema.name
+        )
+    }
+}
+
+/// Rows refused so far.
+#[derive(Default)]
+struct SinkRefusals {
+    count: usize,
+    reasons: Vec<String>,
+}
+
+impl SinkRefusals {
+    fn add(&mut self, report: &WriteReport, first_row: u64) {
+        self.count += report.rejected.len();
+        for row in &report.rejected {
+            if self.reasons.len() < REASONS_MAX {
+                let number = first_row + u64::from(row.row) + 1;
+                self.reasons.push(format!("row {number}: {}", row.reason));
+            }
+        }
+    }
+
+    fn into_error(self, stored: u64) -> SqlError {
+        let more = if self.count > self.reasons.len() {
+            "; …"
+        } else {
+            ""
+        };
+        SqlError::invalid(
+            "22000",
+            format!(
+                "{} of {} rows were refused ({}{more}); the other {stored} are stored",
+                self.count,
+                self.count as u64 + stored,
+                self.reasons.join("; "),
+            ),
+        )
+    }
+}
+
+#[async_trait]
+impl DataSink for TableSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    async fn write_all(
+        &self,
+        mut data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, SinkRefusals::default());
+        let mut replaced = ReplacedRows::default();
+        while let Some(batch) = data.next().await {
+            let batch = batch?;
+            let first_row = seen;
+            seen += batch.num_rows() as u64;
+            let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
+            let noted = Arc::clone(&rows);
+            let (engine, database) = (self.engine.clone(), self.schema.database.clone());
+            let written = tokio::task::spawn_blocking(move || {
+                engine.write(&database, &rows, WriteOptions { grow: false })
+            });
+            let report = written
+                .await
+                .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
+                .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
+            stored += report.stored as u64;
+            refused.add(&report, first_row);
+            note(&mut replaced, &noted, &report);
+        }
+        if let Some(notice) = replaced.notice(&self.schema) {
+            StatementNotices::tell(context.session_config(), notice);
+        }
+        if refused.count > 0 {
+            return Err(DataFusionError::External(Box::new(
+                refused.into_error(stored),
+            )));
+        }
+        Ok(stored)
+    }
+}
+
+/// A batch of the table's schema as one for the engine: equal tag sets share a slot.
+///
+/// # Errors
+/// If a row has no time, or a column is not of the table's type.
+pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
+    let rows = batch.num_rows();
+    let times = batch
+        .column(0)
+        .as_primitive_opt::<TimestampNanosecondType>()
+        .ok_or_else(|| DataFusionError::Internal("time is not in nanoseconds".into()))?;
+    if times.null_count() > 0 {
+        return Err(DataFusionError::External(Box::new(SqlError::invalid(
+            "23502",
+            "a row has no time; give every row a time, or leave the column out",
+        ))));
+    }
+    let mut tags = Vec::with_capacity(schema.tags.len());
+    for (place, tag) in schema.tags.iter().enumerate() {
+        let values = cast(batch.column(place + 1), &tag.kind.data_type())?;
+        tags.push(BatchTag {
+            name: tag.name.clone(),
+            values,
+        });
+    }
+    let (slots, firsts) = slots(&tags, rows);
+    let firsts = UInt32Array::from(firsts);
+    for tag in &mut tags {
+        tag.values = take(&tag.values, &firsts, None)?;
+    }
+    let field_columns = &batch.columns()[1 + schema.tags.len()..];
+    let fields = schema.fields.iter().zip(field_columns);
+    // A column without a single value carries nothing.
+    let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
+    let fields = fields.map(|(field, values)| BatchField {
+        name: field.name.clone(),
+        // Stored as what it is in UTC.
+        values: match values.data_type() {
+            DataType::Timestamp(unit, Some(_)) => {
+                relabelled(values, &DataType::Timestamp(*unit, None))
+                    .unwrap_or_else(|_| Arc::clone(values))
+            }
+            _ => Arc::clone(values),
+        },
+    });
+    Ok(WriteBatch {
+        table: schema.name.clone(),
+        slot_count: firsts.len(),
+        tags,
+        slots,
+        times: ScalarBuffer::clone(times.values()),
+        fields: fields.collect(),
+    })
+}
+
+/// Notes the rows of a batch that were stored.
+fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
+    let mut key = TagKey::default();
+    let keys: Vec<Vec<u8>> = (0..rows.slot_count)
+        .map(|slot| {
+            push_key(&mut key, &rows.tags, slot);
+            key.as_bytes().to_vec()
+        })
+        .collect();
+    let mut rejected = report.rejected.iter().peekable();
+    for (row, (slot, time)) in rows.slots.iter().zip(rows.times.iter()).enumerate() {
+        if rejected
+            .next_if(|refused| refused.row as usize == row)
+            .is_none()
+        {
+            replaced.note(&keys[*slot as usize], *time);
+        }
+    }
+}
+
+/// The key of the tags that stand at a place of their columns.
+fn push_key(key: &mut TagKey, tags: &[BatchTag], place: usize) {
+    key.clear();
+    for (ordinal, tag) in tags.iter().enumerate() {
+        if let Some(value) = tag.value(place) {
+            key.push(ordinal as u16, value);
+        }
+    }
+}
+
+/// The slot of each row, and the first row of each slot.
+fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
+    if tags.is_empty() {
+        return (vec![0; rows], if rows > 0 { vec![0] } else { Vec::new() });
+    }
+    let (mut slots, mut firsts) = (Vec::with_capacity(rows), Vec::new());
+    let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
+    let mut key = TagKey::default();
+    for row in 0..rows {
+        push_key(&mut key, tags, row);
+        let slot = match known.get(key.as_bytes()) {
+            Some(slot) => *slot,
+            None => {
+                let slot = firsts.len() as u32;
+                known.insert(key.as_bytes().to_vec(), slot);
+                firsts.push(row as u32);
+                slot
+            }
+        };
+        slots.push(slot);
+    }
+    (slots, firsts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::types::arrow_schema;
+    use arrow::array::{ArrayRef, Float64Array, StringArray, TimestampNanosecondArray};
+    use marigram_model::{
+        ColumnId, FieldColumn, FieldType, TableId, TableOptions, TagColumn, TagType,
+    };
+
+    #[test]
+    fn equal_tag_sets_share_a_slot() {
+        let schema = TableSchema {
+            id: TableId(1),
+            database: "d".into(),
+            name: "t".into(),
+            time_name: "time".into(),
+            tags: vec![TagColumn {
+                name: "dev".into(),
+                kind: TagType::String,
+            }],
+            fields: ["x", "y"]
+                .into_iter()
+                .zip(1..)
+                .map(|(name, id)| FieldColumn {
+                    id: ColumnId(id),
+                    name: name.into(),
+                    kind: FieldType::F64,
+                    codec: marigram_model::ColumnCodec::default(),
+                })
+                .collect(),
+            options: TableOptions::default(),
+            rollup: None,
+            view: None,
+            dropped_max: 0,
+        };
+        let arrow = arrow_schema(&schema);
+        let devices: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            None,
+            Some("a"),
+            Some("b"),
+        ]));
+        let batch = RecordBatch::try_new(
+            Arc::clone(&arrow),
+            vec![
+                Arc::new(TimestampNanosecondArray::from(vec![1, 2, 3, 4])),
+                cast(&devices, arrow.field(1).data_type()).unwrap(),
+                Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0])),
+                Arc::new(Float64Array::new_null(4)),
+            ],
+        );
+        let rows = to_write_batch(&batch.unwrap(), &schema).unwrap();
+        assert_eq!(rows.check(), Ok(()));
+        assert_eq!(rows.slots, [0, 1, 0, 2]);
+        let values = rows.tags[0].values.as_string::<i32>();
+        assert_eq!(values, &StringArray::from(vec![Some("a"), None, Some("b")]));
+        assert_eq!(
+            rows.fields.len(),
+            1,
+            "a column without values is not carried"
+        );
+    }
+}
