@@ -30,6 +30,7 @@ DIFFERENCES = [
     ("GET /write", "methods that are not taken are answered as JSON"),
     ("gzip", "our words"),
     ("fields twice", "a line that names a field twice is refused"),
+    ("earliest time", "every time that 64 bits hold is stored"),
     ("unsigned", "1u is stored, as in InfluxDB 1.8"),
     ("time as a name", "our words"),
     ("SHOW CONTINUOUS QUERIES", "as SHOW DATABASES"),
@@ -74,6 +75,7 @@ def reason(request):
     marks = {
         "gzip": path == "/write" and headers.get("Content-Encoding") == "gzip",
         "fields twice": b"v=1,v=2" in body,
+        "earliest time": b"-9223372036854775808" in body,
         "unsigned": b"v=1u" in body,
         "time as a name": b"time=" in body,
         "vnd.influxql": "vnd.influxql" in headers.get("Content-Type", ""),

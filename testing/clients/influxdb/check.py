@@ -53,7 +53,9 @@ bound = client.query(
 assert [row["time"] for row in bound.get_points()] == [4, 5], bound
 text = client.query("SELECT temperature FROM weather LIMIT 1")
 assert next(text.get_points())["time"] == "1970-01-01T00:00:01Z", text
-chunks = client.query("SELECT temperature FROM weather", chunked=True, chunk_size=3)
+# The client reads chunks of JSON only, and asks for MessagePack unless it is told otherwise.
+by_json = InfluxDBClient("127.0.0.1", port, database="clients", headers={"Accept": "application/json"})
+chunks = by_json.query("SELECT temperature FROM weather", chunked=True, chunk_size=3)
 assert sum(len(list(chunk.get_points())) for chunk in chunks) == 10
 of_week = list(client.query("SELECT temperature FROM week.weather").get_points())
 assert [row["temperature"] for row in of_week] == [1.0], of_week

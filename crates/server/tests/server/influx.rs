@@ -180,6 +180,7 @@ async fn requests_in_every_form() {
         ("POST /query?q=SHOW+NOTHING", form, "q=SHOW+NAMES"),
         ("POST /query", raw, "SHOW NAMES"),
         ("POST /query", parts, body),
+        ("POST /query?q=SHOW+NAMES", "Content-Encoding: gzip", ""),
     ] {
         let reply = ask(http, line, &[header], body.as_bytes()).await;
         assert_eq!((reply.status, reply.json()), (200, names.clone()), "{line}");

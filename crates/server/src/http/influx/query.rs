@@ -67,6 +67,10 @@ async fn read_body(
         .gate
         .body_limit("body_limit", shared.config.body_limit);
     let body = body::read(body, headers, limit, &mut lease).await?;
+    // Clients that pack their bodies say so of none, too.
+    if body.is_empty() {
+        return Ok(Vec::new());
+    }
     let packing = ContentEncoding::from_headers(headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease);
     let body = if packing == ContentEncoding::Plain {

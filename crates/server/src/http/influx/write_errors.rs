@@ -78,12 +78,12 @@ fn field_conflict(reason: &str) -> Option<(&str, &'static str, &'static str)> {
 }
 
 fn influx_type(kind: &str) -> Option<&'static str> {
-    Some(match kind.to_ascii_lowercase().as_str() {
-        "bool" => "boolean",
-        "i32" | "i64" => "integer",
-        "u64" => "unsigned",
-        "f32" | "f64" => "float",
-        "string" => "string",
+    Some(match kind {
+        "BOOLEAN" => "boolean",
+        "INT" | "BIGINT" => "integer",
+        "BIGINT UNSIGNED" => "unsigned",
+        "FLOAT" | "DOUBLE" => "float",
+        "STRING" => "string",
         _ => return None,
     })
 }
@@ -134,7 +134,7 @@ mod tests {
             })
         };
         assert_eq!(
-            reason("field 'it's v' is string here, and the field in the table is f64"),
+            reason("field 'it's v' is STRING here, and the field in the table is DOUBLE"),
             "partial write: field type conflict: input field \"it's v\" on measurement \"cpu\" is \
              type string, already exists as type float dropped=2"
         );
@@ -143,8 +143,8 @@ mod tests {
             "partial write: points beyond retention policy dropped=2"
         );
         assert_eq!(
-            reason("tag 'a' is string here, and the tag in the table is i64"),
-            "partial write: tag 'a' is string here, and the tag in the table is i64 dropped=2"
+            reason("tag 'a' is STRING here, and the tag in the table is BIGINT"),
+            "partial write: tag 'a' is STRING here, and the tag in the table is BIGINT dropped=2"
         );
     }
 }
