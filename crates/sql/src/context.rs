@@ -15,6 +15,7 @@ use crate::interruptible_rule::InterruptibleRule;
 use crate::interval_arithmetic::IntervalArithmetic;
 use crate::lateral::LateralLimitRule;
 use crate::memory::AccountedPool;
+use crate::numeric_division::NumericDivision;
 use crate::plain_views::ViewPlans;
 use crate::planner::MarigramQueryPlanner;
 use crate::reduce::{GroupCache, SeriesAggregateRule};
@@ -24,6 +25,7 @@ use crate::scan::{NewestRowsRule, PartitionRows};
 use crate::subqueries::SubqueryValues;
 use crate::tag_patterns::TagPatterns;
 use crate::time_texts::TimeTexts;
+use crate::value_casts::ValueCasts;
 use crate::yielding::YieldingOperators;
 use crate::zoned::UTC;
 use crate::zones::{self, DateComparison, SessionZone, ZonedTimes};
@@ -110,6 +112,7 @@ impl SessionPrototype {
         }
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
+        state.register_expr_planner(Arc::new(NumericDivision))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
@@ -230,7 +233,6 @@ impl SessionStates {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false)
-            .with_information_schema(true)
             .with_target_partitions(self.options.target_partitions.max(1))
             .with_batch_size(BATCH_ROWS)
             .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
@@ -262,6 +264,7 @@ impl SessionStates {
                 .with_runtime_env(Arc::clone(&self.runtime))
                 .with_analyzer_rule(Arc::new(SubqueryValues))
                 .with_analyzer_rule(Arc::new(TimeTexts))
+                .with_analyzer_rule(Arc::new(ValueCasts))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
                 .with_analyzer_rule(Arc::new(TagPatterns))
                 .with_analyzer_rule(bounds)
@@ -349,6 +352,7 @@ impl SessionStates {
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),
+            database: name.to_owned(),
         };
         let databases = DatabaseCatalogs {
             pg_catalog: Some(Arc::new(pg)),

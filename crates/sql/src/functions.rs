@@ -8,6 +8,8 @@ mod calls;
 mod catalog_texts;
 mod first_last;
 mod histogram;
+mod interval_functions;
+mod interval_text;
 mod keys;
 mod lttb;
 pub mod marker_functions;
@@ -18,6 +20,7 @@ mod numbers;
 mod over_time;
 mod pairs;
 mod postgres;
+mod postgres_values;
 mod sliding;
 mod spread;
 mod steps;
@@ -30,8 +33,10 @@ pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
+pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use named_cast::NAMED_CAST;
 pub use postgres::session_functions;
+pub use postgres_values::ARRAY_OR_EMPTY;
 pub use text_forms::SIMILAR_TO_REGEX;
 pub use time_bucket::buckets as time_buckets;
 
@@ -72,6 +77,12 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in catalog_texts::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in postgres_values::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {

@@ -12,6 +12,7 @@ use crate::plain_views::one_snapshot;
 use crate::plan_dependencies::may_be_kept;
 use crate::statement::{Command, CopyFrom};
 use crate::thread_pool::StatementOutput;
+use crate::wildcard_replacements::{check_replaced, replaced_names};
 use crate::zones::plan_scope;
 use crate::{delete, growth, inline, interrupt, parse, shorthand, summarize};
 use arrow::array::AsArray;
@@ -80,6 +81,7 @@ impl SqlServiceInner {
         shorthand::expand(&self.engine, session, state, &mut statement)?;
         interrupt::check()?;
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
+        let replaced = replaced_names(&statement);
         let mut plan = state
             .statement_to_plan(statement)
             .await
@@ -88,6 +90,7 @@ impl SqlServiceInner {
             plan = one_snapshot(plan)?;
         }
         interrupt::check()?;
+        check_replaced(&replaced, &plan)?;
         growth::check_inlining(&plan)?;
         check_grouping_sets(&plan)?;
         Ok(plan)
