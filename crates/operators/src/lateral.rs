@@ -11,6 +11,8 @@ mod decorrelate;
 mod rows;
 mod rule;
 
+pub use decorrelate::{CorrelatedCondition, DecorrelatedSubquery};
+pub use rows::{FIRST, columns_of};
 pub use rule::LateralLimitRule;
 
 use datafusion::common::DataFusionError;
