@@ -7,15 +7,15 @@
 use crate::refusal::refused;
 use arrow::array::{Array, AsArray, Decimal256Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal256Type, Field, FieldRef, i256};
+use arrow::datatypes::{DataType, Decimal256Type, i256};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    ColumnarValue, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Cast, ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Places of quotients of columns.
 const COLUMN_PLACES: i8 = 20;
@@ -47,8 +47,18 @@ impl ExprPlanner for NumericDivision {
                     && is_exact(&left)
                     && is_exact(&right) =>
             {
+                let places = match (constant(&expr.left), constant(&expr.right)) {
+                    (Some(left), Some(right)) => places_of_quotient(&left, &right),
+                    _ => None,
+                };
+                let most = scale_of(&left).max(scale_of(&right));
+                let places = places.unwrap_or(most.clamp(COLUMN_PLACES, PLACES_MAX));
+                let function = ScalarUDF::from(NumericQuotient {
+                    signature: Signature::any(2, Volatility::Immutable),
+                    places,
+                });
                 Ok(PlannerResult::Planned(
-                    QUOTIENT.call(vec![expr.left, expr.right]),
+                    Arc::new(function).call(vec![expr.left, expr.right]),
                 ))
             }
             _ => Ok(PlannerResult::Original(expr)),
@@ -56,19 +66,25 @@ impl ExprPlanner for NumericDivision {
     }
 }
 
-static QUOTIENT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::from(NumericQuotient {
-        signature: Signature::any(2, Volatility::Immutable),
-    }))
-});
+/// The value of an operand that stands in the statement, with its casts.
+fn constant(expr: &Expr) -> Option<ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Cast(Cast { expr, field }) => constant(expr)?.cast_to(field.data_type()).ok(),
+        Expr::Negative(operand) => constant(operand)?.arithmetic_negate().ok(),
+        _ => None,
+    }
+}
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NumericQuotient {
     signature: Signature,
+    /// Places of the quotient: the type must not change while a plan is optimized.
+    places: i8,
 }
 
 /// Places of a type of whole numbers or decimals.
-fn places(kind: &DataType) -> i8 {
+fn scale_of(kind: &DataType) -> i8 {
     match kind {
         DataType::Decimal32(_, scale)
         | DataType::Decimal64(_, scale)
@@ -80,7 +96,7 @@ fn places(kind: &DataType) -> i8 {
 
 /// The digits of a number without its sign and its point.
 fn digits_of(value: &ScalarValue) -> Option<String> {
-    let scale = places(&value.data_type());
+    let scale = scale_of(&value.data_type());
     let wide = value.cast_to(&DataType::Decimal256(DIGITS, scale)).ok()?;
     let ScalarValue::Decimal256(Some(number), ..) = wide else {
         return None;
@@ -112,7 +128,7 @@ fn first_digit(digits: &str, scale: usize) -> (i32, u32) {
 
 /// Places of the quotient of two numbers, as PostgreSQL's `select_div_scale` chooses them.
 fn places_of_quotient(left: &ScalarValue, right: &ScalarValue) -> Option<i8> {
-    let (left_places, right_places) = (places(&left.data_type()), places(&right.data_type()));
+    let (left_places, right_places) = (scale_of(&left.data_type()), scale_of(&right.data_type()));
     let (left_at, left_first) = first_digit(&digits_of(left)?, usize::try_from(left_places).ok()?);
     let (right_at, right_first) =
         first_digit(&digits_of(right)?, usize::try_from(right_places).ok()?);
@@ -138,36 +154,18 @@ impl ScalarUDFImpl for NumericQuotient {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        internal_err!("the type depends on the arguments")
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let of_columns = || {
-            let most = args
-                .arg_fields
-                .iter()
-                .map(|field| places(field.data_type()));
-            most.max().unwrap_or(0).clamp(COLUMN_PLACES, PLACES_MAX)
-        };
-        let places = match args.scalar_arguments {
-            [Some(left), Some(right)] => places_of_quotient(left, right).unwrap_or_else(of_columns),
-            _ => of_columns(),
-        };
-        let kind = DataType::Decimal256(DIGITS, places);
-        Ok(Arc::new(Field::new(self.name(), kind, true)))
+        Ok(DataType::Decimal256(DIGITS, self.places))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let DataType::Decimal256(_, scale) = *args.return_type() else {
-            return internal_err!("a quotient is a decimal");
-        };
+        let scale = self.places;
         let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
         let all_one = args.args.iter().all(is_one);
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [left, right] = &arrays[..] else {
             return internal_err!("a quotient has two operands");
         };
-        let (left_places, right_places) = (places(left.data_type()), places(right.data_type()));
+        let (left_places, right_places) = (scale_of(left.data_type()), scale_of(right.data_type()));
         let wide = |array, places| cast(array, &DataType::Decimal256(DIGITS, places));
         let (left, right) = (wide(left, left_places)?, wide(right, right_places)?);
         let (left, right) = (

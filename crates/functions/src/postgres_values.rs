@@ -116,9 +116,7 @@ fn array_or_empty(lists: &ListArray) -> Result<ArrayRef> {
     let kept: Vec<Option<ArrayRef>> = (0..lists.len())
         .map(|row| lists.is_valid(row).then(|| lists.value(row)))
         .collect();
-    let lengths = kept
-        .iter()
-        .map(|list| list.as_ref().map_or(0, |list| list.len()));
+    let lengths = kept.iter().map(|list| list.as_ref().map_or(0, Array::len));
     let offsets = OffsetBuffer::from_lengths(lengths);
     let kept: Vec<&dyn Array> = kept.iter().flatten().map(AsRef::as_ref).collect();
     let values = if kept.is_empty() {

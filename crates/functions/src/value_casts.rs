@@ -172,7 +172,7 @@ impl ScalarUDFImpl for ValueCast {
                     parse_bytes(text).map_err(|message| refused("22P02", message))
                 })?;
                 let read = read.iter().map(Option::as_deref);
-                cast(&BinaryArray::from_iter(read), &self.to)?
+                cast(&read.collect::<BinaryArray>(), &self.to)?
             }
             ValueCastKind::ReadInterval => {
                 let read = self.read(&values, |text| {
@@ -235,15 +235,11 @@ impl ValueCast {
             });
         }
         let wide: ArrayRef = if self.to == DataType::UInt64 {
-            let numbers = kept.into_iter();
-            Arc::new(UInt64Array::from_iter(
-                numbers.map(|number| u64::try_from(number?).ok()),
-            ))
+            let numbers = kept.into_iter().map(|number| u64::try_from(number?).ok());
+            Arc::new(numbers.collect::<UInt64Array>())
         } else {
-            let numbers = kept.into_iter();
-            Arc::new(Int64Array::from_iter(
-                numbers.map(|number| i64::try_from(number?).ok()),
-            ))
+            let numbers = kept.into_iter().map(|number| i64::try_from(number?).ok());
+            Arc::new(numbers.collect::<Int64Array>())
         };
         Ok(cast(&wide, &self.to)?)
     }
@@ -357,7 +353,7 @@ fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
             .bytes()
             .filter(|byte| !byte.is_ascii_whitespace())
             .collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return Err("invalid hexadecimal data: odd number of digits".to_owned());
         }
         let value = |digit: u8| (digit as char).to_digit(16);

@@ -97,9 +97,10 @@ fn exact_doubles(name: &str, column: &ArrayRef) -> Result<Float64Array> {
             return Ok(None);
         };
         let nearest: f64 = text.parse().context("a decimal is no number")?;
-        let shown = match text.contains('.') {
-            true => text.trim_end_matches('0').trim_end_matches('.'),
-            false => text,
+        let shown = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text
         };
         if format!("{nearest}") != shown && nearest != 0.0 {
             bail!(

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -79,10 +80,11 @@ impl PreparedFile {
                     .map(parquet_rows::left_out)
                     .unwrap_or_default()
                 {
-                    told.push_str(&format!(
+                    let _ = write!(
+                        told,
                         "\n  '{column}' is left out: its values are lists or structures, which no \
                          column of a table holds"
-                    ));
+                    );
                 }
                 told
             }

@@ -227,13 +227,12 @@ impl PostgresConnection<'_> {
     /// Gives back settings that a statement does not change for good.
     fn after_setting(&mut self, scope: SettingScope, before: &SessionSettings) {
         match scope {
-            SettingScope::Other => {}
             SettingScope::Local if self.block == TransactionState::Idle => {
                 before.restore(&mut self.session, scope);
                 let notice = "SET LOCAL can only be used in transaction blocks";
                 self.io.out.notice(notice);
             }
-            SettingScope::Local => {}
+            SettingScope::Other | SettingScope::Local => {}
             _ => self.at_startup.restore(&mut self.session, scope),
         }
     }

@@ -1,7 +1,7 @@
 //! How long a setting of the session lasts: `SET LOCAL` until the transaction ends, and `RESET` gives back
 //! what the connection began with.
 
-use crate::postgres::lexer::{StatementLexer, Token};
+use marigram_pgtext::{StatementLexer, Token};
 use marigram_service::Session;
 use std::time::Duration;
 
@@ -72,8 +72,7 @@ pub fn setting_scope(sql: &str) -> SettingScope {
     };
     let (scope, next) = match (word(at), word(at + 1)) {
         ("all", _) if is_reset => return SettingScope::ResetAll,
-        ("time", "zone") => (SettingScope::ResetZone, at + 2),
-        ("timezone", _) => (SettingScope::ResetZone, at + 2),
+        ("time", "zone") | ("timezone", _) => (SettingScope::ResetZone, at + 2),
         ("statement_timeout", _) => (SettingScope::ResetTimeout, at + 2),
         _ => return SettingScope::Other,
     };

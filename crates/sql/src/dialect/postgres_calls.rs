@@ -106,10 +106,10 @@ fn part_of(unit: &str, time: &Expr) -> Option<Expr> {
 }
 
 /// The unit that `EXTRACT` names.
-fn unit_of(field: &DateTimeField) -> Option<String> {
+fn unit_of(field: &DateTimeField) -> String {
     match field {
-        DateTimeField::Custom(name) => Some(name.value.to_lowercase()),
-        other => Some(other.to_string().to_lowercase()),
+        DateTimeField::Custom(name) => name.value.to_lowercase(),
+        other => other.to_string().to_lowercase(),
     }
 }
 
@@ -163,7 +163,7 @@ impl VisitorMut for PostgresCalls {
         let replaced = match expr {
             Expr::Extract {
                 field, expr: time, ..
-            } => unit_of(field).and_then(|unit| part_of(&unit, time)),
+            } => part_of(&unit_of(field), time),
             Expr::UnaryOp { op, expr: operand } => {
                 let operand = operand.as_ref().clone();
                 match op {

@@ -30,8 +30,10 @@ pub fn without_from(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
         let opens = before(at, sides + 1).is_some_and(|token| token.token == Token::LParen);
         opens && is_word(before(at, sides + 2), &["trim"])
     };
+    // Both sides are meant without a word as well.
+    let is_both = |at: usize| is_word(tokens.get(at), &["both"]) && is_bare(at + 1);
     let kept: Vec<TokenWithSpan> = (0..tokens.len())
-        .filter(|at| !is_bare(*at))
+        .filter(|at| !is_bare(*at) && !is_both(*at))
         .map(|at| tokens[at].clone())
         .collect();
     (kept.len() < tokens.len()).then_some(kept)
@@ -49,7 +51,7 @@ mod tests {
             ("SELECT trim(FROM x)", Some("SELECT trim ( x )")),
             (
                 "SELECT TRIM(both from x) FROM t",
-                Some("SELECT TRIM ( both x ) FROM t"),
+                Some("SELECT TRIM ( x ) FROM t"),
             ),
             ("SELECT trim('x' FROM y) FROM t", None),
             ("SELECT trim(x) FROM t", None),
