@@ -266,6 +266,14 @@ mod tests {
             let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
                 continue;
             };
+            // Of these the tokenizer makes an operator, where PostgreSQL sees a comment.
+            let has_comment = |token: &Token| {
+                matches!(token, Token::CustomBinaryOperator(name)
+                if name.contains("--") || name.contains("/*"))
+            };
+            if tokens.iter().any(has_comment) {
+                continue;
+            }
             let is_semicolon = |token: &&Token| matches!(token, Token::SemiColon);
             let theirs = tokens.iter().filter(is_semicolon).count();
             let mut lexer = StatementLexer::new(&text);
