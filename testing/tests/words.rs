@@ -76,8 +76,6 @@ const SHARED_NAMES: &[&str] = &[
     "DateOrder",
     "RepeatedHour",
     // Two codecs that do not depend on each other.
-    "BitReader",
-    "BitWriter",
     "Precision",
 ];
 

@@ -1,5 +1,6 @@
 //! Prints the answer to a statement, in the requested format.
 
+use crate::json_numbers::FloatEncoders;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply};
 use crate::{interrupt, table, terminal};
 use anyhow::Result;
@@ -10,6 +11,7 @@ use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
 use clap::ValueEnum;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Format of an answer.
@@ -261,6 +263,7 @@ pub fn csv_builder() -> WriterBuilder {
 
 fn json_builder() -> arrow::json::WriterBuilder {
     arrow::json::WriterBuilder::new()
+        .with_encoder_factory(Arc::new(FloatEncoders))
         .with_explicit_nulls(true)
         .with_timestamp_format("%Y-%m-%dT%H:%M:%S%.fZ".to_owned())
 }

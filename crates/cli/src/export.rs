@@ -171,10 +171,13 @@ impl Export {
             }
             _ => sql,
         };
-        let layout = match (&self.query, &self.table) {
+        let mut layout = match (&self.query, &self.table) {
             (None, Some(table)) => known_table(client, table)?,
             _ => None,
         };
+        if let Some(layout) = layout.as_mut().filter(|_| form == ExportFormat::Tsfile) {
+            layout.unit_ns = Some(self.precision.unwrap_or(Precision::Ms).ns());
+        }
         let place = self.place(form, to_stdout)?;
         let comment = layout
             .as_ref()

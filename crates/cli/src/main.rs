@@ -33,6 +33,7 @@ mod export;
 mod import;
 mod inspect;
 mod interrupt;
+mod json_numbers;
 mod lab;
 mod line_comments;
 mod line_text;

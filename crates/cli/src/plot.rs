@@ -212,7 +212,7 @@ mod tests {
                 .unwrap();
         assert!(render(&[alone]).unwrap_err().contains("is a time"));
         let one = rows(vec![5], vec!["north"], vec![Some(1.0)]);
-        assert!(render(&[one]).unwrap_err().contains("one time"));
+        assert!(render(&[one]).unwrap_err().contains("same time"));
         let nothing = rows(vec![5], vec!["north"], vec![None]);
         assert!(render(&[nothing]).unwrap_err().contains("no values"));
     }

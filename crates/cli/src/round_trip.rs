@@ -301,7 +301,6 @@ fn there_and_back(client: &mut DataClient, dir: &Path, seed: u64, form: RoundTri
         .unwrap_or_else(|error| panic!("{told}: {error:#}"));
     let options = ReadOptions {
         table: Some("back".to_owned()),
-        precision: (form == RoundTripForm::TsFile).then_some(crate::import::Precision::Ns),
         ..ReadOptions::default()
     };
     let refused = import_for_test(client, &file, &options)

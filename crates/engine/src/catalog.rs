@@ -351,7 +351,8 @@ impl LiveCatalog {
                 }));
             }
             TableChange::Rename(to) => {
-                not_needed(&catalog, &schema, format!("table '{name}' by this name"))?;
+                let what = format!("table '{name}' by this name");
+                not_needed(&catalog, &schema, None, what)?;
                 if self.find(database, to)?.is_some() {
                     return Err(EngineError::AlreadyExists {
                         kind: "table",
@@ -363,15 +364,12 @@ impl LiveCatalog {
             TableChange::RenameColumn(from, to) => {
                 let what = format!("column '{from}' of table '{name}' by this name");
                 rename_column(&mut schema, from, to)?;
-                not_needed(&catalog, &schema, what)?;
+                not_needed(&catalog, &schema, Some(from), what)?;
             }
             TableChange::DropField(column) => {
                 let id = field_mut(&mut schema, column)?.id;
-                not_needed(
-                    &catalog,
-                    &schema,
-                    format!("column '{column}' of table '{name}'"),
-                )?;
+                let what = format!("column '{column}' of table '{name}'");
+                not_needed(&catalog, &schema, Some(column), what)?;
                 schema.fields.retain(|field| field.id != id);
                 schema.dropped_max = schema.dropped_max.max(id.0);
             }
@@ -608,18 +606,45 @@ pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
     }
 }
 
-/// Refuses a change to `what` of a table whose columns or name the queries of views use.
-fn not_needed(catalog: &Catalog, table: &TableSchema, what: String) -> Result<()> {
+/// Refuses a change to `what` of a table that the queries of views use: by name, or by reading its
+/// `column`.
+fn not_needed(
+    catalog: &Catalog,
+    table: &TableSchema,
+    column: Option<&str>,
+    what: String,
+) -> Result<()> {
     let state = catalog.state();
+    let reads = |view: &&Arc<TableSchema>| match (&view.view, column) {
+        (Some(view), Some(column)) => may_read_column(&view.query, column),
+        _ => true,
+    };
     let by = match (
         state.rollups_of(table.id).next(),
-        state.readers_of(table.id).next(),
+        state.readers_of(table.id).find(reads),
     ) {
         (Some(rollup), _) => format!("materialized view '{}'", rollup.name),
         (None, Some(view)) => format!("view '{}'", view.name),
         (None, None) => return Ok(()),
     };
     Err(EngineError::Needed { what, by })
+}
+
+/// Whether a query may read a column: it has a word of that name, or may mean all columns.
+fn may_read_column(query: &str, column: &str) -> bool {
+    let (query, column) = (query.to_lowercase(), column.to_lowercase());
+    let means_all = query.contains('*')
+        || query.contains("natural")
+        || query.contains("table")
+        // DuckDB's FROM without a SELECT.
+        || query.matches("from").count() > query.matches("select").count();
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    means_all
+        || query.match_indices(&column).any(|(at, _)| {
+            let before = query[..at].chars().next_back();
+            let after = query[at + column.len()..].chars().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
 }
 
 fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
@@ -666,4 +691,26 @@ fn field_mut<'a>(schema: &'a mut TableSchema, name: &str) -> Result<&'a mut Fiel
         });
     };
     Ok(&mut schema.fields[at])
+}
+
+#[cfg(test)]
+mod column_tests {
+    use super::may_read_column;
+
+    #[test]
+    fn a_query_reads_the_columns_that_it_names() {
+        for (query, is_read) in [
+            ("SELECT dev, k FROM o", false),
+            ("SELECT k FROM o WHERE k IN (SELECT n FROM p)", false),
+            ("SELECT dev, X FROM o", true),
+            ("SELECT \"x\" FROM o", true),
+            ("SELECT max_x FROM o", false),
+            ("SELECT * FROM o", true),
+            ("FROM o", true),
+            ("SELECT k FROM o NATURAL JOIN p", true),
+            ("SELECT k FROM (FROM o)", true),
+        ] {
+            assert_eq!(may_read_column(query, "x"), is_read, "{query}");
+        }
+    }
 }

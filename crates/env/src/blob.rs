@@ -96,5 +96,5 @@ pub trait BlobUpload: Debug + Send + Sync {
 pub trait BlobStores: Debug + Send + Sync {
     /// The blob store of the data directory, or folder of backups, `dir`; `files` reaches the local
     /// file system.
-    fn at(&self, files: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore>;
+    fn blobs_in(&self, files: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore>;
 }

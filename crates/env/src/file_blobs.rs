@@ -169,7 +169,7 @@ impl BlobUpload for FileUpload {
 pub struct FileBlobStores;
 
 impl BlobStores for FileBlobStores {
-    fn at(&self, files: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore> {
+    fn blobs_in(&self, files: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore> {
         Arc::new(FileBlobs::new(Arc::clone(files), dir))
     }
 }

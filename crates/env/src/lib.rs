@@ -70,6 +70,6 @@ impl Env {
     /// The blob store of the data directory, or folder of backups, `dir`.
     #[must_use]
     pub fn blob_store(&self, dir: &Path) -> Arc<dyn BlobStore> {
-        self.blobs.at(&self.fs, dir)
+        self.blobs.blobs_in(&self.fs, dir)
     }
 }

@@ -1,12 +1,14 @@
 //! `INTERVAL '1 hour' * 3`, `2.5 * every`, `INTERVAL '1 day' / 4`: an interval by a number; and
-//! `DATE '2026-01-01' + INTERVAL '1 hour'`, which is a time.
+//! `DATE '2026-01-01' + INTERVAL '1 hour'`, which is a time. Intervals compare by their lengths.
 //!
 //! As in PostgreSQL, what is left over of months becomes days of a month of 30, and what is left over of
 //! days becomes time. PostgreSQL rounds to microseconds, this to nanoseconds.
 
 use crate::TIME;
+use crate::parse_postgres_interval;
 use crate::refusal::refused;
-use arrow::array::{AsArray, IntervalMonthDayNanoArray};
+use crate::value_casts::as_intervals;
+use arrow::array::{AsArray, Decimal128Array, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
@@ -14,8 +16,8 @@ use arrow::datatypes::{
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
-    ColumnarValue, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility, cast as cast_expr,
+    ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility, binary_expr, cast as cast_expr,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use marigram_model::DAY_NS;
@@ -36,12 +38,13 @@ impl ExprPlanner for IntervalArithmetic {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
+            let expr = with_written_interval(expr, schema);
             return Ok(PlannerResult::Original(with_times_of_dates(expr, schema)));
         }
         let is_division = match expr.op {
             BinaryOperator::Multiply => false,
             BinaryOperator::Divide => true,
-            _ => return Ok(PlannerResult::Original(expr)),
+            _ => return Ok(compared(expr, schema)),
         };
         let kinds = (expr.left.get_type(schema), expr.right.get_type(schema));
         let (interval, number) = match kinds {
@@ -58,6 +61,99 @@ impl ExprPlanner for IntervalArithmetic {
             function.call(vec![interval, number]),
         ))
     }
+}
+
+/// `time + '1 hour'`: a text beside a time is an interval, as in PostgreSQL.
+fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr.right else {
+        return expr;
+    };
+    let is_time = matches!(expr.left.get_type(schema), Ok(DataType::Timestamp(..)));
+    if expr.op == BinaryOperator::Plus
+        && is_time
+        && let Some(interval) = parse_postgres_interval(text)
+    {
+        let interval = ScalarValue::IntervalMonthDayNano(Some(interval));
+        expr.right = Expr::Literal(interval, None);
+    }
+    expr
+}
+
+/// Intervals compare by their lengths, with a day of 24 hours and a month of 30 days.
+fn compared(expr: RawBinaryExpr, schema: &DFSchema) -> PlannerResult<RawBinaryExpr> {
+    let op = match expr.op {
+        BinaryOperator::Eq => Operator::Eq,
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        _ => return PlannerResult::Original(expr),
+    };
+    let is_length = |kind: &DataType| matches!(kind, DataType::Interval(_) | DataType::Duration(_));
+    let is_interval = |kind: &DataType| matches!(kind, DataType::Interval(_));
+    match (expr.left.get_type(schema), expr.right.get_type(schema)) {
+        (Ok(left), Ok(right))
+            if is_length(&left)
+                && is_length(&right)
+                && (is_interval(&left) || is_interval(&right)) =>
+        {
+            let left = LENGTH.call(vec![expr.left]);
+            let right = LENGTH.call(vec![expr.right]);
+            PlannerResult::Planned(binary_expr(left, op, right))
+        }
+        _ => PlannerResult::Original(expr),
+    }
+}
+
+static LENGTH: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::from(IntervalLength {
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+});
+
+/// Digits of the longest interval in nanoseconds.
+const LENGTH_DIGITS: u8 = 38;
+
+/// How long an interval is, ns.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct IntervalLength {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for IntervalLength {
+    fn name(&self) -> &'static str {
+        "interval_length"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Decimal128(LENGTH_DIGITS, 0))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(value) = args.args.into_iter().next() else {
+            return internal_err!("interval_length takes one argument");
+        };
+        let is_one = matches!(value, ColumnarValue::Scalar(_));
+        let intervals = as_intervals(&value.into_array(1)?)?;
+        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+        let lengths: Decimal128Array = intervals.iter().map(|value| value.map(length_ns)).collect();
+        let lengths = lengths.with_precision_and_scale(LENGTH_DIGITS, 0)?;
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&lengths, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(lengths))
+        })
+    }
+}
+
+fn length_ns(interval: IntervalMonthDayNano) -> i128 {
+    let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+    days * i128::from(DAY_NS) + i128::from(interval.nanoseconds)
 }
 
 /// A date beside an interval as its midnight: the sum is a time, as in PostgreSQL.

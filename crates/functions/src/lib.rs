@@ -23,6 +23,8 @@ pub mod floats;
 mod histogram;
 pub mod interrupt;
 pub mod interval_arithmetic;
+mod interval_functions;
+mod interval_text;
 mod keys;
 mod lttb;
 pub mod marker_functions;
@@ -30,9 +32,11 @@ mod min_max;
 mod mode;
 mod named_cast;
 mod numbers;
+pub mod numeric_division;
 mod over_time;
 mod pairs;
 mod postgres;
+mod postgres_values;
 mod refusal;
 mod sliding;
 mod spread;
@@ -42,6 +46,8 @@ mod text_forms;
 mod time_bucket;
 mod time_zones;
 mod top_n;
+mod type_names;
+pub mod value_casts;
 pub mod zone_functions;
 pub mod zoned;
 
@@ -49,12 +55,15 @@ pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
+pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use named_cast::NAMED_CAST;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
+pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
 pub use text_forms::SIMILAR_TO_REGEX;
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
+pub use type_names::in_sql;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
@@ -93,6 +102,12 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in catalog_texts::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in postgres_values::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres::functions() {

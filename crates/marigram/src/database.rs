@@ -32,7 +32,7 @@ const USER: &str = "embedded";
 /// closes it; acknowledged writes are safe without it, too.
 ///
 /// The methods here block and may be called from any thread. Servers use the async traits
-/// [`Ingest`](crate::Ingest), [`Query`] and [`Status`](crate::Status), which this type implements.
+/// [`Ingest`](crate::Ingest), `Query` and [`Status`](crate::Status), which this type implements.
 #[derive(Clone, Debug)]
 pub struct Marigram {
     pub(crate) engine: Engine,

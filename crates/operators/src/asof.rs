@@ -1,8 +1,8 @@
 //! `ASOF JOIN`: each row of the left side with the newest row of the right side that is not after it.
 //!
-//! [`syntax`] makes the join a LEFT JOIN whose condition has a mark, because that is what DataFusion
-//! plans; [`rule`] finds the mark and puts a [`node`] in the join's place, and hands conditions
-//! around it on to the sides; [`exec`] merges both sides in the order of keys and time.
+//! `syntax` makes the join a LEFT JOIN whose condition has a mark, because that is what DataFusion
+//! plans; `rule` finds the mark and puts a `node` in the join's place, and hands conditions
+//! around it on to the sides; `exec` merges both sides in the order of keys and time.
 
 mod exec;
 mod merge;

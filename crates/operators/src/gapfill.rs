@@ -1,12 +1,12 @@
 //! Filling of gaps: for each group of a query one row a bucket, also where there are none.
 //!
-//! A query is grouped by `time_bucket_gapfill(width, time)` and other keys. [`rule`] is the first of
+//! A query is grouped by `time_bucket_gapfill(width, time)` and other keys. `rule` is the first of
 //! the logical rules: it makes the bucket a plain `time_bucket`, so that the aggregate is one that
-//! the operator of series knows, finds the [`range`] of times that the query asks for, and puts a
-//! [`node`] above the aggregate (and its HAVING) that takes with it the calls of `locf`,
-//! `interpolate` and `fill_value` around. [`exec`] gets its rows in the order of keys and bucket,
-//! gathers those of whole groups ([`groups`]) and answers them with the missing ones between
-//! ([`fill`]).
+//! the operator of series knows, finds the `range` of times that the query asks for, and puts a
+//! `node` above the aggregate (and its HAVING) that takes with it the calls of `locf`,
+//! `interpolate` and `fill_value` around. `exec` gets its rows in the order of keys and bucket,
+//! gathers those of whole groups (`groups`) and answers them with the missing ones between
+//! (`fill`).
 
 mod exec;
 mod fill;

@@ -6,10 +6,10 @@
 //! a bucket is a slice; a page's statistics may answer for it; and the order in which rows are added
 //! up does not matter, so that late rows need no merge ([`marigram_engine::ReducePartition`]).
 //!
-//! [`rule`] finds aggregates that it can do and reads them into a [`recipe`]; [`exec`] carries a
-//! recipe out: a [`worker`] a partition sorts rows into [`groups`] and hands them to [`fold`]s.
+//! `rule` finds aggregates that it can do and reads them into a `recipe`; `exec` carries a
+//! recipe out: a `worker` a partition sorts rows into `groups` and hands them to `fold`s.
 //! Functions that are not ours bring their own accumulators. A sort by group keys above it is done by
-//! [`order`]. Where there is not enough memory for
+//! `order`. Where there is not enough memory for
 //! the groups, DataFusion's operators do it, which can spill.
 
 mod exec;

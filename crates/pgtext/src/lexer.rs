@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A word of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// An identifier, keyword or number without quotes, in lower case.
+    /// An identifier, keyword or digits without quotes, in lower case.
     Word(String),
     /// An identifier in double quotes.
     Quoted(String),
@@ -202,6 +202,10 @@ impl<'a> StatementLexer<'a> {
                 self.skip_past(&rest[..tag]);
                 TokenKind::Dollar { tag }
             }
+            _ if first.is_ascii_digit() => {
+                self.at += number_len(rest);
+                TokenKind::Word
+            }
             _ if first.is_alphanumeric() || first == '_' => {
                 let is_more = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
                 self.at += rest.find(|c| !is_more(c)).unwrap_or(rest.len());
@@ -213,6 +217,29 @@ impl<'a> StatementLexer<'a> {
             }
         };
         Some((kind, begin..self.at))
+    }
+}
+
+/// The length of the digits that a text begins with, and of their exponent. What follows is a token
+/// of its own: `1e3E'x'` is a number and a text.
+fn number_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digits = |from: usize, is_digit: fn(&u8) -> bool| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        rest.iter().take_while(|byte| is_digit(byte)).count()
+    };
+    if matches!(bytes, [b'0', b'x' | b'X', ..]) {
+        return 2 + digits(2, u8::is_ascii_hexdigit);
+    }
+    let len = digits(0, u8::is_ascii_digit);
+    let sign = match bytes.get(len..) {
+        Some([b'e' | b'E', b'+' | b'-', ..]) => 2,
+        Some([b'e' | b'E', ..]) => 1,
+        _ => return len,
+    };
+    match digits(len + sign, u8::is_ascii_digit) {
+        0 => len,
+        exponent => len + sign + exponent,
     }
 }
 
@@ -317,13 +344,15 @@ mod tests {
     #[test]
     fn texts_stand_between_dollars() {
         assert_eq!(
-            tokens("$$it's; $1$$ $a_1$ $$ $a_1$ $1 a$b$"),
+            tokens("$$it's; $1$$ $a_1$ $$ $a_1$ $1 a$b$ 1$$;$$"),
             [
                 text("it's; $1"),
                 text(" $$ "),
                 Token::Sign('$'),
                 word("1"),
-                word("a$b$")
+                word("a$b$"),
+                word("1"),
+                text(";")
             ]
         );
         let mut open = StatementLexer::new("$x$ never closed $y$");

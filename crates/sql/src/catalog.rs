@@ -5,8 +5,12 @@
 //! from every session; and `marigram_series` holds, for each table, its series. Nothing is copied:
 //! each question goes to the engine.
 
+mod information_schema;
 pub mod plain_views;
 pub mod plan_dependencies;
+mod postgres;
+
+pub use postgres::PgCatalog;
 
 use crate::catalog::plain_views::ViewPlans;
 use crate::dialect::parse::SERIES_SCHEMA;
@@ -15,13 +19,13 @@ use crate::rollup::RollupDefinitions;
 use crate::tables::series::SeriesList;
 use crate::tables::table::SeriesTable;
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::information_schema::InformationSchemaProvider;
 use datafusion::catalog::{CatalogProvider, CatalogProviderList, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::empty::EmptyTable;
-use datafusion::datasource::{ViewTable, provider_as_source};
-use datafusion::logical_expr::{LogicalPlanBuilder, TableType, col, lit};
+use datafusion::logical_expr::TableType;
 use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
+use information_schema::InformationSchema;
 use marigram_engine::{Engine, EngineError};
 use marigram_model::TableSchema;
 use parking_lot::RwLock;
@@ -32,6 +36,8 @@ use std::sync::Arc;
 pub const PUBLIC: &str = "public";
 /// The schema of PostgreSQL's catalog.
 pub const PG_CATALOG: &str = "pg_catalog";
+/// The schema of what the standard says of tables.
+const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Tables over files, which `CREATE EXTERNAL TABLE` makes; kept until the service ends.
 pub type ExternalTables = Arc<RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>>;
@@ -115,6 +121,11 @@ impl CatalogProvider for DatabaseCatalog {
             PUBLIC => schema(&self.name, CatalogSchemaKind::Rows),
             SERIES_SCHEMA => schema(&self.name, CatalogSchemaKind::Series),
             PG_CATALOG => self.all.pg_catalog.clone(),
+            INFORMATION_SCHEMA => {
+                let inner = InformationSchemaProvider::new(Arc::new(self.all.clone()));
+                let inner = Arc::new(inner);
+                Some(Arc::new(InformationSchema { inner }))
+            }
             other if self.all.exists(other) => schema(other, CatalogSchemaKind::Rows),
             _ => None,
         }
@@ -196,80 +207,6 @@ impl SchemaProvider for CatalogSchema {
     }
 }
 
-/// PostgreSQL's catalog, without the database `postgres` that it always lists.
-#[derive(Debug)]
-pub struct PgCatalog {
-    /// The catalog.
-    pub inner: Arc<dyn SchemaProvider>,
-    /// The engine, which knows the databases.
-    pub engine: Engine,
-}
-
-#[async_trait]
-impl SchemaProvider for PgCatalog {
-    fn table_names(&self) -> Vec<String> {
-        self.inner.table_names()
-    }
-
-    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let table = self.inner.table(name).await?;
-        if let (Some(table), Some(arrays)) = (&table, arrays_of(name)) {
-            let schema = with_arrays(&table.schema(), arrays);
-            return Ok(Some(Arc::new(EmptyTable::new(schema))));
-        }
-        let (Some(table), "pg_database") = (&table, name) else {
-            return Ok(table);
-        };
-        let names = self.engine.databases().into_iter().map(lit).collect();
-        let plan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::clone(table)), None)?
-            .filter(col("datname").in_list(names, false))?
-            .build()?;
-        Ok(Some(Arc::new(ViewTable::new(plan, None))))
-    }
-
-    fn table_exist(&self, name: &str) -> bool {
-        self.inner.table_exist(name)
-    }
-}
-
-/// Columns that hold arrays, and of what, in the tables of indexes and constraints: the library has
-/// texts in their place, and rows of PostgreSQL's own catalog. Here nothing has either.
-fn arrays_of(table: &str) -> Option<&'static [(&'static str, DataType)]> {
-    match table {
-        "pg_constraint" => Some(&[
-            ("conkey", DataType::Int16),
-            ("confkey", DataType::Int16),
-            ("conpfeqop", DataType::Int32),
-            ("conppeqop", DataType::Int32),
-            ("conffeqop", DataType::Int32),
-            ("confdelsetcols", DataType::Int16),
-            ("conexclop", DataType::Int32),
-        ]),
-        "pg_index" => Some(&[
-            ("indkey", DataType::Int16),
-            ("indcollation", DataType::Int32),
-            ("indclass", DataType::Int32),
-            ("indoption", DataType::Int16),
-        ]),
-        _ => None,
-    }
-}
-
-fn with_arrays(schema: &SchemaRef, arrays: &[(&str, DataType)]) -> SchemaRef {
-    let fields = schema.fields().iter().map(|field| {
-        let found = arrays.iter().find(|(name, _)| name == field.name());
-        match found {
-            Some((name, of)) => Arc::new(Field::new(
-                *name,
-                DataType::new_list(of.clone(), true),
-                true,
-            )),
-            None => Arc::clone(field),
-        }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
 /// What PostgreSQL's catalog tells of: every database, and the tables of the current one.
 #[async_trait]
 impl CatalogInfo for DatabaseCatalogs {
@@ -278,7 +215,7 @@ impl CatalogInfo for DatabaseCatalogs {
     }
 
     async fn schema_names(&self, catalog: &str) -> Result<Option<Vec<String>>> {
-        let schemas = [PUBLIC, PG_CATALOG, "information_schema"].map(str::to_owned);
+        let schemas = [PUBLIC, PG_CATALOG, INFORMATION_SCHEMA].map(str::to_owned);
         Ok((catalog == self.current).then(|| schemas.into()))
     }
 

@@ -11,11 +11,13 @@
 //! Nothing here knows a database, a session's state or a plan.
 
 pub mod array_literals;
+pub mod array_subqueries;
 pub mod asof_syntax;
 pub mod ast_walk;
 pub mod at_time_zone;
 pub mod balance;
 pub mod casts;
+pub mod catalog_statements;
 pub mod client_statements;
 pub mod column_names;
 pub mod copy_syntax;
@@ -30,11 +32,14 @@ pub mod latest_on;
 pub mod named;
 pub mod nesting;
 pub mod parse;
+pub mod postgres_calls;
 pub mod rewriting;
 pub mod sample;
 pub mod session_syntax;
 pub mod settings;
 pub mod shorthand;
 pub mod statement;
+pub mod trim_from;
 pub mod types;
+pub mod wildcard_replacements;
 pub mod write_detection;

@@ -5,10 +5,9 @@
 
 pub mod calls;
 mod rewording;
-mod type_names;
 
 pub use calls::know_functions;
-pub use type_names::in_sql;
+pub use marigram_functions::in_sql;
 
 use crate::name_forms::unmarked;
 use crate::stack::NESTED_MAX;

@@ -90,7 +90,7 @@ fn by_zero_bytes(bytes: &[u8]) -> Option<&'static Encoding> {
 }
 
 /// A reader that converts text in any encoding to UTF-8 and drops a byte order mark. Invalid input
-/// becomes U+FFFD.
+/// becomes U+FFFD. Lines that end with CR alone end with LF here.
 pub struct Utf8<R> {
     inner: R,
     decoder: Decoder,
@@ -101,6 +101,34 @@ pub struct Utf8<R> {
     out_at: usize,
     out_len: usize,
     ended: bool,
+    line_end: LineEnd,
+}
+
+/// How the lines of a text end: as its first one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineEnd {
+    Unknown,
+    /// LF, or CR and LF.
+    Lf,
+    /// CR alone.
+    Cr,
+}
+
+impl LineEnd {
+    /// Puts LF in the place of CR, where lines end with that; `text` goes on where the last one ended.
+    fn translate(&mut self, text: &mut [u8]) {
+        if *self == Self::Unknown
+            && let Some(at) = memchr::memchr2(b'\r', b'\n', text)
+        {
+            let is_alone = text[at] == b'\r' && text.get(at + 1).is_some_and(|next| *next != b'\n');
+            *self = if is_alone { Self::Cr } else { Self::Lf };
+        }
+        if *self == Self::Cr {
+            for byte in text.iter_mut().filter(|byte| **byte == b'\r') {
+                *byte = b'\n';
+            }
+        }
+    }
 }
 
 impl<R: Read> Utf8<R> {
@@ -116,6 +144,7 @@ impl<R: Read> Utf8<R> {
             out_at: 0,
             out_len: 0,
             ended: false,
+            line_end: LineEnd::Unknown,
         }
     }
 }
@@ -134,6 +163,7 @@ impl<R: Read> Read for Utf8<R> {
             let raw = &self.raw[self.raw_at..self.raw_len];
             let (_, read, written, _) = self.decoder.decode_to_utf8(raw, &mut self.out, self.ended);
             self.raw_at += read;
+            self.line_end.translate(&mut self.out[..written]);
             (self.out_at, self.out_len) = (0, written);
         }
         let count = buf.len().min(self.out_len - self.out_at);
@@ -146,6 +176,18 @@ impl<R: Read> Read for Utf8<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_end_with_cr_alone_end_with_lf() {
+        for (bytes, expected) in [
+            ("a,b\r1,2\r3,4\r", "a,b\n1,2\n3,4\n"),
+            ("a,b\r\n1,\"2\r3\"\r\n", "a,b\r\n1,\"2\r3\"\r\n"),
+            ("a,b\n1,\"2\r3\"\n", "a,b\n1,\"2\r3\"\n"),
+            ("a", "a"),
+        ] {
+            assert_eq!(text(bytes.as_bytes()).1, expected, "{bytes:?}");
+        }
+    }
 
     fn text(bytes: &[u8]) -> (&'static str, String) {
         let encoding = detect(bytes).unwrap();

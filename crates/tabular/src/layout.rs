@@ -29,6 +29,9 @@ pub struct ColumnLayout {
     /// Whether the time is a [`ZONED`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_time_zoned: bool,
+    /// Nanoseconds of a unit of the file's times, where the format does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit_ns: Option<i64>,
     /// Tags and their types.
     pub tags: Vec<(String, String)>,
     /// Fields and their types.
@@ -67,6 +70,7 @@ impl ColumnLayout {
             table: table.to_owned(),
             time: time.to_owned(),
             is_time_zoned: false,
+            unit_ns: None,
             tags: tags
                 .into_iter()
                 .map(|(name, kind)| (name, kind.to_string()))

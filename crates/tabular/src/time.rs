@@ -153,14 +153,46 @@ fn read_number(text: &str, precision: Precision) -> Option<i64> {
     if let Ok(whole) = text.parse::<i64>() {
         return whole.checked_mul(precision.ns());
     }
-    let text = text.replace(',', ".");
-    let number: f64 = text.parse().ok()?;
-    let (whole, ns) = (number.floor(), precision.ns());
-    if !number.is_finite() || whole.abs() >= 9.2e18 {
+    decimal_ns(&text.replace(',', "."), precision.ns())
+}
+
+/// Digits of a number of units of time; more say nothing in nanoseconds.
+const DIGITS_MAX: usize = 30;
+
+/// A number with places, and perhaps an exponent, of units of `unit_ns`: exact, rounded to nanoseconds.
+fn decimal_ns(text: &str, unit_ns: i64) -> Option<i64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (sign, digits) = match mantissa.strip_prefix(['-', '+']) {
+        Some(digits) => (if mantissa.starts_with('-') { -1 } else { 1 }, digits),
+        None => (1, mantissa),
+    };
+    if !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }
-    let fraction = ((number - whole) * ns as f64).round() as i64;
-    (whole as i64).checked_mul(ns)?.checked_add(fraction)
+    let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
+    if places.contains('.') {
+        return None;
+    }
+    let places = &places[..places.len().min(DIGITS_MAX.saturating_sub(whole.len()))];
+    let all = format!("{whole}{places}");
+    if all.is_empty() || all.len() > DIGITS_MAX {
+        return None;
+    }
+    let units = all.parse::<i128>().ok()?;
+    let scale = i32::try_from(places.len()).ok()?.checked_sub(exponent)?;
+    let power = 10_i128.checked_pow(scale.unsigned_abs())?;
+    let ns = if scale <= 0 {
+        units.checked_mul(power)?.checked_mul(unit_ns.into())?
+    } else {
+        let (whole, rest) = (units / power, units % power);
+        let part = rest.checked_mul(unit_ns.into());
+        let part = part.map_or(0, |part| (part + power / 2) / power);
+        whole.checked_mul(unit_ns.into())?.checked_add(part)?
+    };
+    i64::try_from(sign * ns).ok()
 }
 
 #[cfg(test)]

@@ -84,10 +84,6 @@ impl Instance {
 }
 
 /// Whether no value is less than it was `before`: rows that were there are there again.
-#[expect(
-    clippy::ptr_arg,
-    reason = "`restart` takes it as it is, for states that are vectors"
-)]
 #[must_use]
 #[expect(
     clippy::ptr_arg,

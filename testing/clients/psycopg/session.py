@@ -85,3 +85,29 @@ with psycopg.connect(
     cursor = connection.execute("SELECT count(*), max(n), n::text, 1, 2 AS x, 3 AS x FROM numbers GROUP BY n LIMIT 1")
     names = [column.name for column in cursor.description]
     assert names == ["count", "max", "n", "?column?", "x", "x"], names
+
+# Settings: SET LOCAL lasts as long as its transaction, and RESET gives back what the connection began with.
+with psycopg.connect(
+    host="127.0.0.1",
+    port=os.environ["MARIGRAM_PORT"],
+    user="me",
+    dbname="main",
+    autocommit=True,
+    options="-c timezone=Europe/Paris",
+) as connection:
+
+    def zone() -> str:
+        return connection.execute("SHOW timezone").fetchone()[0]
+
+    with connection.transaction():
+        connection.execute("SET LOCAL timezone = 'Asia/Tokyo'")
+        assert zone() == "Asia/Tokyo"
+    assert zone() == "Europe/Paris", zone()
+    connection.execute("SET LOCAL timezone = 'Asia/Tokyo'")
+    assert zone() == "Europe/Paris", zone()
+    connection.execute("SET timezone = 'Asia/Tokyo'")
+    connection.execute("RESET timezone")
+    assert zone() == "Europe/Paris", zone()
+    connection.execute("SET TIME ZONE 'Asia/Tokyo'")
+    connection.execute("SET timezone TO DEFAULT")
+    assert zone() == "Europe/Paris", zone()

@@ -4,11 +4,16 @@ use super::csv_rows::parsed;
 use super::source::ImportSource;
 use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
-use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use marigram::Roles;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::sync::Arc;
+
+/// Digits of whole numbers that are BIGINT in any case.
+const BIGINT_DIGITS: u8 = 18;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers,
 /// from 1.
@@ -21,10 +26,18 @@ pub fn read(
     let builder =
         ParquetRecordBatchReaderBuilder::try_new(file).context("it is not a Parquet file")?;
     let roles = roles(reading, builder.schema())?;
+    let fields = builder.schema().fields().iter().enumerate();
+    let kept: Vec<usize> = fields
+        .filter(|(_, field)| !field.data_type().is_nested())
+        .map(|(at, _)| at)
+        .collect();
+    let mask = ProjectionMask::roots(builder.parquet_schema(), kept);
+    let builder = builder.with_projection(mask);
     let batches = builder.with_batch_size(BATCH_ROWS).build()?;
     let mut before = 0;
     for rows in batches {
-        let rows = with_constant_tags(reading, rows.context("cannot be read further")?)?;
+        let rows = with_exact_numbers(&rows.context("cannot be read further")?)?;
+        let rows = with_constant_tags(reading, rows)?;
         let count = rows.num_rows() as u64;
         let lines = (before + 1..=before + count).collect();
         before += count;
@@ -33,6 +46,71 @@ pub fn read(
         }
     }
     Ok(())
+}
+
+/// The columns whose values no column of a table holds.
+pub fn left_out(source: ImportSource) -> Vec<String> {
+    let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
+    let Some(builder) = source.into_file().ok().and_then(builder) else {
+        return Vec::new();
+    };
+    let fields = builder.schema().fields().iter();
+    fields
+        .filter(|field| field.data_type().is_nested())
+        .map(|field| field.name().clone())
+        .collect()
+}
+
+/// The rows with their decimals as numbers of a table, none of which is rounded: whole ones as BIGINT,
+/// others as DOUBLE.
+fn with_exact_numbers(rows: &RecordBatch) -> Result<RecordBatch> {
+    let mut fields = Vec::new();
+    let mut columns = Vec::new();
+    for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
+        let kind = match column.data_type() {
+            DataType::Decimal32(digits, 0)
+            | DataType::Decimal64(digits, 0)
+            | DataType::Decimal128(digits, 0)
+                if *digits <= BIGINT_DIGITS =>
+            {
+                DataType::Int64
+            }
+            decimal if decimal.is_decimal() => {
+                columns.push(Arc::new(exact_doubles(field.name(), column)?) as ArrayRef);
+                fields.push(field.as_ref().clone().with_data_type(DataType::Float64));
+                continue;
+            }
+            other => other.clone(),
+        };
+        columns.push(cast(column, &kind)?);
+        fields.push(field.as_ref().clone().with_data_type(kind));
+    }
+    let schema = Schema::new_with_metadata(fields, rows.schema_ref().metadata().clone());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
+}
+
+/// Decimals as doubles; an error where a double does not show one as it is.
+fn exact_doubles(name: &str, column: &ArrayRef) -> Result<Float64Array> {
+    let texts = cast(column, &DataType::Utf8)?;
+    let doubles = texts.as_string::<i32>().iter().map(|text| {
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        let nearest: f64 = text.parse().context("a decimal is no number")?;
+        let shown = if text.contains('.') {
+            text.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            text
+        };
+        if format!("{nearest}") != shown && nearest != 0.0 {
+            bail!(
+                "column '{name}': {text} is no DOUBLE without being rounded; make the column a text or \
+                 a double in the file"
+            );
+        }
+        Ok(Some(nearest))
+    });
+    doubles.collect()
 }
 
 /// The name of the file's time column.
@@ -138,4 +216,40 @@ pub fn with_constant_tags(reading: &ReadPlanOptions, rows: RecordBatch) -> Resul
         Arc::new(Schema::new(fields)),
         columns,
     )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::Decimal128Array;
+
+    fn decimals(values: Vec<Option<i128>>, digits: u8, scale: i8) -> RecordBatch {
+        let array = Decimal128Array::from(values);
+        let array = array.with_precision_and_scale(digits, scale).unwrap();
+        let field = Field::new("x", array.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(vec![field]));
+        RecordBatch::try_new(schema, vec![Arc::new(array)]).unwrap()
+    }
+
+    #[test]
+    fn decimals_are_exact_or_refused() {
+        let rows = with_exact_numbers(&decimals(vec![Some(1050), Some(-1), None], 10, 2)).unwrap();
+        let found = rows
+            .column(0)
+            .as_primitive::<arrow::datatypes::Float64Type>();
+        assert_eq!((found.value(0), found.value(1)), (10.5, -0.01));
+        assert!(found.is_null(2));
+        let whole = with_exact_numbers(&decimals(vec![Some(123_456_789_012_345_678)], 18, 0));
+        let whole = whole.unwrap();
+        let found = whole
+            .column(0)
+            .as_primitive::<arrow::datatypes::Int64Type>();
+        assert_eq!(found.value(0), 123_456_789_012_345_678);
+        let long = with_exact_numbers(&decimals(vec![Some(12_345_678_901_234_567_891)], 38, 2));
+        let error = long.unwrap_err().to_string();
+        assert!(
+            error.contains("column 'x': 123456789012345678.91"),
+            "{error}"
+        );
+    }
 }

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,21 @@ impl PreparedFile {
             (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
             (None, ImportFormat::Parquet) => {
                 let table = Some(self.reading.table.as_str());
-                plan_text::other(&self.name, "Parquet", self.reading.known.as_ref(), table)
+                let mut told =
+                    plan_text::other(&self.name, "Parquet", self.reading.known.as_ref(), table);
+                for column in self
+                    .input
+                    .source()
+                    .map(parquet_rows::left_out)
+                    .unwrap_or_default()
+                {
+                    let _ = write!(
+                        told,
+                        "\n  '{column}' is left out: its values are lists or structures, which no \
+                         column of a table holds"
+                    );
+                }
+                told
             }
             (None, form) => {
                 let (form, table) = match form {

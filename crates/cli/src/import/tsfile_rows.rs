@@ -31,7 +31,9 @@ pub fn read(
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let options = &reading.options;
-    let unit_ns = options.precision.map_or(MILLISECOND_NS, Precision::ns);
+    let written = reading.layout.as_ref().and_then(|layout| layout.unit_ns);
+    let unit_ns = options.precision.map(Precision::ns).or(written);
+    let unit_ns = unit_ns.filter(|ns| *ns > 0).unwrap_or(MILLISECOND_NS);
     let mut rows = TsFileRows::open(BufReader::new(source.into_file()?), unit_ns)?;
     let mut before = 0;
     while let Some(mut found) = rows.next_rows()? {

@@ -33,7 +33,7 @@ impl SimBucket {
 }
 
 impl BlobStores for SimBucket {
-    fn at(&self, _: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore> {
+    fn blobs_in(&self, _: &Arc<dyn LogStore>, dir: &Path) -> Arc<dyn BlobStore> {
         Arc::new(Self {
             blobs: Arc::clone(&self.blobs),
             prefix: format!("{}{}/", self.prefix, dir.display()),

@@ -115,6 +115,8 @@ impl ValueGrowth {
             | "array_union"
             | "arrays_zip"
             | "quote_ident"
+            | "quote_literal"
+            | "quote_nullable"
             | super::concatenation::NAME => Self::Sum,
             _ => return None,
         })

@@ -29,7 +29,7 @@ macro_rules! canonical {
 canonical!(f32);
 canonical!(f64);
 
-/// See [`CanonicalFloat`].
+/// See `CanonicalFloat`.
 pub fn canonical<F: CanonicalFloat>(value: F) -> F {
     value.canonical()
 }

@@ -4,7 +4,7 @@ use super::lateral_error;
 use super::rows::RowLimit;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
@@ -100,6 +100,20 @@ impl DecorrelatedSubquery {
                 Ok(Self { order, ..below })
             }
             LogicalPlan::Limit(limit) => Self::new(&limit.input)?.limited(limit),
+            LogicalPlan::Join(join)
+                if matches!(join.join_type, JoinType::Inner | JoinType::Left)
+                    && !is_correlated(&join.right) =>
+            {
+                let below = Self::new(&join.left)?;
+                if below.rows.is_some() {
+                    return Err(lateral_error(
+                        "a LATERAL subquery with a LIMIT is joined within by equalities alone",
+                    ));
+                }
+                let inputs = vec![below.plan.clone(), join.right.as_ref().clone()];
+                let plan = plan.with_new_exprs(plan.expressions(), inputs)?;
+                Ok(Self { plan, ..below })
+            }
             _ => Err(lateral_error(
                 "a LATERAL subquery with a LIMIT has the conditions on the left side in its own WHERE, \
                  and neither GROUP BY, DISTINCT, UNION nor window functions beside them",

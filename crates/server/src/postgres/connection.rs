@@ -10,6 +10,7 @@ use crate::postgres::messages::{FrontendMessage, StartupMessage, put_text};
 use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
 };
+use crate::postgres::setting_scope::{SessionSettings, SettingScope};
 use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::slow_log::PEER;
 use bytes::BufMut;
@@ -50,6 +51,10 @@ pub struct PostgresConnection<'a> {
     pub(super) shared: &'a PostgresShared,
     pub(super) io: PostgresSocket,
     pub(super) session: Session,
+    /// Settings of the session when it began.
+    pub(super) at_startup: SessionSettings,
+    /// Settings before the first `SET LOCAL` of the transaction.
+    pub(super) at_set_local: Option<SessionSettings>,
     pub(super) entry: RegistryEntry,
     pub(super) block: TransactionState,
     pub(super) statements: HashMap<String, Arc<NamedStatement>>,
@@ -102,6 +107,8 @@ impl<'a> PostgresConnection<'a> {
         let mut connection = Self {
             shared,
             io,
+            at_startup: SessionSettings::of_session(&session),
+            at_set_local: None,
             session,
             entry,
             block: TransactionState::Idle,
@@ -394,6 +401,7 @@ impl<'a> PostgresConnection<'a> {
                         kind: StatementKind::Empty,
                         prepared: None,
                         oids: Vec::new(),
+                        scope: SettingScope::Other,
                     }),
                     parameters: Vec::new(),
                     formats: Vec::new(),
@@ -429,6 +437,11 @@ impl<'a> PostgresConnection<'a> {
     /// Ends the transaction block, and with it the cursors that end with the block.
     fn end_block(&mut self, is_committed: bool) {
         self.block = TransactionState::Idle;
+        if let Some(settings) = self.at_set_local.take() {
+            let zone = self.session.time_zone.clone();
+            settings.restore(&mut self.session, SettingScope::Local);
+            self.report_zone(&zone);
+        }
         if is_committed {
             for portal in self.portals.values_mut() {
                 if portal.life == PortalLifetime::SessionOnceCommitted {

@@ -1,7 +1,7 @@
 //! Running statements: rows out, COPY in and out.
 
 use crate::admission::RequestPermit;
-use crate::postgres::connection::PostgresConnection;
+use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{CopyDataFormat, CopyOptions, CopyStatement};
@@ -10,6 +10,7 @@ use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, StatementHalt};
 use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescriptionColumn};
 use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
+use crate::postgres::setting_scope::{SessionSettings, SettingScope, setting_scope};
 use arrow::record_batch::RecordBatch;
 use marigram_service::Answer;
 
@@ -35,11 +36,14 @@ impl PostgresConnection<'_> {
         let ticket = self.enter()?;
         let watch = self.watch();
         let zone = self.session.time_zone.clone();
+        let scope = self.before_setting(setting_scope(sql));
+        let before = SessionSettings::of_session(&self.session);
         let query = &self.shared.services.query;
         let answer = self
             .io
             .guard(&watch, query.execute(&mut self.session, sql))
             .await?;
+        self.after_setting(scope, &before);
         self.report_zone(&zone);
         match answer {
             Answer::Done { tag, notices, .. } => {
@@ -101,9 +105,12 @@ impl PostgresConnection<'_> {
         })?;
         let parameters = std::mem::take(&mut portal.parameters);
         let zone = self.session.time_zone.clone();
+        let scope = self.before_setting(portal.statement.scope);
+        let before = SessionSettings::of_session(&self.session);
         let query = &self.shared.services.query;
         let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
         let answer = self.io.guard(watch, work).await?;
+        self.after_setting(scope, &before);
         self.report_zone(&zone);
         Ok(match answer {
             Answer::Done { tag, notices, .. } => {
@@ -206,8 +213,32 @@ impl PostgresConnection<'_> {
         Ok(self.io.count_output().await?)
     }
 
+    /// What a statement means for settings. The first that holds for a transaction keeps those before it.
+    fn before_setting(&mut self, scope: SettingScope) -> SettingScope {
+        if scope == SettingScope::Local
+            && self.block != TransactionState::Idle
+            && self.at_set_local.is_none()
+        {
+            self.at_set_local = Some(SessionSettings::of_session(&self.session));
+        }
+        scope
+    }
+
+    /// Gives back settings that a statement does not change for good.
+    fn after_setting(&mut self, scope: SettingScope, before: &SessionSettings) {
+        match scope {
+            SettingScope::Local if self.block == TransactionState::Idle => {
+                before.restore(&mut self.session, scope);
+                let notice = "SET LOCAL can only be used in transaction blocks";
+                self.io.out.notice(notice);
+            }
+            SettingScope::Other | SettingScope::Local => {}
+            _ => self.at_startup.restore(&mut self.session, scope),
+        }
+    }
+
     /// Reports the session's time zone to the client if it changed from `before`.
-    fn report_zone(&mut self, before: &str) {
+    pub(super) fn report_zone(&mut self, before: &str) {
         if self.session.time_zone != before {
             self.io
                 .out

@@ -19,6 +19,7 @@ mod portal;
 mod prepared;
 mod session_statements;
 mod session_syntax;
+mod setting_scope;
 mod types;
 mod zones;
 

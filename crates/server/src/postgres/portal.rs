@@ -9,6 +9,7 @@ use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, PostgresSocket, StatementHalt};
 use crate::postgres::messages::RowDescriptionColumn;
 use crate::postgres::session_syntax::{self, SessionStatement};
+use crate::postgres::setting_scope::SettingScope;
 use crate::postgres::types::{arrow_type, columns};
 use crate::postgres::zones;
 use arrow::array::ArrayRef;
@@ -89,6 +90,8 @@ pub struct NamedStatement {
     pub prepared: Option<Arc<dyn Prepared>>,
     /// OIDs of its parameters, as the client sees them.
     pub oids: Vec<u32>,
+    /// What it means for settings.
+    pub scope: SettingScope,
 }
 
 impl NamedStatement {

@@ -10,6 +10,7 @@ use crate::postgres::portal::{
     StatementKind, classify,
 };
 use crate::postgres::session_syntax::SessionStatement;
+use crate::postgres::setting_scope::setting_scope;
 use crate::postgres::types::{PgType, arrow_type, columns};
 use arrow::datatypes::DataType;
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl PostgresConnection<'_> {
             kind,
             prepared,
             oids,
+            scope: setting_scope(sql),
         };
         let others = self.statements.iter().filter(|(known, _)| **known != name);
         let bytes: usize = others.map(|(_, statement)| statement.bytes()).sum();

@@ -10,6 +10,7 @@ use crate::postgres::portal::{
     CURSORS_MAX, NamedStatement, Portal, PortalLifetime, PortalProgress, PortalRows, StatementKind,
 };
 use crate::postgres::session_syntax::{InnerStatement, SessionStatement};
+use crate::postgres::setting_scope::SettingScope;
 use crate::postgres::types::{columns, oid_of_name};
 use arrow::array::ArrayRef;
 use futures::StreamExt;
@@ -266,6 +267,7 @@ impl PostgresConnection<'_> {
                 kind: StatementKind::Query,
                 prepared: Some(prepared),
                 oids: Vec::new(),
+                scope: SettingScope::Other,
             }),
             parameters: Vec::new(),
             formats,

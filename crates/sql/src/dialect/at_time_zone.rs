@@ -1,11 +1,13 @@
 //! `t AT TIME ZONE 'Europe/Berlin'`, which becomes `timezone('Europe/Berlin', t)` as in PostgreSQL, and
-//! `date_trunc('day', t, 'Europe/Berlin')`; and intervals that are written as a clock shows them.
+//! `date_trunc('day', t, 'Europe/Berlin')`; and intervals in forms that PostgreSQL alone reads.
 
 use crate::dialect::rewriting::call;
 use crate::error::SqlError;
+use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArguments, Ident, ObjectName, Value, VisitorMut,
 };
+use marigram_functions::parse_postgres_interval;
 use marigram_functions::zone_functions::{TIMEZONE, TRUNC_IN_ZONE};
 use std::ops::ControlFlow;
 
@@ -31,10 +33,9 @@ impl VisitorMut for AtTimeZone {
             {
                 if let Expr::Value(written) = interval.value.as_ref()
                     && let Value::SingleQuotedString(text) = &written.value
-                    && let Some(seconds) = clock_seconds(text)
+                    && let Some(text) = planned_interval(text)
                 {
-                    let text = Value::SingleQuotedString(format!("{seconds} seconds"));
-                    *interval.value = Expr::value(text);
+                    *interval.value = Expr::value(Value::SingleQuotedString(text));
                 }
             }
             Expr::Function(function)
@@ -52,27 +53,16 @@ impl VisitorMut for AtTimeZone {
     }
 }
 
-/// Seconds of `-3:00` or `00:00:30`.
-fn clock_seconds(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let (sign, digits) = match text.strip_prefix(['-', '+']) {
-        Some(rest) => (if text.starts_with('-') { -1 } else { 1 }, rest),
-        None => (1, text),
-    };
-    let parts: Option<Vec<i64>> = digits
-        .split(':')
-        .map(|part| {
-            let is_number = part.len() <= 4 && part.bytes().all(|byte| byte.is_ascii_digit());
-            part.parse().ok().filter(|_| is_number)
-        })
-        .collect();
-    match parts?[..] {
-        [hours, minutes @ 0..60] => Some(sign * (hours * 3600 + minutes * 60)),
-        [hours, minutes @ 0..60, seconds @ 0..60] => {
-            Some(sign * (hours * 3600 + minutes * 60 + seconds))
-        }
-        _ => None,
+/// An interval of a form that PostgreSQL reads and the planner does not, as the planner reads it.
+fn planned_interval(text: &str) -> Option<String> {
+    if parse_interval_month_day_nano(text).is_ok() {
+        return None;
     }
+    let interval = parse_postgres_interval(text)?;
+    Some(format!(
+        "{} months {} days {} nanoseconds",
+        interval.months, interval.days, interval.nanoseconds
+    ))
 }
 
 /// Whether a statement, in small letters, may have what is rewritten.

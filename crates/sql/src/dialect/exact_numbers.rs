@@ -1,11 +1,12 @@
-//! Literals that are cast to NUMERIC keep all their digits.
+//! Literals that are cast to NUMERIC keep all their digits, and those that are cast to integers are
+//! rounded as NUMERIC is.
 //!
 //! The planner takes a literal with a point or an exponent for a double, and gives NUMERIC ten places
 //! where it has none. Here the text of the literal is what is cast, to a decimal with just its places.
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
-    DataType, ExactNumberInfo, Expr, UnaryOperator, Value, VisitorMut,
+    CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -17,7 +18,8 @@ const DIGITS: usize = 38;
 /// Whether a statement may have such casts.
 pub fn may_cast_to_numeric(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
-    lower.contains("numeric") || lower.contains("dec")
+    let casts = lower.contains("::") || lower.contains("cast");
+    lower.contains("numeric") || lower.contains("dec") || casts && lower.contains("int")
 }
 
 /// Casts the text of literals.
@@ -35,6 +37,23 @@ impl VisitorMut for ExactNumbers {
         else {
             return ControlFlow::Continue(());
         };
+        if is_integer(data_type) {
+            // A literal with a point is a NUMERIC, whose halves are rounded away from zero.
+            if let Some(text) = written_number(inner).and_then(|text| without_exponent(&text))
+                && text.contains('.')
+                && let Some(exact) =
+                    ExactDecimal::from_text(&text).and_then(|number| number.data_type())
+            {
+                **inner = Expr::Cast {
+                    kind: CastKind::Cast,
+                    expr: Box::new(Expr::value(Value::SingleQuotedString(text))),
+                    data_type: exact,
+                    array: false,
+                    format: None,
+                };
+            }
+            return ControlFlow::Continue(());
+        }
         let Some(digits) = numeric_digits(data_type) else {
             return ControlFlow::Continue(());
         };
@@ -74,6 +93,33 @@ fn numeric_digits(data_type: &DataType) -> Option<ExactNumberInfo> {
         }
         _ => None,
     }
+}
+
+fn is_integer(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::TinyInt(_)
+            | DataType::SmallInt(_)
+            | DataType::Int2(_)
+            | DataType::Int(_)
+            | DataType::Integer(_)
+            | DataType::Int4(_)
+            | DataType::BigInt(_)
+            | DataType::Int8(_)
+    )
+}
+
+/// The text of a literal that is a number and no text.
+fn written_number(expr: &Expr) -> Option<String> {
+    let is_number = |expr: &Expr| match expr {
+        Expr::Value(value) => matches!(value.value, Value::Number(..)),
+        _ => false,
+    };
+    let mut inner = expr;
+    while let Expr::Nested(nested) | Expr::UnaryOp { expr: nested, .. } = inner {
+        inner = nested;
+    }
+    literal(expr).filter(|_| is_number(inner))
 }
 
 /// The text of a literal, also one with a sign or in parentheses.

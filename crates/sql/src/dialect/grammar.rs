@@ -226,7 +226,7 @@ mod tests {
             "\\'",
             "$$",
             "$a$",
-            "$1",
+            "$1 ",
             "--",
             "\n",
             "/*",
@@ -241,7 +241,6 @@ mod tests {
             ")",
             "a",
             "é",
-            "_",
             " ",
             "::",
             "N'",
@@ -254,7 +253,6 @@ mod tests {
             "'it''s'",
             "E'it\\'s'",
             "$$it's$$",
-            "0x1f",
         ];
         let mut rng = StdRng::seed_from_u64(1);
         let mut read = 0;
@@ -263,9 +261,25 @@ mod tests {
             let text: String = (0..length)
                 .filter_map(|_| pieces.choose(&mut rng).copied())
                 .collect();
+            // The tokenizer takes backslashes for escapes there, PostgreSQL does not.
+            let has_prefix = ["N'", "X'", "b'", "&'"]
+                .iter()
+                .any(|mark| text.contains(mark));
+            // A third dollar begins a parameter for the tokenizer, and nothing for PostgreSQL.
+            if has_prefix && text.contains('\\') || text.contains("$$$") {
+                continue;
+            }
             let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
                 continue;
             };
+            // Of these the tokenizer makes an operator, where PostgreSQL sees a comment.
+            let has_comment = |token: &Token| {
+                matches!(token, Token::CustomBinaryOperator(name)
+                if name.contains("--") || name.contains("/*"))
+            };
+            if tokens.iter().any(has_comment) {
+                continue;
+            }
             let is_semicolon = |token: &&Token| matches!(token, Token::SemiColon);
             let theirs = tokens.iter().filter(is_semicolon).count();
             let mut lexer = StatementLexer::new(&text);

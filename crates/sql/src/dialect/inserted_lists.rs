@@ -3,14 +3,15 @@
 //! The planner gives every VALUES below an INSERT the types of the table's columns, in their order.
 //! That suits the list that is inserted itself, and no other: in `INSERT INTO t SELECT b, a FROM
 //! (VALUES (1.5, 2)) AS q(a, b)` it would cut 1.5 to what the table's first column holds. Such a list
-//! becomes a UNION ALL of its rows, which has types of its own.
+//! becomes a UNION ALL of its rows, which has types of its own; and so does one with a subquery, of
+//! which the planner takes none in a list.
 
-use crate::dialect::ast_walk::walk_mut;
+use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
-    VisitorMut,
+    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values,
+    Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -45,7 +46,9 @@ impl VisitorMut for InnerLists {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         self.level += 1;
-        let is_inserted = self.level == 1 && matches!(*query.body, SetExpr::Values(_));
+        // The planner takes no subquery in the list itself.
+        let is_inserted = self.level == 1
+            && matches!(&*query.body, SetExpr::Values(values) if !has_subquery(values));
         if !is_inserted && let Err(error) = rewrite_body(&mut query.body) {
             return ControlFlow::Break(error);
         }
@@ -56,6 +59,26 @@ impl VisitorMut for InnerLists {
         self.level -= 1;
         ControlFlow::Continue(())
     }
+}
+
+/// Whether a list has a value that is a query.
+fn has_subquery(values: &Values) -> bool {
+    struct SubqueryFinder;
+
+    impl Visitor for SubqueryFinder {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    walk(values, &mut SubqueryFinder).is_break()
 }
 
 /// Queries in parentheses are visited on their own.

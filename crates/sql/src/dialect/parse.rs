@@ -1,14 +1,16 @@
 //! Text to [`Command`]: splits scripts and reads the statements that are Marigram's own.
 //!
 //! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
-//! look at PostgreSQL's catalogs also pass through the rewrite rules of `datafusion-pg-catalog`.
+//! look at PostgreSQL's catalogs also pass through the rewrite rules of `catalog_statements`.
 
 use crate::dialect::array_literals::{self, ArrayLiterals};
+use crate::dialect::array_subqueries::ArraySubqueries;
 use crate::dialect::asof_syntax;
 use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::at_time_zone::{AtTimeZone, may_name_zone};
 use crate::dialect::balance::balance;
 use crate::dialect::casts::{self, NamedCasts};
+use crate::dialect::catalog_statements::{asks_postgres, known_by_text, rewrite_for_catalog};
 use crate::dialect::client_statements::stand_in;
 use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
 use crate::dialect::copy_syntax;
@@ -21,20 +23,21 @@ use crate::dialect::inserted_lists::rewrite_inserted_lists;
 use crate::dialect::latest_on;
 use crate::dialect::named;
 use crate::dialect::nesting::StatementNesting;
+use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::rewriting::{
     ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
     RenameDuplicateColumns, RewriteSimilarTo, rewrite,
 };
 use crate::dialect::sample::syntax as sample;
 use crate::dialect::statement::{Command, ShowStatement};
+use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
-use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 /// Longest script that is accepted, bytes.
 const STATEMENT_BYTES_MAX: usize = 64 << 20;
@@ -384,8 +387,14 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
+        if postgres_calls::may_have_some(&folded) {
+            rewrite(statement, &mut PostgresCalls)?;
+        }
         if folded.contains("generate_subscripts") {
             rewrite(statement, &mut ExpandSubscripts)?;
+        }
+        if folded.contains("array") {
+            rewrite(statement, &mut ArraySubqueries)?;
         }
         if folded.contains("escape") {
             rewrite(statement, &mut OtherEscapes)?;
@@ -436,15 +445,14 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(sql) {
-        static POSTGRES: LazyLock<PostgresCompatibilityParser> =
-            LazyLock::new(PostgresCompatibilityParser::new);
-        let mut statements = POSTGRES.parse(sql)?;
-        if statements.len() == 1
-            && let Some(statement) = statements.pop()
-        {
-            let statement = Statement::Statement(Box::new(statement));
+        if let Some(statement) = known_by_text(sql)? {
             return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
+        let mut command = one_statement(sql.into(), need)?;
+        if let Command::Plan(statement, _) = &mut command {
+            rewrite_for_catalog(statement);
+        }
+        return Ok(command);
     }
     one_statement(sql.into(), need)
 }
@@ -460,6 +468,13 @@ fn rewritten_tokens(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
         tokens = match &tokens {
             Some(tokens) => latest_on::expanded(tokens)?,
             None => latest_on::expanded(&tokenize(sql)?)?,
+        }
+        .or(tokens);
+    }
+    if trim_from::may_trim(sql) {
+        tokens = match &tokens {
+            Some(tokens) => trim_from::without_from(tokens),
+            None => trim_from::without_from(&tokenize(sql)?),
         }
         .or(tokens);
     }
@@ -487,28 +502,6 @@ fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> 
             "there is more than one statement; send them one by one",
         )),
     }
-}
-
-/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
-/// Others keep their positions for error messages, and save the time.
-fn asks_postgres(sql: &str) -> bool {
-    const SIGNS: [&str; 13] = [
-        "pg_",
-        "information_schema",
-        "current_schema",
-        "current_user",
-        "session_user",
-        "current_catalog",
-        "version",
-        "regclass",
-        "regtype",
-        "collate",
-        "any(",
-        "any (",
-        "all(",
-    ];
-    let lower = sql.to_lowercase();
-    SIGNS.iter().any(|sign| lower.contains(sign))
 }
 
 /// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.

@@ -4,7 +4,7 @@
 //! says what to do; of all else the types and values stand as SQL writes them, and what a syntax
 //! tree looks like is cut off.
 
-use super::type_names::in_sql;
+use super::in_sql;
 use marigram_service::ServiceError;
 
 /// What is said instead.

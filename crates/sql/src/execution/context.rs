@@ -35,6 +35,8 @@ use marigram_functions::arithmetic::CheckedArithmetic;
 use marigram_functions::comparison::DurationComparison;
 use marigram_functions::floats::FloatOrderRule;
 use marigram_functions::interval_arithmetic::IntervalArithmetic;
+use marigram_functions::numeric_division::NumericDivision;
+use marigram_functions::value_casts::ValueCasts;
 use marigram_functions::zoned::UTC;
 use marigram_operators::asof::AsOfJoinRule;
 use marigram_operators::gapfill::GapFillRule;
@@ -110,6 +112,7 @@ impl SessionPrototype {
         }
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
+        state.register_expr_planner(Arc::new(NumericDivision))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
@@ -230,7 +233,6 @@ impl SessionStates {
         let mut config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false)
-            .with_information_schema(true)
             .with_target_partitions(self.options.target_partitions.max(1))
             .with_batch_size(BATCH_ROWS)
             .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
@@ -262,6 +264,7 @@ impl SessionStates {
                 .with_runtime_env(Arc::clone(&self.runtime))
                 .with_analyzer_rule(Arc::new(SubqueryValues))
                 .with_analyzer_rule(Arc::new(TimeTexts))
+                .with_analyzer_rule(Arc::new(ValueCasts))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
                 .with_analyzer_rule(Arc::new(TagPatterns))
                 .with_analyzer_rule(bounds)
@@ -349,6 +352,7 @@ impl SessionStates {
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),
+            database: name.to_owned(),
         };
         let databases = DatabaseCatalogs {
             pg_catalog: Some(Arc::new(pg)),

@@ -5,11 +5,16 @@
 //! is NULL where x is NULL or is not found among values with a NULL. Here each that does not depend on
 //! the row becomes columns beside the rows: the value that was found, by an outer join with the
 //! distinct values, and how many values and NULLs there are. A whole condition of WHERE is left to
-//! DataFusion, whose semi and anti joins are right and faster.
+//! DataFusion, whose semi and anti joins are right and faster. Scalar subqueries that depend on the
+//! row, and are no aggregates, come beside the rows as well (`correlated`).
 
+mod correlated;
+mod single_row;
+
+use correlated::{CorrelatedJoin, is_correlated_value, value_of_correlated};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType, Result, plan_err};
+use datafusion::common::{Column, DFSchema, JoinType, Result, plan_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -58,7 +63,7 @@ impl BesideColumns {
                     return Ok(Transformed::no(LogicalPlan::Filter(filter)));
                 };
                 let columns = filter.input.schema().columns();
-                let (mut joins, used) = self.taken_out(used)?;
+                let (mut joins, used) = self.taken_out(used, filter.input.schema())?;
                 filter.input = Arc::new(beside(Arc::unwrap_or_clone(filter.input), &mut joins)?);
                 let all = left.into_iter().chain([used]);
                 let rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(filter.input));
@@ -73,17 +78,17 @@ impl BesideColumns {
                 if node.expressions().iter().any(has_values) =>
             {
                 let names = NamePreserver::new(&node);
+                let [input] = node.inputs()[..] else {
+                    return plan_err!("a projection has one input");
+                };
                 let mut joins = Vec::new();
                 let mut exprs = Vec::new();
                 for expr in node.expressions() {
                     let name = names.save(&expr);
-                    let (more, expr) = self.taken_out(expr)?;
+                    let (more, expr) = self.taken_out(expr, input.schema())?;
                     joins.extend(more);
                     exprs.push(name.restore(expr));
                 }
-                let [input] = node.inputs()[..] else {
-                    return plan_err!("a projection has one input");
-                };
                 let input = beside(input.clone(), &mut joins)?;
                 let node = node.with_new_exprs(exprs, vec![input])?;
                 Ok(Transformed::yes(node))
@@ -92,8 +97,8 @@ impl BesideColumns {
         }
     }
 
-    /// An expression over columns that are to stand beside the rows.
-    fn taken_out(&mut self, expr: Expr) -> Result<(Vec<SubqueryJoin>, Expr)> {
+    /// An expression over columns that are to stand beside the rows, whose own columns are `outer`.
+    fn taken_out(&mut self, expr: Expr, outer: &DFSchema) -> Result<(Vec<SubqueryJoin>, Expr)> {
         let mut joins = Vec::new();
         let expr = expr.transform_up(|part| match part {
             Expr::InSubquery(asked) if is_independent(&asked.subquery) => {
@@ -104,6 +109,14 @@ impl BesideColumns {
             Expr::Exists(asked) if is_independent(&asked.subquery) => {
                 let (join, value) = self.value_of_exists(&asked)?;
                 joins.push(join);
+                Ok(Transformed::yes(value))
+            }
+            Expr::ScalarSubquery(asked) if is_correlated_value(&asked) => {
+                let taken = value_of_correlated(self.name(), &asked, outer)?;
+                let Some((join, value)) = taken else {
+                    return Ok(Transformed::no(Expr::ScalarSubquery(asked)));
+                };
+                joins.extend(join.map(SubqueryJoin::Correlated));
                 Ok(Transformed::yes(value))
             }
             other => Ok(Transformed::no(other)),
@@ -152,14 +165,8 @@ impl BesideColumns {
             (Box::new(unknown), Box::new(lit(ScalarValue::Boolean(None)))),
         ];
         let joins = [
-            SubqueryJoin {
-                right: values,
-                on: Some(value.eq(found)),
-            },
-            SubqueryJoin {
-                right: counted,
-                on: None,
-            },
+            SubqueryJoin::On(values, value.eq(found)),
+            SubqueryJoin::Row(counted),
         ];
         let value = Expr::Case(Case::new(None, branches, Some(known(false))));
         Ok((joins, value))
@@ -179,11 +186,7 @@ impl BesideColumns {
         } else {
             rows.gt(zero)
         };
-        let join = SubqueryJoin {
-            right: counted,
-            on: None,
-        };
-        Ok((join, value))
+        Ok((SubqueryJoin::Row(counted), value))
     }
 }
 
@@ -192,10 +195,13 @@ fn qualified_column(relation: &str, name: &str) -> Expr {
 }
 
 /// What is to stand beside the rows.
-struct SubqueryJoin {
-    right: LogicalPlan,
-    /// Without a condition it is one row.
-    on: Option<Expr>,
+enum SubqueryJoin {
+    /// One row for all.
+    Row(LogicalPlan),
+    /// The row for which a condition holds.
+    On(LogicalPlan, Expr),
+    /// What a correlated subquery has for each row.
+    Correlated(CorrelatedJoin),
 }
 
 /// Puts columns beside the rows of a plan, below what sorts and limits them: of each row there is one
@@ -210,9 +216,10 @@ fn beside(input: LogicalPlan, joins: &mut Vec<SubqueryJoin>) -> Result<LogicalPl
     }
     let mut rows = LogicalPlanBuilder::from(input);
     for join in joins.drain(..) {
-        rows = match join.on {
-            Some(on) => rows.join_on(join.right, JoinType::Left, [on])?,
-            None => rows.cross_join(join.right)?,
+        rows = match join {
+            SubqueryJoin::On(right, on) => rows.join_on(right, JoinType::Left, [on])?,
+            SubqueryJoin::Row(right) => rows.cross_join(right)?,
+            SubqueryJoin::Correlated(join) => join.beside(rows)?,
         };
     }
     rows.build()
@@ -230,6 +237,7 @@ fn has_values(expr: &Expr) -> bool {
         found |= match part {
             Expr::InSubquery(asked) => is_independent(&asked.subquery),
             Expr::Exists(asked) => is_independent(&asked.subquery),
+            Expr::ScalarSubquery(asked) => is_correlated_value(asked),
             _ => false,
         };
         Ok(TreeNodeRecursion::Continue)

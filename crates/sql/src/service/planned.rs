@@ -7,6 +7,7 @@ use crate::dialect::column_names::{Names, named_batch};
 use crate::dialect::parse;
 use crate::dialect::shorthand;
 use crate::dialect::statement::{Command, CopyFrom};
+use crate::dialect::wildcard_replacements::{check_replaced, replaced_names};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::execution::thread_pool::StatementOutput;
 use crate::plan_cache::cached_plan::CachedPlan;
@@ -86,6 +87,7 @@ impl SqlServiceInner {
         shorthand::expand(&self.engine, session, state, &mut statement)?;
         interrupt::check()?;
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
+        let replaced = replaced_names(&statement);
         let mut plan = state
             .statement_to_plan(statement)
             .await
@@ -94,6 +96,7 @@ impl SqlServiceInner {
             plan = one_snapshot(plan)?;
         }
         interrupt::check()?;
+        check_replaced(&replaced, &plan)?;
         growth::check_inlining(&plan)?;
         check_grouping_sets(&plan)?;
         Ok(plan)

@@ -198,6 +198,21 @@ fn the_unit_of_numbers_is_guessed() {
         assert_eq!(reader.read(text), Ok(NOON));
     }
     assert_eq!(read_number("1.5", Precision::S), Some(1_500_000_000));
+    // Exact, where a double would be a hundred nanoseconds off.
+    for (text, ns) in [
+        ("1700000000.123456789", 1_700_000_000_123_456_789),
+        ("1700000000,5", 1_700_000_000_500_000_000),
+        ("-0.25", -250_000_000),
+        ("1.7e9", 1_700_000_000_000_000_000),
+        ("17e-1", 1_700_000_000),
+        ("0.0000000005", 1),
+        (".5", 500_000_000),
+    ] {
+        assert_eq!(read_number(text, Precision::S), Some(ns), "{text}");
+    }
+    for text in ["1.2.3", "", ".", "1e", "1e40", "inf", "1ä.5"] {
+        assert_eq!(read_number(text, Precision::S), None, "{text}");
+    }
     assert_eq!(read_number("9223372036854775807", Precision::S), None);
     assert_eq!(read_number("NaN", Precision::Ns), None);
 }

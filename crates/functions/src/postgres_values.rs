@@ -1,0 +1,207 @@
+//! PostgreSQL's functions of values: `pg_typeof`, `quote_literal`, `quote_nullable`, `width_bucket`; and what
+//! `ARRAY(SELECT …)` becomes.
+
+use crate::refusal::refused;
+use crate::type_names::in_sql;
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StringArray, new_empty_array};
+use arrow::buffer::OffsetBuffer;
+use arrow::compute::{cast, concat};
+use arrow::datatypes::{DataType, Float64Type};
+use datafusion::common::cast::as_list_array;
+use datafusion::common::{Result, ScalarValue, exec_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use std::sync::Arc;
+
+/// The function that puts an empty array in the place of none.
+pub const ARRAY_OR_EMPTY: &str = "array_or_empty";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ValueFunction {
+    ArrayOrEmpty,
+    TypeOf,
+    QuoteLiteral,
+    QuoteNullable,
+    WidthBucket,
+}
+
+/// See the head of this file.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ValueUdf {
+    function: ValueFunction,
+    signature: Signature,
+}
+
+/// The functions.
+pub fn functions() -> Vec<ScalarUDF> {
+    let of = |function, arguments| {
+        ScalarUDF::from(ValueUdf {
+            function,
+            signature: Signature::any(arguments, Volatility::Immutable),
+        })
+    };
+    vec![
+        of(ValueFunction::ArrayOrEmpty, 1),
+        of(ValueFunction::TypeOf, 1),
+        of(ValueFunction::QuoteLiteral, 1),
+        of(ValueFunction::QuoteNullable, 1),
+        of(ValueFunction::WidthBucket, 4),
+    ]
+}
+
+impl ScalarUDFImpl for ValueUdf {
+    fn name(&self) -> &'static str {
+        match self.function {
+            ValueFunction::ArrayOrEmpty => ARRAY_OR_EMPTY,
+            ValueFunction::TypeOf => "pg_typeof",
+            ValueFunction::QuoteLiteral => "quote_literal",
+            ValueFunction::QuoteNullable => "quote_nullable",
+            ValueFunction::WidthBucket => "width_bucket",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match (self.function, types) {
+            (ValueFunction::ArrayOrEmpty, [kind @ DataType::List(_)]) => Ok(kind.clone()),
+            (ValueFunction::ArrayOrEmpty, _) => exec_err!("ARRAY takes a query of one column"),
+            (ValueFunction::WidthBucket, _) => Ok(DataType::Int32),
+            _ => Ok(DataType::Utf8),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        let all_one = args.args.iter().all(is_one);
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let out: ArrayRef = match (self.function, &arrays[..]) {
+            (ValueFunction::ArrayOrEmpty, [lists]) => array_or_empty(as_list_array(lists)?)?,
+            (ValueFunction::TypeOf, [values]) => {
+                let name = type_name(values.data_type());
+                let names = std::iter::repeat_n(name, values.len());
+                Arc::new(StringArray::from_iter_values(names))
+            }
+            (function, [texts]) => {
+                let texts = cast(texts, &DataType::Utf8)?;
+                let null = || (function == ValueFunction::QuoteNullable).then(|| "NULL".to_owned());
+                let quoted = texts.as_string::<i32>().iter();
+                let quoted = quoted.map(|text| text.map(quote_literal).or_else(null));
+                Arc::new(quoted.collect::<StringArray>())
+            }
+            (_, [values, lows, highs, counts]) => {
+                Arc::new(width_buckets([values, lows, highs, counts])?)
+            }
+            _ => return exec_err!("{} has the wrong number of arguments", self.name()),
+        };
+        Ok(if all_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?)
+        } else {
+            ColumnarValue::Array(out)
+        })
+    }
+}
+
+/// Lists, empty where they are null.
+fn array_or_empty(lists: &ListArray) -> Result<ArrayRef> {
+    let DataType::List(element) = lists.data_type() else {
+        return exec_err!("ARRAY takes a query of one column");
+    };
+    if lists.null_count() == 0 {
+        return Ok(Arc::new(lists.clone()));
+    }
+    let kept: Vec<Option<ArrayRef>> = (0..lists.len())
+        .map(|row| lists.is_valid(row).then(|| lists.value(row)))
+        .collect();
+    let lengths = kept.iter().map(|list| list.as_ref().map_or(0, Array::len));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    let kept: Vec<&dyn Array> = kept.iter().flatten().map(AsRef::as_ref).collect();
+    let values = if kept.is_empty() {
+        new_empty_array(element.data_type())
+    } else {
+        concat(&kept)?
+    };
+    Ok(Arc::new(ListArray::try_new(
+        Arc::clone(element),
+        offsets,
+        values,
+        None,
+    )?))
+}
+
+/// PostgreSQL's name of a type.
+fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Dictionary(_, values) => type_name(values),
+        DataType::List(element) => format!("{}[]", type_name(element.data_type())),
+        DataType::Timestamp(_, None) => "timestamp without time zone".to_owned(),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "bytea".to_owned(),
+        DataType::UInt64 => "numeric".to_owned(),
+        exact if exact.is_decimal() => "numeric".to_owned(),
+        other => in_sql(&other.to_string()),
+    }
+}
+
+/// A text as a literal; with `E` before it where it has a backslash.
+fn quote_literal(text: &str) -> String {
+    let escape = if text.contains('\\') { "E" } else { "" };
+    let text = text.replace('\\', "\\\\").replace('\'', "''");
+    format!("{escape}'{text}'")
+}
+
+/// Of each row the bucket of its value.
+fn width_buckets(arrays: [&ArrayRef; 4]) -> Result<Int32Array> {
+    let floats = arrays.map(|array| cast(array, &DataType::Float64));
+    let [values, lows, highs, counts] = floats;
+    let (values, lows, highs, counts) = (values?, lows?, highs?, counts?);
+    let number = |array: &ArrayRef, row: usize| {
+        let array = array.as_primitive::<Float64Type>();
+        array.is_valid(row).then(|| array.value(row))
+    };
+    let mut buckets = Vec::with_capacity(values.len());
+    for row in 0..values.len() {
+        let all = (
+            number(&values, row),
+            number(&lows, row),
+            number(&highs, row),
+            number(&counts, row),
+        );
+        buckets.push(match all {
+            (Some(value), Some(low), Some(high), Some(count)) => {
+                Some(width_bucket(value, low, high, count)?)
+            }
+            _ => None,
+        });
+    }
+    Ok(Int32Array::from(buckets))
+}
+
+/// The bucket of a value among `count` of one width from `low` to `high`, from 1 on; 0 before them and
+/// `count + 1` behind them.
+fn width_bucket(value: f64, low: f64, high: f64, count: f64) -> Result<i32> {
+    let refused = |message: &str| Err(refused("2201G", message));
+    if !(1.0..2_147_483_647.0).contains(&count) {
+        return refused("count must be greater than zero");
+    }
+    if value.is_nan() || low.is_nan() || high.is_nan() {
+        return refused("operand, lower bound, and upper bound cannot be NaN");
+    }
+    if low == high || !low.is_finite() || !high.is_finite() {
+        return refused("lower bound cannot equal upper bound, and both must be finite");
+    }
+    let part = if low < high {
+        (value - low) / (high - low)
+    } else {
+        (low - value) / (low - high)
+    };
+    Ok(if part < 0.0 {
+        0
+    } else if part >= 1.0 {
+        count as i32 + 1
+    } else {
+        (part * count) as i32 + 1
+    })
+}

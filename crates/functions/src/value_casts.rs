@@ -1,0 +1,415 @@
+//! Casts whose values PostgreSQL and Arrow see differently: numbers with places to whole ones, which are
+//! rounded and not cut; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`; text to intervals and
+//! intervals to text.
+
+use crate::refusal::refused;
+use crate::{format_postgres_interval, parse_postgres_interval};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, Decimal256Array, Int64Array, IntervalMonthDayNanoArray,
+    StringArray, UInt64Array,
+};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{
+    DataType, Decimal256Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, TimeUnit, i256,
+};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, TryCast, Volatility,
+};
+use datafusion::optimizer::AnalyzerRule;
+use std::sync::Arc;
+
+const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
+/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+#[derive(Debug)]
+pub struct ValueCasts;
+
+impl AnalyzerRule for ValueCasts {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let analyzed = plan.transform_up_with_subqueries(|plan| {
+            let mut schema = merge_schema(&plan.inputs());
+            if let LogicalPlan::TableScan(scan) = &plan {
+                let (name, source) = (scan.table_name.clone(), scan.source.schema());
+                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
+            }
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                if !expr.exists(|part| Ok(kind_of_cast(part, &schema).is_some()))? {
+                    return Ok(Transformed::no(expr));
+                }
+                let name = names.save(&expr);
+                let changed = expr.transform_up(|part| Ok(replaced(part, &schema)))?;
+                Ok(changed.update_data(|expr| name.restore(expr)))
+            })
+        })?;
+        Ok(analyzed.data)
+    }
+
+    fn name(&self) -> &'static str {
+        "value_casts"
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum ValueCastKind {
+    RoundFloat,
+    RoundDecimal,
+    ReadBytes,
+    ReadInterval,
+    WriteInterval,
+}
+
+fn is_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, value) => value.is_string(),
+        other => other.is_string(),
+    }
+}
+
+/// Which of these casts an expression is.
+fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
+    let (value, to) = match expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            (expr, field.data_type())
+        }
+        _ => return None,
+    };
+    let is_wanted = to.is_integer()
+        || to.is_string()
+        || matches!(
+            to,
+            DataType::Binary | DataType::LargeBinary | DataType::Interval(_)
+        );
+    if !is_wanted {
+        return None;
+    }
+    let from = value.get_type(schema).ok()?;
+    match (&from, to) {
+        (from, to) if to.is_integer() => match from {
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+                Some(ValueCastKind::RoundFloat)
+            }
+            from if from.is_decimal() => Some(ValueCastKind::RoundDecimal),
+            _ => None,
+        },
+        (from, DataType::Binary | DataType::LargeBinary) if is_text(from) => {
+            Some(ValueCastKind::ReadBytes)
+        }
+        (from, DataType::Interval(_)) if is_text(from) => Some(ValueCastKind::ReadInterval),
+        (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
+            Some(ValueCastKind::WriteInterval)
+        }
+        _ => None,
+    }
+}
+
+fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Some(kind) = kind_of_cast(&expr, schema) else {
+        return Transformed::no(expr);
+    };
+    let (value, to, gives_null) = match expr {
+        Expr::Cast(Cast { expr, field }) => (expr, field, false),
+        Expr::TryCast(TryCast { expr, field }) => (expr, field, true),
+        other => return Transformed::no(other),
+    };
+    let function = ValueCast {
+        signature: Signature::any(1, Volatility::Immutable),
+        kind,
+        to: to.data_type().clone(),
+        gives_null,
+    };
+    let call = ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![*value]);
+    Transformed::yes(Expr::ScalarFunction(call))
+}
+
+/// One of these casts.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ValueCast {
+    signature: Signature,
+    kind: ValueCastKind,
+    to: DataType,
+    /// What has no value of the type is NULL.
+    gives_null: bool,
+}
+
+impl ScalarUDFImpl for ValueCast {
+    fn name(&self) -> &'static str {
+        match self.kind {
+            ValueCastKind::RoundFloat | ValueCastKind::RoundDecimal => "round_to_integer",
+            ValueCastKind::ReadBytes => "read_bytes",
+            ValueCastKind::ReadInterval => "read_interval",
+            ValueCastKind::WriteInterval => "write_interval",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(value) = args.args.into_iter().next() else {
+            return internal_err!("a cast takes one argument");
+        };
+        let is_one = matches!(value, ColumnarValue::Scalar(_));
+        let values = value.into_array(1)?;
+        let out = match self.kind {
+            ValueCastKind::RoundFloat => self.round_floats(&values)?,
+            ValueCastKind::RoundDecimal => self.round_decimals(&values)?,
+            ValueCastKind::ReadBytes => {
+                let read = self.read(&values, |text| {
+                    parse_bytes(text).map_err(|message| refused("22P02", message))
+                })?;
+                let read = read.iter().map(Option::as_deref);
+                cast(&read.collect::<BinaryArray>(), &self.to)?
+            }
+            ValueCastKind::ReadInterval => {
+                let read = self.read(&values, |text| {
+                    parse_postgres_interval(text).ok_or_else(|| {
+                        let text = text.escape_debug();
+                        refused(
+                            "22007",
+                            format!("invalid input syntax for type interval: \"{text}\""),
+                        )
+                    })
+                })?;
+                cast(&IntervalMonthDayNanoArray::from(read), &self.to)?
+            }
+            ValueCastKind::WriteInterval => {
+                let intervals = as_intervals(&values)?;
+                let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+                let texts: StringArray = intervals
+                    .iter()
+                    .map(|interval| interval.map(format_postgres_interval))
+                    .collect();
+                cast(&texts, &self.to)?
+            }
+        };
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?)
+        } else {
+            ColumnarValue::Array(out)
+        })
+    }
+}
+
+/// Intervals, also those that are differences of times.
+pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
+    if !matches!(values.data_type(), DataType::Duration(_)) {
+        return Ok(cast(values, &INTERVAL)?);
+    }
+    let nanos = cast(values, &DataType::Duration(TimeUnit::Nanosecond))?;
+    let nanos = cast(&nanos, &DataType::Int64)?;
+    let nanos = nanos.as_primitive::<arrow::datatypes::Int64Type>().iter();
+    let intervals: IntervalMonthDayNanoArray = nanos
+        .map(|nanos| nanos.map(|nanos| IntervalMonthDayNano::new(0, 0, nanos)))
+        .collect();
+    Ok(Arc::new(intervals))
+}
+
+impl ValueCast {
+    /// Whole numbers in their type; an error, or null, where one does not fit.
+    fn in_type(&self, numbers: Vec<Option<i128>>) -> Result<ArrayRef> {
+        let mut kept = Vec::with_capacity(numbers.len());
+        let (least, most) = integer_range(&self.to);
+        for number in numbers {
+            kept.push(match number {
+                Some(number) if number < least || number > most => {
+                    if !self.gives_null {
+                        return Err(self.out_of_range());
+                    }
+                    None
+                }
+                other => other,
+            });
+        }
+        let wide: ArrayRef = if self.to == DataType::UInt64 {
+            let numbers = kept.into_iter().map(|number| u64::try_from(number?).ok());
+            Arc::new(numbers.collect::<UInt64Array>())
+        } else {
+            let numbers = kept.into_iter().map(|number| i64::try_from(number?).ok());
+            Arc::new(numbers.collect::<Int64Array>())
+        };
+        Ok(cast(&wide, &self.to)?)
+    }
+
+    fn out_of_range(&self) -> DataFusionError {
+        let kind = match self.to {
+            DataType::Int8 | DataType::UInt8 | DataType::Int16 => "smallint",
+            DataType::Int32 | DataType::UInt16 => "integer",
+            DataType::UInt32 => "integer unsigned",
+            DataType::UInt64 => "bigint unsigned",
+            _ => "bigint",
+        };
+        refused("22003", format!("{kind} out of range"))
+    }
+
+    /// Halves go to the even number, as in PostgreSQL.
+    fn round_floats(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let floats = cast(values, &DataType::Float64)?;
+        let floats = floats.as_primitive::<Float64Type>();
+        let mut numbers = Vec::with_capacity(floats.len());
+        for float in floats {
+            numbers.push(match float.map(f64::round_ties_even) {
+                Some(float) if !float.is_finite() || float.abs() > 1e20 => {
+                    if !self.gives_null {
+                        return Err(self.out_of_range());
+                    }
+                    None
+                }
+                float => float.map(|float| float as i128),
+            });
+        }
+        self.in_type(numbers)
+    }
+
+    /// Halves go away from zero, as in PostgreSQL.
+    fn round_decimals(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let scale = match values.data_type() {
+            DataType::Decimal32(_, scale)
+            | DataType::Decimal64(_, scale)
+            | DataType::Decimal128(_, scale)
+            | DataType::Decimal256(_, scale) => *scale,
+            other => return internal_err!("decimals of the type {other}"),
+        };
+        let wide = cast(values, &DataType::Decimal256(76, scale))?;
+        let wide: &Decimal256Array = wide.as_primitive::<Decimal256Type>();
+        let one = i256::from_i128(10).checked_pow(u32::from(scale.unsigned_abs()));
+        let Some(one) = one else {
+            return Err(self.out_of_range());
+        };
+        let mut numbers = Vec::with_capacity(wide.len());
+        for value in wide {
+            let number = value.map(|value| {
+                if scale < 0 {
+                    return value.checked_mul(one)?.to_i128();
+                }
+                let (whole, rest) = (value.checked_div(one)?, value.checked_rem(one)?);
+                let twice = rest.checked_abs()?.checked_mul(i256::from_i128(2))?;
+                let up = i128::from(twice >= one);
+                let sign = if value < i256::ZERO { -1 } else { 1 };
+                whole.to_i128()?.checked_add(sign * up)
+            });
+            numbers.push(match number {
+                None => None,
+                Some(Some(number)) => Some(number),
+                Some(None) if self.gives_null => None,
+                Some(None) => return Err(self.out_of_range()),
+            });
+        }
+        self.in_type(numbers)
+    }
+
+    /// Texts as values.
+    fn read<T>(
+        &self,
+        values: &ArrayRef,
+        read: impl Fn(&str) -> Result<T>,
+    ) -> Result<Vec<Option<T>>> {
+        let options = CastOptions::default();
+        let texts = cast_with_options(values, &DataType::Utf8, &options)?;
+        let mut out = Vec::with_capacity(texts.len());
+        for text in texts.as_string::<i32>() {
+            out.push(match text.map(&read) {
+                None => None,
+                Some(Ok(value)) => Some(value),
+                Some(Err(_)) if self.gives_null => None,
+                Some(Err(error)) => return Err(error),
+            });
+        }
+        Ok(out)
+    }
+}
+
+fn integer_range(kind: &DataType) -> (i128, i128) {
+    match kind {
+        DataType::Int8 => (i8::MIN.into(), i8::MAX.into()),
+        DataType::Int16 => (i16::MIN.into(), i16::MAX.into()),
+        DataType::Int32 => (i32::MIN.into(), i32::MAX.into()),
+        DataType::UInt8 => (0, u8::MAX.into()),
+        DataType::UInt16 => (0, u16::MAX.into()),
+        DataType::UInt32 => (0, u32::MAX.into()),
+        DataType::UInt64 => (0, u64::MAX.into()),
+        _ => (i64::MIN.into(), i64::MAX.into()),
+    }
+}
+
+/// A text as PostgreSQL's `byteain` reads it: `\x` and hexadecimal digits, or characters with
+/// backslashes before three octal digits and before backslashes.
+fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
+    if let Some(digits) = text.strip_prefix("\\x") {
+        let digits: Vec<u8> = digits
+            .bytes()
+            .filter(|byte| !byte.is_ascii_whitespace())
+            .collect();
+        if !digits.len().is_multiple_of(2) {
+            return Err("invalid hexadecimal data: odd number of digits".to_owned());
+        }
+        let value = |digit: u8| (digit as char).to_digit(16);
+        return digits
+            .chunks(2)
+            .map(|pair| match (value(pair[0]), value(pair[1])) {
+                (Some(high), Some(low)) => Ok((high * 16 + low) as u8),
+                _ => Err("invalid hexadecimal digit".to_owned()),
+            })
+            .collect();
+    }
+    let wrong = || "invalid input syntax for type bytea".to_owned();
+    let bytes = text.as_bytes();
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(&byte) = bytes.get(at) {
+        if byte != b'\\' {
+            out.push(byte);
+            at += 1;
+            continue;
+        }
+        if bytes.get(at + 1) == Some(&b'\\') {
+            out.push(b'\\');
+            at += 2;
+            continue;
+        }
+        let octal = bytes.get(at + 1..at + 4).ok_or_else(wrong)?;
+        let [high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7'] = *octal else {
+            return Err(wrong());
+        };
+        out.push((high - b'0') * 64 + (middle - b'0') * 8 + (low - b'0'));
+        at += 4;
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_bytes;
+
+    #[test]
+    fn bytes_are_read_as_postgresql_reads_them() {
+        for (text, expected) in [
+            ("\\x00ff", Some(&[0_u8, 255][..])),
+            ("\\x DE ad", Some(&[0xde, 0xad][..])),
+            ("abc", Some(&b"abc"[..])),
+            ("\\000\\377", Some(&[0, 255][..])),
+            ("a\\\\b", Some(&b"a\\b"[..])),
+            ("", Some(&b""[..])),
+            ("\\x", Some(&b""[..])),
+            ("\\x0", None),
+            ("\\x0g", None),
+            ("\\400", None),
+            ("\\1", None),
+            ("a\\", None),
+        ] {
+            assert_eq!(parse_bytes(text).ok().as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `information_schema` with PostgreSQL's names of types.
+//!
+//! DataFusion's has Arrow's names, counts columns from 0, and lacks `udt_name`.
+
+use crate::error::in_sql;
+use async_trait::async_trait;
+use datafusion::arrow::array::{AsArray, StringArray};
+use datafusion::arrow::compute::cast as cast_array;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility, cast, col, lit,
+};
+use std::sync::{Arc, LazyLock};
+
+/// See the head of this file.
+#[derive(Debug)]
+pub struct InformationSchema {
+    /// DataFusion's.
+    pub inner: Arc<dyn SchemaProvider>,
+}
+
+#[async_trait]
+impl SchemaProvider for InformationSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let table = self.inner.table(name).await?;
+        let (Some(table), "columns") = (&table, name) else {
+            return Ok(table);
+        };
+        let plan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::clone(table)), None)?;
+        let mut columns: Vec<Expr> = Vec::new();
+        for field in table.schema().fields() {
+            let column = col(field.name());
+            columns.push(match field.name().as_str() {
+                "data_type" => TYPE_NAME.call(vec![column, lit(false)]),
+                "ordinal_position" => cast(column, DataType::Int32) + lit(1_i32),
+                _ => column,
+            });
+            if let Some(last) = columns.pop() {
+                columns.push(last.alias(field.name()));
+            }
+        }
+        columns.push(col("table_catalog").alias("udt_catalog"));
+        columns.push(lit("pg_catalog").alias("udt_schema"));
+        columns.push(
+            TYPE_NAME
+                .call(vec![col("data_type"), lit(true)])
+                .alias("udt_name"),
+        );
+        columns.push(lit("NO").alias("is_identity"));
+        columns.push(lit("NEVER").alias("is_generated"));
+        columns.push(lit(ScalarValue::Utf8(None)).alias("collation_name"));
+        columns.push(lit(ScalarValue::Utf8(None)).alias("domain_name"));
+        let plan = plan.project(columns)?.build()?;
+        Ok(Some(Arc::new(ViewTable::new(plan, None))))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name)
+    }
+}
+
+static TYPE_NAME: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::from(TypeName {
+        signature: Signature::any(2, Volatility::Immutable),
+    }))
+});
+
+/// PostgreSQL's name of an Arrow type; with a second argument the name that `pg_type` has.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TypeName {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for TypeName {
+    fn name(&self) -> &'static str {
+        "type_name"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_short = matches!(
+            args.args.get(1),
+            Some(ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))))
+        );
+        let names = args.args[0].to_array(args.number_rows)?;
+        let names = cast_array(&names, &DataType::Utf8)?;
+        let names = names.as_string::<i32>().iter();
+        let told: StringArray = names
+            .map(|name| name.map(|name| postgres_type(name, is_short)))
+            .collect();
+        Ok(ColumnarValue::Array(Arc::new(told)))
+    }
+}
+
+/// The name that PostgreSQL has for what an Arrow type holds.
+fn postgres_type(arrow: &str, is_short: bool) -> String {
+    let long = match in_sql(arrow).as_str() {
+        "bytes" => "bytea".to_owned(),
+        "timestamp" => "timestamp without time zone".to_owned(),
+        // The wire has numbers without a sign in the next larger type.
+        "bigint unsigned" => "numeric".to_owned(),
+        exact if exact.starts_with("numeric(") => "numeric".to_owned(),
+        list if list.ends_with("[]") => "ARRAY".to_owned(),
+        other => other.to_owned(),
+    };
+    if !is_short {
+        return long;
+    }
+    match long.as_str() {
+        "timestamp without time zone" => "timestamp",
+        "timestamp with time zone" => "timestamptz",
+        "double precision" => "float8",
+        "real" => "float4",
+        "bigint" => "int8",
+        "integer" => "int4",
+        "smallint" => "int2",
+        "boolean" => "bool",
+        other => other,
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::postgres_type;
+
+    #[test]
+    fn types_have_postgresqls_names() {
+        for (arrow, long, short) in [
+            ("Float64", "double precision", "float8"),
+            ("Timestamp(ns)", "timestamp without time zone", "timestamp"),
+            (
+                "Timestamp(ns, \"UTC\")",
+                "timestamp with time zone",
+                "timestamptz",
+            ),
+            ("Dictionary(Int32, Utf8)", "text", "text"),
+            ("Binary", "bytea", "bytea"),
+            ("Int64", "bigint", "int8"),
+            ("UInt64", "numeric", "numeric"),
+        ] {
+            assert_eq!(postgres_type(arrow, false), long, "{arrow}");
+            assert_eq!(postgres_type(arrow, true), short, "{arrow}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! PostgreSQL's catalog: the tables of `datafusion-pg-catalog`, with what clients ask for and the library
+//! leaves out.
+//!
+//! Every table has a primary key here, its tags and its time: rows of one key replace each other. So
+//! object-relational mappers can tell rows apart. Nothing else has an index or a constraint.
+
+use super::external;
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::functions::expr_fn::concat;
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, lit};
+use marigram_engine::Engine;
+use std::sync::Arc;
+
+/// OIDs of the indexes of primary keys are those of their tables and this.
+const INDEX_OID: i32 = 1_000_000_000;
+/// OIDs of primary keys are those of their tables and this.
+const KEY_OID: i32 = 1_500_000_000;
+
+/// PostgreSQL's catalog, without the database `postgres` that the library always lists.
+#[derive(Debug)]
+pub struct PgCatalog {
+    /// The catalog.
+    pub inner: Arc<dyn SchemaProvider>,
+    /// The engine, which knows the databases.
+    pub engine: Engine,
+    /// The session's database.
+    pub database: String,
+}
+
+#[async_trait]
+impl SchemaProvider for PgCatalog {
+    fn table_names(&self) -> Vec<String> {
+        self.inner.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(table) = self.inner.table(name).await? else {
+            return Ok(None);
+        };
+        let plan = match name {
+            "pg_database" => {
+                let names = self.engine.databases().into_iter().map(lit).collect();
+                LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
+                    .filter(col("datname").in_list(names, false))?
+            }
+            "pg_index" | "pg_constraint" => self.of_keys(name, &table.schema()).await?,
+            _ => LogicalPlanBuilder::scan(name, provider_as_source(table), None)?,
+        };
+        let missing = missing_columns(name);
+        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
+            return self.inner.table(name).await;
+        }
+        let mut columns = Vec::new();
+        for (relation, field) in plan.schema().iter() {
+            if !missing.iter().any(|(missing, _)| missing == field.name()) {
+                columns.push(Expr::Column((relation, field).into()));
+            }
+        }
+        for (missing, kind) in missing {
+            columns.push(lit(ScalarValue::try_new_null(&kind)?).alias(missing));
+        }
+        let plan = plan.project(columns)?.build()?;
+        Ok(Some(Arc::new(ViewTable::new(plan, None))))
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.inner.table_exist(name)
+    }
+}
+
+/// Columns that the library does not have, or has as texts where they are arrays. They are empty.
+fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
+    let texts = DataType::new_list(DataType::Utf8, true);
+    match table {
+        "pg_class" => vec![("relacl", texts.clone()), ("reloptions", texts)],
+        "pg_attribute" => vec![
+            ("attacl", texts.clone()),
+            ("attoptions", texts.clone()),
+            ("attfdwoptions", texts),
+        ],
+        "pg_namespace" => vec![("nspacl", texts)],
+        "pg_database" => vec![("datacl", texts), ("datcollversion", DataType::Utf8)],
+        "pg_collation" => vec![("colliculocale", DataType::Utf8)],
+        "pg_settings" => vec![("boot_val", DataType::Utf8)],
+        "pg_tables" => vec![("hasindexes", DataType::Boolean)],
+        _ => Vec::new(),
+    }
+}
+
+/// Columns that hold arrays, and of what, in the tables of indexes and constraints: the library has
+/// texts in their place.
+fn arrays_of(table: &str) -> &'static [(&'static str, DataType)] {
+    match table {
+        "pg_constraint" => &[
+            ("conkey", DataType::Int16),
+            ("confkey", DataType::Int16),
+            ("conpfeqop", DataType::Int32),
+            ("conppeqop", DataType::Int32),
+            ("conffeqop", DataType::Int32),
+            ("confdelsetcols", DataType::Int16),
+            ("conexclop", DataType::Int32),
+        ],
+        _ => &[
+            ("indkey", DataType::Int16),
+            ("indcollation", DataType::Int32),
+            ("indclass", DataType::Int32),
+            ("indoption", DataType::Int16),
+        ],
+    }
+}
+
+impl PgCatalog {
+    /// The primary keys of the database's tables, as rows of `pg_index` or `pg_constraint`.
+    async fn of_keys(&self, name: &str, schema: &SchemaRef) -> Result<LogicalPlanBuilder> {
+        let Some(classes) = self.inner.table("pg_class").await? else {
+            return LogicalPlanBuilder::scan(name, provider_as_source(self.keys()?), None);
+        };
+        let classes = LogicalPlanBuilder::scan("pg_class", provider_as_source(classes), None)?;
+        let keys = LogicalPlanBuilder::scan("keys", provider_as_source(self.keys()?), None)?;
+        let joined = classes.join_on(
+            keys.build()?,
+            JoinType::Inner,
+            [col("pg_class.relname").eq(col("keys.name"))],
+        )?;
+        let columns = schema.fields().iter().map(|field| {
+            let array = arrays_of(name)
+                .iter()
+                .find(|(array, _)| array == field.name());
+            let kind = match array {
+                Some((_, element)) => DataType::new_list(element.clone(), true),
+                None => field.data_type().clone(),
+            };
+            let value = match of_primary_key(field.name()) {
+                Some(value) => cast(value, kind),
+                None => lit(absent(&kind)?),
+            };
+            Ok(value.alias(field.name()))
+        });
+        joined.project(columns.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The tables, and the numbers of the columns of their keys: the tags and the time.
+    fn keys(&self) -> Result<Arc<dyn TableProvider>> {
+        let tables = self.engine.tables(&self.database).map_err(external)?;
+        let tables = tables
+            .iter()
+            .filter(|table| table.view.is_none() && table.rollup.is_none());
+        let mut names = Vec::new();
+        let mut columns = ListBuilder::new(Int16Builder::new());
+        let mut zeros = ListBuilder::new(Int16Builder::new());
+        let mut counts = Int16Builder::new();
+        for table in tables {
+            names.push(table.name.clone());
+            // The time is the first column, and the tags follow.
+            for number in (2..).take(table.tags.len()).chain([1]) {
+                columns.values().append_value(number);
+                zeros.values().append_value(0);
+            }
+            columns.append(true);
+            zeros.append(true);
+            counts.append_value(i16::try_from(table.tags.len() + 1).unwrap_or(i16::MAX));
+        }
+        let arrays: [(&str, ArrayRef); 4] = [
+            ("name", Arc::new(StringArray::from(names))),
+            ("columns", Arc::new(columns.finish())),
+            ("zeros", Arc::new(zeros.finish())),
+            ("count", Arc::new(counts.finish())),
+        ];
+        let fields = arrays.iter();
+        let fields = fields.map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let arrays = arrays.into_iter().map(|(_, array)| array).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
+        Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+    }
+}
+
+/// What a primary key has in a column of `pg_index` or `pg_constraint`.
+fn of_primary_key(column: &str) -> Option<Expr> {
+    let table = || col("pg_class.oid");
+    Some(match column {
+        "indexrelid" | "conindid" => table() + lit(INDEX_OID),
+        "indrelid" | "conrelid" => table(),
+        "oid" => table() + lit(KEY_OID),
+        "conname" => concat(vec![col("pg_class.relname"), lit("_pkey")]),
+        "connamespace" => col("pg_class.relnamespace"),
+        "contype" => lit("p"),
+        "indkey" | "conkey" => col("keys.columns"),
+        "indnatts" | "indnkeyatts" => col("keys.count"),
+        "indcollation" | "indclass" | "indoption" => col("keys.zeros"),
+        "indisunique" | "indisprimary" | "indimmediate" | "indisvalid" | "indisready"
+        | "indislive" | "convalidated" | "conislocal" => lit(true),
+        _ => return None,
+    })
+}
+
+/// What stands in a column of which nothing is known.
+fn absent(kind: &DataType) -> Result<ScalarValue> {
+    match kind {
+        DataType::Boolean => Ok(ScalarValue::Boolean(Some(false))),
+        number if number.is_integer() => ScalarValue::new_zero(number),
+        other => ScalarValue::try_new_null(other),
+    }
+}

@@ -1,0 +1,118 @@
+//! Statements that ask PostgreSQL's catalog: forms of PostgreSQL's that the planner does not take,
+//! rewritten by the rules of `datafusion-pg-catalog`.
+//!
+//! Its parser is used for the few statements of clients that it knows by their text. Of its rules, the
+//! one that puts NULL in the place of correlated subqueries is left out: they are answered.
+
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
+use datafusion_pg_catalog::sql::rules::{
+    AliasDuplicatedProjectionRewrite, CurrentUserVariableToSessionUserFunctionCall,
+    FixArrayLiteral, FixVersionColumnName, PrependUnqualifiedPgTableName,
+    ResolveUnqualifiedIdentifier, RewriteArrayAnyAllOperation, RewritePgCatalogOperator,
+    RewriteRegCastToSubquery, SqlStatementRewriteRule, StripCallableQualifier, StripCollate,
+};
+use std::sync::{Arc, LazyLock};
+
+/// What stands in statements that the library answers by their text: those of psql for policies, extended
+/// statistics and publications, which are empty here.
+const KNOWN_BY_TEXT: [&str; 6] = [
+    "from pg_catalog.pg_policy pol",
+    "from pg_catalog.pg_statistic_ext",
+    "from pg_catalog.pg_publication p",
+    "as parentcolumn",
+    "current_setting('search_path')",
+    "c.relnamespace='public'",
+];
+
+/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
+/// Others keep their positions for error messages, and save the time.
+pub fn asks_postgres(sql: &str) -> bool {
+    const SIGNS: [&str; 13] = [
+        "pg_",
+        "information_schema",
+        "current_schema",
+        "current_user",
+        "session_user",
+        "current_catalog",
+        "version",
+        "regclass",
+        "regtype",
+        "collate",
+        "any(",
+        "any (",
+        "all(",
+    ];
+    let lower = sql.to_lowercase();
+    SIGNS.iter().any(|sign| lower.contains(sign))
+}
+
+/// What the library has in the place of a statement that it knows by its text.
+///
+/// # Errors
+/// Where the text is no statement.
+pub fn known_by_text(sql: &str) -> Result<Option<Statement>, ParserError> {
+    static POSTGRES: LazyLock<PostgresCompatibilityParser> =
+        LazyLock::new(PostgresCompatibilityParser::new);
+    let lower = sql.to_lowercase();
+    if !KNOWN_BY_TEXT.iter().any(|known| lower.contains(known)) {
+        return Ok(None);
+    }
+    let mut statements = POSTGRES.parse(sql)?;
+    Ok(match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Some(Statement::Statement(Box::new(statement))),
+        _ => None,
+    })
+}
+
+/// Rewrites a statement by the library's rules.
+pub fn rewrite_for_catalog(statement: &mut Statement) {
+    match statement {
+        Statement::Statement(statement) => {
+            let written = std::mem::replace(statement.as_mut(), nothing());
+            **statement = rewritten(written);
+        }
+        Statement::Explain(explain) => rewrite_for_catalog(&mut explain.statement),
+        Statement::CopyTo(copy) => {
+            if let CopyToSource::Query(query) = &mut copy.source {
+                let written = ast::Statement::Query(query.clone());
+                if let ast::Statement::Query(rewritten) = rewritten(written) {
+                    *query = rewritten;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Stands in a place for a moment.
+fn nothing() -> ast::Statement {
+    ast::Statement::Deallocate {
+        name: ast::Ident::new(""),
+        prepare: false,
+    }
+}
+
+fn rewritten(statement: ast::Statement) -> ast::Statement {
+    type Rules = Vec<Arc<dyn SqlStatementRewriteRule>>;
+    static RULES: LazyLock<Rules> = LazyLock::new(|| {
+        vec![
+            Arc::new(AliasDuplicatedProjectionRewrite),
+            Arc::new(ResolveUnqualifiedIdentifier),
+            Arc::new(RewriteArrayAnyAllOperation),
+            Arc::new(PrependUnqualifiedPgTableName),
+            Arc::new(StripCallableQualifier),
+            Arc::new(FixArrayLiteral),
+            Arc::new(CurrentUserVariableToSessionUserFunctionCall),
+            Arc::new(StripCollate),
+            Arc::new(RewritePgCatalogOperator),
+            Arc::new(RewriteRegCastToSubquery::new()),
+            Arc::new(FixVersionColumnName),
+        ]
+    });
+    RULES
+        .iter()
+        .fold(statement, |statement, rule| rule.rewrite(statement))
+}

@@ -1,0 +1,317 @@
+//! Calls and operators of PostgreSQL that are others with us: `mod(a, b)` is `a % b`, `ceiling` is `ceil`, and
+//! `extract(second …)` has its fraction.
+
+use crate::dialect::rewriting::call;
+use crate::error::SqlError;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem,
+    UnaryOperator, Value, VisitorMut,
+};
+use std::ops::ControlFlow;
+
+/// Functions under PostgreSQL's name and ours.
+const RENAMED: &[(&str, &str)] = &[
+    ("ceiling", "ceil"),
+    ("every", "bool_and"),
+    ("sign", "signum"),
+    ("clock_timestamp", "now"),
+    ("statement_timestamp", "now"),
+    ("transaction_timestamp", "now"),
+    ("gen_random_uuid", "uuid"),
+    // These take out and replace all, those of the same name the first alone.
+    ("array_remove", "array_remove_all"),
+    ("array_replace", "array_replace_all"),
+];
+
+/// The names of the arguments of `make_interval`, in their order.
+const MAKE_INTERVAL: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// See the head of this file.
+pub struct PostgresCalls;
+
+/// Whether a statement, in small letters, may have such calls.
+pub fn may_have_some(folded: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "mod",
+        "div",
+        "isfinite",
+        "make_interval",
+        "generate_series",
+        "date_trunc",
+        "date_part",
+        "extract",
+        "count",
+        "~",
+        "|/",
+        "@",
+    ];
+    OTHERS.iter().any(|word| folded.contains(word))
+        || RENAMED.iter().any(|(name, _)| folded.contains(name))
+}
+
+fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op,
+        right: Box::new(right),
+    }
+}
+
+fn number(text: &str) -> Expr {
+    Expr::value(Value::Number(text.to_owned(), false))
+}
+
+fn double(expr: Expr) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type: DataType::Double(ExactNumberInfo::None),
+        array: false,
+        format: None,
+    }
+}
+
+/// A part of a time that the planner cuts, or does not know; `None` of the others.
+fn part_of(unit: &str, time: &Expr) -> Option<Expr> {
+    let part = |unit: &str| {
+        let unit = Expr::value(Value::SingleQuotedString(unit.to_owned()));
+        call("date_part", vec![unit, time.clone()])
+    };
+    let per = |width: &str| {
+        let quotient = binary(
+            double(part("nanosecond")),
+            BinaryOperator::Divide,
+            number(width),
+        );
+        Some(nested(quotient))
+    };
+    let of_years = |years: &str| {
+        let quotient = binary(double(part("year")), BinaryOperator::Divide, number(years));
+        nested(quotient)
+    };
+    match unit {
+        "second" | "seconds" | "sec" | "secs" => per("1e9"),
+        "millisecond" | "milliseconds" | "msec" | "msecs" => per("1e6"),
+        "microsecond" | "microseconds" | "usec" | "usecs" => per("1e3"),
+        "decade" | "decades" => Some(call("floor", vec![of_years("10")])),
+        "century" | "centuries" => Some(call("ceil", vec![of_years("100")])),
+        "millennium" | "millennia" => Some(call("ceil", vec![of_years("1000")])),
+        _ => None,
+    }
+}
+
+/// The unit that `EXTRACT` names.
+fn unit_of(field: &DateTimeField) -> String {
+    match field {
+        DateTimeField::Custom(name) => name.value.to_lowercase(),
+        other => other.to_string().to_lowercase(),
+    }
+}
+
+/// The units of `date_trunc` whose names the planner does not know.
+const TRUNC_UNITS: &[(&str, &str)] = &[
+    ("microseconds", "microsecond"),
+    ("milliseconds", "millisecond"),
+    ("seconds", "second"),
+    ("minutes", "minute"),
+    ("hours", "hour"),
+    ("days", "day"),
+    ("weeks", "week"),
+    ("months", "month"),
+    ("years", "year"),
+];
+
+fn text_of(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl VisitorMut for PostgresCalls {
+    type Break = SqlError;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
+        // A function of rows that is selected has a row for each of them.
+        for item in &mut select.projection {
+            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
+                continue;
+            };
+            if let Expr::Function(function) = &*expr
+                && function
+                    .name
+                    .to_string()
+                    .eq_ignore_ascii_case("generate_series")
+            {
+                let rows = expr.clone();
+                *expr = call("unnest", vec![rows]);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let replaced = match expr {
+            Expr::Extract {
+                field, expr: time, ..
+            } => part_of(&unit_of(field), time),
+            Expr::UnaryOp { op, expr: operand } => {
+                let operand = operand.as_ref().clone();
+                match op {
+                    UnaryOperator::PGAbs => Some(call("abs", vec![operand])),
+                    UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand)])),
+                    UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![double(operand)])),
+                    UnaryOperator::BitwiseNot => {
+                        let ones = Expr::UnaryOp {
+                            op: UnaryOperator::Minus,
+                            expr: Box::new(number("1")),
+                        };
+                        Some(nested(binary(operand, BinaryOperator::PGBitwiseXor, ones)))
+                    }
+                    _ => None,
+                }
+            }
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::PGStartsWith,
+                right,
+            } => Some(call(
+                "starts_with",
+                vec![left.as_ref().clone(), right.as_ref().clone()],
+            )),
+            Expr::Function(_) => return self.function(expr),
+            _ => None,
+        };
+        if let Some(replaced) = replaced {
+            *expr = replaced;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl PostgresCalls {
+    #[expect(clippy::unused_self, reason = "part of the visit")]
+    fn function(&self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let [name] = function.name.0.as_slice() else {
+            return ControlFlow::Continue(());
+        };
+        let Some(name) = name.as_ident().map(|name| name.value.to_lowercase()) else {
+            return ControlFlow::Continue(());
+        };
+        if let Some((_, ours)) = RENAMED.iter().find(|(theirs, _)| *theirs == name) {
+            function.name = ObjectName::from(vec![Ident::new(*ours)]);
+            return ControlFlow::Continue(());
+        }
+        let FunctionArguments::List(list) = &mut function.args else {
+            return ControlFlow::Continue(());
+        };
+        if name == "make_interval" {
+            return in_order(&mut list.args);
+        }
+        if name == "count"
+            && list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
+            && matches!(
+                list.args.as_slice(),
+                [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
+            )
+        {
+            return ControlFlow::Break(SqlError::syntax(
+                "count(DISTINCT *) counts no columns; name those that are to differ, or count the rows \
+                 of SELECT DISTINCT",
+            ));
+        }
+        let plain: Option<Vec<Expr>> = list
+            .args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+                _ => None,
+            })
+            .collect();
+        let replaced = match (name.as_str(), plain.as_deref()) {
+            ("mod", Some([left, right])) => Some(nested(binary(
+                nested(left.clone()),
+                BinaryOperator::Modulo,
+                nested(right.clone()),
+            ))),
+            ("div", Some([left, right])) => {
+                let quotient = binary(
+                    nested(left.clone()),
+                    BinaryOperator::Divide,
+                    nested(right.clone()),
+                );
+                Some(call("trunc", vec![quotient]))
+            }
+            ("isfinite", Some([time])) => Some(nested(binary(
+                time.clone(),
+                BinaryOperator::Eq,
+                time.clone(),
+            ))),
+            ("date_part", Some([unit, time])) => {
+                text_of(unit).and_then(|unit| part_of(&unit.to_lowercase(), time))
+            }
+            _ => None,
+        };
+        if let Some(replaced) = replaced {
+            *expr = replaced;
+            return ControlFlow::Continue(());
+        }
+        if name == "date_trunc"
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(unit))) = list.args.first_mut()
+            && let Some(text) = text_of(unit).map(str::to_lowercase)
+            && let Some((_, ours)) = TRUNC_UNITS.iter().find(|(theirs, _)| *theirs == text)
+        {
+            *unit = Expr::value(Value::SingleQuotedString((*ours).to_owned()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The arguments of `make_interval` by their places.
+fn in_order(args: &mut Vec<FunctionArg>) -> ControlFlow<SqlError> {
+    let mut given: Vec<Option<Expr>> = vec![None; MAKE_INTERVAL.len()];
+    for (at, argument) in args.iter().enumerate() {
+        let (place, value) = match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (at, value),
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                ..
+            } => {
+                let wanted = name.value.to_lowercase();
+                match MAKE_INTERVAL.iter().position(|known| *known == wanted) {
+                    Some(place) => (place, value),
+                    None => {
+                        let all = MAKE_INTERVAL.join(", ");
+                        let message =
+                            format!("make_interval has no argument '{wanted}'; it has {all}");
+                        return ControlFlow::Break(SqlError::named("42883", &wanted, message));
+                    }
+                }
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        match given.get_mut(place) {
+            Some(free @ None) => *free = Some(value.clone()),
+            _ => return ControlFlow::Continue(()),
+        }
+    }
+    let ordered = given.into_iter().map(|value| {
+        let value = value.unwrap_or_else(|| number("0"));
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
+    });
+    *args = ordered.collect();
+    ControlFlow::Continue(())
+}
