@@ -12,6 +12,7 @@ use marigram_influxql::ast::{
     AlterRetentionPolicy, CreateDatabase, CreateRetentionPolicy, Statement,
 };
 use marigram_model::{RetentionPolicies, RetentionPolicy, TableOptions, TableSchema};
+use marigram_service::DEFAULT_DATABASE;
 use marigram_sql::front_end::StatementRows;
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
@@ -281,7 +282,12 @@ fn text(text: &str) -> Value {
 fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![("name", ValueType::String)]);
     let series: Arc<str> = "databases".into();
-    let names = engine.databases();
+    let mut names = engine.databases();
+    // The one that is always there is shown once it holds something.
+    names.retain(|name| {
+        let is_empty = engine.tables(name).is_ok_and(|tables| tables.is_empty());
+        name != DEFAULT_DATABASE || !is_empty
+    });
     for name in &names {
         listing.push(Some(&series), vec![text(name)]);
     }

@@ -138,7 +138,7 @@ fn comparison(
     let (Expression::Name(var), constant) = (left, right) else {
         return Err(refused("invalid tag comparison operator"));
     };
-    if measurement.table.field(&var.name).is_some() {
+    if measurement.field_column(&var.name).is_some() {
         let message = "fields not supported in WHERE clause during deletion";
         return Err(refused(format!("shard 1: {message}")));
     }

@@ -64,8 +64,8 @@ pub fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> 
     use Value::{Boolean, Float, Integer, Null, String, Unsigned};
     match (left, right) {
         (Boolean(a), Boolean(b)) => booleans(*a, op, *b),
-        (Boolean(a), Null) if is_logical(op) => booleans(*a, op, false),
-        (Null, Boolean(b)) if is_logical(op) => booleans(false, op, *b),
+        (Boolean(a), Null) if takes_nothing(op) => booleans(*a, op, false),
+        (Null, Boolean(b)) if takes_nothing(op) => booleans(false, op, *b),
         (Float(a), _) if right.as_f64().is_some() => floats(*a, op, right.as_f64().unwrap_or(0.0)),
         (_, Float(b)) if left.as_f64().is_some() => floats(left.as_f64().unwrap_or(0.0), op, *b),
         (Integer(a), Integer(b)) => integers(*a, op, *b, division),
@@ -82,8 +82,16 @@ pub fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> 
     }
 }
 
-const fn is_logical(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::And | BinaryOp::Or)
+/// Whether nothing beside a boolean is taken as false.
+const fn takes_nothing(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitwiseAnd
+            | BinaryOp::BitwiseOr
+            | BinaryOp::BitwiseXor
+    )
 }
 
 /// What an operator gives that does not fit its operands.

@@ -2,7 +2,7 @@
 
 use crate::output::{Listing, SeriesSchema};
 use crate::point::Row;
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, extra_columns};
 use crate::schema::refused;
 use crate::select::{Running, rows};
 use crate::series::SeriesKey;
@@ -37,9 +37,14 @@ pub(crate) async fn write(
         return Err(refused(format!("retention policy not found: {policy}")));
     }
     let schema = SeriesSchema::new(prepared);
+    let added = added_tags(prepared);
     let mut source = rows(prepared, running)?;
     let mut written: i64 = 0;
     while let Some(rows) = source.next().await? {
+        let rows = match added.is_empty() {
+            true => rows,
+            false => rows.into_iter().map(|row| tagged(row, &added)).collect(),
+        };
         for (name, rows) in by_measurement(rows) {
             let name = target.measurement.as_deref().unwrap_or(&name);
             let table = run
@@ -73,6 +78,41 @@ pub(crate) async fn write(
         vec![Value::Integer(0), Value::Integer(written)],
     );
     listing.answer()
+}
+
+/// The columns that `top` and `bottom` add, which are tags of what is written.
+fn added_tags(prepared: &Prepared) -> Vec<(usize, Arc<str>)> {
+    let mut added = Vec::new();
+    let mut place = 0;
+    for field in &prepared.fields {
+        place += 1;
+        if prepared.has_target {
+            continue;
+        }
+        for var in extra_columns(&field.expression) {
+            added.push((place, var.name.as_str().into()));
+            place += 1;
+        }
+    }
+    added
+}
+
+/// A row with such columns as tags of its series, without them among its values.
+fn tagged(mut row: Row, added: &[(usize, Arc<str>)]) -> Row {
+    let mut series = (*row.series).clone();
+    let mut values = row.values.to_vec();
+    for (place, key) in added {
+        let value = match values.get_mut(*place).map(std::mem::take) {
+            Some(Value::String(text)) => text,
+            _ => "".into(),
+        };
+        series.tags.push((Arc::clone(key), value));
+    }
+    series.tags.sort();
+    series.tags.dedup_by(|a, b| a.0 == b.0);
+    row.series = Arc::new(series);
+    row.values = values.into();
+    row
 }
 
 /// Rows that have a value, by the measurement that they come from.

@@ -91,7 +91,7 @@ pub fn tag_condition(
         }
         other => {
             let names = other.names();
-            let is_field = |name: &str| measurement.table.field(name).is_some();
+            let is_field = |name: &str| measurement.field_column(name).is_some();
             if names.iter().any(|var| is_field(&var.name)) {
                 return None;
             }
@@ -116,6 +116,17 @@ pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
         .map(|tag| Value::String(Arc::clone(tag)))
         .collect();
     holds(condition, &values)
+}
+
+/// Whether the tags of a series fulfil a [`tag_condition`] where a tag that is missing fulfils
+/// nothing.
+pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
+    let value = |tag: &Arc<str>| match tag.is_empty() {
+        true => Value::Null,
+        false => Value::String(Arc::clone(tag)),
+    };
+    let values: Vec<Value> = tags.iter().map(value).collect();
+    condition.is_none_or(|condition| holds(condition, &values))
 }
 
 /// The series of a table by some of their tags, in the order of answers.

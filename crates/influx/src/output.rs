@@ -47,6 +47,8 @@ pub struct SeriesSchema {
     schema: SchemaRef,
     keys: Arc<[Arc<str>]>,
     kinds: Vec<Option<ValueType>>,
+    /// The zone in which times are shown, by its IANA name.
+    zone: Option<Arc<str>>,
 }
 
 impl SeriesSchema {
@@ -73,7 +75,9 @@ impl SeriesSchema {
             keys.iter()
                 .map(|key| field(key, DataType::Utf8, true, "tag")),
         );
-        let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let zone = prepared.zone.as_ref().and_then(|zone| zone.iana_name());
+        let zone: Option<Arc<str>> = zone.filter(|name| *name != "UTC").map(Arc::from);
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
         fields.push(field(&prepared.time_column, time, false, "time"));
         let columns = prepared.columns.iter().zip(&kinds);
         fields.extend(columns.map(|(name, kind)| field(name, arrow_type(*kind), true, "field")));
@@ -81,6 +85,7 @@ impl SeriesSchema {
             schema: Arc::new(Schema::new(fields)),
             keys,
             kinds,
+            zone,
         }
     }
 
@@ -106,7 +111,8 @@ impl SeriesSchema {
             columns.push(Arc::new(tags.finish()));
         }
         let times = rows.iter().map(|row| row.time);
-        columns.push(Arc::new(TimestampNanosecondArray::from_iter_values(times)));
+        let times = TimestampNanosecondArray::from_iter_values(times);
+        columns.push(Arc::new(times.with_timezone_opt(self.zone.clone())));
         for (place, kind) in self.kinds.iter().enumerate() {
             let values = rows.iter().map(|row| row.values.get(place));
             columns.push(value_array(values, *kind));

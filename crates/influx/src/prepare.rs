@@ -65,7 +65,7 @@ pub struct Prepared {
     pub series_limit: (u64, u64),
     /// The zone of the groups of time.
     pub zone: Option<TimeZone>,
-    /// Whether the rows are written somewhere.
+    /// Whether the columns are those alone that are written somewhere.
     pub has_target: bool,
 }
 
@@ -106,12 +106,16 @@ impl Preparation<'_> {
         };
         let expanded = expand_wildcards(&analysis.fields, &analysis.dimensions, &schema)
             .map_err(|error| refused(error.to_string()))?;
-        let columns = column_names(&expanded.fields, None, select.target.is_some());
+        let is_written = select.target.is_some();
         let fields = expanded.fields.iter().map(|field| PreparedField {
             name: field_name(field),
             expression: typed(Expression::new(&field.expr), &sources),
         });
         let fields: Vec<PreparedField> = fields.collect();
+        // What `top` and `bottom` add is needed as tags of the rows that are written.
+        let adds = |field: &PreparedField| !extra_columns(&field.expression).is_empty();
+        let has_target = is_written && !fields.iter().any(adds);
+        let columns = column_names(&expanded.fields, None, has_target);
         let condition = analysis.condition.as_ref();
         let condition = condition.map(|condition| typed(Expression::new(condition), &sources));
         let dimensions = expanded.dimensions.iter().filter_map(|by| match by {
@@ -131,13 +135,13 @@ impl Preparation<'_> {
             max_ns: analysis.max_ns,
             ascending: analysis.ascending,
             fill: match analysis.fill {
-                Fill::Null if select.target.is_some() => Fill::None,
+                Fill::Null if is_written => Fill::None,
                 fill => fill,
             },
             limit: (select.limit, select.offset),
             series_limit: (select.slimit, select.soffset),
             zone,
-            has_target: select.target.is_some(),
+            has_target,
         })
     }
 

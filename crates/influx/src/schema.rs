@@ -10,6 +10,9 @@ use marigram_sql::{SqlError, SqlResult};
 use regex::Regex;
 use std::sync::Arc;
 
+/// What follows the name of a tag in the name of the column of a field that is called as the tag.
+const TAGGED_FIELD_SUFFIX: &str = "::field";
+
 /// A measurement, and the table behind it.
 #[derive(Clone, Debug)]
 pub struct StoredMeasurement {
@@ -50,16 +53,30 @@ pub const fn field_type(kind: ValueType) -> FieldType {
 impl StoredMeasurement {
     /// What a name is: the type of a field, or a tag.
     pub fn type_of(&self, name: &str) -> Option<ValueType> {
-        match self.table.field(name) {
-            Some(field) => stored_type(field.kind),
+        match self.field_column(name) {
+            Some((_, kind)) => stored_type(kind),
             None => self.table.tag(name).map(|_| ValueType::Tag),
         }
+    }
+
+    /// The column of a field, and its type. Beside a tag of the same name it is called otherwise.
+    pub fn field_column(&self, name: &str) -> Option<(&str, StoredType)> {
+        let beside = || {
+            self.table.tag(name)?;
+            self.table.field(&format!("{name}{TAGGED_FIELD_SUFFIX}"))
+        };
+        let field = self.table.field(name).or_else(beside)?;
+        Some((&field.name, field.kind))
     }
 
     /// Its fields with their types.
     pub fn fields(&self) -> impl Iterator<Item = (&str, ValueType)> {
         let fields = self.table.fields.iter();
-        fields.filter_map(|field| Some((field.name.as_str(), stored_type(field.kind)?)))
+        fields.filter_map(|field| {
+            let tag = field.name.strip_suffix(TAGGED_FIELD_SUFFIX);
+            let tag = tag.filter(|tag| self.table.tag(tag).is_some());
+            Some((tag.unwrap_or(&field.name), stored_type(field.kind)?))
+        })
     }
 }
 

@@ -146,6 +146,9 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
     if show.database.is_empty() {
         return Err(refused("database name required"));
     }
+    if check_database(run, &show.database).is_err() {
+        return Ok(Listing::new(vec![("name", ValueType::String)]));
+    }
     let condition = condition(show.condition.as_ref())?;
     let from: Vec<Source> = show
         .measurement
@@ -155,7 +158,7 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         .collect();
     let mut names: Vec<Arc<str>> = Vec::new();
     for measurement in sources(run, &show.database, &from)? {
-        if has_series(run, &measurement, condition.as_ref())? {
+        if is_shown(run, &measurement, condition.as_ref())? {
             names.push(measurement.name);
         }
     }
@@ -166,6 +169,46 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         listing.push(Some(&series), vec![Value::String(name)]);
     }
     Ok(listing)
+}
+
+/// Whether SHOW MEASUREMENTS shows a table. Each comparison is one with all values of a tag: `!=` and
+/// `!~` hold where no series has such a value.
+fn is_shown(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    condition: Option<&Expression>,
+) -> SqlResult<bool> {
+    let Some(condition) = condition else {
+        return has_series(run, measurement, None);
+    };
+    match condition {
+        Expression::Paren(inner) => is_shown(run, measurement, Some(inner)),
+        Expression::Chain(first, links) => {
+            if let [(op, rhs)] = links.as_slice()
+                && op.precedence() == 3
+            {
+                let (positive, is_negated) = match op {
+                    BinaryOp::Neq => (BinaryOp::Eq, true),
+                    BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
+                    op => (*op, false),
+                };
+                let link = vec![(positive, rhs.clone())];
+                let comparison = Expression::Chain(first.clone(), link);
+                let found = has_series(run, measurement, Some(&comparison))?;
+                return Ok(found != is_negated);
+            }
+            let mut all = is_shown(run, measurement, Some(first))?;
+            for (op, rhs) in links {
+                let rhs = is_shown(run, measurement, Some(rhs))?;
+                all = match op {
+                    BinaryOp::Or => all || rhs,
+                    _ => all && rhs,
+                };
+            }
+            Ok(all)
+        }
+        other => has_series(run, measurement, Some(other)),
+    }
 }
 
 /// Whether a table has series that fulfil a condition.

@@ -29,11 +29,11 @@ pub(super) fn emit_points(aggregate: &Aggregate, mut points: Vec<Point>) -> Vec<
     }
 }
 
-/// The first point of each value, by time and value.
+/// The point of each value that was read first, by time and value.
 fn distinct(points: Vec<Point>) -> Vec<Emitted> {
     let mut first: Vec<Point> = Vec::new();
     let mut sorted = points;
-    sorted.sort_by(|a, b| a.value.order(&b.value).then(a.time.cmp(&b.time)));
+    sorted.sort_by(|a, b| a.value.order(&b.value));
     for point in sorted {
         if first
             .last()

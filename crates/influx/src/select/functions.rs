@@ -207,7 +207,6 @@ impl Builder<'_> {
         }
         let is_distinct = aggregate == Aggregate::Distinct;
         let is_sample = matches!(aggregate, Aggregate::Sample(_));
-        let is_count = aggregate == Aggregate::Count;
         self.reduce(aggregate, windows, Arc::clone(&grouping.keys));
         if is_sample {
             return Ok(());
@@ -221,7 +220,7 @@ impl Builder<'_> {
         }
         self.stages.push(Box::new(GroupTimes(windows.clone())));
         if windows.is_grouped() {
-            self.fill(windows, is_count, argument);
+            self.fill(windows, name, argument);
         }
         Ok(())
     }
@@ -237,11 +236,6 @@ impl Builder<'_> {
         let call = Expression::Call(name.to_owned(), args.to_vec());
         let tags = extra_columns(&call);
         if !tags.is_empty() {
-            if grouping.has_target {
-                return Err(refused(format!(
-                    "{name}() with tags is not supported with INTO"
-                )));
-            }
             let all = grouping.keys.iter().map(ToString::to_string);
             let all = sorted_keys(all.chain(tags.iter().map(|var| var.name.clone())));
             let inner = match aggregate {
@@ -265,10 +259,15 @@ impl Builder<'_> {
         )));
     }
 
-    fn fill(&mut self, windows: &Windows, is_count: bool, argument: Option<&Expression>) {
+    fn fill(&mut self, windows: &Windows, name: &str, argument: Option<&Expression>) {
         let grouping = self.context.grouping;
-        let kind = argument.and_then(|argument| type_of(argument).ok().flatten());
-        let is_number = is_count || kind.is_none_or(ValueType::is_number);
+        let is_count = name == "count";
+        let kind = match name {
+            "count" => Some(ValueType::Integer),
+            "mean" | "median" | "stddev" => Some(ValueType::Float),
+            _ => argument.and_then(|argument| type_of(argument).ok().flatten()),
+        };
+        let is_number = kind.is_none_or(ValueType::is_number);
         let with = match grouping.fill {
             Fill::None => return,
             Fill::Null if is_count => FillWith::Value(Value::Integer(0)),
@@ -276,7 +275,11 @@ impl Builder<'_> {
             Fill::Previous => FillWith::Previous,
             Fill::Linear if is_number => FillWith::Linear,
             Fill::Linear => FillWith::Value(Value::Null),
-            Fill::Integer(_) | Fill::Float(_) => FillWith::Value(grouping.fill_value.clone()),
+            Fill::Integer(_) | Fill::Float(_) => FillWith::Value(match kind {
+                Some(ValueType::Boolean) => Value::Boolean(false),
+                Some(ValueType::String | ValueType::Tag) => Value::String("".into()),
+                kind => grouping.fill_value.cast_or_keep(kind),
+            }),
         };
         self.stages.push(Box::new(FillStage::new(
             windows.clone(),

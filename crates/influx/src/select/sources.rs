@@ -117,6 +117,14 @@ fn table_rows(
     ))
 }
 
+/// What series are ordered by when SLIMIT counts them: the keys of the tags that they have, then the
+/// values. Answers are ordered by the values alone.
+fn counted_by(series: &SeriesKey) -> String {
+    let tags = || series.tags.iter().filter(|(_, value)| !value.is_empty());
+    let parts = tags().map(|(key, _)| key).chain(tags().map(|(_, value)| value));
+    parts.map(|part| &**part).collect::<Vec<&str>>().join("|")
+}
+
 /// The series that SLIMIT and SOFFSET leave, counted from the smallest.
 fn limited_series(
     prepared: &Prepared,
@@ -125,12 +133,13 @@ fn limited_series(
     inner: &Around,
     (limit, offset): (u64, u64),
 ) -> SqlResult<HashSet<SeriesKey>> {
-    let keys = series_keys(
+    let mut keys = series_keys(
         &running.engine,
         measurement,
         &inner.keys,
         prepared.condition.as_ref(),
     )?;
+    keys.sort_by_cached_key(counted_by);
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let limit = match limit {
         0 => usize::MAX,

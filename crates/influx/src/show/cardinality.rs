@@ -1,7 +1,7 @@
 //! SHOW … CARDINALITY. All counts are exact; where InfluxDB estimates, its column says so.
 
 use super::{check_database, condition, has_series, limited, sources, tags};
-use crate::listing::{each_series, fulfils, tag_condition};
+use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
 use crate::schema::refused;
 use crate::statement::StatementRun;
@@ -48,13 +48,15 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
             }
             Cardinality::Measurement => usize::from(has_series(run, &measurement, only.as_ref())?),
             Cardinality::TagKey => {
-                let found = tags::tags_of(run, &measurement, None, show.condition.as_ref())?;
+                let only = show.condition.as_ref();
+                let found = tags::tags_of(run, &measurement, None, only, fulfils)?;
                 let keys: BTreeSet<_> = found.into_iter().map(|(key, _)| key).collect();
                 keys.len()
             }
             Cardinality::TagValues(filter) => {
                 let only = show.condition.as_ref();
-                tags::tags_of(run, &measurement, Some(filter), only)?.len()
+                let filter = Some(filter);
+                tags::tags_of(run, &measurement, filter, only, fulfils_with_tags)?.len()
             }
             Cardinality::FieldKey => measurement.fields().count(),
         };

@@ -2,6 +2,7 @@
 
 use super::{check_database, condition, is_meant, limited, sources, text, without_time};
 use crate::listing::{each_series, fulfils, tag_condition};
+use crate::expression::Expression;
 use crate::output::Listing;
 use crate::schema::StoredMeasurement;
 use crate::statement::StatementRun;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 /// Keys and values of the tags of series.
 type KeyValues = BTreeSet<(Arc<str>, Arc<str>)>;
 
-/// The tags of the series that fulfil a condition.
+/// The tags of the series that fulfil a condition, as `fulfils` sees it.
 pub(super) fn tags_of(
     run: &StatementRun<'_>,
     measurement: &StoredMeasurement,
     filter: Option<&TagKeyFilter>,
     only: Option<&Expr>,
+    fulfils: fn(Option<&Expression>, &[Arc<str>]) -> bool,
 ) -> SqlResult<KeyValues> {
     let only = condition(without_time(only).as_ref())?;
     let only = only.and_then(|only| tag_condition(&only, measurement));
@@ -53,7 +55,7 @@ pub(super) fn keys(run: &StatementRun<'_>, show: &ShowTagKeys) -> SqlResult<List
     let mut listing = Listing::new(vec![("tagKey", ValueType::String)]);
     for measurement in sources(run, &show.database, &show.sources)? {
         let (filter, only) = (show.with_key.as_ref(), show.condition.as_ref());
-        let mut keys: Vec<Arc<str>> = tags_of(run, &measurement, filter, only)?
+        let mut keys: Vec<Arc<str>> = tags_of(run, &measurement, filter, only, fulfils)?
             .into_iter()
             .map(|(key, _)| key)
             .collect();
@@ -72,7 +74,7 @@ pub(super) fn values(run: &StatementRun<'_>, show: &ShowTagValues) -> SqlResult<
     let mut listing = Listing::new(columns);
     for measurement in sources(run, &show.database, &show.sources)? {
         let (filter, only) = (Some(&show.with_key), show.condition.as_ref());
-        let found = tags_of(run, &measurement, filter, only)?;
+        let found = tags_of(run, &measurement, filter, only, fulfils)?;
         let found: Vec<_> = found.into_iter().collect();
         for (key, value) in limited(found, show.limit, show.offset) {
             let row = vec![Value::String(key), Value::String(value)];

@@ -326,7 +326,12 @@ fn read_column(
     kind: Option<ValueType>,
     absent: Value,
 ) -> ReadColumn {
-    match (table.type_of(name), kind) {
+    let is_tag = kind == Some(ValueType::Tag) && table.table.tag(name).is_some();
+    let known = match is_tag {
+        true => Some(ValueType::Tag),
+        false => table.type_of(name),
+    };
+    match (known, kind) {
         (Some(ValueType::Tag), None | Some(ValueType::Tag)) => ReadColumn::Tag {
             name: name.to_owned(),
             absent,
@@ -336,8 +341,9 @@ fn read_column(
         (Some(stored), asked) => {
             let asked = asked.unwrap_or(stored);
             if asked == stored || (asked.is_number() && stored.is_number()) {
+                let column = table.field_column(name).map_or(name, |(column, _)| column);
                 ReadColumn::Field {
-                    name: name.to_owned(),
+                    name: column.to_owned(),
                     kind: Some(asked),
                 }
             } else {

@@ -56,7 +56,10 @@ impl Harness {
             lines.as_bytes(),
             Precision::Nanoseconds,
             0,
-            LineLimits::default(),
+            LineLimits {
+                tagged_fields: true,
+                ..LineLimits::default()
+            },
         );
         assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
         for batch in &parsed.batches {

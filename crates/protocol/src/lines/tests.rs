@@ -300,7 +300,10 @@ fn lines_that_are_not_utf8_are_refused_alone() {
 #[test]
 fn errors_beyond_the_limit_are_counted() {
     let body = "x\n".repeat(10);
-    let limits = LineLimits { errors_max: 3 };
+    let limits = LineLimits {
+        errors_max: 3,
+        ..LineLimits::default()
+    };
     let parsed = parse(body.as_bytes(), Precision::Nanoseconds, 0, limits);
     assert_eq!((parsed.errors.len(), parsed.errors_omitted), (3, 7));
 }

@@ -287,7 +287,11 @@ fn parse(
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    let parsed = lines::parse(&body, precision, now_ns, LineLimits::default());
+    let limits = LineLimits {
+        tagged_fields: true,
+        ..LineLimits::default()
+    };
+    let parsed = lines::parse(&body, precision, now_ns, limits);
     let unread = if names_lines {
         unread_lines(&body, &parsed.errors, LINES_NAMED_MAX, precision.unit_ns())
     } else {

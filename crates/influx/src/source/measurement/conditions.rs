@@ -3,11 +3,11 @@
 
 use super::column;
 use crate::expression::Expression;
-use crate::schema::StoredMeasurement;
+use crate::schema::{StoredMeasurement, stored_type};
 use crate::value::{Value, ValueType};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
-use marigram_influxql::ast::{BinaryOp, VarRef};
+use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
 use marigram_model::TagType;
 
 /// The parts of a condition between its ANDs, each by itself.
@@ -80,10 +80,11 @@ fn comparison(
         (constant, Expression::Name(var)) => (var, op.mirrored(), constant),
         _ => return None,
     };
-    match table.type_of(&var.name)? {
-        ValueType::Tag => tag_condition(var, op, constant, table),
-        stored => field_condition(var, stored, op, constant),
+    if var.cast == Some(Cast::Tag) {
+        return tag_condition(var, op, constant, table);
     }
+    let (name, stored) = table.field_column(&var.name)?;
+    field_condition((var, name), stored_type(stored)?, op, constant)
 }
 
 /// A tag that is missing is empty.
@@ -133,7 +134,7 @@ fn tag_condition(
 
 /// A field that is missing fulfils nothing.
 fn field_condition(
-    var: &VarRef,
+    (var, name): (&VarRef, &str),
     stored: ValueType,
     op: BinaryOp,
     constant: &Expression,
@@ -167,5 +168,5 @@ fn field_condition(
         BinaryOp::Gte => Operator::GtEq,
         _ => return None,
     };
-    Some(binary_expr(column(&var.name), operator, value))
+    Some(binary_expr(column(name), operator, value))
 }
