@@ -6,7 +6,7 @@ use crate::listing::series_keys;
 use crate::output::Listing;
 use crate::prepare::{Prepared, PreparedSource};
 use crate::schema::StoredMeasurement;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::value::{Value, ValueType};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;

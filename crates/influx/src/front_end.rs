@@ -4,7 +4,7 @@ use crate::catalog_policies::CatalogPolicies;
 use crate::policies::Policies;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::window::BundledZones;
 use async_trait::async_trait;
 use marigram_influxql::ast::Query;

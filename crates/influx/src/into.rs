@@ -6,7 +6,7 @@ use crate::prepare::Prepared;
 use crate::schema::refused;
 use crate::select::{Running, rows};
 use crate::series::SeriesKey;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::value::{Value, ValueType};
 use arrow::array::{StringBuilder, UInt32Array};
 use arrow::compute::take;

@@ -7,7 +7,7 @@ use crate::expression::{Expression, compile_regex};
 use crate::listing::{each_series, fulfils, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused, stored_measurements};
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::value::{Value, ValueType};
 use marigram_influxql::ast::{
     BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries, Source, Statement,

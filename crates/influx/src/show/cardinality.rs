@@ -4,7 +4,7 @@ use super::{check_database, condition, has_series, limited, sources, tags};
 use crate::listing::{each_series, fulfils, tag_condition};
 use crate::output::Listing;
 use crate::schema::refused;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::value::{Value, ValueType};
 use marigram_influxql::ast::{Cardinality, ShowCardinality};
 use marigram_sql::SqlResult;

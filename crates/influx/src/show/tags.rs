@@ -4,7 +4,7 @@ use super::{check_database, condition, is_meant, limited, sources, text, without
 use crate::listing::{each_series, fulfils, tag_condition};
 use crate::output::Listing;
 use crate::schema::StoredMeasurement;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::value::{Value, ValueType};
 use marigram_influxql::ast::{Expr, ShowTagKeys, ShowTagValues, TagKeyFilter};
 use marigram_sql::SqlResult;
