@@ -2,7 +2,7 @@
 
 use crate::budget::Budget;
 use crate::policies::{KnownDatabases, Policies};
-use crate::prepare::{Preparation, Prepared};
+use crate::prepare::{Preparation, PreparedSelect};
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
 use crate::select::Running;
@@ -49,7 +49,7 @@ impl StatementRun<'_> {
     }
 
     /// A SELECT with what is stored.
-    pub(crate) fn prepare(&self, select: &Select, now_ns: i64) -> SqlResult<Prepared> {
+    pub(crate) fn prepare(&self, select: &Select, now_ns: i64) -> SqlResult<PreparedSelect> {
         let time = TimeContext {
             now_ns,
             time_zone: None,
