@@ -10,10 +10,10 @@ const STEP_BYTES: usize = 256 << 10;
 
 /// The memory of one statement. Its clones share it.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Mutex<Held>>);
+pub struct Budget(Arc<Mutex<BudgetReservation>>);
 
 #[derive(Debug)]
-struct Held {
+struct BudgetReservation {
     reservation: MemoryReservation,
     used: usize,
     failed: Option<SqlError>,
@@ -23,7 +23,7 @@ impl Budget {
     /// The memory of a statement that holds nothing yet.
     pub fn new(pool: &Arc<dyn MemoryPool>) -> Self {
         let reservation = MemoryConsumer::new("InfluxQL").register(pool);
-        Self(Arc::new(Mutex::new(Held {
+        Self(Arc::new(Mutex::new(BudgetReservation {
             reservation,
             used: 0,
             failed: None,

@@ -5,7 +5,7 @@
 
 use crate::output::Listing;
 use crate::schema::refused;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_engine::{Engine, EngineError, TableChange};
 use marigram_influxql::GoDuration;
 use marigram_influxql::ast::{
@@ -280,7 +280,7 @@ fn text(text: &str) -> Value {
 }
 
 fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
-    let mut listing = Listing::new(vec![("name", ValueType::String)]);
+    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
     let series: Arc<str> = "databases".into();
     let mut names = engine.databases();
     // The one that is always there is shown once it holds something.
@@ -305,11 +305,11 @@ fn show_policies(engine: &Engine, database: &str) -> SqlResult<StatementRows> {
         .retention_policies(database)
         .map_err(|error| in_influxdbs_words(database, error.into()))?;
     let mut listing = Listing::new(vec![
-        ("name", ValueType::String),
-        ("duration", ValueType::String),
-        ("shardGroupDuration", ValueType::String),
-        ("replicaN", ValueType::Integer),
-        ("default", ValueType::Boolean),
+        ("name", InfluxValueType::String),
+        ("duration", InfluxValueType::String),
+        ("shardGroupDuration", InfluxValueType::String),
+        ("replicaN", InfluxValueType::Integer),
+        ("default", InfluxValueType::Boolean),
     ]);
     for policy in &policies.policies {
         let duration = GoDuration(policy.duration_ns.unwrap_or(0)).to_string();

@@ -3,7 +3,7 @@
 use crate::expression::Expression;
 use crate::schema::{StoredMeasurement, refused};
 use crate::show;
-use crate::statement::{StatementRun, now_ns};
+use crate::statement_run::{StatementRun, now_ns};
 use crate::value::Value;
 use crate::window::BundledZones;
 use marigram_engine::{TagFilter, ValueTest};

@@ -1,7 +1,7 @@
 //! Expressions over a row, made from InfluxQL's: chains of operators are lists, so that nothing
 //! recurses along them, and names carry their types.
 
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Expr, Literal, VarRef};
 use regex::Regex;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum Expression {
     /// A field or a tag.
     Name(VarRef),
     /// The value at this place of the row, with its type if it is known.
-    Column(usize, Option<ValueType>),
+    Column(usize, Option<InfluxValueType>),
     /// A function and its arguments.
     Call(String, Vec<Expression>),
     /// An expression in parentheses.
@@ -176,13 +176,13 @@ fn literal_of(value: &Value) -> Literal {
 }
 
 /// The cast that says a type.
-pub const fn cast_of(kind: ValueType) -> Cast {
+pub const fn cast_of(kind: InfluxValueType) -> Cast {
     match kind {
-        ValueType::Float => Cast::Float,
-        ValueType::Integer => Cast::Integer,
-        ValueType::Unsigned => Cast::Unsigned,
-        ValueType::String => Cast::String,
-        ValueType::Boolean => Cast::Boolean,
-        ValueType::Tag => Cast::Tag,
+        InfluxValueType::Float => Cast::Float,
+        InfluxValueType::Integer => Cast::Integer,
+        InfluxValueType::Unsigned => Cast::Unsigned,
+        InfluxValueType::String => Cast::String,
+        InfluxValueType::Boolean => Cast::Boolean,
+        InfluxValueType::Tag => Cast::Tag,
     }
 }

@@ -4,10 +4,10 @@ use crate::catalog_policies::CatalogPolicies;
 use crate::policies::Policies;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::window::BundledZones;
 use async_trait::async_trait;
-use marigram_influxql::ast::Query;
+use marigram_influxql::ast::InfluxQlQuery;
 use marigram_influxql::{ParamJson, Params, ParseOptions, parse_query_with};
 use marigram_service::{Language, LanguageRequest, ParameterValue, Result, ServiceError, Session};
 use marigram_sql::SqlResult;
@@ -87,7 +87,7 @@ impl FrontEnd for InfluxQl {
 
 /// The statements of a request.
 struct InfluxScript {
-    query: Query,
+    query: InfluxQlQuery,
     retention_policy: String,
     policies: Arc<dyn Policies>,
     queries: Arc<RunningQueries>,

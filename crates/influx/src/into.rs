@@ -2,12 +2,12 @@
 
 use crate::output::{Listing, SeriesSchema};
 use crate::point::Row;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::schema::refused;
 use crate::select::{Running, rows};
 use crate::series::SeriesKey;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use arrow::array::{StringBuilder, UInt32Array};
 use arrow::compute::take;
 use datafusion::common::DataFusionError;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub(crate) async fn write(
     run: &StatementRun<'_>,
     target: &Target,
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
 ) -> SqlResult<StatementRows> {
     if run.context.session().read_only {
@@ -68,8 +68,8 @@ pub(crate) async fn write(
         }
     }
     let columns = vec![
-        ("time", ValueType::Integer),
-        ("written", ValueType::Integer),
+        ("time", InfluxValueType::Integer),
+        ("written", InfluxValueType::Integer),
     ];
     let mut listing = Listing::new(columns);
     let result: Arc<str> = "result".into();
@@ -81,7 +81,7 @@ pub(crate) async fn write(
 }
 
 /// The columns that `top` and `bottom` add, which are tags of what is written.
-fn added_tags(prepared: &Prepared) -> Vec<(usize, Arc<str>)> {
+fn added_tags(prepared: &PreparedSelect) -> Vec<(usize, Arc<str>)> {
     let mut added = Vec::new();
     let mut place = 0;
     for field in &prepared.fields {
@@ -132,7 +132,7 @@ fn by_measurement(rows: Vec<Row>) -> Vec<(Arc<str>, Vec<Row>)> {
 
 fn batch(
     schema: &SeriesSchema,
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     table: String,
     rows: &[Row],
 ) -> SqlResult<WriteBatch> {

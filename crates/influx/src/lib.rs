@@ -1,7 +1,7 @@
 //! InfluxQL behind the service: from a checked syntax tree to rows.
 //!
 //! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
-//! (`statement`). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
+//! (`statement`, with what `statement_run` holds). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
 //! `policies`), wildcards expanded, names given their types (`typing`). Then it becomes rows
 //! (`select`): its sources are plans of DataFusion over our scans, which get the times, and the
 //! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
@@ -41,6 +41,7 @@ mod show;
 mod source;
 mod stage;
 mod statement;
+mod statement_run;
 mod typing;
 mod value;
 mod window;

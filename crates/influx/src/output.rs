@@ -2,11 +2,11 @@
 
 use crate::expression::Expression;
 use crate::point::Row;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::series::sorted_keys;
 use crate::source::RowSource;
 use crate::typing::type_of;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::array::{
     ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringBuilder,
     TimestampNanosecondArray, UInt64Builder,
@@ -30,14 +30,14 @@ fn field(name: &str, kind: DataType, nullable: bool, role: &str) -> Field {
 }
 
 /// Arrow's type of values.
-pub const fn arrow_type(kind: Option<ValueType>) -> DataType {
+pub const fn arrow_type(kind: Option<InfluxValueType>) -> DataType {
     match kind {
         None => DataType::Null,
-        Some(ValueType::Float) => DataType::Float64,
-        Some(ValueType::Integer) => DataType::Int64,
-        Some(ValueType::Unsigned) => DataType::UInt64,
-        Some(ValueType::Boolean) => DataType::Boolean,
-        Some(ValueType::String | ValueType::Tag) => DataType::Utf8,
+        Some(InfluxValueType::Float) => DataType::Float64,
+        Some(InfluxValueType::Integer) => DataType::Int64,
+        Some(InfluxValueType::Unsigned) => DataType::UInt64,
+        Some(InfluxValueType::Boolean) => DataType::Boolean,
+        Some(InfluxValueType::String | InfluxValueType::Tag) => DataType::Utf8,
     }
 }
 
@@ -46,14 +46,14 @@ pub const fn arrow_type(kind: Option<ValueType>) -> DataType {
 pub struct SeriesSchema {
     schema: SchemaRef,
     keys: Arc<[Arc<str>]>,
-    kinds: Vec<Option<ValueType>>,
+    kinds: Vec<Option<InfluxValueType>>,
     /// The zone in which times are shown, by its IANA name.
     zone: Option<Arc<str>>,
 }
 
 impl SeriesSchema {
     /// The columns of a SELECT.
-    pub fn new(prepared: &Prepared) -> Self {
+    pub fn new(prepared: &PreparedSelect) -> Self {
         let keys = sorted_keys(prepared.dimensions.iter().cloned());
         let mut kinds = Vec::new();
         for field in &prepared.fields {
@@ -139,7 +139,7 @@ impl SeriesSchema {
 
 fn value_array<'a>(
     values: impl Iterator<Item = Option<&'a Value>>,
-    kind: Option<ValueType>,
+    kind: Option<InfluxValueType>,
 ) -> ArrayRef {
     let cast = |value: Option<&Value>| match (value, kind) {
         (Some(value), Some(kind)) => value.cast(kind),
@@ -147,12 +147,12 @@ fn value_array<'a>(
     };
     match kind {
         None => Arc::new(NullArray::new(values.count())),
-        Some(ValueType::Float) => {
+        Some(InfluxValueType::Float) => {
             let mut array = Float64Builder::new();
             values.for_each(|value| array.append_option(cast(value).as_f64()));
             Arc::new(array.finish())
         }
-        Some(ValueType::Integer) => {
+        Some(InfluxValueType::Integer) => {
             let mut array = Int64Builder::new();
             values.for_each(|value| {
                 array.append_option(match cast(value) {
@@ -162,7 +162,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::Unsigned) => {
+        Some(InfluxValueType::Unsigned) => {
             let mut array = UInt64Builder::new();
             values.for_each(|value| {
                 array.append_option(match cast(value) {
@@ -172,7 +172,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::Boolean) => {
+        Some(InfluxValueType::Boolean) => {
             let mut array = BooleanBuilder::new();
             values.for_each(|value| {
                 array.append_option(match value {
@@ -182,7 +182,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::String | ValueType::Tag) => {
+        Some(InfluxValueType::String | InfluxValueType::Tag) => {
             let mut array = StringBuilder::new();
             values.for_each(|value| {
                 array.append_option(match value {
@@ -198,13 +198,13 @@ fn value_array<'a>(
 /// An answer that is ready: rows under names of series, without times.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    columns: Vec<(&'static str, ValueType)>,
+    columns: Vec<(&'static str, InfluxValueType)>,
     rows: Vec<(Option<Arc<str>>, Vec<Value>)>,
 }
 
 impl Listing {
     /// No rows of these columns.
-    pub const fn new(columns: Vec<(&'static str, ValueType)>) -> Self {
+    pub const fn new(columns: Vec<(&'static str, InfluxValueType)>) -> Self {
         Self {
             columns,
             rows: Vec::new(),

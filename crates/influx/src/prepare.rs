@@ -4,13 +4,13 @@ use crate::expression::{Expression, cast_of, compile_regex};
 use crate::policies::Policies;
 use crate::schema::{StoredMeasurement, field_type, refused, stored_measurements};
 use crate::typing::{is_open, type_of};
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use crate::window::named_zone;
 use jiff::tz::TimeZone;
 use marigram_engine::Engine;
 use marigram_influxql::ast::{Cast, Expr, Fill, RegexSource, Select, Source, VarRef};
 use marigram_influxql::columns::{
-    FieldType, SourceSchema, column_names, expand_wildcards, field_name,
+    InfluxFieldType, SourceSchema, column_names, expand_wildcards, field_name,
 };
 use marigram_influxql::validate::{Interval, SelectAnalysis};
 use marigram_sql::SqlResult;
@@ -31,12 +31,12 @@ pub enum PreparedSource {
     /// A table.
     Measurement(StoredMeasurement),
     /// Another SELECT.
-    Subquery(Box<Prepared>),
+    Subquery(Box<PreparedSelect>),
 }
 
 /// A SELECT that can run.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedSelect {
     /// The columns but `time`.
     pub fields: Vec<PreparedField>,
     /// The columns' names in an answer, with those that `top` and `bottom` add; without `time`.
@@ -88,7 +88,7 @@ impl Preparation<'_> {
         select: &Select,
         analysis: &SelectAnalysis,
         outer_zone: Option<&TimeZone>,
-    ) -> SqlResult<Prepared> {
+    ) -> SqlResult<PreparedSelect> {
         let zone = match &select.time_zone {
             Some(name) => Some(
                 named_zone(name)
@@ -123,7 +123,7 @@ impl Preparation<'_> {
             _ => None,
         });
         let interval = analysis.interval.filter(|interval| interval.every_ns > 0);
-        Ok(Prepared {
+        Ok(PreparedSelect {
             fields,
             columns,
             time_column: analysis.time_column.clone(),
@@ -172,7 +172,7 @@ impl Preparation<'_> {
     }
 }
 
-impl Prepared {
+impl PreparedSelect {
     /// Checks the types of the columns.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Prepared {
     }
 
     /// What a name is for the query around this one.
-    fn type_of(&self, name: &str) -> Option<ValueType> {
+    fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         for field in &self.fields {
             if field.name == name {
                 return type_of(&field.expression).ok().flatten();
@@ -194,11 +194,11 @@ impl Prepared {
                 .into_iter()
                 .find(|var| var.name == name);
             if let Some(var) = named {
-                return var.cast.and_then(ValueType::of_cast);
+                return var.cast.and_then(InfluxValueType::of_cast);
             }
         }
         let groups = self.dimensions.iter().any(|by| by == name);
-        groups.then_some(ValueType::Tag)
+        groups.then_some(InfluxValueType::Tag)
     }
 }
 
@@ -222,7 +222,7 @@ pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
 
 impl PreparedSource {
     /// What a name is in this source.
-    pub fn type_of(&self, name: &str) -> Option<ValueType> {
+    pub fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         match self {
             Self::Measurement(measurement) => measurement.type_of(name),
             Self::Subquery(inner) => inner.type_of(name),
@@ -231,10 +231,10 @@ impl PreparedSource {
 }
 
 /// Fields with their types, and tags, of all sources.
-fn known_names(sources: &[PreparedSource]) -> (Vec<(String, FieldType)>, Vec<String>) {
-    let mut fields: BTreeMap<String, ValueType> = BTreeMap::new();
+fn known_names(sources: &[PreparedSource]) -> (Vec<(String, InfluxFieldType)>, Vec<String>) {
+    let mut fields: BTreeMap<String, InfluxValueType> = BTreeMap::new();
     let mut tags: Vec<String> = Vec::new();
-    let mut note = |name: &str, kind: ValueType| {
+    let mut note = |name: &str, kind: InfluxValueType| {
         let known = fields.entry(name.to_owned()).or_insert(kind);
         *known = (*known).min(kind);
     };
@@ -278,7 +278,7 @@ fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
             .iter()
             .filter_map(|source| source.type_of(&var.name));
         match (kinds.min(), var.cast) {
-            (Some(ValueType::Tag), Some(Cast::Field)) => {}
+            (Some(InfluxValueType::Tag), Some(Cast::Field)) => {}
             (kind, _) => var.cast = kind.map(cast_of),
         }
     });

@@ -3,7 +3,7 @@
 mod emit;
 
 use crate::point::Point;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use emit::emit_points;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Aggregate {
     }
 
     /// Whether it takes values of a type.
-    pub const fn takes(&self, kind: ValueType) -> bool {
+    pub const fn takes(&self, kind: InfluxValueType) -> bool {
         match self {
             Self::Count
             | Self::First
@@ -73,7 +73,7 @@ impl Aggregate {
             | Self::Mode
             | Self::Distinct
             | Self::Sample(_) => true,
-            Self::Min | Self::Max => kind.is_number() || matches!(kind, ValueType::Boolean),
+            Self::Min | Self::Max => kind.is_number() || matches!(kind, InfluxValueType::Boolean),
             _ => kind.is_number(),
         }
     }
@@ -97,11 +97,11 @@ impl Aggregate {
 #[derive(Debug)]
 pub struct Reducer {
     aggregate: Aggregate,
-    state: State,
+    state: ReducerState,
 }
 
 #[derive(Debug)]
-enum State {
+enum ReducerState {
     Count(i64),
     Sum(Value),
     Mean(Value, u64),
@@ -122,19 +122,19 @@ impl Reducer {
     /// The state of an aggregate over nothing.
     pub fn new(aggregate: &Aggregate) -> Self {
         let state = match aggregate {
-            Aggregate::Count => State::Count(0),
-            Aggregate::Sum => State::Sum(Value::Null),
-            Aggregate::Mean => State::Mean(Value::Null, 0),
-            Aggregate::Spread => State::Spread(Value::Null, Value::Null),
+            Aggregate::Count => ReducerState::Count(0),
+            Aggregate::Sum => ReducerState::Sum(Value::Null),
+            Aggregate::Mean => ReducerState::Mean(Value::Null, 0),
+            Aggregate::Spread => ReducerState::Spread(Value::Null, Value::Null),
             Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => {
-                State::Selected(None)
+                ReducerState::Selected(None)
             }
-            Aggregate::Sample(_) => State::Sampled {
+            Aggregate::Sample(_) => ReducerState::Sampled {
                 points: Vec::new(),
                 seen: 0,
                 random: 0x9e37_79b9_7f4a_7c15,
             },
-            _ => State::Points(Vec::new()),
+            _ => ReducerState::Points(Vec::new()),
         };
         Self {
             aggregate: aggregate.clone(),
@@ -145,13 +145,13 @@ impl Reducer {
     /// Takes a point in; says by how many bytes the state grew.
     pub fn add(&mut self, point: Point) -> usize {
         match &mut self.state {
-            State::Count(count) => *count += 1,
-            State::Sum(sum) => *sum = plus(sum, &point.value),
-            State::Mean(sum, count) => {
+            ReducerState::Count(count) => *count += 1,
+            ReducerState::Sum(sum) => *sum = plus(sum, &point.value),
+            ReducerState::Mean(sum, count) => {
                 *sum = plus(sum, &point.value);
                 *count += 1;
             }
-            State::Spread(min, max) => {
+            ReducerState::Spread(min, max) => {
                 if min.is_null() || point.value.order(min).is_lt() {
                     *min = point.value.clone();
                 }
@@ -159,7 +159,7 @@ impl Reducer {
                     *max = point.value;
                 }
             }
-            State::Selected(best) => {
+            ReducerState::Selected(best) => {
                 let better = best
                     .as_ref()
                     .is_none_or(|best| replaces(&self.aggregate, best, &point));
@@ -167,7 +167,7 @@ impl Reducer {
                     *best = Some(point);
                 }
             }
-            State::Points(points) => {
+            ReducerState::Points(points) => {
                 if let Aggregate::Top(most) | Aggregate::Bottom(most) = self.aggregate
                     && points.len() >= most
                 {
@@ -184,7 +184,7 @@ impl Reducer {
                 points.push(point);
                 return bytes;
             }
-            State::Sampled {
+            ReducerState::Sampled {
                 points,
                 seen,
                 random,
@@ -215,18 +215,18 @@ impl Reducer {
         let at_start = |value: Value| vec![(None, value, None)];
         let own = |point: Point| (Some(point.time), point.value, point.row);
         match self.state {
-            State::Count(count) => at_start(Value::Integer(count)),
-            State::Sum(sum) => at_start(sum),
-            State::Mean(sum, count) => at_start(Value::Float(
+            ReducerState::Count(count) => at_start(Value::Integer(count)),
+            ReducerState::Sum(sum) => at_start(sum),
+            ReducerState::Mean(sum, count) => at_start(Value::Float(
                 sum.as_f64().unwrap_or(f64::NAN) / count as f64,
             )),
-            State::Spread(min, max) => at_start(minus(&max, &min)),
-            State::Selected(point) => point.map(own).into_iter().collect(),
-            State::Sampled { mut points, .. } => {
+            ReducerState::Spread(min, max) => at_start(minus(&max, &min)),
+            ReducerState::Selected(point) => point.map(own).into_iter().collect(),
+            ReducerState::Sampled { mut points, .. } => {
                 points.sort_by_key(|point| point.time);
                 points.into_iter().map(own).collect()
             }
-            State::Points(points) => emit_points(&self.aggregate, points),
+            ReducerState::Points(points) => emit_points(&self.aggregate, points),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What a statement reads: tables of the engine by their InfluxDB names, and the types of names.
 
 use crate::policies::Policies;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use marigram_engine::Engine;
 use marigram_influxql::ast::{Measurement, MeasurementName};
-use marigram_influxql::columns::FieldType;
+use marigram_influxql::columns::InfluxFieldType;
 use marigram_model::{FieldType as StoredType, TableSchema};
 use marigram_sql::{SqlError, SqlResult};
 use regex::Regex;
@@ -28,34 +28,34 @@ pub fn refused(message: impl Into<String>) -> SqlError {
 }
 
 /// The type of a stored field; `None` for those that InfluxQL cannot show.
-pub const fn stored_type(kind: StoredType) -> Option<ValueType> {
+pub const fn stored_type(kind: StoredType) -> Option<InfluxValueType> {
     Some(match kind {
-        StoredType::Bool => ValueType::Boolean,
-        StoredType::I32 | StoredType::I64 | StoredType::Timestamp => ValueType::Integer,
-        StoredType::U64 => ValueType::Unsigned,
-        StoredType::F32 | StoredType::F64 => ValueType::Float,
-        StoredType::String => ValueType::String,
+        StoredType::Bool => InfluxValueType::Boolean,
+        StoredType::I32 | StoredType::I64 | StoredType::Timestamp => InfluxValueType::Integer,
+        StoredType::U64 => InfluxValueType::Unsigned,
+        StoredType::F32 | StoredType::F64 => InfluxValueType::Float,
+        StoredType::String => InfluxValueType::String,
         StoredType::Bytes => return None,
     })
 }
 
 /// The type of a field as the parser's crate names it.
-pub const fn field_type(kind: ValueType) -> FieldType {
+pub const fn field_type(kind: InfluxValueType) -> InfluxFieldType {
     match kind {
-        ValueType::Float => FieldType::Float,
-        ValueType::Integer => FieldType::Integer,
-        ValueType::Unsigned => FieldType::Unsigned,
-        ValueType::String | ValueType::Tag => FieldType::String,
-        ValueType::Boolean => FieldType::Boolean,
+        InfluxValueType::Float => InfluxFieldType::Float,
+        InfluxValueType::Integer => InfluxFieldType::Integer,
+        InfluxValueType::Unsigned => InfluxFieldType::Unsigned,
+        InfluxValueType::String | InfluxValueType::Tag => InfluxFieldType::String,
+        InfluxValueType::Boolean => InfluxFieldType::Boolean,
     }
 }
 
 impl StoredMeasurement {
     /// What a name is: the type of a field, or a tag.
-    pub fn type_of(&self, name: &str) -> Option<ValueType> {
+    pub fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         match self.field_column(name) {
             Some((_, kind)) => stored_type(kind),
-            None => self.table.tag(name).map(|_| ValueType::Tag),
+            None => self.table.tag(name).map(|_| InfluxValueType::Tag),
         }
     }
 
@@ -70,7 +70,7 @@ impl StoredMeasurement {
     }
 
     /// Its fields with their types.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, ValueType)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&str, InfluxValueType)> {
         let fields = self.table.fields.iter();
         fields.filter_map(|field| {
             let tag = field.name.strip_suffix(TAGGED_FIELD_SUFFIX);

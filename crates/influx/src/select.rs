@@ -7,7 +7,7 @@ mod wanted;
 
 use crate::budget::Budget;
 use crate::point::{Point, Row};
-use crate::prepare::Prepared;
+use crate::prepare::PreparedSelect;
 use crate::series::sorted_keys;
 use crate::source::{Nothing, RowSource, SourceColumn};
 use crate::stage::{Chain, Limit};
@@ -23,7 +23,7 @@ use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
 use sources::{SourceRequest, sources};
 use std::sync::Arc;
-use wanted::Wanted;
+use wanted::SelectSymbols;
 
 /// What SELECTs run with.
 #[derive(Clone)]
@@ -57,20 +57,19 @@ pub(crate) struct Grouping {
     pub(crate) fill: Fill,
     pub(crate) fill_value: Value,
     pub(crate) budget: Budget,
-    pub(crate) has_target: bool,
 }
 
 /// The rows of a SELECT.
 ///
 /// # Errors
 /// What InfluxDB refuses of its functions and types.
-pub fn rows(prepared: &Prepared, running: &Running) -> SqlResult<Box<dyn RowSource>> {
+pub fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn RowSource>> {
     prepared.check_types()?;
     build(prepared, running, None)
 }
 
 fn build(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     around: Option<&Around>,
 ) -> SqlResult<Box<dyn RowSource>> {
@@ -115,9 +114,8 @@ fn build(
             _ => Value::Null,
         },
         budget: running.budget.clone(),
-        has_target: prepared.has_target,
     };
-    let mut wanted = Wanted::default();
+    let mut wanted = SelectSymbols::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
     source_keys.extend(wanted.grouped_in_calls());

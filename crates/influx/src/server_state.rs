@@ -3,7 +3,7 @@
 use crate::output::Listing;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::datatypes::Schema;
 use marigram_engine::Engine;
 use marigram_influxql::GoDuration;
@@ -79,7 +79,7 @@ fn done() -> StatementRows {
 }
 
 fn texts(columns: &[&'static str]) -> Listing {
-    let columns = columns.iter().map(|name| (*name, ValueType::String));
+    let columns = columns.iter().map(|name| (*name, InfluxValueType::String));
     Listing::new(columns.collect())
 }
 
@@ -118,11 +118,11 @@ fn shard_groups() -> SqlResult<StatementRows> {
 
 fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![
-        ("qid", ValueType::Integer),
-        ("query", ValueType::String),
-        ("database", ValueType::String),
-        ("duration", ValueType::String),
-        ("status", ValueType::String),
+        ("qid", InfluxValueType::Integer),
+        ("query", InfluxValueType::String),
+        ("database", InfluxValueType::String),
+        ("duration", InfluxValueType::String),
+        ("status", InfluxValueType::String),
     ]);
     for query in queries.list() {
         let status = if query.is_killed { "killed" } else { "running" };
@@ -232,11 +232,11 @@ fn sparse(mut modules: Modules, module: &str) -> SqlResult<StatementRows> {
     if modules.is_empty() {
         return Ok(done());
     }
-    let mut columns: Vec<(&'static str, ValueType)> = Vec::new();
+    let mut columns: Vec<(&'static str, InfluxValueType)> = Vec::new();
     for (_, values) in &modules {
         columns.extend(values.iter().map(|(name, value)| match value {
-            Value::Integer(_) => (*name, ValueType::Integer),
-            _ => (*name, ValueType::String),
+            Value::Integer(_) => (*name, InfluxValueType::Integer),
+            _ => (*name, InfluxValueType::String),
         }));
     }
     let mut listing = Listing::new(columns);

@@ -7,8 +7,8 @@ use crate::expression::{Expression, compile_regex};
 use crate::listing::{each_series, fulfils, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused, stored_measurements};
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{
     BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries, Source, Statement,
     TagKeyFilter,
@@ -147,7 +147,7 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         return Err(refused("database name required"));
     }
     if check_database(run, &show.database).is_err() {
-        return Ok(Listing::new(vec![("name", ValueType::String)]));
+        return Ok(Listing::new(vec![("name", InfluxValueType::String)]));
     }
     let condition = condition(show.condition.as_ref())?;
     let from: Vec<Source> = show
@@ -163,7 +163,7 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         }
     }
     names.dedup();
-    let mut listing = Listing::new(vec![("name", ValueType::String)]);
+    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
     let series: Arc<str> = "measurements".into();
     for name in limited(names, show.limit, show.offset) {
         listing.push(Some(&series), vec![Value::String(name)]);
@@ -255,7 +255,7 @@ fn series(run: &StatementRun<'_>, show: &ShowSeries) -> SqlResult<Listing> {
         })?;
     }
     keys.sort();
-    let mut listing = Listing::new(vec![("key", ValueType::String)]);
+    let mut listing = Listing::new(vec![("key", InfluxValueType::String)]);
     for key in limited(keys, show.limit, show.offset) {
         listing.push(None, vec![text(&key)]);
     }
@@ -287,12 +287,12 @@ fn without_time(condition: Option<&Expr>) -> Option<Expr> {
 fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
     let columns = vec![
-        ("fieldKey", ValueType::String),
-        ("fieldType", ValueType::String),
+        ("fieldKey", InfluxValueType::String),
+        ("fieldType", InfluxValueType::String),
     ];
     let mut listing = Listing::new(columns);
     for measurement in sources(run, &show.database, &show.sources)? {
-        let mut fields: Vec<(&str, ValueType)> = measurement.fields().collect();
+        let mut fields: Vec<(&str, InfluxValueType)> = measurement.fields().collect();
         fields.sort();
         for (name, kind) in limited(fields, show.limit, show.offset) {
             listing.push(Some(&measurement.name), vec![text(name), text(kind.name())]);

@@ -10,7 +10,7 @@ pub use subquery::SubqueryRows;
 
 use crate::point::Row;
 use crate::series::SeriesKey;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
 use std::cmp::Ordering;
@@ -28,7 +28,7 @@ pub struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
     pub name: String,
     /// The type that its values get; `None` for one that is unknown.
-    pub kind: Option<ValueType>,
+    pub kind: Option<InfluxValueType>,
     /// Whether a function computes with it. Tags of a table are no values of functions.
     pub is_driver: bool,
 }

@@ -24,7 +24,7 @@ pub enum Value {
 
 /// A type of values. The order is that in which InfluxDB prefers them where sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ValueType {
+pub enum InfluxValueType {
     /// A 64-bit float.
     Float,
     /// A signed 64-bit integer.
@@ -39,7 +39,7 @@ pub enum ValueType {
     Tag,
 }
 
-impl ValueType {
+impl InfluxValueType {
     /// The type as InfluxDB's errors name it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,26 +89,26 @@ impl Value {
 
     /// The value in another type, where InfluxDB casts it; otherwise null.
     #[must_use]
-    pub fn cast(&self, to: ValueType) -> Self {
+    pub fn cast(&self, to: InfluxValueType) -> Self {
         match (to, self) {
-            (ValueType::Float, Self::Integer(value)) => Self::Float(*value as f64),
-            (ValueType::Float, Self::Unsigned(value)) => Self::Float(*value as f64),
-            (ValueType::Integer, Self::Float(value)) => Self::Integer(*value as i64),
-            (ValueType::Integer, Self::Unsigned(value)) => Self::Integer(*value as i64),
-            (ValueType::Unsigned, Self::Float(value)) => Self::Unsigned(*value as u64),
-            (ValueType::Unsigned, Self::Integer(value)) => Self::Unsigned(*value as u64),
-            (ValueType::Float, Self::Float(_))
-            | (ValueType::Integer, Self::Integer(_))
-            | (ValueType::Unsigned, Self::Unsigned(_))
-            | (ValueType::Boolean, Self::Boolean(_))
-            | (ValueType::String | ValueType::Tag, Self::String(_)) => self.clone(),
+            (InfluxValueType::Float, Self::Integer(value)) => Self::Float(*value as f64),
+            (InfluxValueType::Float, Self::Unsigned(value)) => Self::Float(*value as f64),
+            (InfluxValueType::Integer, Self::Float(value)) => Self::Integer(*value as i64),
+            (InfluxValueType::Integer, Self::Unsigned(value)) => Self::Integer(*value as i64),
+            (InfluxValueType::Unsigned, Self::Float(value)) => Self::Unsigned(*value as u64),
+            (InfluxValueType::Unsigned, Self::Integer(value)) => Self::Unsigned(*value as u64),
+            (InfluxValueType::Float, Self::Float(_))
+            | (InfluxValueType::Integer, Self::Integer(_))
+            | (InfluxValueType::Unsigned, Self::Unsigned(_))
+            | (InfluxValueType::Boolean, Self::Boolean(_))
+            | (InfluxValueType::String | InfluxValueType::Tag, Self::String(_)) => self.clone(),
             _ => Self::Null,
         }
     }
 
     /// The value in another type where that works, otherwise as it is: how fill values are taken.
     #[must_use]
-    pub fn cast_or_keep(&self, to: Option<ValueType>) -> Self {
+    pub fn cast_or_keep(&self, to: Option<InfluxValueType>) -> Self {
         match to.map(|to| self.cast(to)) {
             Some(cast) if !cast.is_null() => cast,
             _ => self.clone(),
@@ -116,14 +116,14 @@ impl Value {
     }
 
     /// The type; `None` for null.
-    pub const fn value_type(&self) -> Option<ValueType> {
+    pub const fn value_type(&self) -> Option<InfluxValueType> {
         match self {
             Self::Null => None,
-            Self::Float(_) => Some(ValueType::Float),
-            Self::Integer(_) => Some(ValueType::Integer),
-            Self::Unsigned(_) => Some(ValueType::Unsigned),
-            Self::Boolean(_) => Some(ValueType::Boolean),
-            Self::String(_) => Some(ValueType::String),
+            Self::Float(_) => Some(InfluxValueType::Float),
+            Self::Integer(_) => Some(InfluxValueType::Integer),
+            Self::Unsigned(_) => Some(InfluxValueType::Unsigned),
+            Self::Boolean(_) => Some(InfluxValueType::Boolean),
+            Self::String(_) => Some(InfluxValueType::String),
         }
     }
 

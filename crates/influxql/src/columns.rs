@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// The type of a stored field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FieldType {
+pub enum InfluxFieldType {
     /// A 64-bit float.
     Float,
     /// A signed 64-bit integer.
@@ -19,7 +19,7 @@ pub enum FieldType {
     Unsigned,
 }
 
-impl FieldType {
+impl InfluxFieldType {
     const fn cast(self) -> Cast {
         match self {
             Self::Float => Cast::Float,
@@ -35,7 +35,7 @@ impl FieldType {
 #[derive(Clone)]
 pub struct SourceSchema<'a> {
     /// Fields with their types, each once.
-    pub fields: Vec<(String, FieldType)>,
+    pub fields: Vec<(String, InfluxFieldType)>,
     /// Tags, each once.
     pub tags: Vec<String>,
     /// Whether a regular expression matches a name.
@@ -115,7 +115,7 @@ pub fn expand_wildcards(
 
 /// What a wildcard in the list of columns can stand for; a tag has no type.
 struct Names<'a> {
-    columns: Vec<(&'a str, Option<FieldType>)>,
+    columns: Vec<(&'a str, Option<InfluxFieldType>)>,
     matches: &'a dyn Fn(&RegexSource, &str) -> bool,
 }
 
@@ -126,10 +126,10 @@ impl Names<'_> {
             alias,
             span: field.span,
         };
-        let var = |name: &str, kind: Option<FieldType>| {
+        let var = |name: &str, kind: Option<InfluxFieldType>| {
             Expr::VarRef(VarRef {
                 name: name.to_owned(),
-                cast: Some(kind.map_or(Cast::Tag, FieldType::cast)),
+                cast: Some(kind.map_or(Cast::Tag, InfluxFieldType::cast)),
             })
         };
         match &field.expr {
@@ -198,16 +198,16 @@ fn with_innermost_argument(call: &Call, arg: Expr) -> Call {
 }
 
 /// Whether a wildcard in a function stands for fields of a type.
-fn takes(function: &str, kind: FieldType) -> bool {
+fn takes(function: &str, kind: InfluxFieldType) -> bool {
     match kind {
-        FieldType::Float | FieldType::Integer => true,
-        FieldType::Unsigned => !matches!(function, "holt_winters" | "holt_winters_with_fit"),
-        FieldType::String => matches!(
+        InfluxFieldType::Float | InfluxFieldType::Integer => true,
+        InfluxFieldType::Unsigned => !matches!(function, "holt_winters" | "holt_winters_with_fit"),
+        InfluxFieldType::String => matches!(
             function,
             "count" | "first" | "last" | "distinct" | "elapsed" | "mode" | "sample"
         ),
-        FieldType::Boolean => {
-            takes(function, FieldType::String) || matches!(function, "min" | "max")
+        InfluxFieldType::Boolean => {
+            takes(function, InfluxFieldType::String) || matches!(function, "min" | "max")
         }
     }
 }

@@ -56,7 +56,7 @@ impl ParseError {
         }
     }
 
-    pub(crate) fn at(message: impl Into<String>, position: ErrorPosition) -> Self {
+    pub(crate) fn with_position(message: impl Into<String>, position: ErrorPosition) -> Self {
         Self {
             kind: ParseErrorKind::Message(message.into()),
             position: Some(position),

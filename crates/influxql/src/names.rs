@@ -27,7 +27,7 @@ pub struct NameContext<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant is described by its text")]
-pub enum NameError {
+pub enum NameCompletionError {
     #[error("invalid measurement")]
     InvalidMeasurement,
     #[error("database name required")]
@@ -47,7 +47,7 @@ pub enum NameError {
 pub fn complete_names(
     statement: &mut Statement,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     let fill = |database: &mut String| {
         if database.is_empty() {
             context.database.clone_into(database);
@@ -81,7 +81,10 @@ pub fn complete_names(
     Ok(())
 }
 
-fn complete_select(select: &mut Select, context: &NameContext<'_>) -> Result<(), NameError> {
+fn complete_select(
+    select: &mut Select,
+    context: &NameContext<'_>,
+) -> Result<(), NameCompletionError> {
     if let Some(target) = &mut select.target {
         let Target {
             database,
@@ -102,14 +105,14 @@ fn complete_select(select: &mut Select, context: &NameContext<'_>) -> Result<(),
 fn complete_measurement(
     measurement: &mut Measurement,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     let Measurement {
         database,
         retention_policy,
         name,
     } = measurement;
     if *name == MeasurementName::Name(String::new()) {
-        return Err(NameError::InvalidMeasurement);
+        return Err(NameCompletionError::InvalidMeasurement);
     }
     complete_place(database, retention_policy, context)
 }
@@ -118,15 +121,15 @@ fn complete_place(
     database: &mut String,
     policy: &mut String,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     if database.is_empty() {
         context.database.clone_into(database);
     }
     if database.is_empty() {
-        return Err(NameError::DatabaseRequired);
+        return Err(NameCompletionError::DatabaseRequired);
     }
     let Some(default_policy) = context.databases.default_policy(database) else {
-        return Err(NameError::DatabaseNotFound(database.clone()));
+        return Err(NameCompletionError::DatabaseNotFound(database.clone()));
     };
     if policy.is_empty() {
         context.retention_policy.clone_into(policy);
@@ -135,7 +138,7 @@ fn complete_place(
         *policy = default_policy;
     }
     if policy.is_empty() {
-        return Err(NameError::NoDefaultPolicy(database.clone()));
+        return Err(NameCompletionError::NoDefaultPolicy(database.clone()));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@
 //! brings the JSON, read by whatever it reads JSON with.
 
 use crate::duration::InfluxDuration;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use std::collections::HashMap;
 
 /// A JSON value, as far as it matters here.
@@ -71,17 +71,17 @@ impl Params {
 
     /// The token that stands for a parameter; nothing if there is no such parameter. What cannot be
     /// used stays a parameter, whose name then says why: so does InfluxDB.
-    pub(crate) fn token(&self, name: &str) -> Option<(Token, String)> {
+    pub(crate) fn token(&self, name: &str) -> Option<(InfluxQlToken, String)> {
         Some(match self.0.get(name)? {
-            Bound::Identifier(text) => (Token::Ident, text.clone()),
-            Bound::String(text) => (Token::String, text.clone()),
-            Bound::Regex(text) => (Token::Regex, text.clone()),
-            Bound::Number(value) => (Token::Number, value.to_string()),
-            Bound::Integer(value) => (Token::Integer, value.to_string()),
-            Bound::Boolean(true) => (Token::Keyword(Keyword::True), String::new()),
-            Bound::Boolean(false) => (Token::Keyword(Keyword::False), String::new()),
-            Bound::Duration(text) => (Token::DurationValue, text.clone()),
-            Bound::Unusable(why) => (Token::BoundParam, why.clone()),
+            Bound::Identifier(text) => (InfluxQlToken::Ident, text.clone()),
+            Bound::String(text) => (InfluxQlToken::String, text.clone()),
+            Bound::Regex(text) => (InfluxQlToken::Regex, text.clone()),
+            Bound::Number(value) => (InfluxQlToken::Number, value.to_string()),
+            Bound::Integer(value) => (InfluxQlToken::Integer, value.to_string()),
+            Bound::Boolean(true) => (InfluxQlToken::Keyword(Keyword::True), String::new()),
+            Bound::Boolean(false) => (InfluxQlToken::Keyword(Keyword::False), String::new()),
+            Bound::Duration(text) => (InfluxQlToken::DurationValue, text.clone()),
+            Bound::Unusable(why) => (InfluxQlToken::BoundParam, why.clone()),
         })
     }
 }

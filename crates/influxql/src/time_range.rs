@@ -17,7 +17,7 @@ pub const TIME_MAX_NS: i64 = i64::MAX - 1;
 
 /// Times from one to another, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TimeRange {
+pub struct ConditionTimeRange {
     /// The oldest time in nanoseconds since the epoch, if there is one.
     pub min_ns: Option<i64>,
     /// The newest time in nanoseconds since the epoch, if there is one.
@@ -30,7 +30,7 @@ pub struct SplitCondition {
     /// The condition without its times; nothing if every row fulfils it.
     pub condition: Option<Expr>,
     /// The range of times.
-    pub time_range: TimeRange,
+    pub time_range: ConditionTimeRange,
 }
 
 /// What a condition is read with.
@@ -66,7 +66,7 @@ impl<'a> TimeContext<'a> {
     }
 }
 
-impl TimeRange {
+impl ConditionTimeRange {
     /// The times in both ranges.
     #[must_use]
     pub fn intersect(self, other: Self) -> Self {
@@ -109,7 +109,10 @@ pub fn split_condition(
     })
 }
 
-fn split(condition: &Expr, folding: Folding<'_>) -> Result<(Option<Expr>, TimeRange), SelectError> {
+fn split(
+    condition: &Expr,
+    folding: Folding<'_>,
+) -> Result<(Option<Expr>, ConditionTimeRange), SelectError> {
     let joins = |op| matches!(op, BinaryOp::And | BinaryOp::Or);
     match condition {
         Expr::Binary(binary) if joins(binary.op) => {
@@ -132,12 +135,17 @@ fn split(condition: &Expr, folding: Folding<'_>) -> Result<(Option<Expr>, TimeRa
             let range = compared_time(binary.op.mirrored(), &binary.lhs, folding)?;
             Ok((None, range))
         }
-        Expr::Binary(_) => Ok((Some(fold_inner(condition, folding)), TimeRange::default())),
+        Expr::Binary(_) => Ok((
+            Some(fold_inner(condition, folding)),
+            ConditionTimeRange::default(),
+        )),
         Expr::Paren(inner) => {
             let (rest, range) = split(inner, folding)?;
             Ok((rest.map(in_parentheses), range))
         }
-        Expr::Literal(Literal::Boolean(_)) => Ok((Some(condition.clone()), TimeRange::default())),
+        Expr::Literal(Literal::Boolean(_)) => {
+            Ok((Some(condition.clone()), ConditionTimeRange::default()))
+        }
         other => Err(SelectError::InvalidCondition(other.to_string())),
     }
 }
@@ -147,7 +155,7 @@ fn compared_time(
     op: BinaryOp,
     value: &Expr,
     folding: Folding<'_>,
-) -> Result<TimeRange, SelectError> {
+) -> Result<ConditionTimeRange, SelectError> {
     let time = match value {
         Expr::Literal(Literal::String(text)) if civil::looks_like_time(text) => {
             let time = to_time(text, folding.zone).ok_or(SelectError::InvalidTime)?;
@@ -169,7 +177,7 @@ fn compared_time(
         BinaryOp::Eq => (Some(ns), Some(ns)),
         other => return Err(SelectError::TimeOperator(other.sign())),
     };
-    Ok(TimeRange { min_ns, max_ns })
+    Ok(ConditionTimeRange { min_ns, max_ns })
 }
 
 /// The nanoseconds of a moment that a row could have.

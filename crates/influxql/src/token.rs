@@ -56,7 +56,7 @@ impl Keyword {
 
 /// A kind of token. What a token says (a name, a number) stands beside it, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum InfluxQlToken {
     /// A character that begins nothing.
     Illegal,
     /// The end of the text.
@@ -135,7 +135,7 @@ pub(crate) enum Token {
     Keyword(Keyword),
 }
 
-impl Token {
+impl InfluxQlToken {
     /// How an error names the token when it has no text of its own.
     pub(crate) const fn name(self) -> &'static str {
         match self {

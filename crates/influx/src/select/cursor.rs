@@ -8,7 +8,7 @@ use crate::expression::Expression;
 use crate::point::{Point, Row};
 use crate::series::{SeriesKey, same};
 use crate::stage::{Chain, Limit};
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::Fill;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Symbol {
     /// Its type, if it is known.
-    pub(crate) kind: Option<ValueType>,
+    pub(crate) kind: Option<InfluxValueType>,
 }
 
 /// Rows of an answer from rows of the sources.

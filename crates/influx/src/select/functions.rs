@@ -11,7 +11,7 @@ use crate::stage::{
     Chain, FillStage, FillWith, GroupTimes, Reduce, Stage, Transform, TransformStage,
 };
 use crate::typing::type_of;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use crate::window::Windows;
 use marigram_influxql::ast::{Fill, Literal, VarRef};
 use marigram_sql::{SqlError, SqlResult};
@@ -68,7 +68,7 @@ pub(super) fn chain(
     Ok(Chain {
         driver: place(SourceColumn {
             name: var.name.clone(),
-            kind: var.cast.and_then(ValueType::of_cast),
+            kind: var.cast.and_then(InfluxValueType::of_cast),
             is_driver: true,
         }),
         start_ns: builder.range.0,
@@ -104,9 +104,9 @@ fn count_of(args: &[Expression]) -> usize {
     count.unwrap_or(1)
 }
 
-fn unsupported(function: &str, kind: ValueType) -> SqlError {
+fn unsupported(function: &str, kind: InfluxValueType) -> SqlError {
     let kind = match kind {
-        ValueType::Tag => "string",
+        InfluxValueType::Tag => "string",
         kind => kind.name(),
     };
     refused(format!(
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.call(argument, &inner)?;
         if let Some(kind) = type_of(argument)?
             && !kind.is_number()
-            && kind != ValueType::Tag
+            && kind != InfluxValueType::Tag
             && name != "elapsed"
             && self.context.has_driver
         {
@@ -197,7 +197,7 @@ impl Builder<'_> {
             self.call(inner, windows)?;
         } else if let Some(kind) = argument.map_or(Ok(None), type_of)?
             && !aggregate.takes(kind)
-            && kind != ValueType::Tag
+            && kind != InfluxValueType::Tag
             && self.context.has_driver
         {
             return Err(unsupported(name, kind));
@@ -263,11 +263,11 @@ impl Builder<'_> {
         let grouping = self.context.grouping;
         let is_count = name == "count";
         let kind = match name {
-            "count" => Some(ValueType::Integer),
-            "mean" | "median" | "stddev" => Some(ValueType::Float),
+            "count" => Some(InfluxValueType::Integer),
+            "mean" | "median" | "stddev" => Some(InfluxValueType::Float),
             _ => argument.and_then(|argument| type_of(argument).ok().flatten()),
         };
-        let is_number = kind.is_none_or(ValueType::is_number);
+        let is_number = kind.is_none_or(InfluxValueType::is_number);
         let with = match grouping.fill {
             Fill::None => return,
             Fill::Null if is_count => FillWith::Value(Value::Integer(0)),
@@ -276,8 +276,8 @@ impl Builder<'_> {
             Fill::Linear if is_number => FillWith::Linear,
             Fill::Linear => FillWith::Value(Value::Null),
             Fill::Integer(_) | Fill::Float(_) => FillWith::Value(match kind {
-                Some(ValueType::Boolean) => Value::Boolean(false),
-                Some(ValueType::String | ValueType::Tag) => Value::String("".into()),
+                Some(InfluxValueType::Boolean) => Value::Boolean(false),
+                Some(InfluxValueType::String | InfluxValueType::Tag) => Value::String("".into()),
                 kind => grouping.fill_value.cast_or_keep(kind),
             }),
         };

@@ -2,7 +2,7 @@
 
 use super::{Around, Running, build};
 use crate::listing::series_keys;
-use crate::prepare::{Prepared, PreparedSource};
+use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
 use crate::series::SeriesKey;
 use crate::source::{
@@ -23,7 +23,7 @@ pub(super) struct SourceRequest<'a> {
 
 /// The sources of a SELECT as one.
 pub(super) fn sources(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     request: &SourceRequest<'_>,
 ) -> SqlResult<Box<dyn RowSource>> {
@@ -83,7 +83,7 @@ pub(super) fn sources(
 }
 
 fn table_rows(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     request: &SourceRequest<'_>,
     measurement: &StoredMeasurement,
@@ -121,13 +121,15 @@ fn table_rows(
 /// values. Answers are ordered by the values alone.
 fn counted_by(series: &SeriesKey) -> String {
     let tags = || series.tags.iter().filter(|(_, value)| !value.is_empty());
-    let parts = tags().map(|(key, _)| key).chain(tags().map(|(_, value)| value));
+    let parts = tags()
+        .map(|(key, _)| key)
+        .chain(tags().map(|(_, value)| value));
     parts.map(|part| &**part).collect::<Vec<&str>>().join("|")
 }
 
 /// The series that SLIMIT and SOFFSET leave, counted from the smallest.
 fn limited_series(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     measurement: &StoredMeasurement,
     inner: &Around,

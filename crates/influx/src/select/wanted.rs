@@ -3,16 +3,16 @@
 use super::cursor::Symbol;
 use crate::evaluate::is_math;
 use crate::expression::Expression;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::source::SourceColumn;
 use crate::typing::type_of;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use marigram_influxql::ast::VarRef;
 use std::sync::Arc;
 
 /// The columns, functions and names that a SELECT needs.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct SelectSymbols {
     /// Names outside of functions, with their symbols.
     pub(super) names: Vec<(VarRef, usize)>,
     /// Functions, with their symbols.
@@ -38,9 +38,9 @@ impl SourceColumns {
     }
 }
 
-impl Wanted {
+impl SelectSymbols {
     /// The columns of an answer over symbols.
-    pub(super) fn columns(&mut self, prepared: &Prepared) -> Vec<Expression> {
+    pub(super) fn columns(&mut self, prepared: &PreparedSelect) -> Vec<Expression> {
         let mut columns = Vec::new();
         for field in &prepared.fields {
             columns.push(self.resolved(&field.expression));
@@ -73,7 +73,7 @@ impl Wanted {
                 };
                 Some(Expression::Column(
                     symbol,
-                    var.cast.and_then(ValueType::of_cast),
+                    var.cast.and_then(InfluxValueType::of_cast),
                 ))
             }
             Expression::Call(name, _) if !is_math(name) => {
@@ -110,7 +110,7 @@ impl Wanted {
             symbols[*symbol].kind = type_of(call).ok().flatten();
         }
         for (var, symbol) in &self.names {
-            symbols[*symbol].kind = var.cast.and_then(ValueType::of_cast);
+            symbols[*symbol].kind = var.cast.and_then(InfluxValueType::of_cast);
         }
         symbols
     }
@@ -134,7 +134,7 @@ impl Wanted {
 fn source_column(var: &VarRef) -> SourceColumn {
     SourceColumn {
         name: var.name.clone(),
-        kind: var.cast.and_then(ValueType::of_cast),
+        kind: var.cast.and_then(InfluxValueType::of_cast),
         is_driver: false,
     }
 }

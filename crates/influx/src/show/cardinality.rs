@@ -4,8 +4,8 @@ use super::{check_database, condition, has_series, limited, sources, tags};
 use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
 use crate::schema::refused;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{Cardinality, ShowCardinality};
 use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
@@ -31,7 +31,7 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
     } else {
         "count"
     };
-    let mut listing = Listing::new(vec![(column, ValueType::Integer)]);
+    let mut listing = Listing::new(vec![(column, InfluxValueType::Integer)]);
     let mut all = 0;
     let mut counts: Vec<(Arc<str>, usize)> = Vec::new();
     for measurement in sources(run, &show.database, &show.sources)? {

@@ -1,12 +1,12 @@
 //! SHOW TAG KEYS and SHOW TAG VALUES.
 
 use super::{check_database, condition, is_meant, limited, sources, text, without_time};
-use crate::listing::{each_series, fulfils, tag_condition};
 use crate::expression::Expression;
+use crate::listing::{each_series, fulfils, tag_condition};
 use crate::output::Listing;
 use crate::schema::StoredMeasurement;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{Expr, ShowTagKeys, ShowTagValues, TagKeyFilter};
 use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ pub(super) fn tags_of(
 /// SHOW TAG KEYS
 pub(super) fn keys(run: &StatementRun<'_>, show: &ShowTagKeys) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
-    let mut listing = Listing::new(vec![("tagKey", ValueType::String)]);
+    let mut listing = Listing::new(vec![("tagKey", InfluxValueType::String)]);
     for measurement in sources(run, &show.database, &show.sources)? {
         let (filter, only) = (show.with_key.as_ref(), show.condition.as_ref());
         let mut keys: Vec<Arc<str>> = tags_of(run, &measurement, filter, only, fulfils)?
@@ -70,7 +70,10 @@ pub(super) fn keys(run: &StatementRun<'_>, show: &ShowTagKeys) -> SqlResult<List
 /// SHOW TAG VALUES
 pub(super) fn values(run: &StatementRun<'_>, show: &ShowTagValues) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
-    let columns = vec![("key", ValueType::String), ("value", ValueType::String)];
+    let columns = vec![
+        ("key", InfluxValueType::String),
+        ("value", InfluxValueType::String),
+    ];
     let mut listing = Listing::new(columns);
     for measurement in sources(run, &show.database, &show.sources)? {
         let (filter, only) = (Some(&show.with_key), show.condition.as_ref());

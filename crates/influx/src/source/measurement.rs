@@ -11,7 +11,7 @@ use crate::expression::Expression;
 use crate::point::Row;
 use crate::schema::StoredMeasurement;
 use crate::series::SeriesKey;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::record_batch::RecordBatch;
 use columns::ColumnReader;
 use datafusion::common::{Column, ScalarValue};
@@ -74,7 +74,7 @@ enum ReadColumn {
     },
     Field {
         name: String,
-        kind: Option<ValueType>,
+        kind: Option<InfluxValueType>,
     },
     Absent(Value),
 }
@@ -87,7 +87,7 @@ impl MeasurementRows {
             .columns
             .iter()
             .map(|column| match table.type_of(&column.name) {
-                Some(ValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
+                Some(InfluxValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
                 _ => read_column(table, &column.name, column.kind, Value::Null),
             })
             .collect();
@@ -95,7 +95,7 @@ impl MeasurementRows {
             let rest = conditions::residual(condition, table)?;
             Some(rest.replaced(&mut |part| match part {
                 Expression::Name(var) => {
-                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let kind = var.cast.and_then(InfluxValueType::of_cast);
                     let empty = Value::String("".into());
                     let mut column = read_column(table, &var.name, kind, empty.clone());
                     // What is neither field nor tag is a tag that no series has.
@@ -323,21 +323,21 @@ fn column(name: &str) -> Expr {
 fn read_column(
     table: &StoredMeasurement,
     name: &str,
-    kind: Option<ValueType>,
+    kind: Option<InfluxValueType>,
     absent: Value,
 ) -> ReadColumn {
-    let is_tag = kind == Some(ValueType::Tag) && table.table.tag(name).is_some();
+    let is_tag = kind == Some(InfluxValueType::Tag) && table.table.tag(name).is_some();
     let known = match is_tag {
-        true => Some(ValueType::Tag),
+        true => Some(InfluxValueType::Tag),
         false => table.type_of(name),
     };
     match (known, kind) {
-        (Some(ValueType::Tag), None | Some(ValueType::Tag)) => ReadColumn::Tag {
+        (Some(InfluxValueType::Tag), None | Some(InfluxValueType::Tag)) => ReadColumn::Tag {
             name: name.to_owned(),
             absent,
         },
-        (Some(ValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
-        (Some(_), Some(ValueType::Tag)) => ReadColumn::Absent(absent),
+        (Some(InfluxValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
+        (Some(_), Some(InfluxValueType::Tag)) => ReadColumn::Absent(absent),
         (Some(stored), asked) => {
             let asked = asked.unwrap_or(stored);
             if asked == stored || (asked.is_number() && stored.is_number()) {

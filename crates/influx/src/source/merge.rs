@@ -52,10 +52,10 @@ impl RowSource for Concatenated {
 /// Sources of one order, merged in it. Of equal rows those of the earlier source come first.
 pub struct Merged {
     order: RowOrder,
-    sources: Vec<Head>,
+    sources: Vec<MergeHead>,
 }
 
-struct Head {
+struct MergeHead {
     source: Box<dyn RowSource>,
     rows: VecDeque<Row>,
     ended: bool,
@@ -64,7 +64,7 @@ struct Head {
 impl Merged {
     /// Merges sources.
     pub fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
-        let sources = sources.into_iter().map(|source| Head {
+        let sources = sources.into_iter().map(|source| MergeHead {
             source,
             rows: VecDeque::new(),
             ended: false,

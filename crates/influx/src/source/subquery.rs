@@ -4,9 +4,9 @@ use super::{RowSource, SourceColumn};
 use crate::evaluate::holds;
 use crate::expression::Expression;
 use crate::point::Row;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::series::Narrowing;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 enum Mapped {
     /// A column of the subquery, in a type.
-    Column(usize, Option<ValueType>),
+    Column(usize, Option<InfluxValueType>),
     /// A tag that the subquery groups by.
     Tag(String),
     /// Nothing.
@@ -31,7 +31,7 @@ pub struct SubqueryRows {
     narrowing: Narrowing,
 }
 
-fn mapped(inner: &Prepared, name: &str, kind: Option<ValueType>) -> Mapped {
+fn mapped(inner: &PreparedSelect, name: &str, kind: Option<InfluxValueType>) -> Mapped {
     let mut place = 0;
     for field in &inner.fields {
         if field.name == name {
@@ -72,7 +72,7 @@ impl SubqueryRows {
     /// The rows of `inner`, which `source` gives, that fulfil a condition, with the columns asked
     /// for and the tags of `keys`.
     pub fn new(
-        inner: &Prepared,
+        inner: &PreparedSelect,
         source: Box<dyn RowSource>,
         columns: &[SourceColumn],
         condition: Option<&Expression>,
@@ -82,7 +82,7 @@ impl SubqueryRows {
             let mut found = Vec::new();
             let resolved = condition.replaced(&mut |part| match part {
                 Expression::Name(var) => {
-                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let kind = var.cast.and_then(InfluxValueType::of_cast);
                     let name = var.name.clone();
                     found.push(match mapped(inner, &name, kind) {
                         Mapped::Null => Mapped::Tag(var.name.clone()),

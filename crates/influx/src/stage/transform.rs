@@ -49,7 +49,7 @@ pub enum Transform {
 
 /// What a transformation remembers of one series.
 #[derive(Debug, Default)]
-struct State {
+struct TransformState {
     previous: Option<(i64, Value)>,
     values: VecDeque<Value>,
     sum: Value,
@@ -61,7 +61,7 @@ pub struct TransformStage {
     transform: Transform,
     own: Narrowing,
     budget: Budget,
-    states: Vec<(Arc<SeriesKey>, State)>,
+    states: Vec<(Arc<SeriesKey>, TransformState)>,
     places: HashMap<Arc<SeriesKey>, usize>,
     last: usize,
 }
@@ -89,9 +89,10 @@ impl TransformStage {
             return *place;
         }
         let place = self.states.len();
-        self.budget.take(size_of::<State>() + 128);
+        self.budget.take(size_of::<TransformState>() + 128);
         self.places.insert(Arc::clone(series), place);
-        self.states.push((Arc::clone(series), State::default()));
+        self.states
+            .push((Arc::clone(series), TransformState::default()));
         place
     }
 }
@@ -137,7 +138,7 @@ impl Stage for TransformStage {
     }
 }
 
-impl State {
+impl TransformState {
     fn add(&mut self, transform: &Transform, time: i64, value: &Value) -> Option<(i64, Value)> {
         match transform {
             Transform::Derivative {

@@ -30,5 +30,5 @@ pub use show::{
     Cardinality, ShowCardinality, ShowFieldKeys, ShowMeasurements, ShowSeries, ShowTagKeys,
     ShowTagValues, TagKeyFilter,
 };
-pub use span::Span;
-pub use statement::{Query, Statement};
+pub use span::SourceSpan;
+pub use statement::{InfluxQlQuery, Statement};

@@ -3,7 +3,7 @@
 use super::expr::Expr;
 use super::literal::RegexSource;
 use super::print;
-use super::span::Span;
+use super::span::SourceSpan;
 use crate::number::ShortestFloat;
 use crate::quote::QuotedIdent;
 use std::fmt::{self, Write};
@@ -45,7 +45,7 @@ pub struct Field {
     /// The name behind AS, or nothing.
     pub alias: String,
     /// Where it stands in the text. Two fields that stand elsewhere can still be equal.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 impl PartialEq for Field {

@@ -11,17 +11,17 @@ use super::select::{Select, Source};
 use super::show::{
     ShowCardinality, ShowFieldKeys, ShowMeasurements, ShowSeries, ShowTagKeys, ShowTagValues,
 };
-use super::span::Span;
+use super::span::SourceSpan;
 use crate::quote::{QuotedIdent, QuotedString, write_list};
 use std::fmt;
 
 /// Statements with `;` between them.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Query {
+pub struct InfluxQlQuery {
     /// The statements, in order. A statement's number in an answer is its index here.
     pub statements: Vec<Statement>,
     /// Where each statement stands in the text.
-    pub spans: Vec<Span>,
+    pub spans: Vec<SourceSpan>,
 }
 
 /// One statement.
@@ -169,7 +169,7 @@ pub enum Statement {
     },
 }
 
-impl fmt::Display for Query {
+impl fmt::Display for InfluxQlQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.statements, ";\n")
     }

@@ -1,6 +1,6 @@
 //! What wildcards stand for, and names of columns.
 
-use super::{FieldType, SourceSchema, column_names, expand_wildcards};
+use super::{InfluxFieldType, SourceSchema, column_names, expand_wildcards};
 use crate::ast::{RegexSource, Select, Statement};
 use crate::parse_query;
 use crate::quote::QuotedIdent;
@@ -75,11 +75,11 @@ fn expanded(columns: &str) -> Result<String, String> {
     let matches = |regex: &RegexSource, name: &str| name.contains(regex.as_str());
     let schema = SourceSchema {
         fields: [
-            ("u", FieldType::Unsigned),
-            ("f", FieldType::Float),
-            ("b", FieldType::Boolean),
-            ("s", FieldType::String),
-            ("i", FieldType::Integer),
+            ("u", InfluxFieldType::Unsigned),
+            ("f", InfluxFieldType::Float),
+            ("b", InfluxFieldType::Boolean),
+            ("s", InfluxFieldType::String),
+            ("i", InfluxFieldType::Integer),
         ]
         .map(|(name, kind)| (name.to_owned(), kind))
         .to_vec(),

@@ -13,12 +13,12 @@ mod show;
 mod source;
 mod statement;
 
-use crate::ast::{Expr, Query, Span, Statement};
+use crate::ast::{Expr, InfluxQlQuery, SourceSpan, Statement};
 use crate::error::ParseError;
 use crate::params::Params;
 use crate::reader::Reader;
 use crate::scanner::{Scanned, scan, scan_regex};
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use crate::zone::TimeZones;
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub struct ParseOptions<'a> {
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
-pub fn parse_query(text: &str) -> Result<Query, ParseError> {
+pub fn parse_query(text: &str) -> Result<InfluxQlQuery, ParseError> {
     parse_query_with(text, ParseOptions::default())
 }
 
@@ -47,7 +47,10 @@ pub fn parse_query(text: &str) -> Result<Query, ParseError> {
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
-pub fn parse_query_with(text: &str, options: ParseOptions<'_>) -> Result<Query, ParseError> {
+pub fn parse_query_with(
+    text: &str,
+    options: ParseOptions<'_>,
+) -> Result<InfluxQlQuery, ParseError> {
     Parser::new(text, options).query()
 }
 
@@ -80,7 +83,7 @@ type Parsed<T> = Result<T, ParseError>;
 impl<'a> Parser<'a> {
     fn new(text: &'a str, options: ParseOptions<'a>) -> Self {
         let none = || Scanned {
-            token: Token::Illegal,
+            token: InfluxQlToken::Illegal,
             text: String::new(),
             at: 0,
         };
@@ -94,18 +97,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn query(&mut self) -> Parsed<Query> {
-        let mut query = Query::default();
+    fn query(&mut self) -> Parsed<InfluxQlQuery> {
+        let mut query = InfluxQlQuery::default();
         let mut separated = true;
         loop {
             let next = self.next();
             match next.token {
-                Token::Eof | Token::Semicolon => {
+                InfluxQlToken::Eof | InfluxQlToken::Semicolon => {
                     if let (false, Some(span)) = (separated, query.spans.last_mut()) {
                         *span = self.trimmed(span.start, next.at);
                     }
                     separated = true;
-                    if next.token == Token::Eof {
+                    if next.token == InfluxQlToken::Eof {
                         return Ok(query);
                     }
                 }
@@ -115,7 +118,7 @@ impl<'a> Parser<'a> {
                     let statement: Statement = self.statement()?;
                     query.statements.push(statement);
                     let (start, end) = (next.at, next.at);
-                    query.spans.push(Span { start, end });
+                    query.spans.push(SourceSpan { start, end });
                     separated = false;
                 }
             }
@@ -123,15 +126,15 @@ impl<'a> Parser<'a> {
     }
 
     /// The part of the text between two cursors, without blanks around it.
-    fn trimmed(&self, start: usize, end: usize) -> Span {
+    fn trimmed(&self, start: usize, end: usize) -> SourceSpan {
         let text = self.reader.text();
         let end = end.min(text.len()).max(start);
         let Some(part) = text.get(start..end) else {
-            return Span { start, end };
+            return SourceSpan { start, end };
         };
         let start = end - part.trim_start().len();
         let end = start + part.trim().len();
-        Span { start, end }
+        SourceSpan { start, end }
     }
 
     /// The next token, blanks and comments too.
@@ -158,7 +161,7 @@ impl<'a> Parser<'a> {
 
     /// The value of a parameter, where the token is one that has a value.
     fn substituted(&self, mut scanned: Scanned) -> Scanned {
-        if scanned.token == Token::BoundParam
+        if scanned.token == InfluxQlToken::BoundParam
             && let Some(params) = self.options.params
             && let Some((token, text)) = params.token(&scanned.text[1..])
         {
@@ -171,7 +174,10 @@ impl<'a> Parser<'a> {
     fn next(&mut self) -> Scanned {
         loop {
             let scanned = self.scan();
-            if !matches!(scanned.token, Token::Whitespace | Token::Comment) {
+            if !matches!(
+                scanned.token,
+                InfluxQlToken::Whitespace | InfluxQlToken::Comment
+            ) {
                 return scanned;
             }
         }
@@ -183,7 +189,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the next token if it is this one.
-    fn next_is(&mut self, token: Token) -> bool {
+    fn next_is(&mut self, token: InfluxQlToken) -> bool {
         let is = self.next().token == token;
         if !is {
             self.unscan();
@@ -193,11 +199,11 @@ impl<'a> Parser<'a> {
 
     /// Reads the next token if it is this keyword.
     fn next_is_keyword(&mut self, keyword: Keyword) -> bool {
-        self.next_is(Token::Keyword(keyword))
+        self.next_is(InfluxQlToken::Keyword(keyword))
     }
 
     /// Reads a token that must be there.
-    fn expect(&mut self, token: Token) -> Parsed<()> {
+    fn expect(&mut self, token: InfluxQlToken) -> Parsed<()> {
         let next = self.next();
         if next.token == token {
             return Ok(());
@@ -209,7 +215,7 @@ impl<'a> Parser<'a> {
     fn expect_keywords(&mut self, keywords: &[Keyword]) -> Parsed<()> {
         keywords
             .iter()
-            .try_for_each(|keyword| self.expect(Token::Keyword(*keyword)))
+            .try_for_each(|keyword| self.expect(InfluxQlToken::Keyword(*keyword)))
     }
 
     /// Reads something that stands inside of something.
@@ -217,7 +223,7 @@ impl<'a> Parser<'a> {
         if self.nesting == NESTING_MAX {
             let message = format!("query is nested more than {NESTING_MAX} levels deep");
             let position = self.reader.position(self.reader.before());
-            return Err(ParseError::at(message, position));
+            return Err(ParseError::with_position(message, position));
         }
         self.nesting += 1;
         let read = read(self);
@@ -236,6 +242,9 @@ impl<'a> Parser<'a> {
     }
 
     fn message<T>(&self, message: impl Into<String>, at: &Scanned) -> Parsed<T> {
-        Err(ParseError::at(message, self.reader.position(at.at)))
+        Err(ParseError::with_position(
+            message,
+            self.reader.position(at.at),
+        ))
     }
 }

@@ -3,7 +3,7 @@
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOp, Expr, Field, Fill, Literal, Select, Walk};
 use crate::error::ParseError;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
 /// Whether a SELECT must have INTO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Parser<'_> {
             let behind = self.scan();
             field.span = self.trimmed(start.min(self.reader.text().len()), behind.at);
             fields.push(field);
-            if behind.token != Token::Comma {
+            if behind.token != InfluxQlToken::Comma {
                 self.unscan();
                 return Ok(fields);
             }
@@ -79,7 +79,7 @@ impl Parser<'_> {
             String::new()
         };
         self.skip_whitespace();
-        let span = crate::ast::Span::default();
+        let span = crate::ast::SourceSpan::default();
         Ok(Field { expr, alias, span })
     }
 
@@ -138,7 +138,7 @@ impl Parser<'_> {
     fn word_is_next(&mut self, word: &str) -> bool {
         let next = self.next();
         self.unscan();
-        next.token == Token::Ident && next.text.eq_ignore_ascii_case(word)
+        next.token == InfluxQlToken::Ident && next.text.eq_ignore_ascii_case(word)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Times in conditions, with time zones.
 
-use super::{TimeContext, TimeRange, split_condition};
+use super::{ConditionTimeRange, TimeContext, split_condition};
 use crate::duration::{DAY, SECOND};
 use crate::parse_expr;
 use crate::zone::TimeZones;
@@ -23,7 +23,10 @@ impl TimeZones for Berlin {
     }
 }
 
-fn split(text: &str, time_zone: Option<&str>) -> Result<(Option<String>, TimeRange), String> {
+fn split(
+    text: &str,
+    time_zone: Option<&str>,
+) -> Result<(Option<String>, ConditionTimeRange), String> {
     let context = TimeContext {
         now_ns: NOW_NS,
         time_zone,

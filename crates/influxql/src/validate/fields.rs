@@ -1,6 +1,6 @@
 //! The columns of a SELECT: what may stand in one, and which may stand together.
 
-use super::functions::{self, Inner};
+use super::functions::{self, FunctionArgument};
 use super::state::{ColumnState, IntervalUse};
 use super::{FunctionUse, folded, is_plain_time};
 use crate::ast::{Call, Expr, Fill, Literal, Select};
@@ -79,20 +79,20 @@ fn check_expr(state: &mut ColumnState, expr: &Expr) -> Checked {
 
 fn check_call(state: &mut ColumnState, call: &Call) -> Checked {
     match functions::check(state, call)? {
-        Inner::Operands(args) => {
+        FunctionArgument::Operands(args) => {
             let mut operands = args.iter().filter(|arg| arg.as_literal().is_none());
             operands.try_for_each(|arg| check_expr(state, arg))
         }
-        Inner::Field(arg) => check_field_argument(state, &call.name, arg),
-        Inner::Transformed(arg) => check_transformed(state, &call.name, arg),
-        Inner::Nested(inner) => check_nested(state, inner),
-        Inner::Call(inner) => check_call(state, inner),
-        Inner::Distinct { args, nested } => check_distinct(state, args, nested),
-        Inner::DistinctName => {
+        FunctionArgument::Field(arg) => check_field_argument(state, &call.name, arg),
+        FunctionArgument::Transformed(arg) => check_transformed(state, &call.name, arg),
+        FunctionArgument::Nested(inner) => check_nested(state, inner),
+        FunctionArgument::Call(inner) => check_call(state, inner),
+        FunctionArgument::Distinct { args, nested } => check_distinct(state, args, nested),
+        FunctionArgument::DistinctName => {
             note_distinct(state, true);
             Ok(())
         }
-        Inner::Nothing => Ok(()),
+        FunctionArgument::Nothing => Ok(()),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn is_math(name: &str) -> bool {
 }
 
 /// What is left to look at once a call's own arguments are checked.
-pub(super) enum Inner<'a> {
+pub(super) enum FunctionArgument<'a> {
     /// Expressions and constants.
     Operands(&'a [Expr]),
     /// The field of an aggregate.
@@ -55,7 +55,7 @@ pub(super) enum Inner<'a> {
     Nothing,
 }
 
-type Checked<'a> = Result<Inner<'a>, SelectError>;
+type Checked<'a> = Result<FunctionArgument<'a>, SelectError>;
 
 /// Checks a call: that there is such a function, its number of arguments, and each of them but the
 /// one that is an expression, which comes back.
@@ -67,7 +67,7 @@ pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> 
     match call.name.as_str() {
         "percentile" => percentile(call),
         "sample" => sample(call),
-        "distinct" => Ok(Inner::Distinct {
+        "distinct" => Ok(FunctionArgument::Distinct {
             args: &call.args,
             nested: false,
         }),
@@ -76,7 +76,7 @@ pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> 
         "difference" | "non_negative_difference" | "cumulative_sum" => {
             count_arguments(call, Arity::Exactly(1))?;
             state.looks_back(1);
-            Ok(Inner::Transformed(&call.args[0]))
+            Ok(FunctionArgument::Transformed(&call.args[0]))
         }
         "moving_average" => moving_average(state, call),
         "exponential_moving_average"
@@ -119,7 +119,7 @@ fn refuse<T>(text: impl Into<String>) -> Result<T, SelectError> {
 fn math(call: &Call) -> Checked<'_> {
     let two = matches!(call.name.as_str(), "atan2" | "pow" | "log");
     count_arguments(call, Arity::Exactly(if two { 2 } else { 1 }))?;
-    Ok(Inner::Operands(&call.args))
+    Ok(FunctionArgument::Operands(&call.args))
 }
 
 fn aggregate<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -134,16 +134,16 @@ fn aggregate<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     if call.name == "count" {
         match &call.args[0] {
             Expr::Call(inner) if inner.name == "distinct" => {
-                return Ok(Inner::Distinct {
+                return Ok(FunctionArgument::Distinct {
                     args: &inner.args,
                     nested: true,
                 });
             }
-            Expr::Distinct(_) => return Ok(Inner::DistinctName),
+            Expr::Distinct(_) => return Ok(FunctionArgument::DistinctName),
             _ => {}
         }
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn percentile(call: &Call) -> Checked<'_> {
@@ -152,7 +152,7 @@ fn percentile(call: &Call) -> Checked<'_> {
         Some(Literal::Integer(_) | Literal::Number(_)) => {}
         _ => return refuse("expected float argument in percentile()"),
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn sample(call: &Call) -> Checked<'_> {
@@ -164,7 +164,7 @@ fn sample(call: &Call) -> Checked<'_> {
         Some(Literal::Integer(_)) => {}
         _ => return refuse("expected integer argument in sample()"),
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 /// A unit of time, which must be longer than nothing.
@@ -189,7 +189,7 @@ fn with_unit<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         })?;
     }
     state.looks_back(1);
-    Ok(Inner::Transformed(&call.args[0]))
+    Ok(FunctionArgument::Transformed(&call.args[0]))
 }
 
 fn integral<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -198,7 +198,7 @@ fn integral<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         unit(arg, || "second argument must be a duration".to_owned())?;
     }
     state.functions.only_selectors = false;
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -218,7 +218,7 @@ fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         ));
     }
     state.looks_back(window.unsigned_abs());
-    Ok(Inner::Transformed(&call.args[0]))
+    Ok(FunctionArgument::Transformed(&call.args[0]))
 }
 
 /// Averages of technical analysis: a period, a hold period, and how they warm up.
@@ -264,8 +264,8 @@ fn smoothing<'a>(
     }
     match &call.args[0] {
         // `distinct` is no aggregate here.
-        Expr::Call(inner) if state.has_interval() => Ok(Inner::Call(inner)),
-        other => Ok(Inner::Transformed(other)),
+        Expr::Call(inner) if state.has_interval() => Ok(FunctionArgument::Call(inner)),
+        other => Ok(FunctionArgument::Transformed(other)),
     }
 }
 
@@ -293,7 +293,7 @@ fn holt_winters<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     state.functions.only_selectors = false;
     match &call.args[0] {
         Expr::Call(_) if !state.has_interval() => Err(SelectError::NeedsInterval(name.clone())),
-        Expr::Call(inner) => Ok(Inner::Nested(inner)),
+        Expr::Call(inner) => Ok(FunctionArgument::Nested(inner)),
         _ => refuse(format!("must use aggregate function with {name}")),
     }
 }
@@ -339,5 +339,5 @@ fn top_bottom<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         state.named_in_top_bottom();
     }
     state.functions.top_bottom = Some(name.clone());
-    Ok(Inner::Nothing)
+    Ok(FunctionArgument::Nothing)
 }

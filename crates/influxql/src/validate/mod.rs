@@ -15,7 +15,9 @@ mod statements;
 use crate::ast::{Call, Expr, Field, Fill, Select, Source, VarRef};
 use crate::fold::{Folding, fold};
 use crate::select_error::SelectError;
-use crate::time_range::{TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition};
+use crate::time_range::{
+    ConditionTimeRange, TIME_MAX_NS, TIME_MIN_NS, TimeContext, split_condition,
+};
 use state::IntervalUse;
 
 pub use statements::check_statement;
@@ -82,14 +84,14 @@ pub struct FunctionUse {
 /// What InfluxDB's compiler refuses, in its words.
 pub fn analyze(select: &Select, context: &TimeContext<'_>) -> Result<SelectAnalysis, SelectError> {
     let context = context.with_zone(select.time_zone.as_deref());
-    let head = Head::read(select, &context)?;
+    let head = SelectHead::read(select, &context)?;
     head.compile(select, &context)
 }
 
 /// What a SELECT says besides its columns.
-struct Head {
+struct SelectHead {
     condition: Option<Expr>,
-    time_range: TimeRange,
+    time_range: ConditionTimeRange,
     dimensions: Vec<Expr>,
     interval: Option<Interval>,
     interval_is_inherited: bool,
@@ -97,7 +99,7 @@ struct Head {
     fill: Fill,
 }
 
-impl Head {
+impl SelectHead {
     fn read(select: &Select, context: &TimeContext<'_>) -> Result<Self, SelectError> {
         let split = split_condition(select.condition.as_ref(), context)?;
         if let Some(condition) = &split.condition {
@@ -110,7 +112,7 @@ impl Head {
         }
         Ok(Self {
             condition: split.condition,
-            time_range: TimeRange {
+            time_range: ConditionTimeRange {
                 min_ns: min_ns.or(Some(TIME_MIN_NS)),
                 max_ns: max_ns.or(Some(TIME_MAX_NS)),
             },

@@ -4,7 +4,7 @@
 use super::column;
 use crate::expression::Expression;
 use crate::schema::{StoredMeasurement, stored_type};
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
@@ -94,7 +94,7 @@ fn tag_condition(
     constant: &Expression,
     table: &StoredMeasurement,
 ) -> Option<Expr> {
-    if var.cast.and_then(ValueType::of_cast) != Some(ValueType::Tag) {
+    if var.cast.and_then(InfluxValueType::of_cast) != Some(InfluxValueType::Tag) {
         return None;
     }
     let (_, tag) = table.table.tag(&var.name)?;
@@ -135,24 +135,26 @@ fn tag_condition(
 /// A field that is missing fulfils nothing.
 fn field_condition(
     (var, name): (&VarRef, &str),
-    stored: ValueType,
+    stored: InfluxValueType,
     op: BinaryOp,
     constant: &Expression,
 ) -> Option<Expr> {
-    if var.cast.and_then(ValueType::of_cast) != Some(stored) {
+    if var.cast.and_then(InfluxValueType::of_cast) != Some(stored) {
         return None;
     }
     let Expression::Value(value) = constant else {
         return None;
     };
     let value = match (stored, value) {
-        (ValueType::Float, Value::Float(value)) if value.is_finite() => lit(*value),
-        (ValueType::Float, Value::Integer(value)) => lit(*value as f64),
-        (ValueType::Integer, Value::Integer(value)) => lit(*value),
-        (ValueType::String, Value::String(value)) if matches!(op, BinaryOp::Eq | BinaryOp::Neq) => {
+        (InfluxValueType::Float, Value::Float(value)) if value.is_finite() => lit(*value),
+        (InfluxValueType::Float, Value::Integer(value)) => lit(*value as f64),
+        (InfluxValueType::Integer, Value::Integer(value)) => lit(*value),
+        (InfluxValueType::String, Value::String(value))
+            if matches!(op, BinaryOp::Eq | BinaryOp::Neq) =>
+        {
             lit(&**value)
         }
-        (ValueType::Boolean, Value::Boolean(value))
+        (InfluxValueType::Boolean, Value::Boolean(value))
             if matches!(op, BinaryOp::Eq | BinaryOp::Neq) =>
         {
             lit(*value)
