@@ -279,15 +279,20 @@ fn text(text: &str) -> Value {
     Value::String(text.into())
 }
 
-fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
-    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
-    let series: Arc<str> = "databases".into();
+/// The databases that are shown. The one that is always there is, once it holds something.
+pub(crate) fn shown_databases(engine: &Engine) -> Vec<String> {
     let mut names = engine.databases();
-    // The one that is always there is shown once it holds something.
     names.retain(|name| {
         let is_empty = engine.tables(name).is_ok_and(|tables| tables.is_empty());
         name != DEFAULT_DATABASE || !is_empty
     });
+    names
+}
+
+fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
+    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
+    let series: Arc<str> = "databases".into();
+    let names = shown_databases(engine);
     for name in &names {
         listing.push(Some(&series), vec![text(name)]);
     }

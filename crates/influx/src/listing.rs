@@ -59,8 +59,8 @@ pub fn each_series(
     Ok(())
 }
 
-/// The part of a condition that is on tags alone, over the tags of the table in their order. What
-/// is on fields holds.
+/// The part of a condition that is on tags alone, over the tags of the table in their order and one
+/// that no series has. What is on fields holds.
 pub fn tag_condition(
     condition: &Expression,
     measurement: &StoredMeasurement,
@@ -98,7 +98,7 @@ pub fn tag_condition(
             Some(other.replaced(&mut |part| match part {
                 Expression::Name(var) => Some(match measurement.table.tag(&var.name) {
                     Some((ordinal, _)) => Expression::Column(usize::from(ordinal), None),
-                    None => Expression::Value(Value::String("".into())),
+                    None => Expression::Column(measurement.table.tags.len(), None),
                 }),
                 _ => None,
             }))
@@ -111,10 +111,11 @@ pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let Some(condition) = condition else {
         return true;
     };
-    let values: Vec<Value> = tags
+    let mut values: Vec<Value> = tags
         .iter()
         .map(|tag| Value::String(Arc::clone(tag)))
         .collect();
+    values.push(Value::String("".into()));
     holds(condition, &values)
 }
 

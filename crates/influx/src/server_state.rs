@@ -1,5 +1,6 @@
 //! SHOW of what is not stored rows: users, shards, subscriptions, running statements, figures.
 
+use crate::databases::shown_databases;
 use crate::output::Listing;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
@@ -93,7 +94,7 @@ fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
 /// A series without rows for each database.
 fn of_each_database(engine: &Engine, columns: &[&'static str]) -> SqlResult<StatementRows> {
     let mut listing = texts(columns);
-    for database in engine.databases() {
+    for database in shown_databases(engine) {
         listing.push(Some(&database.into()), vec![Value::Null; columns.len()]);
     }
     listing.answer()

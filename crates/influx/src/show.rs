@@ -4,7 +4,7 @@ mod cardinality;
 mod tags;
 
 use crate::expression::{Expression, compile_regex};
-use crate::listing::{each_series, fulfils, tag_condition};
+use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused, stored_measurements};
 use crate::statement_run::StatementRun;
@@ -179,26 +179,18 @@ fn is_shown(
     condition: Option<&Expression>,
 ) -> SqlResult<bool> {
     let Some(condition) = condition else {
-        return has_series(run, measurement, None);
+        return has_series(run, measurement, None, fulfils);
     };
     match condition {
         Expression::Paren(inner) => is_shown(run, measurement, Some(inner)),
         Expression::Chain(first, links) => {
-            if let [(op, rhs)] = links.as_slice()
-                && op.precedence() == 3
-            {
-                let (positive, is_negated) = match op {
-                    BinaryOp::Neq => (BinaryOp::Eq, true),
-                    BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
-                    op => (*op, false),
-                };
-                let link = vec![(positive, rhs.clone())];
-                let comparison = Expression::Chain(first.clone(), link);
-                let found = has_series(run, measurement, Some(&comparison))?;
-                return Ok(found != is_negated);
-            }
-            let mut all = is_shown(run, measurement, Some(first))?;
-            for (op, rhs) in links {
+            let (mut all, rest) = match links.split_first() {
+                Some(((op, rhs), rest)) if op.precedence() == 3 => {
+                    (compares(run, measurement, (first, *op, rhs))?, rest)
+                }
+                _ => (is_shown(run, measurement, Some(first))?, links.as_slice()),
+            };
+            for (op, rhs) in rest {
                 let rhs = is_shown(run, measurement, Some(rhs))?;
                 all = match op {
                     BinaryOp::Or => all || rhs,
@@ -207,15 +199,38 @@ fn is_shown(
             }
             Ok(all)
         }
-        other => has_series(run, measurement, Some(other)),
+        other => has_series(run, measurement, Some(other), fulfils),
     }
 }
 
-/// Whether a table has series that fulfil a condition.
+/// Whether a comparison holds for all values of a tag that a table has.
+fn compares(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    (left, op, right): (&Expression, BinaryOp, &Expression),
+) -> SqlResult<bool> {
+    let (positive, is_negated) = match op {
+        BinaryOp::Neq => (BinaryOp::Eq, true),
+        BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
+        op => (op, false),
+    };
+    let link = vec![(positive, right.clone())];
+    let comparison = Expression::Chain(Box::new(left.clone()), link);
+    let found = has_series(run, measurement, Some(&comparison), fulfils_with_tags)?;
+    // Without the tag there is nothing to compare with.
+    let is_tag = match left {
+        Expression::Name(var) => measurement.table.tag(&var.name).is_some(),
+        _ => true,
+    };
+    Ok(if is_negated { is_tag && !found } else { found })
+}
+
+/// Whether a table has series that fulfil a condition, as `fulfils` sees it.
 fn has_series(
     run: &StatementRun<'_>,
     measurement: &StoredMeasurement,
     condition: Option<&Expression>,
+    fulfils: fn(Option<&Expression>, &[Arc<str>]) -> bool,
 ) -> SqlResult<bool> {
     let condition = condition.and_then(|condition| tag_condition(condition, measurement));
     let mut found = false;
@@ -225,41 +240,55 @@ fn has_series(
     Ok(found)
 }
 
+/// The measurements of each name: there is one in each retention policy that has it.
+fn by_name(all: &[StoredMeasurement]) -> impl Iterator<Item = &[StoredMeasurement]> {
+    all.chunk_by(|a, b| a.name == b.name)
+}
+
 /// The keys of series as line protocol writes them.
 fn series(run: &StatementRun<'_>, show: &ShowSeries) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
     let condition = condition(without_time(show.condition.as_ref()).as_ref())?;
     let mut keys: Vec<String> = Vec::new();
     for measurement in sources(run, &show.database, &show.sources)? {
-        let condition = condition
-            .as_ref()
-            .and_then(|condition| tag_condition(condition, &measurement));
-        let name = escaped(&measurement.name, &[',', ' ']);
-        let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
-        order.sort_by_key(|place| &measurement.table.tags[*place].name);
-        each_series(run.context.engine(), &measurement, |tags| {
-            if !fulfils(condition.as_ref(), tags) {
-                return;
-            }
-            let mut key = name.clone();
-            for place in order.iter().filter(|place| !tags[**place].is_empty()) {
-                key.push(',');
-                key.push_str(&escaped(
-                    &measurement.table.tags[*place].name,
-                    &[',', '=', ' '],
-                ));
-                key.push('=');
-                key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
-            }
-            keys.push(key);
-        })?;
+        add_keys(run, &measurement, condition.as_ref(), &mut keys)?;
     }
     keys.sort();
+    keys.dedup();
     let mut listing = Listing::new(vec![("key", InfluxValueType::String)]);
     for key in limited(keys, show.limit, show.offset) {
         listing.push(None, vec![text(&key)]);
     }
     Ok(listing)
+}
+
+/// Adds the keys of the series that fulfil a condition.
+fn add_keys(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    condition: Option<&Expression>,
+    keys: &mut Vec<String>,
+) -> SqlResult<()> {
+    let condition = condition.and_then(|condition| tag_condition(condition, measurement));
+    let name = escaped(&measurement.name, &[',', ' ']);
+    let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
+    order.sort_by_key(|place| &measurement.table.tags[*place].name);
+    each_series(run.context.engine(), measurement, |tags| {
+        if !fulfils(condition.as_ref(), tags) {
+            return;
+        }
+        let mut key = name.clone();
+        for place in order.iter().filter(|place| !tags[**place].is_empty()) {
+            key.push(',');
+            key.push_str(&escaped(
+                &measurement.table.tags[*place].name,
+                &[',', '=', ' '],
+            ));
+            key.push('=');
+            key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
+        }
+        keys.push(key);
+    })
 }
 
 fn escaped(text: &str, special: &[char]) -> String {
@@ -291,14 +320,21 @@ fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing
         ("fieldType", InfluxValueType::String),
     ];
     let mut listing = Listing::new(columns);
-    for measurement in sources(run, &show.database, &show.sources)? {
-        let mut fields: Vec<(&str, InfluxValueType)> = measurement.fields().collect();
-        fields.sort();
-        for (name, kind) in limited(fields, show.limit, show.offset) {
-            listing.push(Some(&measurement.name), vec![text(name), text(kind.name())]);
+    for named in by_name(&sources(run, &show.database, &show.sources)?) {
+        for (name, kind) in limited(fields_of(named), show.limit, show.offset) {
+            listing.push(Some(&named[0].name), vec![text(name), text(kind.name())]);
         }
     }
     Ok(listing)
+}
+
+/// The fields of measurements of one name, each once.
+fn fields_of(named: &[StoredMeasurement]) -> Vec<(&str, InfluxValueType)> {
+    let fields = named.iter().flat_map(StoredMeasurement::fields);
+    let mut fields: Vec<(&str, InfluxValueType)> = fields.collect();
+    fields.sort();
+    fields.dedup();
+    fields
 }
 
 /// Whether a key of a tag is meant.
