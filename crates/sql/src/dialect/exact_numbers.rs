@@ -143,6 +143,10 @@ fn literal(expr: &Expr) -> Option<String> {
     }
 }
 
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A number without its exponent: `1.5e3` is `1500`; `None` of what is no number, or far too long.
 fn without_exponent(text: &str) -> Option<String> {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
@@ -154,6 +158,9 @@ fn without_exponent(text: &str) -> Option<String> {
         None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
     let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
+    if !are_digits(whole) || !are_digits(places) {
+        return None;
+    }
     let reach = usize::try_from(exponent.unsigned_abs()).ok()?;
     if reach > 2 * DIGITS_MAX || whole.len() + places.len() > 2 * DIGITS_MAX {
         return None;
@@ -185,7 +192,6 @@ impl ExactDecimal {
     fn from_text(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
-        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + places.len() == 0 || !are_digits(whole) || !are_digits(places) {
             return None;
         }
@@ -248,7 +254,7 @@ mod tests {
                     .is_some()
             );
         }
-        for wrong in ["1e", "1e1000", "1e99999999999"] {
+        for wrong in ["1e", "1e1000", "1e99999999999", "é1e-2", "é.1e1", "xe1"] {
             assert_eq!(without_exponent(wrong), None, "{wrong}");
         }
     }
