@@ -15,11 +15,10 @@ const DIGITS_MAX: usize = 76;
 /// Digits with which a decimal is made, so that sums of it have room.
 const DIGITS: usize = 38;
 
-/// Whether a statement may have such casts.
-pub fn may_cast_to_numeric(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    let casts = lower.contains("::") || lower.contains("cast");
-    lower.contains("numeric") || lower.contains("dec") || casts && lower.contains("int")
+/// Whether a statement, in small letters, may have such casts.
+pub fn may_cast_to_numeric(folded: &str) -> bool {
+    let casts = folded.contains("::") || folded.contains("cast");
+    folded.contains("numeric") || folded.contains("dec") || casts && folded.contains("int")
 }
 
 /// Casts the text of literals.
