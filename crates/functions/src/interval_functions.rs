@@ -169,8 +169,9 @@ fn rows_of<T>(
     let seconds = seconds.transpose()?;
     let rows = numbers.first().map_or(0, Array::len);
     let mut out = Vec::with_capacity(rows);
+    let mut given = Vec::with_capacity(whole);
     for row in 0..rows {
-        let mut given = Vec::with_capacity(whole);
+        given.clear();
         for part in &numbers {
             let part = part.as_primitive::<Int64Type>();
             if part.is_valid(row) {

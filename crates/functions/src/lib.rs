@@ -35,6 +35,7 @@ mod numbers;
 pub mod numeric_division;
 mod over_time;
 mod pairs;
+mod plan_expressions;
 mod postgres;
 mod postgres_values;
 mod refusal;
@@ -57,6 +58,7 @@ pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use named_cast::NAMED_CAST;
+pub use plan_expressions::replace_in_expressions;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
@@ -67,7 +69,9 @@ pub use type_names::in_sql;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
+use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
 /// Makes the functions known to a session.
@@ -149,6 +153,22 @@ pub fn max_udaf() -> Arc<AggregateUDF> {
     static MAX: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(min_max::max())));
     Arc::clone(&MAX)
+}
+
+/// Whether an aggregate has this name, in small letters: a query that selects it without GROUP BY has one
+/// row.
+pub fn is_aggregate_name(name: &str) -> bool {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let mut all = all_default_aggregate_functions();
+        all.extend([first_udaf(), last_udaf()]);
+        all.extend(aggregates().into_iter().map(Arc::new));
+        let names = |udaf: Arc<AggregateUDF>| {
+            let aliases = udaf.aliases().to_vec();
+            aliases.into_iter().chain([udaf.name().to_owned()])
+        };
+        all.into_iter().flat_map(names).collect()
+    });
+    NAMES.contains(name)
 }
 
 /// The aggregates of time series.

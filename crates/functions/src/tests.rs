@@ -211,6 +211,11 @@ fn every_function_is_registered_under_all_its_names() {
         let is_theirs = theirs.aggregate_functions().contains_key(name);
         assert_eq!(is_theirs, replaced.contains(&name.as_str()), "{name}");
     }
+    let all = ours.aggregate_functions().keys();
+    for name in all.chain(theirs.aggregate_functions().keys()) {
+        assert!(super::is_aggregate_name(name), "{name}");
+    }
+    assert!(!super::is_aggregate_name("abs"));
     for name in ours.window_functions().keys() {
         assert!(!theirs.window_functions().contains_key(name), "{name}");
     }

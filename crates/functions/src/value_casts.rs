@@ -2,6 +2,7 @@
 //! rounded and not cut; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`; text to intervals and
 //! intervals to text.
 
+use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
 use arrow::array::{
@@ -14,11 +15,9 @@ use arrow::datatypes::{
     IntervalUnit, TimeUnit, i256,
 };
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
@@ -34,23 +33,7 @@ pub struct ValueCasts;
 
 impl AnalyzerRule for ValueCasts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(kind_of_cast(part, &schema).is_some()))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let changed = expr.transform_up(|part| Ok(replaced(part, &schema)))?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        replace_in_expressions(plan, may_be_cast, replaced)
     }
 
     fn name(&self) -> &'static str {
@@ -74,11 +57,11 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// Which of these casts an expression is.
-fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
+/// What is cast and to which type, of casts to a type that one of these casts may make.
+fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
     let (value, to) = match expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            (expr, field.data_type())
+            (expr.as_ref(), field.data_type())
         }
         _ => return None,
     };
@@ -88,9 +71,16 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
             to,
             DataType::Binary | DataType::LargeBinary | DataType::Interval(_)
         );
-    if !is_wanted {
-        return None;
-    }
+    is_wanted.then_some((value, to))
+}
+
+fn may_be_cast(expr: &Expr) -> bool {
+    cast_of(expr).is_some()
+}
+
+/// Which of these casts an expression is.
+fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
+    let (value, to) = cast_of(expr)?;
     let from = value.get_type(schema).ok()?;
     match (&from, to) {
         (from, to) if to.is_integer() => match from {

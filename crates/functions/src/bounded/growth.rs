@@ -13,9 +13,9 @@ const VALUE_BYTES: usize = 16;
 const NUMBER_BYTES: usize = 48;
 /// Centroids that approximate a distribution, for each of which memory is set aside.
 const CENTROIDS_MAX: i64 = 10_000;
-/// Longest text of which the distance to another is told, in characters, as PostgreSQL has it: the
 /// Most bytes that one call pads.
 const PADDED_BYTES_MAX: usize = 64 << 20;
+/// Longest text of which the distance to another is told, in characters, as PostgreSQL has it: the
 /// time grows with the square.
 const DISTANCE_CHARACTERS_MAX: usize = 255;
 /// Widest type of fixed width, bytes.

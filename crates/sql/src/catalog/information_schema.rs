@@ -38,14 +38,12 @@ impl SchemaProvider for InformationSchema {
         let mut columns: Vec<Expr> = Vec::new();
         for field in table.schema().fields() {
             let column = col(field.name());
-            columns.push(match field.name().as_str() {
+            let value = match field.name().as_str() {
                 "data_type" => TYPE_NAME.call(vec![column, lit(false)]),
                 "ordinal_position" => cast(column, DataType::Int32) + lit(1_i32),
                 _ => column,
-            });
-            if let Some(last) = columns.pop() {
-                columns.push(last.alias(field.name()));
-            }
+            };
+            columns.push(value.alias(field.name()));
         }
         columns.push(col("table_catalog").alias("udt_catalog"));
         columns.push(lit("pg_catalog").alias("udt_schema"));

@@ -42,6 +42,10 @@ impl SchemaProvider for PgCatalog {
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);
         };
+        let missing = missing_columns(name);
+        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
+            return Ok(Some(table));
+        }
         let plan = match name {
             "pg_database" => {
                 let names = self.engine.databases().into_iter().map(lit).collect();
@@ -51,10 +55,6 @@ impl SchemaProvider for PgCatalog {
             "pg_index" | "pg_constraint" => self.of_keys(name, &table.schema()).await?,
             _ => LogicalPlanBuilder::scan(name, provider_as_source(table), None)?,
         };
-        let missing = missing_columns(name);
-        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
-            return self.inner.table(name).await;
-        }
         let mut columns = Vec::new();
         for (relation, field) in plan.schema().iter() {
             if !missing.iter().any(|(missing, _)| missing == field.name()) {

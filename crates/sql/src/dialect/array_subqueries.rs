@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Value, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
-use marigram_functions::ARRAY_OR_EMPTY;
+use marigram_functions::{ARRAY_OR_EMPTY, is_aggregate_name};
 use std::ops::ControlFlow;
 
 /// The column of the elements.
@@ -40,24 +40,6 @@ impl VisitorMut for ArraySubqueries {
     }
 }
 
-/// Aggregates that have one row where a query has no GROUP BY.
-const AGGREGATES: [&str; 14] = [
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "array_agg",
-    "string_agg",
-    "first",
-    "last",
-    "bool_and",
-    "bool_or",
-    "stddev",
-    "variance",
-    "median",
-];
-
 /// Whether a SELECT has a row for each of those it reads.
 fn is_plain(query: &Query, select: &Select) -> bool {
     struct AggregateFinder;
@@ -70,7 +52,7 @@ fn is_plain(query: &Query, select: &Select) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = function.name.to_string().to_lowercase();
-            if function.over.is_some() || AGGREGATES.contains(&name.as_str()) {
+            if function.over.is_some() || is_aggregate_name(&name) {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

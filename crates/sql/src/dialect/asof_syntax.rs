@@ -9,9 +9,9 @@ use datafusion::sql::sqlparser::ast::{
 use marigram_functions::marker_functions::AS_OF;
 use std::ops::ControlFlow;
 
-/// Whether a statement may have such a join.
-pub fn may_join(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("asof")
+/// Whether a statement, in small letters, may have such a join.
+pub fn may_join(folded: &str) -> bool {
+    folded.contains("asof")
 }
 
 /// Makes such joins LEFT JOINs with a mark in their condition.

@@ -266,7 +266,7 @@ impl VisitorMut for CastNamer {
     }
 }
 
-/// Whether a statement has casts at all.
-pub fn may_cast(sql: &str) -> bool {
-    sql.contains("::") || sql.to_ascii_lowercase().contains("cast")
+/// Whether a statement, in small letters, has casts at all.
+pub fn may_cast(folded: &str) -> bool {
+    folded.contains("::") || folded.contains("cast")
 }

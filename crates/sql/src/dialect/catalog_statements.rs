@@ -27,9 +27,9 @@ const KNOWN_BY_TEXT: [&str; 6] = [
     "c.relnamespace='public'",
 ];
 
-/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
-/// Others keep their positions for error messages, and save the time.
-pub fn asks_postgres(sql: &str) -> bool {
+/// Whether a statement, in small letters, may need PostgreSQL's catalogs or forms that only the rewrite
+/// rules know. Others keep their positions for error messages, and save the time.
+pub fn asks_postgres(folded: &str) -> bool {
     const SIGNS: [&str; 13] = [
         "pg_",
         "information_schema",
@@ -45,19 +45,18 @@ pub fn asks_postgres(sql: &str) -> bool {
         "any (",
         "all(",
     ];
-    let lower = sql.to_lowercase();
-    SIGNS.iter().any(|sign| lower.contains(sign))
+    SIGNS.iter().any(|sign| folded.contains(sign))
 }
 
-/// What the library has in the place of a statement that it knows by its text.
+/// What the library has in the place of a statement that it knows by its text; `folded` is the text in
+/// small letters.
 ///
 /// # Errors
 /// Where the text is no statement.
-pub fn known_by_text(sql: &str) -> Result<Option<Statement>, ParserError> {
+pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, ParserError> {
     static POSTGRES: LazyLock<PostgresCompatibilityParser> =
         LazyLock::new(PostgresCompatibilityParser::new);
-    let lower = sql.to_lowercase();
-    if !KNOWN_BY_TEXT.iter().any(|known| lower.contains(known)) {
+    if !KNOWN_BY_TEXT.iter().any(|known| folded.contains(known)) {
         return Ok(None);
     }
     let mut statements = POSTGRES.parse(sql)?;

@@ -15,11 +15,10 @@ const DIGITS_MAX: usize = 76;
 /// Digits with which a decimal is made, so that sums of it have room.
 const DIGITS: usize = 38;
 
-/// Whether a statement may have such casts.
-pub fn may_cast_to_numeric(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    let casts = lower.contains("::") || lower.contains("cast");
-    lower.contains("numeric") || lower.contains("dec") || casts && lower.contains("int")
+/// Whether a statement, in small letters, may have such casts.
+pub fn may_cast_to_numeric(folded: &str) -> bool {
+    let casts = folded.contains("::") || folded.contains("cast");
+    folded.contains("numeric") || folded.contains("dec") || casts && folded.contains("int")
 }
 
 /// Casts the text of literals.
@@ -143,6 +142,10 @@ fn literal(expr: &Expr) -> Option<String> {
     }
 }
 
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A number without its exponent: `1.5e3` is `1500`; `None` of what is no number, or far too long.
 fn without_exponent(text: &str) -> Option<String> {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
@@ -154,6 +157,9 @@ fn without_exponent(text: &str) -> Option<String> {
         None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
     let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
+    if !are_digits(whole) || !are_digits(places) {
+        return None;
+    }
     let reach = usize::try_from(exponent.unsigned_abs()).ok()?;
     if reach > 2 * DIGITS_MAX || whole.len() + places.len() > 2 * DIGITS_MAX {
         return None;
@@ -185,7 +191,6 @@ impl ExactDecimal {
     fn from_text(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
-        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + places.len() == 0 || !are_digits(whole) || !are_digits(places) {
             return None;
         }
@@ -248,7 +253,7 @@ mod tests {
                     .is_some()
             );
         }
-        for wrong in ["1e", "1e1000", "1e99999999999"] {
+        for wrong in ["1e", "1e1000", "1e99999999999", "é1e-2", "é.1e1", "xe1"] {
             assert_eq!(without_exponent(wrong), None, "{wrong}");
         }
     }

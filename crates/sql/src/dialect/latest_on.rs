@@ -13,10 +13,9 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 /// Most such clauses in a statement.
 const CLAUSES_MAX: usize = 64;
 
-/// Whether a statement may have the clause.
-pub fn may_have_latest(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    lower.contains("latest") && lower.contains("partition")
+/// Whether a statement, in small letters, may have the clause.
+pub fn may_have_latest(folded: &str) -> bool {
+    folded.contains("latest") && folded.contains("partition")
 }
 
 fn is_keyword(token: &TokenWithSpan, expected: &str) -> bool {

@@ -358,32 +358,33 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
 
 fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> SqlResult<Command> {
     let need = nesting.parse_need().max(nesting.plan_need());
-    let mut command = planned_statement(sql, leading, need)?;
+    // The text is folded once: it may have 64 MiB, and every pass asks whether it is needed.
+    let folded = sql.to_ascii_lowercase();
+    let mut command = planned_statement(sql, &folded, leading, need)?;
     if let Command::Plan(statement, names) = &mut command {
         if nesting.has_long_rows() {
             balance(statement)?;
         }
-        if from_first::may_begin_with_from(sql) {
+        if from_first::may_begin_with_from(&folded) {
             rewrite(statement, &mut FromFirst)?;
         }
         // The passes below change what is selected.
         *names = name_columns(statement);
-        if names.is_some() && asks_postgres(sql) {
+        if names.is_some() && asks_postgres(&folded) {
             *names = written_names(sql, need).or_else(|| names.take());
         }
-        if array_literals::may_have_some(sql) {
+        if array_literals::may_have_some(&folded) {
             rewrite(statement, &mut ArrayLiterals)?;
         }
-        if exact_numbers::may_cast_to_numeric(sql) {
+        if exact_numbers::may_cast_to_numeric(&folded) {
             rewrite(statement, &mut ExactNumbers)?;
         }
-        if named::may_name(sql) {
+        if named::may_name(&folded) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
-        if asof_syntax::may_join(sql) {
+        if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
@@ -415,7 +416,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         rewrite_inserted_lists(statement)?;
         // Nothing breaks off the visit.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
-        if casts::may_cast(sql) {
+        if casts::may_cast(&folded) {
             let _ = walk_mut(&mut **statement, &mut NamedCasts);
         }
     }
@@ -437,15 +438,20 @@ fn written_names(sql: &str, need: StackNeed) -> Names {
     }
 }
 
-fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<Command> {
+fn planned_statement(
+    sql: &str,
+    folded: &str,
+    leading: &[&str],
+    need: StackNeed,
+) -> SqlResult<Command> {
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql, need);
     }
-    if let Some(tokens) = rewritten_tokens(sql)? {
+    if let Some(tokens) = rewritten_tokens(sql, folded)? {
         return one_statement(tokens.into(), need);
     }
-    if asks_postgres(sql) {
-        if let Some(statement) = known_by_text(sql)? {
+    if asks_postgres(folded) {
+        if let Some(statement) = known_by_text(sql, folded)? {
             return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
         let mut command = one_statement(sql.into(), need)?;
@@ -459,26 +465,26 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
 
 /// The tokens of a statement with clauses of DuckDB's and QuestDB's in other forms; `None` where it has
 /// none.
-fn rewritten_tokens(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let mut tokens = None;
-    if from_first::may_begin_with_from(sql) {
+    if from_first::may_begin_with_from(folded) {
         tokens = from_first::expanded(&tokenize(sql)?);
     }
-    if latest_on::may_have_latest(sql) {
+    if latest_on::may_have_latest(folded) {
         tokens = match &tokens {
             Some(tokens) => latest_on::expanded(tokens)?,
             None => latest_on::expanded(&tokenize(sql)?)?,
         }
         .or(tokens);
     }
-    if trim_from::may_trim(sql) {
+    if trim_from::may_trim(folded) {
         tokens = match &tokens {
             Some(tokens) => trim_from::without_from(tokens),
             None => trim_from::without_from(&tokenize(sql)?),
         }
         .or(tokens);
     }
-    if sample::may_sample(sql) {
+    if sample::may_sample(folded) {
         let marked = match &tokens {
             Some(tokens) => sample::marked(tokens)?,
             None => sample::marked(&tokenize(sql)?)?,

@@ -165,17 +165,22 @@ impl VisitorMut for PostgresCalls {
                 field, expr: time, ..
             } => part_of(&unit_of(field), time),
             Expr::UnaryOp { op, expr: operand } => {
-                let operand = operand.as_ref().clone();
+                // Copied where it is needed alone: each level of `- - - x` would copy those below.
+                let operand = || operand.as_ref().clone();
                 match op {
-                    UnaryOperator::PGAbs => Some(call("abs", vec![operand])),
-                    UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand)])),
-                    UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![double(operand)])),
+                    UnaryOperator::PGAbs => Some(call("abs", vec![operand()])),
+                    UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand())])),
+                    UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![double(operand())])),
                     UnaryOperator::BitwiseNot => {
                         let ones = Expr::UnaryOp {
                             op: UnaryOperator::Minus,
                             expr: Box::new(number("1")),
                         };
-                        Some(nested(binary(operand, BinaryOperator::PGBitwiseXor, ones)))
+                        Some(nested(binary(
+                            operand(),
+                            BinaryOperator::PGBitwiseXor,
+                            ones,
+                        )))
                     }
                     _ => None,
                 }
@@ -232,14 +237,10 @@ impl PostgresCalls {
                  of SELECT DISTINCT",
             ));
         }
-        let plain: Option<Vec<Expr>> = list
-            .args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-                _ => None,
-            })
-            .collect();
+        let plain = match name.as_str() {
+            "mod" | "div" | "isfinite" | "date_part" => plain_arguments(&list.args),
+            _ => None,
+        };
         let replaced = match (name.as_str(), plain.as_deref()) {
             ("mod", Some([left, right])) => Some(nested(binary(
                 nested(left.clone()),
@@ -277,6 +278,16 @@ impl PostgresCalls {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Copies of a call's arguments; `None` where one has a name or is `*`.
+fn plain_arguments(args: &[FunctionArg]) -> Option<Vec<Expr>> {
+    args.iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The arguments of `make_interval` by their places.

@@ -3,9 +3,9 @@
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Whether a statement may have such calls.
-pub fn may_trim(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("trim")
+/// Whether a statement, in small letters, may have such calls.
+pub fn may_trim(folded: &str) -> bool {
+    folded.contains("trim")
 }
 
 fn is_word(token: Option<&&TokenWithSpan>, wanted: &[&str]) -> bool {

@@ -6,12 +6,11 @@
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Like, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::replace_in_expressions;
 
 /// See the head of this file. It comes behind DataFusion's type coercion.
 #[derive(Debug)]
@@ -19,23 +18,7 @@ pub struct TagPatterns;
 
 impl AnalyzerRule for TagPatterns {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(is_plain(part)))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let compared = expr.transform_up(|part| Ok(compared(part, &schema)))?;
-                Ok(compared.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        replace_in_expressions(plan, is_plain, compared)
     }
 
     fn name(&self) -> &'static str {

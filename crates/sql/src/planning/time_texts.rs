@@ -9,16 +9,15 @@ use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::replace_in_expressions;
 use marigram_functions::zoned::{UTC, relabelled};
 use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
@@ -30,23 +29,8 @@ pub struct TimeTexts;
 impl AnalyzerRule for TimeTexts {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = SessionZone::name(config);
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(reads_time(part, &schema)))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let read = expr.transform_up(|part| Ok(read(part, &schema, zone)))?;
-                Ok(read.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        let read = |expr: Expr, schema: &DFSchema| read(expr, schema, zone);
+        replace_in_expressions(plan, |expr| cast_to_time(expr).is_some(), read)
     }
 
     fn name(&self) -> &'static str {
@@ -54,19 +38,23 @@ impl AnalyzerRule for TimeTexts {
     }
 }
 
+/// What is cast to a time.
+fn cast_to_time(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            matches!(field.data_type(), DataType::Timestamp(..)).then_some(expr)
+        }
+        _ => None,
+    }
+}
+
 /// Whether an expression is a cast of text to a time.
 fn reads_time(expr: &Expr, schema: &DFSchema) -> bool {
-    let (value, kind) = match expr {
-        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            (expr, field.data_type())
-        }
-        _ => return false,
-    };
     let is_text = |kind: DataType| match kind {
         DataType::Dictionary(_, value) => value.is_string(),
         other => other.is_string(),
     };
-    matches!(kind, DataType::Timestamp(..)) && value.get_type(schema).is_ok_and(is_text)
+    cast_to_time(expr).is_some_and(|value| value.get_type(schema).is_ok_and(is_text))
 }
 
 fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {

@@ -9,9 +9,9 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use marigram_functions::duration::questdb_unit;
 
-/// Whether a statement may have the clause.
-pub fn may_sample(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("sample")
+/// Whether a statement, in small letters, may have the clause.
+pub fn may_sample(folded: &str) -> bool {
+    folded.contains("sample")
 }
 
 /// The tokens with a GROUP BY in the place of each clause; `None` where there is none.
