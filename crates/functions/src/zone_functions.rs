@@ -33,7 +33,7 @@ fn unknown(error: &TimeTextError) -> DataFusionError {
 fn out_of_range() -> DataFusionError {
     refused(
         "22008",
-        "the time is out of range: times go from the year 1677 to 2262",
+        "the time is out of range: times range from the year 1677 to 2262",
     )
 }
 
