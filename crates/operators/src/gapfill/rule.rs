@@ -80,13 +80,13 @@ fn call_in(expr: &Expr) -> Option<String> {
 
 fn misplaced(name: &str) -> DataFusionError {
     let message = if name == BUCKET {
-        "time_bucket_gapfill stands by itself in GROUP BY: SELECT time_bucket_gapfill('1m', time) AS \
+        "time_bucket_gapfill must be a key of its own in GROUP BY: SELECT time_bucket_gapfill('1m', time) AS \
          b, avg(x) FROM t WHERE time >= … AND time < … GROUP BY b"
             .to_owned()
     } else {
         format!(
-            "{name} stands around aggregates in a SELECT that is grouped by time_bucket_gapfill: \
-             {name}(avg(x)); what it answers can be sorted and filtered in a query around that SELECT"
+            "{name} applies to aggregates in a SELECT that is grouped by time_bucket_gapfill: \
+             {name}(avg(x)); its results can be sorted and filtered in a query around that SELECT"
         )
     };
     gap_fill_error("42803", name, message)
@@ -305,7 +305,7 @@ fn as_fill(expr: &Expr, constants: &ConstantEvaluator) -> Result<Option<FillColu
     };
     if let Some(inner) = call_in(value) {
         let name = call.name();
-        let message = format!("{inner} cannot stand in {name}; fill in a query around the SELECT");
+        let message = format!("{inner} cannot be inside {name}; fill in a query around the SELECT");
         return Err(gap_fill_error("42803", name, message));
     }
     let second = second.map(|second| match constants.value(second)? {

@@ -1,7 +1,7 @@
 //! DuckDB's `FROM t [WHERE …]`, which selects all columns.
 //!
-//! The parser knows a SELECT behind its FROM, but no FROM without one: such a query gets its
-//! `SELECT *` among the tokens.
+//! The parser accepts a SELECT after its FROM, but no FROM without a SELECT: `SELECT *` is inserted
+//! into the tokens of such a query.
 
 use crate::dialect::rewriting::selects;
 use crate::error::SqlError;
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{Query, SelectFlavor, VisitorMut};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::ops::ControlFlow;
 
-/// Words behind which a query begins.
+/// Words after which a query begins.
 const QUERY_FOLLOWS: [&str; 8] = [
     "as",
     "all",
@@ -20,18 +20,18 @@ const QUERY_FOLLOWS: [&str; 8] = [
     "analyze",
     "verbose",
 ];
-/// Words that set two queries apart.
+/// Words between two queries.
 const SET_OPERATORS: [&str; 3] = ["union", "except", "intersect"];
 /// Functions whose arguments may begin with FROM.
 const TAKES_FROM: [&str; 3] = ["trim", "substring", "overlay"];
 
-/// Whether a statement may have a FROM without a SELECT before it.
+/// Whether a statement may contain a FROM without a SELECT before it.
 pub fn may_begin_with_from(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
     lower.match_indices("from").any(|(at, _)| {
         let before = lower[..at].trim_end();
         let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        // A comment may hide what stands before.
+        // A comment may hide the text before it.
         before.is_empty()
             || before.ends_with(['(', ';', '/'])
             || before.ends_with(')') && before.contains("with")
@@ -43,8 +43,8 @@ pub fn may_begin_with_from(sql: &str) -> bool {
     })
 }
 
-/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` where
-/// there is none.
+/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` if
+/// there is no such query.
 pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
@@ -67,7 +67,7 @@ pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     Some(put)
 }
 
-/// The word of a token, in lower case; empty where it is none.
+/// The word of a token, in lower case; empty if it is not a word.
 fn word(token: &TokenWithSpan) -> String {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
@@ -88,8 +88,8 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize) -> bool {
             let name = before.checked_sub(1).map(|at| word(tokens[at]));
             name.is_none_or(|name| !TAKES_FROM.contains(&name.as_str()))
         }
-        // The queries of a WITH end here; nothing else stands between a parenthesis and FROM where a
-        // query begins.
+        // The queries of a WITH end here; FROM follows a closing parenthesis in no other case where
+        // it begins a query.
         Token::RParen => ends_with_clause(&tokens[..at]),
         Token::Word(_) => {
             let name = word(tokens[before]);
@@ -101,8 +101,8 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize) -> bool {
     }
 }
 
-/// Whether tokens that end with a parenthesis are a `WITH name AS (…), …`: at their level a WITH comes
-/// without a SELECT behind it.
+/// Whether tokens that end with a parenthesis are a `WITH name AS (…), …`: at their level, they
+/// contain a WITH without a SELECT after it.
 fn ends_with_clause(tokens: &[&TokenWithSpan]) -> bool {
     let mut open = 0_usize;
     for token in tokens.iter().rev() {
@@ -142,7 +142,7 @@ fn has_no_select(tokens: &[&TokenWithSpan]) -> bool {
     true
 }
 
-/// Makes queries with a SELECT behind their FROM usual ones.
+/// Moves a SELECT that follows its FROM to the usual position.
 pub struct FromFirst;
 
 impl VisitorMut for FromFirst {
