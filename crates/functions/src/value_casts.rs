@@ -1,6 +1,6 @@
-//! Casts whose values PostgreSQL and Arrow see differently: numbers with places to whole ones, which are
-//! rounded and not cut; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`; text to intervals and
-//! intervals to text.
+//! Casts to which PostgreSQL and Arrow give different values: decimal numbers to whole numbers,
+//! which are rounded and not truncated; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`;
+//! text to intervals and intervals to text.
 
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
@@ -27,7 +27,8 @@ use std::sync::Arc;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+/// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
+/// casts.
 #[derive(Debug)]
 pub struct ValueCasts;
 
@@ -57,7 +58,7 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// What is cast and to which type, of casts to a type that one of these casts may make.
+/// Which of these casts an expression is, if any.
 fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
     let (value, to) = match expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
@@ -120,13 +121,13 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::yes(Expr::ScalarFunction(call))
 }
 
-/// One of these casts.
+/// The function that computes one of these casts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ValueCast {
     signature: Signature,
     kind: ValueCastKind,
     to: DataType,
-    /// What has no value of the type is NULL.
+    /// Whether a value that the type cannot hold becomes NULL.
     gives_null: bool,
 }
 
@@ -194,7 +195,7 @@ impl ScalarUDFImpl for ValueCast {
     }
 }
 
-/// Intervals, also those that are differences of times.
+/// Converts a column to intervals; it may hold differences of times.
 pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
     if !matches!(values.data_type(), DataType::Duration(_)) {
         return Ok(cast(values, &INTERVAL)?);
@@ -209,7 +210,7 @@ pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 impl ValueCast {
-    /// Whole numbers in their type; an error, or null, where one does not fit.
+    /// Converts whole numbers to their type; a number that does not fit is an error, or null.
     fn in_type(&self, numbers: Vec<Option<i128>>) -> Result<ArrayRef> {
         let mut kept = Vec::with_capacity(numbers.len());
         let (least, most) = integer_range(&self.to);
@@ -245,7 +246,7 @@ impl ValueCast {
         refused("22003", format!("{kind} out of range"))
     }
 
-    /// Halves go to the even number, as in PostgreSQL.
+    /// Rounds half to even, as PostgreSQL does.
     fn round_floats(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let floats = cast(values, &DataType::Float64)?;
         let floats = floats.as_primitive::<Float64Type>();
@@ -264,7 +265,7 @@ impl ValueCast {
         self.in_type(numbers)
     }
 
-    /// Halves go away from zero, as in PostgreSQL.
+    /// Rounds half away from zero, as PostgreSQL does.
     fn round_decimals(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let scale = match values.data_type() {
             DataType::Decimal32(_, scale)
@@ -301,7 +302,7 @@ impl ValueCast {
         self.in_type(numbers)
     }
 
-    /// Texts as values.
+    /// Parses texts as values.
     fn read<T>(
         &self,
         values: &ArrayRef,
@@ -335,8 +336,8 @@ fn integer_range(kind: &DataType) -> (i128, i128) {
     }
 }
 
-/// A text as PostgreSQL's `byteain` reads it: `\x` and hexadecimal digits, or characters with
-/// backslashes before three octal digits and before backslashes.
+/// Parses a text like PostgreSQL's `byteain`: `\x` and hexadecimal digits, or characters in which a
+/// backslash precedes three octal digits or another backslash.
 fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits

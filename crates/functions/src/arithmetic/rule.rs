@@ -1,4 +1,4 @@
-//! The analyzer rule that puts checked functions in the place of operators.
+//! The analyzer rule that replaces operators with checked functions.
 
 use super::functions::{binary, negate, type_of};
 use super::kernel::ArithmeticOp;
@@ -10,8 +10,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
-/// See the head of this file. It comes behind DataFusion's type coercion, when the two sides of an
-/// operator have one type.
+/// See the module documentation. The rule runs after DataFusion's type coercion, when both sides of
+/// an operator have the same type.
 #[derive(Debug)]
 pub struct CheckedArithmetic;
 
@@ -42,7 +42,8 @@ fn op_of(op: Operator) -> Option<ArithmeticOp> {
     }
 }
 
-/// An operator of whole numbers as its function. What has no type yet, as a parameter, is left.
+/// Replaces an operator on whole numbers with its function. Expressions that have no type yet, such
+/// as parameters, stay unchanged.
 fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {

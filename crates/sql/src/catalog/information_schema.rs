@@ -1,6 +1,6 @@
-//! `information_schema` with PostgreSQL's names of types.
+//! `information_schema` with PostgreSQL's type names.
 //!
-//! DataFusion's has Arrow's names, counts columns from 0, and lacks `udt_name`.
+//! DataFusion's schema has Arrow's names, counts columns from 0, and lacks `udt_name`.
 
 use crate::error::in_sql;
 use async_trait::async_trait;
@@ -16,10 +16,10 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct InformationSchema {
-    /// DataFusion's.
+    /// DataFusion's schema.
     pub inner: Arc<dyn SchemaProvider>,
 }
 
@@ -71,7 +71,7 @@ static TYPE_NAME: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// PostgreSQL's name of an Arrow type; with a second argument the name that `pg_type` has.
+/// PostgreSQL's name of an Arrow type; with a second argument, the name used in `pg_type`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TypeName {
     signature: Signature,
@@ -105,12 +105,12 @@ impl ScalarUDFImpl for TypeName {
     }
 }
 
-/// The name that PostgreSQL has for what an Arrow type holds.
+/// PostgreSQL's name for the type that corresponds to an Arrow type.
 fn postgres_type(arrow: &str, is_short: bool) -> String {
     let long = match in_sql(arrow).as_str() {
         "bytes" => "bytea".to_owned(),
         "timestamp" => "timestamp without time zone".to_owned(),
-        // The wire has numbers without a sign in the next larger type.
+        // The wire protocol sends unsigned numbers as the next larger type.
         "bigint unsigned" => "numeric".to_owned(),
         exact if exact.starts_with("numeric(") => "numeric".to_owned(),
         list if list.ends_with("[]") => "ARRAY".to_owned(),

@@ -1,7 +1,7 @@
 //! DuckDB's `FROM t [WHERE …]`, which selects all columns.
 //!
-//! The parser knows a SELECT behind its FROM, but no FROM without one: such a query gets its
-//! `SELECT *` among the tokens.
+//! The parser accepts a SELECT after its FROM, but no FROM without a SELECT: `SELECT *` is inserted
+//! into the tokens of such a query.
 
 use crate::dialect::rewriting::selects;
 use crate::error::SqlError;
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{Query, SelectFlavor, VisitorMut};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::ops::ControlFlow;
 
-/// Words behind which a query begins.
+/// Words after which a query begins.
 const QUERY_FOLLOWS: [&str; 8] = [
     "as",
     "all",
@@ -20,23 +20,23 @@ const QUERY_FOLLOWS: [&str; 8] = [
     "analyze",
     "verbose",
 ];
-/// Words that set two queries apart.
+/// Words between two queries.
 const SET_OPERATORS: [&str; 3] = ["union", "except", "intersect"];
 /// Functions whose arguments may begin with FROM.
 const TAKES_FROM: [&str; 3] = ["trim", "substring", "overlay"];
 
-/// Whether a statement, in small letters, may have a FROM without a SELECT before it.
+/// Whether a statement, in lower case, may contain a FROM without a SELECT before it.
 pub fn may_begin_with_from(folded: &str) -> bool {
     let Some(first) = folded.find("from") else {
         return false;
     };
     let with = folded.find("with").unwrap_or(usize::MAX);
     let comment = folded.find("--").unwrap_or(usize::MAX);
-    // What stands before one FROM is not read again for the next.
+    // The text before one FROM is not read again for the next.
     folded[first..].match_indices("from").any(|(at, _)| {
         let at = first + at;
         let before = folded[..at].trim_end();
-        // A comment may hide what stands before.
+        // A comment may hide the text before it.
         before.is_empty()
             || before.ends_with(['(', ';', '/'])
             || before.ends_with(')') && with < at
@@ -54,8 +54,8 @@ fn ends_with_word(text: &str, word: &str) -> bool {
         .is_some_and(|rest| !rest.ends_with(is_part))
 }
 
-/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` where
-/// there is none.
+/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` if
+/// there is no such query.
 pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
@@ -76,7 +76,7 @@ pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     Some(put)
 }
 
-/// The word of a token, in lower case; empty where it is none.
+/// The word of a token, in lower case; empty if it is not a word.
 fn word(token: &TokenWithSpan) -> String {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
@@ -147,8 +147,8 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize, is_with_clause: bool) -> b
             let name = before.checked_sub(1).map(|at| word(tokens[at]));
             name.is_none_or(|name| !TAKES_FROM.contains(&name.as_str()))
         }
-        // The queries of a WITH end here; nothing else stands between a parenthesis and FROM where a
-        // query begins.
+        // The queries of a WITH end here; FROM follows a closing parenthesis in no other case where
+        // it begins a query.
         Token::RParen => is_with_clause,
         Token::Word(_) => {
             let name = word(tokens[before]);
@@ -160,7 +160,7 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize, is_with_clause: bool) -> b
     }
 }
 
-/// Makes queries with a SELECT behind their FROM usual ones.
+/// Moves a SELECT that follows its FROM to the usual position.
 pub struct FromFirst;
 
 impl VisitorMut for FromFirst {

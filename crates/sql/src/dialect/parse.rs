@@ -1,7 +1,7 @@
-//! Text to [`Command`]: splits scripts and reads the statements that are Marigram's own.
+//! Parses text into a [`Command`]: splits scripts and reads Marigram's own statements.
 //!
-//! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
-//! look at PostgreSQL's catalogs also pass through the rewrite rules of `catalog_statements`.
+//! sqlparser reads everything else in PostgreSQL's dialect. Statements about PostgreSQL's catalogs
+//! also pass through the rewrite rules of `catalog_statements`.
 
 use crate::dialect::array_literals::{self, ArrayLiterals};
 use crate::dialect::array_subqueries::ArraySubqueries;
@@ -39,13 +39,13 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 
-/// Longest script that is accepted, bytes.
+/// The longest accepted script, bytes.
 const STATEMENT_BYTES_MAX: usize = 64 << 20;
 
-/// A schema's name that stands for the tables' series (see `catalog`).
+/// The name of the schema that holds the tables' series (see `catalog`).
 pub const SERIES_SCHEMA: &str = "marigram_series";
 
-/// Bytes of a text by line and column, for ascending locations.
+/// Converts locations (line and column) of a text to bytes, for ascending locations.
 struct TextOffsets<'a> {
     text: &'a str,
     at: Location,
@@ -61,7 +61,7 @@ impl<'a> TextOffsets<'a> {
         }
     }
 
-    /// The byte of `location`, which must not be before the last one asked for.
+    /// The byte at `location`, which must not be before the previous one.
     fn byte(&mut self, location: Location) -> usize {
         for ch in self.text[self.byte..].chars() {
             if self.at >= location {
@@ -83,7 +83,7 @@ impl<'a> TextOffsets<'a> {
 
 fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
     if sql.len() > STATEMENT_BYTES_MAX {
-        let message = format!("a statement has at most {STATEMENT_BYTES_MAX} bytes");
+        let message = format!("a statement may have at most {STATEMENT_BYTES_MAX} bytes");
         return Err(SqlError::invalid("54000", message));
     }
     Tokenizer::new(&MarigramDialect, sql)
@@ -94,7 +94,7 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 /// Parses one statement; a semicolon at its end is allowed.
 ///
 /// # Errors
-/// Where it is none, or one that Marigram does not know, or one that is nested too deeply.
+/// If it is not a statement, or not one that Marigram supports, or nested too deeply.
 pub fn parse(sql: &str) -> SqlResult<Command> {
     let sql = stand_in(sql);
     let tokens = tokenize(sql)?;
@@ -132,7 +132,7 @@ fn parse_tokens(
     }
 }
 
-/// The first words in upper case, up to the first token that is none.
+/// The first words in upper case, up to the first token that is not a word.
 fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
     let significant = tokens
         .iter()
@@ -146,7 +146,7 @@ fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
         .collect()
 }
 
-/// Reads what must stand at the end of a statement: nothing more.
+/// Requires the end of the statement.
 pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token() {
@@ -155,7 +155,7 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     }
 }
 
-/// What stands between two places of a statement.
+/// The text between two locations of a statement.
 fn between(sql: &str, start: Location, end: Location) -> String {
     let mut offsets = TextOffsets::new(sql);
     let (start, end) = (offsets.byte(start), offsets.byte(end));
@@ -265,7 +265,7 @@ fn own_statement(
     Ok(Some(command))
 }
 
-/// Skips to the end of a statement of which nothing is done.
+/// Skips to the end of a statement that has no effect.
 fn rest_of(parser: &mut Parser<'_>, tag: &'static str) -> Command {
     while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
         parser.next_token();
@@ -368,7 +368,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if from_first::may_begin_with_from(&folded) {
             rewrite(statement, &mut FromFirst)?;
         }
-        // The passes below change what is selected.
+        // The passes below change the selected expressions.
         *names = name_columns(statement);
         if names.is_some() && asks_postgres(&folded) {
             *names = written_names(sql, need).or_else(|| names.take());
@@ -414,7 +414,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         && let Statement::Statement(statement) = &mut **statement
     {
         rewrite_inserted_lists(statement)?;
-        // Nothing breaks off the visit.
+        // The visitor never breaks.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
         if casts::may_cast(&folded) {
             let _ = walk_mut(&mut **statement, &mut NamedCasts);
@@ -423,8 +423,8 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     Ok(command)
 }
 
-/// The names of a statement's columns as it was written: the rules for questions about PostgreSQL's
-/// catalogs change what is selected.
+/// The names of a statement's columns as it was written: the rules for PostgreSQL's catalogs change
+/// the selected expressions.
 fn written_names(sql: &str, need: StackNeed) -> Names {
     let Ok(Command::Plan(written, _)) = one_statement(sql.into(), need) else {
         return None;
@@ -463,7 +463,7 @@ fn planned_statement(
     one_statement(sql.into(), need)
 }
 
-/// The tokens of a statement with clauses of DuckDB's and QuestDB's in other forms; `None` where it has
+/// The tokens of a statement whose clauses of DuckDB and QuestDB are rewritten; `None` if it has
 /// none.
 fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let mut tokens = None;
@@ -510,7 +510,7 @@ fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> 
     }
 }
 
-/// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
+/// `SHOW SERIES FROM t …` means `SELECT * FROM` the table's series `…`.
 fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
     let dialect = MarigramDialect;
@@ -543,7 +543,7 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     Ok(Command::Plan(DeepTree::new(statement, need), None))
 }
 
-/// Whether a statement reads or writes files of this machine.
+/// Whether a statement reads or writes files of the machine.
 pub fn touches_files(statement: &Statement) -> bool {
     match statement {
         Statement::CreateExternalTable(_) => true,

@@ -1,4 +1,4 @@
-//! `SET`, `RESET` and `DISCARD` as they are written.
+//! Parses `SET`, `RESET` and `DISCARD`.
 
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name};
 use crate::dialect::statement::Command;
@@ -63,7 +63,7 @@ fn variable(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(variable.to_lowercase())
 }
 
-/// Values up to the end of the statement; `None` for DEFAULT and LOCAL.
+/// Reads the values up to the end of the statement; `None` for DEFAULT and LOCAL.
 fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
     let (mut values, mut is_empty, mut is_signed) = (String::new(), true, false);
     loop {

@@ -1,8 +1,9 @@
-//! `tag LIKE 'text'` without a wildcard as a comparison with the tag.
+//! Turns `tag LIKE 'text'` without a wildcard into a comparison with the tag.
 //!
-//! DataFusion makes it one itself, with a constant of text where every other comparison with a tag has
-//! a dictionary's; and of `tag = 'a' AND tag LIKE 'a'` it then says that two constants which differ
-//! cannot both be the tag. So the comparison is made first, with the constant that the others have.
+//! DataFusion does so itself, with a text constant, although all other comparisons with a tag have
+//! a dictionary constant. For `tag = 'a' AND tag LIKE 'a'` it then concludes that the tag cannot
+//! equal two different constants. So this rule runs first, and uses the same kind of constant as
+//! the others.
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -12,7 +13,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Like, LogicalPla
 use datafusion::optimizer::AnalyzerRule;
 use marigram_functions::replace_in_expressions;
 
-/// See the head of this file. It comes behind DataFusion's type coercion.
+/// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
 pub struct TagPatterns;
 
@@ -26,7 +27,7 @@ impl AnalyzerRule for TagPatterns {
     }
 }
 
-/// The text that a pattern is, where it has neither a wildcard nor an escape.
+/// The text of a pattern that has neither a wildcard nor an escape.
 fn plain_text(like: &Like) -> Option<&str> {
     let Expr::Literal(pattern, _) = like.pattern.as_ref() else {
         return None;

@@ -1,7 +1,8 @@
-//! Text that is taken for a time: in all forms that PostgreSQL reads.
+//! Casts of text to times, in all forms that PostgreSQL reads.
 //!
-//! DataFusion reads ISO 8601 with seconds alone. So each cast of text to a time is done by a function
-//! of ours. A text without a zone is in the session's one where it becomes a `timestamptz`, else in UTC.
+//! DataFusion only reads ISO 8601 with seconds. So a function of ours performs each cast of text to
+//! a time. A text without a zone is in the session's zone if it becomes a `timestamptz`, otherwise
+//! in UTC.
 
 use crate::error::SqlError;
 use crate::planning::zones::SessionZone;
@@ -22,7 +23,8 @@ use marigram_functions::zoned::{UTC, relabelled};
 use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
 
-/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+/// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
+/// casts.
 #[derive(Debug)]
 pub struct TimeTexts;
 
@@ -84,9 +86,9 @@ fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
 struct ReadTime {
     signature: Signature,
     kind: FieldRef,
-    /// Of texts that name none.
+    /// The zone of texts that name none.
     zone: String,
-    /// A text that is no time is NULL.
+    /// Whether a text that is not a time becomes NULL.
     gives_null: bool,
 }
 
@@ -140,7 +142,7 @@ impl ScalarUDFImpl for ReadTime {
             });
         }
         let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
-        // The same moment, in the unit and with the zone of the type.
+        // The same moment, in the type's unit and zone.
         let kind = self.kind.data_type();
         let times = match kind {
             DataType::Timestamp(unit, _) => {
