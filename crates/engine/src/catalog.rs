@@ -433,7 +433,7 @@ impl LiveCatalog {
         };
         if let Some(rollup) = catalog.state().rollups_of(id).next() {
             return Err(EngineError::Invalid(format!(
-                "materialized view '{}' is kept from table '{name}'; drop it first",
+                "materialized view '{}' reads table '{name}'; drop it first",
                 rollup.name
             )));
         }

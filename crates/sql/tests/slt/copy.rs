@@ -154,7 +154,7 @@ fn what_is_wrong_with_a_copy_is_said() {
             ("COPY t FROM 'z.csv'", "column 'x'"),
             ("COPY t FROM 'x.tsfile'", "not a whole TsFile"),
             ("COPY t FROM 'missing.csv'", "missing.csv"),
-            ("COPY t FROM 'x'", "does not tell the form"),
+            ("COPY t FROM 'x'", "does not imply a file format"),
             ("COPY t FROM 'x.csv' (colour red)", "no option 'colour'"),
             ("COPY u FROM 'x.csv'", "u"),
             (
