@@ -129,7 +129,7 @@ class RandomStatements:
             "b & true, b | false, i",
             "v::integer, i::float, s::float",
             "abs(v), pow(i, 2), floor(v), ceil(v), round(v), sqrt(v)",
-            "ln(v), sin(v), atan2(v, i), exp(i)",
+            "ln(pow(v, 2) + 1), sin(v), atan2(v, i), exp(i)",
             "s, b",
             "nothing, v",
             "host",

@@ -67,6 +67,15 @@ pub fn tag_condition(
 ) -> Option<Expression> {
     match condition {
         Expression::Paren(inner) => tag_condition(inner, measurement),
+        // A comparison before what AND and OR join it with.
+        Expression::Chain(first, links)
+            if links.len() > 1 && links.first().is_some_and(|(op, _)| op.precedence() == 3) =>
+        {
+            let (comparison, rest) = links.split_at(1);
+            let first = Expression::Chain(first.clone(), comparison.to_vec());
+            let joined = Expression::Chain(Box::new(first), rest.to_vec());
+            tag_condition(&joined, measurement)
+        }
         Expression::Chain(first, links)
             if links
                 .iter()
