@@ -111,7 +111,7 @@ fn what_was_left_as_it_is_is_told() {
             .await;
         assert_eq!(inferred.len(), 1, "{inferred:?}");
         assert!(
-            inferred[0].contains("tell its rows of one time apart: which;"),
+            inferred[0].contains("distinguish rows with the same time: which;"),
             "{inferred:?}"
         );
     });
