@@ -260,7 +260,7 @@ fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
 
 /// The settings with which a column has another type; `None` where it has that type already, by
 /// whatever name. A time is stored in UTC whether it is shown with a zone or not, so those two types
-/// follow each other freely; values of other types would have to be written anew.
+/// follow each other freely; values of other types would have to be rewritten.
 fn retyped(
     schema: &TableSchema,
     name: &str,
