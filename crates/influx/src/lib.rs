@@ -1,20 +1,21 @@
-//! InfluxQL behind the service: from a checked syntax tree to rows.
+//! InfluxQL on top of the service: turns a checked syntax tree into rows.
 //!
-//! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
-//! (`statement`). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
-//! `policies`), wildcards expanded, names given their types (`typing`). Then it becomes rows
-//! (`select`): its sources are plans of DataFusion over our scans, which get the times, and the
-//! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
-//! `reducer`), brought together by series and time; columns are computed over them (`expression`,
-//! `evaluate`). `output` makes Arrow of the rows. SHOW reads the catalog and the series index
-//! (`show`, `listing`). Databases and retention policies are the catalog's (`databases`,
-//! `catalog_policies`); `running_queries` knows the statements that run, and `server_state` tells of
-//! them and of the server.
+//! `marigram-influxql` parses a request (`front_end`), and each statement runs separately
+//! (`statement`). A SELECT is first *prepared* (`prepare`): its sources are found in the catalog
+//! (`schema`, `policies`), wildcards are expanded, and names get their types (`typing`). Then it is
+//! turned into rows (`select`): its sources become DataFusion plans over our scans, which apply the
+//! times and the conditions on tags and fields (`source`); functions become consecutive stages
+//! (`stage`, `reducer`), whose points are joined by series and time; columns are computed from them
+//! (`expression`, `evaluate`). `output` converts the rows to Arrow. SHOW reads the catalog and the
+//! series index (`show`, `listing`). The catalog stores databases and retention policies
+//! (`databases`, `catalog_policies`). `running_queries` tracks the statements that run, and
+//! `server_state` reports them and the state of the server.
 //!
-//! # What holds
-//! - Answers are InfluxDB 1.8's, its oddities included. `docs/guides/influxql.md` names them.
-//! - Rows stream: nothing but groups that are not complete is held, and that is drawn on the memory
-//!   of all statements (`budget`).
+//! # Invariants
+//! - Answers equal those of InfluxDB 1.8, including its oddities. `docs/guides/influxql.md` names
+//!   them.
+//! - Rows stream: only incomplete groups are held, and their memory comes from the pool of all
+//!   statements (`budget`).
 
 mod budget;
 mod catalog_policies;

@@ -1,4 +1,5 @@
-//! Rows as Arrow batches: the measurement, the tags, the time, and the columns, with their roles.
+//! Converts rows to Arrow batches: the measurement, the tags, the time, and the columns, with their
+//! roles.
 
 use crate::expression::Expression;
 use crate::point::Row;
@@ -87,7 +88,7 @@ impl SeriesSchema {
     /// Rows as a batch.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
@@ -115,7 +116,7 @@ impl SeriesSchema {
             .map_err(DataFusionError::from)?)
     }
 
-    /// The rows of a source as the answer of a statement.
+    /// Turns the rows of a source into the answer of a statement.
     pub fn answer(self, source: Box<dyn RowSource>) -> StatementRows {
         let schema = Arc::clone(&self.schema);
         let batches = futures::stream::try_unfold((self, source), |(own, mut source)| async move {
@@ -189,7 +190,7 @@ fn value_array<'a>(
     }
 }
 
-/// An answer that is ready: rows under names of series, without times.
+/// A complete answer: rows under the names of series, without times.
 #[derive(Clone, Debug)]
 pub struct Listing {
     columns: Vec<(&'static str, ValueType)>,
@@ -197,7 +198,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// No rows of these columns.
+    /// Creates a listing of these columns, without rows.
     pub const fn new(columns: Vec<(&'static str, ValueType)>) -> Self {
         Self {
             columns,
@@ -210,10 +211,10 @@ impl Listing {
         self.rows.push((series.cloned(), values));
     }
 
-    /// The listing as the answer of a statement.
+    /// Turns the listing into the answer of a statement.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn answer(self) -> SqlResult<StatementRows> {
         let mut fields = vec![field(
             MEASUREMENT_COLUMN,

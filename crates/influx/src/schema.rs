@@ -1,4 +1,5 @@
-//! What a statement reads: tables of the engine by their InfluxDB names, and the types of names.
+//! The objects that a statement reads: tables of the engine by their InfluxDB names, and the types
+//! of names.
 
 use crate::policies::Policies;
 use crate::value::ValueType;
@@ -24,7 +25,7 @@ pub fn refused(message: impl Into<String>) -> SqlError {
     SqlError::invalid("42000", message)
 }
 
-/// The type of a stored field; `None` for those that InfluxQL cannot show.
+/// The type of a stored field; `None` for fields that InfluxQL cannot show.
 pub const fn stored_type(kind: StoredType) -> Option<ValueType> {
     Some(match kind {
         StoredType::Bool => ValueType::Boolean,
@@ -48,7 +49,7 @@ pub const fn field_type(kind: ValueType) -> FieldType {
 }
 
 impl StoredMeasurement {
-    /// What a name is: the type of a field, or a tag.
+    /// The type of a name: that of a field, or tag.
     pub fn type_of(&self, name: &str) -> Option<ValueType> {
         match self.table.field(name) {
             Some(field) => stored_type(field.kind),
@@ -63,10 +64,10 @@ impl StoredMeasurement {
     }
 }
 
-/// The measurements that one source of FROM means, by their names. Unknown ones are none.
+/// The measurements to which one source of FROM refers, by name. Unknown ones are left out.
 ///
 /// # Errors
-/// If the retention policy is not there.
+/// If the retention policy does not exist.
 pub fn stored_measurements(
     engine: &Engine,
     policies: &dyn Policies,

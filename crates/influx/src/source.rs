@@ -1,4 +1,4 @@
-//! Rows of sources, in the order in which InfluxDB reads them.
+//! The rows of sources, in the order in which InfluxDB reads them.
 
 mod measurement;
 mod merge;
@@ -22,14 +22,14 @@ pub trait RowSource: Send {
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>>;
 }
 
-/// A column that is asked of a source.
+/// A column that a source is to return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
     pub name: String,
-    /// The type that its values get; `None` for one that is unknown.
+    /// The type of its values; `None` if it is unknown.
     pub kind: Option<ValueType>,
-    /// Whether a function computes with it. Tags of a table are no values of functions.
+    /// Whether it is a function's input. Functions cannot use the tags of a table.
     pub is_driver: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct SourceColumn {
 pub struct RowOrder {
     /// The tags by which rows are ordered, sorted by key.
     pub keys: Arc<[Arc<str>]>,
-    /// From old to new, and from the smallest series to the greatest; or the other way round.
+    /// From old to new, and from the smallest series to the greatest; otherwise reversed.
     pub ascending: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Statements, each by its kind.
+//! Executes statements by their kind.
 
 use crate::budget::Budget;
 use crate::output::SeriesSchema;
@@ -19,7 +19,7 @@ use marigram_sql::SqlResult;
 use marigram_sql::front_end::{StatementContext, StatementRows};
 use std::sync::Arc;
 
-/// What a statement runs with.
+/// The environment in which a statement runs.
 pub(crate) struct StatementRun<'a> {
     pub(crate) context: &'a StatementContext,
     pub(crate) policies: Arc<dyn Policies>,
@@ -31,7 +31,7 @@ impl StatementRun<'_> {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Why it is not done, in InfluxDB's words.
+    /// Why the statement failed, in InfluxDB's words.
     pub(crate) async fn execute(&self, mut statement: Statement) -> SqlResult<StatementRows> {
         if self.context.session().read_only {
             read_only::check(&statement)?;
@@ -73,7 +73,7 @@ impl StatementRun<'_> {
         }
     }
 
-    /// Statements on databases, retention policies and the server itself.
+    /// Executes statements about databases, retention policies and the server itself.
     async fn administer(&self, statement: &Statement) -> SqlResult<Option<StatementRows>> {
         let (engine, queries) = (self.context.engine().clone(), Arc::clone(&self.queries));
         let statement = statement.clone();
@@ -107,7 +107,7 @@ impl StatementRun<'_> {
         self.context.state(self.database())
     }
 
-    /// A SELECT with what is stored.
+    /// Prepares a SELECT with the stored schema.
     pub(crate) fn prepare(&self, select: &Select, now_ns: i64) -> SqlResult<Prepared> {
         let time = TimeContext {
             now_ns,
@@ -122,7 +122,7 @@ impl StatementRun<'_> {
         preparation.select(select, &analysis, None)
     }
 
-    /// What SELECTs run with.
+    /// The environment in which SELECTs run.
     pub(crate) fn running(&self, state: SessionState) -> Running {
         Running {
             engine: self.context.engine().clone(),

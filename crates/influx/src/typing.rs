@@ -1,4 +1,4 @@
-//! The types of columns, and what InfluxDB refuses for its types.
+//! The types of columns, and the type errors that InfluxDB reports.
 
 use crate::evaluate::{Division, binary, is_math};
 use crate::expression::Expression;
@@ -7,10 +7,10 @@ use crate::value::{Value, ValueType};
 use marigram_influxql::ast::{BinaryOp, Cast, Literal};
 use marigram_sql::SqlResult;
 
-/// The type of an expression whose names carry theirs; `None` if it is unknown.
+/// The type of an expression whose names carry their types; `None` if it is unknown.
 ///
 /// # Errors
-/// If an operator does not take its operands.
+/// If an operator does not accept its operands.
 pub fn type_of(expression: &Expression) -> SqlResult<Option<ValueType>> {
     Ok(match expression {
         Expression::Value(value) => value.value_type(),
@@ -97,7 +97,7 @@ const fn ordinal(place: usize) -> &'static str {
     }
 }
 
-/// The type of `left op right`; `text` is how that is written.
+/// The type of `left op right`; `text` is its text.
 fn joined(
     (left, left_literal): (Option<ValueType>, bool),
     op: BinaryOp,
@@ -136,7 +136,7 @@ fn joined(
                 return type_error(format!("incompatible types: {left} and {right}"));
             }
             Ok(match (op, value.value_type()) {
-                // What is shown of it is a float.
+                // The column shows a float.
                 (BinaryOp::Div, Some(Integer | Unsigned)) => Some(ValueType::Float),
                 (_, kind) => kind,
             })
@@ -162,7 +162,7 @@ fn zero(kind: ValueType) -> Value {
     }
 }
 
-/// Whether a cast leaves the type to what is stored.
+/// Whether a cast leaves the type to the stored data.
 pub const fn is_open(cast: Option<Cast>) -> bool {
     matches!(cast, None | Some(Cast::Field))
 }

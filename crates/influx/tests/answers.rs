@@ -1,5 +1,6 @@
-//! Answers that a real InfluxDB 1.6.7 gave, compared as text: each file in `answers/` has statements,
-//! each with the answer of `/query?epoch=ns` behind it, over the rows of `answers/rows.lines`.
+//! Compares answers with those of a real InfluxDB 1.6.7, as text: each file in `answers/` contains
+//! statements, each followed by the answer of `/query?epoch=ns`, over the rows of
+//! `answers/rows.lines`.
 
 mod support;
 

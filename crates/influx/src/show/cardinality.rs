@@ -1,4 +1,5 @@
-//! SHOW … CARDINALITY. All counts are exact; where InfluxDB estimates, its column says so.
+//! SHOW … CARDINALITY. All counts are exact, even if the column's name says that InfluxDB
+//! estimates.
 
 use super::{check_database, condition, has_series, limited, sources, tags};
 use crate::listing::{each_series, fulfils, tag_condition};

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Keys and values of the tags of series.
 type KeyValues = BTreeSet<(Arc<str>, Arc<str>)>;
 
-/// The tags of the series that fulfil a condition.
+/// The tags of the series that satisfy a condition.
 pub(super) fn tags_of(
     run: &StatementRun<'_>,
     measurement: &StoredMeasurement,
