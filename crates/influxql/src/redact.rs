@@ -1,35 +1,35 @@
-//! Passwords in texts that are logged as they came.
+//! Removes passwords from texts that are logged in their original form.
 //!
-//! A text that cannot be read may hold a password too, wrongly quoted or cut off. What stands where
-//! a password may stand is therefore taken out, whatever it is.
+//! A text that cannot be parsed may contain a password, too, which may be wrongly quoted or
+//! truncated. So everything in the position of a password is removed, whatever it is.
 
 use crate::reader::{END, Reader};
 use crate::scanner::scan;
 use crate::token::{Keyword, Token};
 
-/// What stands in the place of a password.
+/// The replacement of a password.
 const REDACTED: &str = "[REDACTED]";
 
-/// Where in a statement the scan is.
+/// The position of the scan in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Anywhere.
     Elsewhere,
-    /// Behind PASSWORD.
+    /// After PASSWORD.
     BehindPassword,
-    /// Behind PASSWORD FOR, before `=`.
+    /// After PASSWORD FOR, before `=`.
     BehindUser,
     /// Before the password itself.
     BeforeSecret,
 }
 
-/// The text without what stands behind `PASSWORD` and behind `PASSWORD FOR … =`.
+/// The text without the words after `PASSWORD` and after `PASSWORD FOR … =`.
 pub fn redact_passwords(text: &str) -> String {
     let parts = text.split(END).map(redact_part);
     parts.collect::<Vec<_>>().join("\0")
 }
 
-/// As [`redact_passwords`], of a text that has no NUL.
+/// Like [`redact_passwords`], for a text without NUL.
 fn redact_part(text: &str) -> String {
     let mut reader = Reader::new(text);
     let mut redacted = String::with_capacity(text.len());
@@ -45,8 +45,8 @@ fn redact_part(text: &str) -> String {
             (_, Token::Keyword(Keyword::Password)) => Place::BehindPassword,
             (Place::BehindPassword, Token::Keyword(Keyword::For)) => Place::BehindUser,
             (Place::BehindPassword | Place::BehindUser, Token::Eq) => Place::BeforeSecret,
-            // A comment, or a string where a quote is too much, hides what follows from the parser
-            // and not from a reader of the log.
+            // A comment, or a string with an extra quote, hides the following text from the parser,
+            // but not from a reader of the log.
             (Place::Elsewhere, token) => {
                 let hidden = match token {
                     Token::Comment => Some(2),
@@ -69,7 +69,7 @@ fn redact_part(text: &str) -> String {
                 redacted.push_str(REDACTED);
                 copied = match secret {
                     Token::String | Token::Comment => reader.cursor(),
-                    // The end of a string that has none is the end of the text.
+                    // An unterminated string ends at the end of the text.
                     Token::BadString | Token::BadEscape => text.len(),
                     _ => {
                         let rest = text.get(start..).unwrap_or_default();
@@ -90,14 +90,14 @@ fn redact_part(text: &str) -> String {
     redacted
 }
 
-/// Whether a string or a name holds more than the word.
+/// Whether a string or a name contains more than the word.
 fn mentions_password(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let mut mentions = lower.match_indices("password");
     mentions.any(|(at, word)| lower[at + word.len()..].starts_with([' ', '\t', '\n', '\r']))
 }
 
-/// Whether a token behind a user's name can only be a password, or may hide one.
+/// Whether a token after a user's name can only be a password, or may hide one.
 fn is_secret(token: Token) -> bool {
     matches!(
         token,
