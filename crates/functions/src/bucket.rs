@@ -97,7 +97,7 @@ impl TimeBuckets {
                 let days = i64::from(offset.days).checked_mul(DAY_NS)?;
                 origin.checked_add(days)?.checked_add(offset.nanos)
             })
-            .ok_or("the offset is too great")?;
+            .ok_or("the offset is too large")?;
         self.last = None;
         Ok(self)
     }

@@ -26,7 +26,7 @@ enum ValueFunction {
     WidthBucket,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ValueUdf {
     function: ValueFunction,

@@ -159,7 +159,7 @@ fn floor_all(
 ) -> Result<ArrayRef> {
     let mut starts = Vec::with_capacity(times.len());
     for (row, time) in times.values().iter().enumerate() {
-        // The value behind a null is not a time.
+        // The slot of a null does not hold a time.
         starts.push(if times.is_null(row) { 0 } else { floor(*time)? });
     }
     let starts = TimestampNanosecondArray::new(starts.into(), times.nulls().cloned());

@@ -1,7 +1,7 @@
-//! Databases and retention policies: statements that make, change, drop and show them.
+//! Statements that create, change, drop and show databases and retention policies.
 //!
-//! A policy sets the `ttl` and the partition of the tables that writes make, so that changing one
-//! changes the `ttl` of its tables, and dropping one drops them.
+//! A policy sets the `ttl` and the partition width of the tables that writes create. So changing a
+//! policy changes the `ttl` of its tables, and dropping it drops them.
 
 use crate::output::Listing;
 use crate::schema::refused;
@@ -17,11 +17,11 @@ use marigram_sql::front_end::StatementRows;
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
-/// Carries out a statement on databases or retention policies, waiting for the disk; `None` for
+/// Executes a statement about databases or retention policies, waiting for the disk; `None` for
 /// other statements.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub fn execute(engine: &Engine, statement: &Statement) -> SqlResult<Option<StatementRows>> {
     let done = match statement {
         Statement::CreateDatabase(create) => create_database(engine, create),
@@ -54,12 +54,12 @@ fn check_name(name: &str) -> SqlResult<()> {
     }
 }
 
-/// A duration as the catalog has it: none where it is 0.
+/// A duration as in the catalog: `None` if it is 0.
 fn kept(duration_ns: i64) -> Option<i64> {
     (duration_ns != 0).then_some(duration_ns)
 }
 
-/// The shard duration of a policy that asks for `asked_ns`.
+/// The shard duration of a policy that requests `asked_ns`.
 fn shard_duration_ns(asked_ns: i64, duration_ns: Option<i64>) -> i64 {
     match asked_ns {
         0 => RetentionPolicy::usual_shard_duration_ns(duration_ns),
@@ -87,7 +87,7 @@ fn check_shard_duration(duration_ns: Option<i64>, shard_duration_ns: i64) -> Sql
     Ok(())
 }
 
-/// The error of a database that is not there, in InfluxDB's words.
+/// The error for a database that does not exist, in InfluxDB's words.
 fn in_influxdbs_words(database: &str, error: SqlError) -> SqlError {
     match error {
         SqlError::Engine(EngineError::NotFound {
@@ -125,7 +125,7 @@ fn create_database(engine: &Engine, create: &CreateDatabase) -> SqlResult<()> {
         ))
     };
     if engine.databases().contains(name) {
-        // The same statement again changes nothing.
+        // Repeating the same statement changes nothing.
         let policies = engine.retention_policies(name)?;
         let matches = policies.find(policy_name).is_some_and(|known| {
             let duration = create.duration_ns.is_none() || known.duration_ns == duration_ns;
@@ -260,7 +260,7 @@ fn drop_policy(engine: &Engine, database: &str, name: &str) -> SqlResult<()> {
     if policies.find(name).is_none() {
         return Ok(());
     }
-    // Rollups go before the tables that they are kept from.
+    // Drop rollups before the tables that they read.
     let mut tables = tables_of(engine, database, name)?;
     tables.sort_by_key(|table| table.rollup.is_none());
     for table in tables {

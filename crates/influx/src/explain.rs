@@ -1,4 +1,4 @@
-//! EXPLAIN: what a SELECT reads, in the shape of InfluxDB's answer.
+//! EXPLAIN: describes what a SELECT reads, in the form of InfluxDB's answer.
 
 use crate::evaluate::is_math;
 use crate::expression::Expression;
@@ -50,7 +50,7 @@ pub(crate) fn answer(
     listing.answer()
 }
 
-/// The functions of a column, and the names outside of them.
+/// The functions of a column, and the names outside them.
 fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<String>) {
     match expression {
         Expression::Call(name, args) if is_math(name) => {

@@ -1,4 +1,4 @@
-//! InfluxQL as one of the service's languages.
+//! InfluxQL as one of the service's query languages.
 
 use crate::catalog_policies::CatalogPolicies;
 use crate::policies::Policies;
@@ -14,7 +14,7 @@ use marigram_sql::SqlResult;
 use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
 use std::sync::Arc;
 
-/// InfluxQL.
+/// The front end for InfluxQL.
 #[derive(Clone, Debug)]
 pub struct InfluxQl {
     policies: Arc<dyn Policies>,
@@ -22,7 +22,7 @@ pub struct InfluxQl {
 }
 
 impl InfluxQl {
-    /// InfluxQL with these retention policies.
+    /// Creates the front end with these retention policies.
     pub fn new(policies: Arc<dyn Policies>) -> Self {
         let queries = Arc::default();
         Self { policies, queries }
@@ -93,7 +93,7 @@ struct InfluxScript {
     queries: Arc<RunningQueries>,
 }
 
-/// What InfluxDB says of statements behind one that failed.
+/// InfluxDB's error for the statements after one that failed.
 const NOT_EXECUTED: &str = "not executed";
 
 #[async_trait]
@@ -119,8 +119,8 @@ impl Script for InfluxScript {
         run.execute(parsed.clone()).await
     }
 
-    /// InfluxDB stops at a statement that fails. Unless it is the last one, it says that the
-    /// statement was not executed, and not why.
+    /// InfluxDB stops at a statement that fails. Unless it is the last one, InfluxDB reports that
+    /// the statement was not executed, and not why.
     fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
         if statement + 1 >= self.len() {
             return (error, AfterError::Stop);

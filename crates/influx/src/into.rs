@@ -1,4 +1,4 @@
-//! SELECT … INTO: the rows of an answer, written as rows of a measurement.
+//! SELECT … INTO: writes the rows of an answer as rows of a measurement.
 
 use crate::output::{Listing, SeriesSchema};
 use crate::point::Row;
@@ -20,7 +20,7 @@ use marigram_sql::front_end::StatementRows;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Writes the rows of a SELECT; answers how many.
+/// Writes the rows of a SELECT; the answer is their number.
 pub(crate) async fn write(
     run: &StatementRun<'_>,
     target: &Target,

@@ -1,4 +1,4 @@
-//! InfluxQL behind the service: from a checked syntax tree to rows.
+//! InfluxQL on top of the service: turns a checked syntax tree into rows.
 //!
 //! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
 //! (`statement`, with what `statement_run` holds). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
@@ -11,10 +11,11 @@
 //! `catalog_policies`); `running_queries` knows the statements that run, and `server_state` tells of
 //! them and of the server.
 //!
-//! # What holds
-//! - Answers are InfluxDB 1.8's, its oddities included. `docs/guides/influxql.md` names them.
-//! - Rows stream: nothing but groups that are not complete is held, and that is drawn on the memory
-//!   of all statements (`budget`).
+//! # Invariants
+//! - Answers equal those of InfluxDB 1.8, including its oddities. `docs/guides/influxql.md` names
+//!   them.
+//! - Rows stream: only incomplete groups are held, and their memory comes from the pool of all
+//!   statements (`budget`).
 
 mod budget;
 mod catalog_policies;

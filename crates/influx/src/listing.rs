@@ -1,4 +1,4 @@
-//! The series of a table by their tags, from the series index.
+//! Lists the series of a table by their tags, from the series index.
 
 use crate::evaluate::holds;
 use crate::expression::Expression;
@@ -16,14 +16,14 @@ use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Series whose tags are looked at once.
+/// The number of series whose tags are read at once.
 const SERIES_BATCH: usize = 8192;
 
-/// Shows the tags of each series of a table to `visit`: one value for each tag of the table, in its
+/// Calls `visit` with the tags of each series of a table: one value for each tag of the table, in
 /// order; none is empty.
 ///
 /// # Errors
-/// If the table is not there any more.
+/// If the table does not exist any more.
 pub fn each_series(
     engine: &Engine,
     measurement: &StoredMeasurement,
@@ -92,7 +92,7 @@ pub fn tag_condition(
                     (_, Some(all), Some(rhs)) => {
                         Some(Expression::Chain(Box::new(all), vec![(BinaryOp::Or, rhs)]))
                     }
-                    // One side holds wherever a field says so.
+                    // A condition on a field makes one side true.
                     _ => None,
                 };
             }
@@ -115,7 +115,7 @@ pub fn tag_condition(
     }
 }
 
-/// Whether the tags of a series fulfil a [`tag_condition`].
+/// Whether the tags of a series satisfy a [`tag_condition`].
 pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let Some(condition) = condition else {
         return true;
@@ -142,7 +142,7 @@ pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> b
 /// The series of a table by some of their tags, in the order of answers.
 ///
 /// # Errors
-/// If the table is not there any more.
+/// If the table does not exist any more.
 pub fn series_keys(
     engine: &Engine,
     measurement: &StoredMeasurement,

@@ -1,4 +1,5 @@
-//! Rows as Arrow batches: the measurement, the tags, the time, and the columns, with their roles.
+//! Converts rows to Arrow batches: the measurement, the tags, the time, and the columns, with their
+//! roles.
 
 use crate::expression::Expression;
 use crate::point::Row;
@@ -92,7 +93,7 @@ impl SeriesSchema {
     /// Rows as a batch.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
@@ -121,7 +122,7 @@ impl SeriesSchema {
             .map_err(DataFusionError::from)?)
     }
 
-    /// The rows of a source as the answer of a statement.
+    /// Turns the rows of a source into the answer of a statement.
     pub fn answer(self, source: Box<dyn RowSource>) -> StatementRows {
         let schema = Arc::clone(&self.schema);
         let batches = futures::stream::try_unfold((self, source), |(own, mut source)| async move {
@@ -195,7 +196,7 @@ fn value_array<'a>(
     }
 }
 
-/// An answer that is ready: rows under names of series, without times.
+/// A complete answer: rows under the names of series, without times.
 #[derive(Clone, Debug)]
 pub struct Listing {
     columns: Vec<(&'static str, InfluxValueType)>,
@@ -216,10 +217,10 @@ impl Listing {
         self.rows.push((series.cloned(), values));
     }
 
-    /// The listing as the answer of a statement.
+    /// Turns the listing into the answer of a statement.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn answer(self) -> SqlResult<StatementRows> {
         let mut fields = vec![field(
             MEASUREMENT_COLUMN,

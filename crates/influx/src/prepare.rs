@@ -1,4 +1,5 @@
-//! A SELECT with what is stored: sources found, wildcards expanded, names with their types.
+//! Prepares a SELECT with the stored schema: finds sources, expands wildcards, and gives names
+//! their types.
 
 use crate::expression::{Expression, cast_of, compile_regex};
 use crate::policies::Policies;
@@ -19,13 +20,13 @@ use std::collections::BTreeMap;
 /// A column of a SELECT.
 #[derive(Clone, Debug)]
 pub struct PreparedField {
-    /// Its name for the query around: the alias, or what stands in it.
+    /// Its name for an enclosing query: the alias, or a name derived from the expression.
     pub name: String,
-    /// What is computed. Names carry their types.
+    /// The expression to compute. Its names carry their types.
     pub expression: Expression,
 }
 
-/// Where rows come from.
+/// The source of rows.
 #[derive(Clone, Debug)]
 pub enum PreparedSource {
     /// A table.
@@ -39,29 +40,30 @@ pub enum PreparedSource {
 pub struct PreparedSelect {
     /// The columns but `time`.
     pub fields: Vec<PreparedField>,
-    /// The columns' names in an answer, with those that `top` and `bottom` add; without `time`.
+    /// The columns' names in an answer, including those that `top` and `bottom` add; without
+    /// `time`.
     pub columns: Vec<String>,
     /// The name of the column of times.
     pub time_column: String,
-    /// WHERE without its times. Names carry their types.
+    /// WHERE without its conditions on time. Its names carry their types.
     pub condition: Option<Expression>,
-    /// Tags that are grouped by.
+    /// The tags of GROUP BY.
     pub dimensions: Vec<String>,
-    /// Where rows come from.
+    /// The sources of rows.
     pub sources: Vec<PreparedSource>,
-    /// Groups of time.
+    /// The groups of time.
     pub interval: Option<Interval>,
-    /// Times, both included.
+    /// The first and last time, both included.
     pub min_ns: i64,
     /// See `min_ns`.
     pub max_ns: i64,
     /// The direction of time.
     pub ascending: bool,
-    /// What stands in an empty group.
+    /// The value of an empty group.
     pub fill: Fill,
-    /// Rows of a series at most, 0 for all, and those left out.
+    /// The largest number of rows per series, 0 for all, and the number of rows to skip.
     pub limit: (u64, u64),
-    /// Series at most, 0 for all, and those left out.
+    /// The largest number of series, 0 for all, and the number of series to skip.
     pub series_limit: (u64, u64),
     /// The zone of the groups of time.
     pub zone: Option<TimeZone>,
@@ -69,7 +71,7 @@ pub struct PreparedSelect {
     pub has_target: bool,
 }
 
-/// What a SELECT is prepared with.
+/// The context in which a SELECT is prepared.
 #[derive(Clone, Copy)]
 pub struct Preparation<'a> {
     /// The engine.
@@ -79,10 +81,10 @@ pub struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    /// Prepares a SELECT and those within it.
+    /// Prepares a SELECT and its subqueries.
     ///
     /// # Errors
-    /// What InfluxDB refuses, in its words.
+    /// The refusals of InfluxDB, in its words.
     pub fn select(
         &self,
         select: &Select,
@@ -176,7 +178,7 @@ impl PreparedSelect {
     /// Checks the types of the columns.
     ///
     /// # Errors
-    /// If an operator does not take its operands.
+    /// If an operator does not accept its operands.
     pub fn check_types(&self) -> SqlResult<()> {
         for field in &self.fields {
             type_of(&field.expression)?;
@@ -202,7 +204,7 @@ impl PreparedSelect {
     }
 }
 
-/// The columns that `top` and `bottom` add behind their own.
+/// The columns that `top` and `bottom` add after their own.
 pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
     let Expression::Call(name, args) = expression else {
         return Vec::new();
@@ -268,7 +270,7 @@ fn known_names(sources: &[PreparedSource]) -> (Vec<(String, InfluxFieldType)>, V
     )
 }
 
-/// The expression with a type behind each name that has none.
+/// The expression with a type for each name that has none.
 fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
     expression.each_name(&mut |var| {
         if !is_open(var.cast) {

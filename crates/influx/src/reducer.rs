@@ -1,4 +1,4 @@
-//! Aggregates and selectors: what each makes of the points of one group.
+//! Aggregates and selectors: the result of each for the points of one group.
 
 mod emit;
 
@@ -33,20 +33,20 @@ pub enum Aggregate {
     Stddev,
     /// `spread`
     Spread,
-    /// `percentile` of so many percent.
+    /// `percentile`, with its percentage.
     Percentile(f64),
     /// `distinct`
     Distinct,
-    /// The greatest so many.
+    /// The given number of greatest values.
     Top(usize),
-    /// The smallest so many.
+    /// The given number of smallest values.
     Bottom(usize),
-    /// So many points by chance.
+    /// The given number of random points.
     Sample(usize),
 }
 
 impl Aggregate {
-    /// The aggregate of a name without further arguments.
+    /// The aggregate with a name and without further arguments.
     pub fn simple(name: &str) -> Option<Self> {
         Some(match name {
             "count" => Self::Count,
@@ -78,7 +78,7 @@ impl Aggregate {
         }
     }
 
-    /// Whether its points keep times of their own, by which those of a group are sorted.
+    /// Whether its points keep their own times, by which the points of a group are sorted.
     pub const fn sorts_by_time(&self) -> bool {
         matches!(
             self,
@@ -115,11 +115,12 @@ enum ReducerState {
     },
 }
 
-/// What an aggregate gives: its own time, if it has one, the value, and the row it comes from.
+/// The result of an aggregate: its own time, if it has one, the value, and the row from which it
+/// comes.
 pub type Emitted = (Option<i64>, Value, Option<Arc<[Value]>>);
 
 impl Reducer {
-    /// The state of an aggregate over nothing.
+    /// The state of an aggregate without points.
     pub fn new(aggregate: &Aggregate) -> Self {
         let state = match aggregate {
             Aggregate::Count => ReducerState::Count(0),
@@ -142,7 +143,7 @@ impl Reducer {
         }
     }
 
-    /// Takes a point in; says by how many bytes the state grew.
+    /// Adds a point; returns by how many bytes the state grew.
     pub fn add(&mut self, point: Point) -> usize {
         match &mut self.state {
             ReducerState::Count(count) => *count += 1,
@@ -197,7 +198,7 @@ impl Reducer {
                     points.push(point);
                     return size_of::<Point>();
                 }
-                // A reservoir: each point stays with the same probability.
+                // A reservoir: each point is kept with the same probability.
                 *random ^= *random << 13;
                 *random ^= *random >> 7;
                 *random ^= *random << 17;
@@ -253,7 +254,7 @@ fn minus(max: &Value, min: &Value) -> Value {
     }
 }
 
-/// Whether a selector takes `point` in the place of `best`.
+/// Whether a selector replaces `best` with `point`.
 fn replaces(aggregate: &Aggregate, best: &Point, point: &Point) -> bool {
     let time = point.time.cmp(&best.time);
     let value = point.value.order(&best.value);
@@ -268,7 +269,7 @@ fn replaces(aggregate: &Aggregate, best: &Point, point: &Point) -> bool {
     }
 }
 
-/// The order in which `top` and `bottom` prefer points: the worse is less.
+/// The order in which `top` and `bottom` prefer points: the worse point is less.
 fn rank(aggregate: &Aggregate, a: &Point, b: &Point) -> Ordering {
     let value = match aggregate {
         Aggregate::Bottom(_) => b.value.order(&a.value),

@@ -1,4 +1,5 @@
-//! What a statement reads: tables of the engine by their InfluxDB names, and the types of names.
+//! The objects that a statement reads: tables of the engine by their InfluxDB names, and the types
+//! of names.
 
 use crate::policies::Policies;
 use crate::value::InfluxValueType;
@@ -80,10 +81,10 @@ impl StoredMeasurement {
     }
 }
 
-/// The measurements that one source of FROM means, by their names. Unknown ones are none.
+/// The measurements to which one source of FROM refers, by name. Unknown ones are left out.
 ///
 /// # Errors
-/// If the retention policy is not there.
+/// If the retention policy does not exist.
 pub fn stored_measurements(
     engine: &Engine,
     policies: &dyn Policies,

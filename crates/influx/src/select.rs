@@ -1,4 +1,4 @@
-//! A prepared SELECT as rows: functions over its sources, brought together by series and time.
+//! Turns a prepared SELECT into rows: functions over its sources, joined by series and time.
 
 mod cursor;
 mod functions;
@@ -25,7 +25,7 @@ use sources::{SourceRequest, sources};
 use std::sync::Arc;
 use wanted::SelectSymbols;
 
-/// What SELECTs run with.
+/// The environment in which SELECTs run.
 #[derive(Clone)]
 pub struct Running {
     /// The engine.
@@ -36,12 +36,12 @@ pub struct Running {
     pub budget: Budget,
 }
 
-/// What a SELECT takes over from the one around it.
+/// What a SELECT inherits from the enclosing one.
 #[derive(Clone)]
 pub(crate) struct Around {
-    /// The tags that the outermost SELECT groups by: what rows are ordered by.
+    /// The tags by which the outermost SELECT groups: rows are ordered by them.
     order: Arc<[Arc<str>]>,
-    /// The tags that are needed outside.
+    /// The tags that the enclosing SELECT needs.
     keys: Arc<[Arc<str>]>,
     series_limit: (u64, u64),
     range: (i64, i64),
@@ -199,7 +199,7 @@ fn build(
     }))
 }
 
-/// The rows of a SELECT, made as they are asked for.
+/// The rows of a SELECT, computed on demand.
 struct SelectRows {
     source: Box<dyn RowSource>,
     cursor: Cursor,

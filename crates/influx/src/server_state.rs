@@ -1,4 +1,4 @@
-//! SHOW of what is not stored rows: users, shards, subscriptions, running statements, figures.
+//! SHOW statements about the server: users, shards, subscriptions, running statements, statistics.
 
 use crate::databases::shown_databases;
 use crate::output::Listing;
@@ -14,14 +14,14 @@ use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Metadata of the schema of an answer whose series have different columns: the columns of a series
-/// are those that are not null in its first row.
+/// A metadata key of a schema whose series have different columns: the columns of a series are
+/// those that are not null in its first row.
 const SPARSE_KEY: &str = "marigram.sparse";
 
 /// Answers a statement; `None` for statements of other kinds.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub fn answer(
     engine: &Engine,
     queries: &RunningQueries,
@@ -84,7 +84,7 @@ fn texts(columns: &[&'static str]) -> Listing {
     Listing::new(columns.collect())
 }
 
-/// A series without rows and name.
+/// A series without rows and without a name.
 fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
     let mut listing = texts(columns);
     listing.push(None, vec![Value::Null; columns.len()]);
@@ -141,7 +141,7 @@ fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
     listing.answer()
 }
 
-/// As much of a duration as InfluxDB shows.
+/// A duration, rounded as InfluxDB does.
 fn rounded(elapsed: Duration) -> GoDuration {
     let ns = i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX);
     let unit = match ns {

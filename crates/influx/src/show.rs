@@ -1,4 +1,4 @@
-//! SHOW: what is stored, from the catalog and the series index.
+//! SHOW statements about stored data, from the catalog and the series index.
 
 mod cardinality;
 mod tags;
@@ -17,10 +17,10 @@ use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
 
-/// The answer of a SHOW statement; `None` for other statements. Blocks for no disk.
+/// The answer of a SHOW statement; `None` for other statements. Does not wait for the disk.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub(crate) fn answer(
     run: &StatementRun<'_>,
     statement: &Statement,
@@ -37,7 +37,7 @@ pub(crate) fn answer(
     listing.answer().map(Some)
 }
 
-/// The rows behind OFFSET and within LIMIT, 0 for none.
+/// The rows after OFFSET and within LIMIT; 0 means no limit.
 fn limited<T>(rows: Vec<T>, limit: u64, offset: u64) -> impl Iterator<Item = T> {
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let limit = if limit == 0 { usize::MAX } else { count(limit) };
@@ -48,7 +48,7 @@ fn text(text: &str) -> Value {
     Value::String(text.into())
 }
 
-/// Refuses a database that is not there.
+/// Refuses a database that does not exist.
 pub(crate) fn check_database(run: &StatementRun<'_>, database: &str) -> SqlResult<()> {
     if database.is_empty() {
         return Err(refused("database name required"));
@@ -69,7 +69,7 @@ fn condition(condition: Option<&Expr>) -> SqlResult<Option<Expression>> {
     Ok(Some(expression))
 }
 
-/// Tags are compared for equality only.
+/// Refuses comparisons of tags other than for equality.
 fn check_operators(expression: &Expression) -> SqlResult<()> {
     match expression {
         Expression::Paren(inner) => check_operators(inner),
@@ -96,7 +96,7 @@ fn check_operators(expression: &Expression) -> SqlResult<()> {
     }
 }
 
-/// The measurements of a database in all its policies, or those that FROM names; by their names.
+/// The measurements of a database in all its policies, or those that FROM names; sorted by name.
 pub(crate) fn sources(
     run: &StatementRun<'_>,
     database: &str,
@@ -302,7 +302,7 @@ fn escaped(text: &str, special: &[char]) -> String {
     escaped
 }
 
-/// A condition without its times: what is listed does not depend on them.
+/// A condition without its times: lists do not depend on them.
 fn without_time(condition: Option<&Expr>) -> Option<Expr> {
     let context = marigram_influxql::time_range::TimeContext {
         now_ns: 0,

@@ -1,4 +1,4 @@
-//! Rows of sources, in the order in which InfluxDB reads them.
+//! The rows of sources, in the order in which InfluxDB reads them.
 
 mod measurement;
 mod merge;
@@ -22,7 +22,7 @@ pub trait RowSource: Send {
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>>;
 }
 
-/// A column that is asked of a source.
+/// A column that a source is to return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
@@ -38,7 +38,7 @@ pub struct SourceColumn {
 pub struct RowOrder {
     /// The tags by which rows are ordered, sorted by key.
     pub keys: Arc<[Arc<str>]>,
-    /// From old to new, and from the smallest series to the greatest; or the other way round.
+    /// From old to new, and from the smallest series to the greatest; otherwise reversed.
     pub ascending: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Statements, each by its kind.
+//! Executes statements by their kind.
 
 use crate::output::SeriesSchema;
 use crate::schema::refused;
@@ -16,7 +16,7 @@ impl StatementRun<'_> {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Why it is not done, in InfluxDB's words.
+    /// Why the statement failed, in InfluxDB's words.
     pub(crate) async fn execute(&self, mut statement: Statement) -> SqlResult<StatementRows> {
         if self.context.session().read_only {
             read_only::check(&statement)?;
@@ -58,7 +58,7 @@ impl StatementRun<'_> {
         }
     }
 
-    /// Statements on databases, retention policies and the server itself.
+    /// Executes statements about databases, retention policies and the server itself.
     async fn administer(&self, statement: &Statement) -> SqlResult<Option<StatementRows>> {
         let (engine, queries) = (self.context.engine().clone(), Arc::clone(&self.queries));
         let statement = statement.clone();

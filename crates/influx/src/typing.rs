@@ -1,4 +1,4 @@
-//! The types of columns, and what InfluxDB refuses for its types.
+//! The types of columns, and the type errors that InfluxDB reports.
 
 use crate::evaluate::{Division, binary, is_math};
 use crate::expression::Expression;
@@ -7,7 +7,7 @@ use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Literal};
 use marigram_sql::SqlResult;
 
-/// The type of an expression whose names carry theirs; `None` if it is unknown.
+/// The type of an expression whose names carry their types; `None` if it is unknown.
 ///
 /// # Errors
 /// If an operator does not take its operands.
@@ -97,7 +97,7 @@ const fn ordinal(place: usize) -> &'static str {
     }
 }
 
-/// The type of `left op right`; `text` is how that is written.
+/// The type of `left op right`; `text` is its text.
 fn joined(
     (left, left_literal): (Option<InfluxValueType>, bool),
     op: BinaryOp,
@@ -162,7 +162,7 @@ fn zero(kind: InfluxValueType) -> Value {
     }
 }
 
-/// Whether a cast leaves the type to what is stored.
+/// Whether a cast leaves the type to the stored data.
 pub const fn is_open(cast: Option<Cast>) -> bool {
     matches!(cast, None | Some(Cast::Field))
 }

@@ -1,10 +1,10 @@
-//! Values as InfluxQL computes with them, and the casts between their types.
+//! Values in InfluxQL, and the casts between their types.
 
 use marigram_influxql::ast::{Cast, Literal};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A value. Nothing is [`Value::Null`].
+/// A value. A missing value is [`Value::Null`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Value {
     /// No value.
@@ -22,7 +22,7 @@ pub enum Value {
     String(Arc<str>),
 }
 
-/// A type of values. The order is that in which InfluxDB prefers them where sources disagree.
+/// A type of values. The order is InfluxDB's order of preference if sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InfluxValueType {
     /// A 64-bit float.
@@ -87,7 +87,7 @@ impl Value {
         }
     }
 
-    /// The value in another type, where InfluxDB casts it; otherwise null.
+    /// The value cast to another type, if InfluxDB supports the cast; otherwise null.
     #[must_use]
     pub fn cast(&self, to: InfluxValueType) -> Self {
         match (to, self) {
@@ -106,7 +106,8 @@ impl Value {
         }
     }
 
-    /// The value in another type where that works, otherwise as it is: how fill values are taken.
+    /// The value cast to another type if possible, otherwise unchanged: this is how fill values are
+    /// converted.
     #[must_use]
     pub fn cast_or_keep(&self, to: Option<InfluxValueType>) -> Self {
         match to.map(|to| self.cast(to)) {
@@ -127,7 +128,7 @@ impl Value {
         }
     }
 
-    /// Which of two values of one type is greater; those of two types are equal.
+    /// The order of two values of one type; values of different types are equal.
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
@@ -142,7 +143,7 @@ impl Value {
         }
     }
 
-    /// Bytes that it holds beside itself.
+    /// The bytes that it holds on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::String(text) => text.len() + 16,
@@ -152,7 +153,7 @@ impl Value {
 }
 
 impl From<&Literal> for Value {
-    /// Regular expressions, times and durations are no values.
+    /// Regular expressions, times and durations are not values.
     fn from(literal: &Literal) -> Self {
         match literal {
             Literal::Boolean(value) => Self::Boolean(*value),

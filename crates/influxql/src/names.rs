@@ -1,25 +1,25 @@
-//! Databases and retention policies that a statement leaves out, written into it.
+//! Completes a statement with the databases and retention policies that it leaves out.
 //!
-//! InfluxDB does this before it runs a statement: what SHOW QUERIES and SHOW CONTINUOUS QUERIES print
-//! is the completed statement.
+//! InfluxDB does this before it runs a statement: SHOW QUERIES and SHOW CONTINUOUS QUERIES print
+//! the completed statement.
 
 use crate::ast::{Measurement, MeasurementName, Select, Source, Statement, Target};
 
-/// What is known of databases.
+/// Access to databases.
 pub trait Databases {
-    /// The retention policy of a database that is meant where none is named, or nothing if there is
-    /// no such database. A database without such a policy has the empty name.
+    /// The default retention policy of a database, or `None` if there is no such database. A
+    /// database without a default policy has the empty name.
     fn default_policy(&self, database: &str) -> Option<String>;
 }
 
-/// What a request says of databases.
+/// The databases and policies that a request names.
 #[derive(Clone, Copy)]
 pub struct NameContext<'a> {
-    /// The request's database, or nothing.
+    /// The request's database, or empty.
     pub database: &'a str,
-    /// The request's retention policy, or nothing.
+    /// The request's retention policy, or empty.
     pub retention_policy: &'a str,
-    /// The databases that there are.
+    /// The existing databases.
     pub databases: &'a dyn Databases,
 }
 
@@ -38,12 +38,12 @@ pub enum NameCompletionError {
     NoDefaultPolicy(String),
 }
 
-/// Writes the database and the retention policy into every measurement of a SELECT (of EXPLAIN and
-/// of CREATE CONTINUOUS QUERY too), and the database into SHOW statements. What removes something is
-/// left as it is: it goes over all policies of the request's database.
+/// Writes the database and the retention policy into every measurement of a SELECT (including those
+/// of EXPLAIN and CREATE CONTINUOUS QUERY), and the database into SHOW statements. Statements that
+/// remove something stay unchanged: they apply to all policies of the request's database.
 ///
 /// # Errors
-/// Where a database is missing or unknown.
+/// If a database is missing or unknown.
 pub fn complete_names(
     statement: &mut Statement,
     context: &NameContext<'_>,
@@ -58,7 +58,7 @@ pub fn complete_names(
             complete_select(select, context)?;
         }
         Statement::CreateContinuousQuery(create) => {
-            // The request's database goes before that of the continuous query.
+            // The request's database takes precedence over that of the continuous query.
             let database = match context.database {
                 "" => create.database.as_str(),
                 database => database,

@@ -1,7 +1,7 @@
-//! Passwords in texts that are logged as they came.
+//! Removes passwords from texts that are logged in their original form.
 //!
-//! A text that cannot be read may hold a password too, wrongly quoted or cut off. What stands where
-//! a password may stand is therefore taken out, whatever it is.
+//! A text that cannot be parsed may contain a password, too, which may be wrongly quoted or
+//! truncated. So everything in the position of a password is removed, whatever it is.
 
 use crate::reader::{END, Reader};
 use crate::scanner::scan;
@@ -10,26 +10,26 @@ use crate::token::{InfluxQlToken, Keyword};
 /// What stands in the context of a password.
 const REDACTED: &str = "[REDACTED]";
 
-/// Where in a statement the scan is.
+/// The position of the scan in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TokenContext {
     /// Anywhere.
     Elsewhere,
-    /// Behind PASSWORD.
+    /// After PASSWORD.
     BehindPassword,
-    /// Behind PASSWORD FOR, before `=`.
+    /// After PASSWORD FOR, before `=`.
     BehindUser,
     /// Before the password itself.
     BeforeSecret,
 }
 
-/// The text without what stands behind `PASSWORD` and behind `PASSWORD FOR … =`.
+/// The text without the words after `PASSWORD` and after `PASSWORD FOR … =`.
 pub fn redact_passwords(text: &str) -> String {
     let parts = text.split(END).map(redact_part);
     parts.collect::<Vec<_>>().join("\0")
 }
 
-/// As [`redact_passwords`], of a text that has no NUL.
+/// Like [`redact_passwords`], for a text without NUL.
 fn redact_part(text: &str) -> String {
     let mut reader = Reader::new(text);
     let mut redacted = String::with_capacity(text.len());
@@ -94,7 +94,7 @@ fn redact_part(text: &str) -> String {
     redacted
 }
 
-/// Whether a string or a name holds more than the word.
+/// Whether a string or a name contains more than the word.
 fn mentions_password(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let mut mentions = lower.match_indices("password");

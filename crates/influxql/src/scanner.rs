@@ -1,14 +1,14 @@
-//! Cuts a text into tokens.
+//! Divides a text into tokens.
 //!
-//! It reads as InfluxDB's scanner does, oddities included, because errors say where they are: a
-//! string's place is the character before its quote, a bare name at the end of the text reads the
-//! end twice, and of `ab"cd"` only `cd` is the name.
+//! It behaves like InfluxDB's scanner, including its oddities, because errors contain positions:
+//! the position of a string is the character before its quote, a bare name at the end of the text
+//! reads the end twice, and in `ab"cd"` only `cd` is the name.
 
 use crate::quote::{begins_ident, in_ident};
 use crate::reader::{END, Reader};
 use crate::token::{InfluxQlToken, Keyword};
 
-/// A token, its text, and the cursor that an error about it names.
+/// A token, its text, and the cursor that its errors report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scanned {
     pub(crate) token: InfluxQlToken,
@@ -33,11 +33,11 @@ impl Scanned {
     }
 }
 
-/// Why a quoted text is none.
+/// Why a quoted text is invalid.
 enum BadQuoted {
-    /// Ends early; what was read of it.
+    /// It is unterminated; contains the part that was read.
     Unfinished(String),
-    /// A backslash and the character after it that needs none.
+    /// A backslash before a character that cannot be escaped, and that character.
     Escape(String),
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn scan(reader: &mut Reader<'_>) -> Scanned {
     Scanned::new(token, "", at)
 }
 
-/// A regular expression between slashes, where the grammar allows one.
+/// A regular expression between slashes, in a place where the grammar allows one.
 pub(crate) fn scan_regex(reader: &mut Reader<'_>) -> Scanned {
     let at = reader.before();
     if reader.read() != '/' {
@@ -198,7 +198,7 @@ fn scan_ident(reader: &mut Reader<'_>, keywords: bool) -> Scanned {
     }
 }
 
-/// The rest of a bare name. The end of the text is read and not taken back.
+/// The rest of a bare name. Consumes the end of the text without putting it back.
 fn read_bare(reader: &mut Reader<'_>, name: &mut String) {
     loop {
         match reader.read() {
@@ -209,7 +209,7 @@ fn read_bare(reader: &mut Reader<'_>, name: &mut String) {
     }
 }
 
-/// A quoted text whose first quote was just read.
+/// A quoted text after its first quote.
 fn scan_string(reader: &mut Reader<'_>) -> Scanned {
     reader.unread();
     let at = reader.before();
@@ -239,7 +239,7 @@ fn read_quoted(reader: &mut Reader<'_>) -> Result<String, BadQuoted> {
     }
 }
 
-/// A number, or a duration: digits with letters behind them.
+/// A number, or a duration: digits followed by letters.
 fn scan_number(reader: &mut Reader<'_>) -> Scanned {
     let at = reader.cursor();
     let mut text = String::new();

@@ -1,7 +1,8 @@
-//! The time in WHERE, taken out of the rest of the condition.
+//! Separates the times in WHERE from the rest of the condition.
 //!
-//! Every comparison with `time` narrows one range, wherever it stands and whether AND or OR is
-//! around it: InfluxDB knows no OR of times. What remains is the condition on tags and fields.
+//! Every comparison with `time` narrows a single range, wherever it occurs and whether AND or OR
+//! surrounds it: InfluxDB does not support OR between times. The rest is the condition on tags and
+//! fields.
 
 use crate::ast::{BinaryOp, Expr, Literal, TimeValue};
 use crate::civil;
@@ -24,19 +25,19 @@ pub struct ConditionTimeRange {
     pub max_ns: Option<i64>,
 }
 
-/// What a condition says of time, and what it says otherwise.
+/// A condition, split into its times and the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SplitCondition {
-    /// The condition without its times; nothing if every row fulfils it.
+    /// The condition without its times; `None` if every row satisfies it.
     pub condition: Option<Expr>,
     /// The range of times.
     pub time_range: ConditionTimeRange,
 }
 
-/// What a condition is read with.
+/// The context in which a condition is read.
 #[derive(Clone, Copy)]
 pub struct TimeContext<'a> {
-    /// What `now()` is, in nanoseconds since the epoch.
+    /// The value of `now()`, in nanoseconds since the epoch.
     pub now_ns: i64,
     /// The statement's time zone; UTC if there is none.
     pub time_zone: Option<&'a str>,
@@ -86,10 +87,10 @@ fn both(a: Option<i64>, b: Option<i64>, choose: impl Fn(i64, i64) -> i64) -> Opt
     }
 }
 
-/// Takes the time out of a condition.
+/// Removes the times from a condition.
 ///
 /// # Errors
-/// Where something is compared with `time` that is none, or the condition is no condition.
+/// If `time` is compared with something that is not a time, or the expression is not a condition.
 pub fn split_condition(
     condition: Option<&Expr>,
     context: &TimeContext<'_>,
@@ -150,7 +151,7 @@ fn split(
     }
 }
 
-/// The range of times that `time op value` leaves.
+/// The range of times for which `time op value` is true.
 fn compared_time(
     op: BinaryOp,
     value: &Expr,
@@ -187,7 +188,7 @@ fn within_limits(time: TimeValue) -> Result<i64, SelectError> {
         return Err(SelectError::TimeOverflows(shown()));
     }
     match i64::try_from(time.unix_ns) {
-        // The oldest time stands for no time in InfluxDB.
+        // In InfluxDB, the oldest time means no time.
         Ok(ns) if ns > TIME_MIN_NS => Ok(ns),
         _ => Err(SelectError::TimeUnderflows(shown())),
     }

@@ -249,52 +249,58 @@ fn named_files(statement: &str) -> Vec<NamedFile> {
     let mut files: Vec<NamedFile> = Vec::new();
     // For each open parenthesis, whether it belongs to a function with a FROM of its own.
     let mut parentheses: Vec<bool> = Vec::new();
-    let mut first: Option<String> = None;
-    let mut last = String::new();
+    let (mut first, mut last) = (None, "");
     let mut lexer = StatementLexer::new(statement);
-    while let Some((begin, token)) = lexer.next() {
-        let mut word = String::new();
-        match token {
-            Token::Word(written) => {
-                word = written.to_ascii_uppercase();
-                if first.is_none() {
-                    if !BEGINNINGS.contains(&word.as_str()) {
-                        return Vec::new();
-                    }
-                    first = Some(word.clone());
-                } else if first.as_deref() == Some("CREATE") && files.is_empty() && word == "VIEW" {
-                    // The table over the file is gone when the statement ends.
+    // Tokens are looked at and not copied: an INSERT may have millions of them.
+    while let Some(place) = lexer.next_token_range() {
+        let written = &statement[place.clone()];
+        let before = std::mem::take(&mut last);
+        let begins_word = written.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        if begins_word && !written.ends_with('\'') {
+            last = written;
+            match first {
+                None if !is_one_of(&BEGINNINGS, written) => return Vec::new(),
+                None => first = Some(written),
+                // The table over the file is gone when the statement ends.
+                Some(first)
+                    if first.eq_ignore_ascii_case("CREATE")
+                        && files.is_empty()
+                        && written.eq_ignore_ascii_case("VIEW") =>
+                {
                     return Vec::new();
                 }
+                Some(_) => {}
             }
-            Token::Text(path) => {
-                let is_source = matches!(last.as_str(), "FROM" | "JOIN")
-                    && parentheses.last() != Some(&true)
-                    // COPY itself handles COPY t FROM 'file'.
-                    && (first.as_deref() != Some("COPY") || !parentheses.is_empty());
-                let is_quoted = statement[begin..].starts_with('\'') && !lexer.is_open();
-                if is_source
-                    && is_quoted
-                    && let Some(form) = form_of(&path)
-                {
-                    let place = begin..lexer.offset();
-                    files.push(NamedFile {
-                        is_unnamed: is_unnamed(&statement[place.end..]),
-                        place,
-                        path,
-                        form,
-                    });
-                }
+        } else if written.starts_with('\'') {
+            let is_source = is_one_of(&["FROM", "JOIN"], before)
+                && parentheses.last() != Some(&true)
+                // COPY itself handles COPY t FROM 'file'.
+                && (!first.is_some_and(|first: &str| first.eq_ignore_ascii_case("COPY"))
+                    || !parentheses.is_empty());
+            if !is_source || lexer.is_open() {
+                continue;
             }
-            Token::Sign('(') => parentheses.push(WITH_FROM.contains(&last.as_str())),
-            Token::Sign(')') => {
-                parentheses.pop();
+            let path = written.get(1..written.len() - 1).unwrap_or_default();
+            let path = path.replace("''", "'");
+            if let Some(form) = form_of(&path) {
+                files.push(NamedFile {
+                    is_unnamed: is_unnamed(&statement[place.end..]),
+                    place,
+                    path,
+                    form,
+                });
             }
-            Token::Quoted(_) | Token::Sign(_) => {}
+        } else if written == "(" {
+            parentheses.push(is_one_of(&WITH_FROM, before));
+        } else if written == ")" {
+            parentheses.pop();
         }
-        last = word;
     }
     files
+}
+
+fn is_one_of(words: &[&str], word: &str) -> bool {
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
 /// Whether what follows a table gives it no name.

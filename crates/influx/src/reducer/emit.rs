@@ -1,4 +1,4 @@
-//! What aggregates make of all the points of a group.
+//! The results of aggregates that need all points of a group.
 
 use super::{Aggregate, Emitted, rank};
 use crate::point::Point;
@@ -57,7 +57,7 @@ fn median(mut points: Vec<Point>) -> Vec<Emitted> {
             .map(|point| {
                 let is_float = matches!(point.value, Value::Float(_));
                 let value = point.value.as_f64().map_or(Value::Null, Value::Float);
-                // Of floats the point itself is given, with its time.
+                // For floats, the point itself is returned, with its time.
                 (is_float.then_some(point.time), value, point.row)
             })
             .into_iter()
@@ -75,7 +75,7 @@ fn median(mut points: Vec<Point>) -> Vec<Emitted> {
     vec![(None, Value::Float(value), None)]
 }
 
-/// The most frequent value; of several, the one seen first.
+/// The most frequent value; if there are several, the one seen first.
 fn mode(mut points: Vec<Point>) -> Vec<Emitted> {
     if points.len() == 1 {
         return points

@@ -1,4 +1,4 @@
-//! A function of InfluxQL as stages.
+//! Turns a function of InfluxQL into stages.
 
 use super::Grouping;
 use crate::expression::Expression;
@@ -17,18 +17,18 @@ use marigram_influxql::ast::{Fill, Literal, VarRef};
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
-/// What a function's stages are made with.
+/// The context in which a function's stages are created.
 pub(super) struct FunctionContext<'a> {
     pub(super) grouping: &'a Grouping,
     /// Whether the SELECT consists of one selector, which shows the time of its row.
     pub(super) is_selector: bool,
     /// Whether other columns of a selector's row are shown.
     pub(super) keeps_rows: bool,
-    /// Whether the column that it computes with is stored.
+    /// Whether the function's input column exists.
     pub(super) has_driver: bool,
 }
 
-/// Whether a function picks rows.
+/// Whether a function selects rows.
 pub(super) fn is_selector(call: &Expression) -> bool {
     matches!(call, Expression::Call(name, _) if matches!(
         name.as_str(),
@@ -36,7 +36,7 @@ pub(super) fn is_selector(call: &Expression) -> bool {
     ))
 }
 
-/// The name that a function computes with.
+/// The name of a function's input column.
 pub(super) fn driver(call: &Expression) -> Option<&VarRef> {
     let Expression::Call(_, args) = call else {
         return None;
@@ -50,7 +50,7 @@ pub(super) fn driver(call: &Expression) -> Option<&VarRef> {
 /// The stages of a function.
 ///
 /// # Errors
-/// If it does not take the type, or there is no such function here.
+/// If it does not accept the type, or is not supported.
 pub(super) fn chain(
     call: &Expression,
     context: &FunctionContext<'_>,
@@ -81,7 +81,7 @@ pub(super) fn chain(
 struct Builder<'a> {
     context: &'a FunctionContext<'a>,
     stages: Vec<Box<dyn Stage>>,
-    /// The times of the source that are read.
+    /// The times to read from the source.
     range: (i64, i64),
 }
 
@@ -152,7 +152,7 @@ impl Builder<'_> {
         let mut inner = windows.clone();
         let looks_back = !matches!(name.as_str(), "cumulative_sum" | "integral");
         if looks_back && inner.is_grouped() {
-            // As InfluxDB does, which finds nothing where WHERE says no first time: it wraps.
+            // InfluxDB does the same; if WHERE has no first time, this wraps, and nothing is found.
             if grouping.ascending {
                 inner.start_ns = inner.start_ns.wrapping_sub(inner.every_ns);
             } else {

@@ -1,4 +1,4 @@
-//! The sources of a SELECT as one, in the order of its rows.
+//! Combines the sources of a SELECT into one, in the order of its rows.
 
 use super::{Around, Running, build};
 use crate::listing::series_keys;
@@ -13,7 +13,7 @@ use marigram_sql::SqlResult;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a SELECT asks of its sources.
+/// What a SELECT requires of its sources.
 pub(super) struct SourceRequest<'a> {
     pub(super) columns: &'a [SourceColumn],
     pub(super) inner: &'a Around,
@@ -58,7 +58,7 @@ pub(super) fn sources(
             _ => Box::new(Merged::new(order, others)),
         });
     }
-    // Measurements come one after the other, so that only one is read at a time.
+    // Measurements are read one after the other, so that only one is open at a time.
     tables.sort_by(|(a, _), (b, _)| a.cmp(b));
     if !prepared.ascending {
         tables.reverse();

@@ -1,4 +1,4 @@
-//! What a SELECT needs of its sources: names, functions, and the columns that they read.
+//! Collects what a SELECT needs from its sources: names, functions, and the columns that they read.
 
 use super::cursor::Symbol;
 use crate::evaluate::is_math;
@@ -21,14 +21,14 @@ pub(super) struct SelectSymbols {
     count: usize,
 }
 
-/// The columns that are read, each once.
+/// The columns to read, each once.
 #[derive(Default)]
 pub(super) struct SourceColumns {
     pub(super) columns: Vec<SourceColumn>,
 }
 
 impl SourceColumns {
-    /// The place of a column, which is read from now on.
+    /// The index of a column, which is added if necessary.
     pub(super) fn place(&mut self, column: SourceColumn) -> usize {
         let known = self.columns.iter().position(|known| *known == column);
         known.unwrap_or_else(|| {
@@ -103,7 +103,7 @@ impl SelectSymbols {
         extra.map(|var| var.name.as_str().into()).collect()
     }
 
-    /// The type of each symbol, and for names their place among the columns of the source.
+    /// The type of each symbol, and for names their index among the columns of the source.
     pub(super) fn symbols(&self) -> Vec<Symbol> {
         let mut symbols = vec![Symbol::default(); self.count];
         for (call, symbol) in &self.calls {
@@ -115,7 +115,7 @@ impl SelectSymbols {
         symbols
     }
 
-    /// Of each name its symbol and its place in the source.
+    /// For each name, its symbol and its index in the source.
     pub(super) fn raw_places(&self) -> Vec<(usize, usize)> {
         let place = |var| {
             let column = source_column(var);

@@ -1,4 +1,5 @@
-//! SHOW … CARDINALITY. All counts are exact; where InfluxDB estimates, its column says so.
+//! SHOW … CARDINALITY. All counts are exact, even if the column's name says that InfluxDB
+//! estimates.
 
 use super::{
     add_keys, by_name, check_database, condition, fields_of, has_series, limited, sources, tags,

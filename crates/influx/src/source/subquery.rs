@@ -1,4 +1,4 @@
-//! The rows of a subquery as the query around it sees them.
+//! The rows of a subquery, in the form that the enclosing query needs.
 
 use super::{RowSource, SourceColumn};
 use crate::evaluate::holds;
@@ -12,18 +12,18 @@ use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
 use std::sync::Arc;
 
-/// Where a column of the query around comes from.
+/// The source of a column of the enclosing query.
 #[derive(Clone, Debug)]
 enum Mapped {
     /// A column of the subquery, in a type.
     Column(usize, Option<InfluxValueType>),
     /// A tag that the subquery groups by.
     Tag(String),
-    /// Nothing.
+    /// No column: the value is null.
     Null,
 }
 
-/// A subquery's rows, with the columns that are asked for.
+/// A subquery's rows, with the requested columns.
 pub struct SubqueryRows {
     source: Box<dyn RowSource>,
     columns: Vec<Mapped>,
@@ -69,8 +69,8 @@ fn value(mapped: &Mapped, row: &Row) -> Value {
 }
 
 impl SubqueryRows {
-    /// The rows of `inner`, which `source` gives, that fulfil a condition, with the columns asked
-    /// for and the tags of `keys`.
+    /// The rows of `inner`, which `source` returns, that satisfy a condition, with the requested
+    /// columns and the tags of `keys`.
     pub fn new(
         inner: &PreparedSelect,
         source: Box<dyn RowSource>,

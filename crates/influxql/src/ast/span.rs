@@ -5,6 +5,6 @@
 pub struct SourceSpan {
     /// Its first byte.
     pub start: usize,
-    /// The byte behind it.
+    /// The byte after it.
     pub end: usize,
 }

@@ -1,4 +1,4 @@
-//! What wildcards stand for, and names of columns.
+//! Tests of wildcards and of the names of columns.
 
 use super::{InfluxFieldType, SourceSchema, column_names, expand_wildcards};
 use crate::ast::{RegexSource, Select, Statement};
@@ -68,8 +68,8 @@ fn columns_are_named_after_what_is_in_them() {
     assert_eq!(names("top(v, host, 2) INTO w"), "time top");
 }
 
-/// Fields `b` to `u` named after their types, tags `host` and `region`; a regular expression matches
-/// names that contain it.
+/// Fields `b` to `u`, named after their types, and tags `host` and `region`; a regular expression
+/// matches names that contain it.
 fn expanded(columns: &str) -> Result<String, String> {
     let (_, analysis) = analyzed(&format!("SELECT {columns}"));
     let matches = |regex: &RegexSource, name: &str| name.contains(regex.as_str());

@@ -1,4 +1,5 @@
-//! Statements about databases, retention policies, continuous queries, subscriptions and users.
+//! Parses statements about databases, retention policies, continuous queries, subscriptions and
+//! users.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
@@ -11,7 +12,7 @@ use crate::error::ParseError;
 use crate::token::{InfluxQlToken, Keyword};
 use std::borrow::Cow;
 
-/// What is wrong with SHARD DURATION INF.
+/// The error for SHARD DURATION INF.
 const INF_SHARD: &str = "invalid duration INF for shard duration";
 
 impl Parser<'_> {
@@ -89,7 +90,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// What follows SHARD.
+    /// Parses the words after SHARD.
     fn shard_duration(&mut self) -> Parsed<i64> {
         self.expect_keywords(&[Keyword::Duration])?;
         let next = self.next();
@@ -159,7 +160,7 @@ impl Parser<'_> {
         let select = self.select(TargetRule::Required)?;
         let interval = interval_of(&select);
         if !select.is_raw() && !interval.is_ok_and(|ns| ns != 0) {
-            // InfluxDB goes two tokens back to name one.
+            // InfluxDB goes back two tokens to name one.
             self.unscan();
             self.unscan();
             let next = self.next();
@@ -179,7 +180,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// EVERY or FOR with a duration, if that is next; else 0.
+    /// EVERY or FOR with a duration, if that is next; otherwise 0.
     fn resample(&mut self, keyword: Keyword) -> Parsed<i64> {
         if !self.next_is_keyword(keyword) {
             return Ok(0);
@@ -268,8 +269,8 @@ impl Parser<'_> {
         })
     }
 
-    /// A privilege, ON with a database, and TO or FROM with a user. Only all privileges can be given
-    /// without a database.
+    /// A privilege, ON with a database, and TO or FROM with a user. Only all privileges can be
+    /// granted without a database.
     fn privilege_of_user(
         &mut self,
         before_user: Keyword,

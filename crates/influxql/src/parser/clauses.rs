@@ -1,4 +1,4 @@
-//! Clauses and values that many statements have.
+//! Parses clauses and values that many statements have.
 
 use super::{Parsed, Parser};
 use crate::ast::{Dimension, Expr, Literal, SortField, TagKeyFilter};
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(SortField { name, ascending })
     }
 
-    /// A keyword and a number, if that is next; else 0.
+    /// A keyword and a number, if that is next; otherwise 0.
     pub(super) fn count(&mut self, keyword: Keyword) -> Parsed<u64> {
         if !self.next_is_keyword(keyword) {
             return Ok(0);
@@ -115,7 +115,7 @@ impl Parser<'_> {
         if next.token != InfluxQlToken::Integer {
             return self.unexpected(&next, &["integer"]);
         }
-        // A number that does not fit counts as the largest. Only a parameter can be below zero.
+        // A number that does not fit counts as the largest. Only a parameter can be negative.
         let count = next.text.parse().unwrap_or(if next.text.starts_with('-') {
             i64::MIN
         } else {
@@ -176,7 +176,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A number that Go's function does not read.
+    /// The error for a number that Go's function cannot read.
     fn bad_number<T>(&self, function: &str, scanned: &Scanned, kind: IntErrorKind) -> Parsed<T> {
         let why = match kind {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",

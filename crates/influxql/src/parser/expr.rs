@@ -1,4 +1,4 @@
-//! Expressions.
+//! Parses expressions.
 
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOp, Call, Cast, Expr, Literal, RegexSource, VarRef, Wildcard};
@@ -9,7 +9,7 @@ use crate::quote::quote_segments;
 use crate::scanner::Scanned;
 use crate::token::{InfluxQlToken, Keyword};
 
-/// What may begin an expression, as errors list it.
+/// The tokens that may begin an expression, as errors list them.
 const OPERAND: [&str; 4] = ["identifier", "string", "number", "bool"];
 
 impl Parser<'_> {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A regular expression that must be there.
+    /// A regular expression that is required.
     pub(super) fn required_regex(&mut self) -> Parsed<RegexSource> {
         match self.regex()? {
             Some(regex) => Ok(regex),
@@ -42,7 +42,7 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand: everything but operators between operands.
+    /// An operand: everything except operators between operands.
     fn operand(&mut self) -> Parsed<Expr> {
         let next = self.next();
         let literal = match next.token {
@@ -106,7 +106,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a sign.
+    /// Parses what follows a sign.
     fn signed(&mut self, negative: bool) -> Parsed<Expr> {
         let next = self.next();
         let may_follow = [
@@ -122,7 +122,7 @@ impl Parser<'_> {
         self.unscan();
         let literal = match self.operand()? {
             Expr::Literal(literal) => literal,
-            // Anything else is multiplied, which no name of a column shows.
+            // Anything else is multiplied, which no column name shows.
             expr => {
                 let sign = Literal::Integer(if negative { -1 } else { 1 });
                 return Ok(Expr::binary(sign.into(), BinaryOp::Mul, expr));
@@ -143,7 +143,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// What follows DISTINCT: a call with parentheses, or a name alone.
+    /// Parses what follows DISTINCT: a call with parentheses, or only a name.
     fn distinct(&mut self) -> Parsed<Expr> {
         let next = self.scan();
         match next.token {
@@ -200,7 +200,7 @@ impl Parser<'_> {
                 };
                 cast
             }
-            // InfluxDB forgets one type here.
+            // InfluxDB omits one type here.
             _ => {
                 let expected = ["float", "integer", "string", "boolean", "field", "tag"];
                 return self.unexpected(&next, &expected);
@@ -210,12 +210,12 @@ impl Parser<'_> {
         Ok(Expr::VarRef(VarRef { name, cast }))
     }
 
-    /// One to three names with points between them; one in the middle may be missing.
+    /// One to three names separated by dots; one in the middle may be missing.
     pub(super) fn segments(&mut self) -> Parsed<Vec<String>> {
         let mut segments = vec![self.ident()?];
         while self.scan().token == InfluxQlToken::Dot {
             match self.reader.peek() {
-                // What follows is for the caller.
+                // The caller handles what follows.
                 '/' | ':' => return self.checked_segments(segments),
                 '.' => segments.push(String::new()),
                 _ => segments.push(self.ident()?),
@@ -233,7 +233,7 @@ impl Parser<'_> {
         Err(ParseError::with_position(message, self.reader.position(0)))
     }
 
-    /// A function's arguments, the parenthesis before them being read.
+    /// A function's arguments, after the opening parenthesis.
     fn call(&mut self, name: &str) -> Parsed<Expr> {
         let name = name.to_lowercase();
         self.nested(|parser| {
@@ -261,7 +261,7 @@ impl Parser<'_> {
         })
     }
 
-    /// A regular expression, if one is next. It looks at the text, not at tokens put back.
+    /// A regular expression, if one is next. This reads the text, not tokens that were put back.
     pub(super) fn regex(&mut self) -> Parsed<Option<RegexSource>> {
         if matches!(self.reader.peek(), ' ' | '\t' | '\n') {
             self.skip_whitespace();
@@ -306,7 +306,7 @@ impl Parser<'_> {
     }
 }
 
-/// Operands that wait for an operator that binds less than the one before them.
+/// Operands that wait for an operator that binds less tightly than the preceding one.
 struct Operands {
     waiting: Vec<Expr>,
     operators: Vec<BinaryOp>,
@@ -328,7 +328,7 @@ impl Operands {
         self.waiting.push(std::mem::replace(&mut self.last, rhs));
     }
 
-    /// Joins what operators of this precedence and above stand between.
+    /// Joins the operands of operators with at least this precedence.
     fn reduce(&mut self, precedence: u8) {
         while let Some(op) = self.operators.pop_if(|op| op.precedence() >= precedence)
             && let Some(lhs) = self.waiting.pop()

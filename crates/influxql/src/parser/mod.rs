@@ -1,9 +1,9 @@
-//! Reads statements.
+//! Parses statements.
 //!
-//! Recursive descent over the tokens, with the buffer of three tokens that InfluxDB's parser has:
-//! what it may put back, and what it looks at past tokens that were put back, decides which error a
-//! wrong statement gets. Operators are read with a stack, so that their chains may be long; what
-//! nests (parentheses, calls, subqueries) may do so [`NESTING_MAX`] deep.
+//! This is recursive descent over the tokens, with the same buffer of three tokens as InfluxDB's
+//! parser: which tokens it can put back, and what it sees past them, determines the error of a
+//! wrong statement. Operators are parsed with a stack, so that chains may be long; parentheses,
+//! calls and subqueries may nest [`NESTING_MAX`] deep.
 
 mod admin;
 mod clauses;
@@ -22,20 +22,20 @@ use crate::token::{InfluxQlToken, Keyword};
 use crate::zone::TimeZones;
 use std::borrow::Cow;
 
-/// How deeply parentheses, calls and subqueries may stand in one another. InfluxDB has no limit but
+/// The deepest accepted nesting of parentheses, calls and subqueries. InfluxDB is limited only by
 /// its memory.
 pub const NESTING_MAX: usize = 200;
 
-/// What a query is read with.
+/// The options for parsing a query.
 #[derive(Clone, Copy, Default)]
 pub struct ParseOptions<'a> {
     /// Values for `$name`.
     pub params: Option<&'a Params>,
-    /// The zones that `tz('…')` may name. Without it every name passes.
+    /// The zones that `tz('…')` may name. Without it, every name is accepted.
     pub time_zones: Option<&'a dyn TimeZones>,
 }
 
-/// Reads a query: statements with `;` between them.
+/// Parses a query: statements separated by `;`.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
@@ -43,7 +43,7 @@ pub fn parse_query(text: &str) -> Result<InfluxQlQuery, ParseError> {
     parse_query_with(text, ParseOptions::default())
 }
 
-/// Reads a query, with parameters and time zones.
+/// Parses a query, with parameters and time zones.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
@@ -54,7 +54,7 @@ pub fn parse_query_with(
     Parser::new(text, options).query()
 }
 
-/// Reads one expression and leaves what stands behind it.
+/// Parses one expression and ignores what follows it.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
@@ -72,9 +72,9 @@ struct Parser<'a> {
     buffer: [Scanned; BUFFERED],
     /// The newest token in the ring.
     newest: usize,
-    /// Tokens that were put back.
+    /// The number of tokens that were put back.
     put_back: usize,
-    /// Open parentheses, calls and subqueries.
+    /// The number of open parentheses, calls and subqueries.
     nesting: usize,
 }
 
@@ -137,12 +137,12 @@ impl<'a> Parser<'a> {
         SourceSpan { start, end }
     }
 
-    /// The next token, blanks and comments too.
+    /// The next token, including blanks and comments.
     fn scan(&mut self) -> Scanned {
         self.scan_by(scan)
     }
 
-    /// The next token where a regular expression may stand.
+    /// The next token in a place where a regular expression is allowed.
     fn scan_regex(&mut self) -> Scanned {
         self.scan_by(scan_regex)
     }
@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
         self.substituted(scanned.clone())
     }
 
-    /// The value of a parameter, where the token is one that has a value.
+    /// Replaces a token that is a parameter with its value, if it has one.
     fn substituted(&self, mut scanned: Scanned) -> Scanned {
         if scanned.token == InfluxQlToken::BoundParam
             && let Some(params) = self.options.params
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
         scanned
     }
 
-    /// The next token that is no blank and no comment.
+    /// The next token that is neither blank nor a comment.
     fn next(&mut self) -> Scanned {
         loop {
             let scanned = self.scan();
@@ -211,14 +211,14 @@ impl<'a> Parser<'a> {
         self.unexpected(&next, &[token.name()])
     }
 
-    /// Reads keywords that must be there.
+    /// Reads required keywords.
     fn expect_keywords(&mut self, keywords: &[Keyword]) -> Parsed<()> {
         keywords
             .iter()
             .try_for_each(|keyword| self.expect(InfluxQlToken::Keyword(*keyword)))
     }
 
-    /// Reads something that stands inside of something.
+    /// Parses something nested.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == NESTING_MAX {
             let message = format!("query is nested more than {NESTING_MAX} levels deep");

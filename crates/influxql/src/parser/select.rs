@@ -1,4 +1,4 @@
-//! SELECT.
+//! Parses SELECT.
 
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOp, Expr, Field, Fill, Literal, Select, Walk};
@@ -13,7 +13,7 @@ pub(super) enum TargetRule {
 }
 
 impl Parser<'_> {
-    /// A SELECT whose first word was read.
+    /// A SELECT whose first word has been read.
     pub(super) fn select(&mut self, target: TargetRule) -> Parsed<Select> {
         let mut select = Select {
             fields: self.fields()?,
@@ -121,7 +121,7 @@ impl Parser<'_> {
         let Some(Literal::String(name)) = name.as_literal() else {
             return Err(ParseError::plain("expected string argument in tz()"));
         };
-        // Go knows these without looking for them.
+        // Go knows these names without looking them up.
         let name = if name.is_empty() { "UTC" } else { name };
         let known = match self.options.time_zones {
             Some(zones) => name == "UTC" || zones.offset_seconds(name, 0).is_some(),
@@ -134,7 +134,7 @@ impl Parser<'_> {
         Ok(Some(name.to_owned()))
     }
 
-    /// Whether a name that is no keyword is next; it is left there.
+    /// Whether a word that is not a keyword is next; does not consume it.
     fn word_is_next(&mut self, word: &str) -> bool {
         let next = self.next();
         self.unscan();
@@ -142,15 +142,15 @@ impl Parser<'_> {
     }
 }
 
-/// The first operator in the expression that answers yes or no, as InfluxDB looks for it: from the
-/// outside in, from left to right.
+/// The first operator in the expression whose result is a boolean, in InfluxDB's search order: from
+/// the outside in, from left to right.
 fn first_predicate(expr: &Expr) -> Option<BinaryOp> {
     let mut found = None;
     expr.walk(|expr| {
         if let Expr::Binary(binary) = expr
             && binary.op.is_predicate()
         {
-            // A later one is not inside of an earlier one: the last that is seen is named.
+            // A later one is not inside an earlier one: the last one found is reported.
             found = Some(binary.op);
             return Walk::Over;
         }

@@ -1,4 +1,4 @@
-//! The SHOW statements that have clauses.
+//! Parses the SHOW statements that have clauses.
 
 use super::{Parsed, Parser};
 use crate::ast::{
@@ -10,7 +10,7 @@ use crate::token::{InfluxQlToken, Keyword};
 impl Parser<'_> {
     /// What follows SHOW SERIES.
     pub(super) fn show_series(&mut self) -> Parsed<Statement> {
-        // InfluxDB reads over EXACT where no CARDINALITY follows.
+        // InfluxDB ignores EXACT unless CARDINALITY follows.
         let exact = self.next_is_keyword(Keyword::Exact);
         if self.next_is_keyword(Keyword::Cardinality) {
             return self.show_cardinality(Cardinality::Series, exact);

@@ -1,4 +1,4 @@
-//! Where rows come from and where they go: measurements and subqueries.
+//! Parses sources and targets of rows: measurements and subqueries.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
@@ -51,7 +51,7 @@ impl Parser<'_> {
         Ok(select)
     }
 
-    /// A measurement, or a regular expression that names some.
+    /// A measurement, or a regular expression that matches several.
     pub(super) fn measurement(&mut self) -> Parsed<Measurement> {
         match self.regex()? {
             Some(regex) => Ok(Measurement {

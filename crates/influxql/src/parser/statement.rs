@@ -1,4 +1,4 @@
-//! The words that begin statements.
+//! Parses the words that begin statements.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
@@ -6,7 +6,7 @@ use crate::ast::{Cardinality, Expr, Source, Statement};
 use crate::error::ParseError;
 use crate::token::{InfluxQlToken, Keyword};
 
-/// What is read once a statement is known by its first words.
+/// The function that parses a statement known by its first words.
 type Reading<'a> = fn(&mut Parser<'a>) -> Parsed<Statement>;
 
 impl<'a> Parser<'a> {
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
         ])
     }
 
-    /// Reads one of the keywords, which are what an error says was expected, and goes on as it says.
+    /// Reads one of the keywords, which errors list as expected, and continues with its function.
     fn branch(&mut self, branches: &[(Keyword, Reading<'a>)]) -> Parsed<Statement> {
         let next = self.next();
         if let InfluxQlToken::Keyword(keyword) = next.token

@@ -113,8 +113,8 @@ fn a_time_without_an_offset_is_in_the_zone() {
         ("time >= '2000-01-01T00:00:00Z'", Y2K_NS),
         ("time >= '2000-07-01'", 962_402_400 * SECOND),
         ("time >= '2000-07-01' + 1h", 962_406_000 * SECOND),
-        // Half past two does not exist on the day when clocks go forward, and exists twice on the
-        // day when they go back.
+        // Half past two does not exist on the day when clocks are set forward, and exists twice on
+        // the day when they are set back.
         ("time >= '2000-03-26 02:30:00'", 954_034_200 * SECOND),
         ("time >= '2000-10-29 02:30:00'", 972_783_000 * SECOND),
     ] {

@@ -1,11 +1,11 @@
-//! The functions, and what each takes.
+//! Checks functions and their arguments.
 
 use super::state::ColumnState;
 use crate::ast::{Call, Expr, Literal};
 use crate::duration::InfluxDuration;
 use crate::select_error::{Arity, SelectError};
 
-/// Whether a function is computed row by row.
+/// Whether a function is computed for each row.
 pub(super) fn is_math(name: &str) -> bool {
     matches!(
         name,
@@ -36,20 +36,21 @@ pub(super) enum FunctionArgument<'a> {
     Operands(&'a [Expr]),
     /// The field of an aggregate.
     Field(&'a Expr),
-    /// What a transformation goes over: an aggregate where there are groups of time, else a field.
+    /// The argument of a transformation: an aggregate if there are groups of time, otherwise a
+    /// field.
     Transformed(&'a Expr),
-    /// A call whose values are used, where `distinct` counts as an aggregate.
+    /// A call whose values are used; `distinct` counts as an aggregate.
     Nested(&'a Call),
     /// A call whose values are used.
     Call(&'a Call),
-    /// The column of `distinct`, which stands alone or in `count`.
+    /// The column of `distinct`, which is alone or in `count`.
     Distinct {
-        /// What stands in its parentheses.
+        /// Its arguments.
         args: &'a [Expr],
-        /// Whether it stands in another function.
+        /// Whether it is inside another function.
         nested: bool,
     },
-    /// The column behind DISTINCT without parentheses, in `count`.
+    /// The column after DISTINCT without parentheses, in `count`.
     DistinctName,
     /// Nothing.
     Nothing,
@@ -57,8 +58,8 @@ pub(super) enum FunctionArgument<'a> {
 
 type Checked<'a> = Result<FunctionArgument<'a>, SelectError>;
 
-/// Checks a call: that there is such a function, its number of arguments, and each of them but the
-/// one that is an expression, which comes back.
+/// Checks a call: that the function exists, its number of arguments, and each of them except the
+/// one that is an expression, which is returned.
 pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     if is_math(&call.name) {
         return math(call);
@@ -167,7 +168,7 @@ fn sample(call: &Call) -> Checked<'_> {
     Ok(FunctionArgument::Field(&call.args[0]))
 }
 
-/// A unit of time, which must be longer than nothing.
+/// A unit of time, which must be positive.
 fn unit(arg: &Expr, otherwise: impl FnOnce() -> String) -> Result<(), SelectError> {
     match arg.as_literal() {
         Some(Literal::Duration(ns)) if *ns <= 0 => {
@@ -221,7 +222,7 @@ fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     Ok(FunctionArgument::Transformed(&call.args[0]))
 }
 
-/// Averages of technical analysis: a period, a hold period, and how they warm up.
+/// Moving averages of technical analysis: a period, a hold period, and how they warm up.
 fn smoothing<'a>(
     state: &mut ColumnState,
     call: &'a Call,
@@ -240,7 +241,7 @@ fn smoothing<'a>(
     if let Some(hold) = call.args.get(2) {
         let least = i64::from(name == "triple_exponential_derivative");
         match hold.as_literal() {
-            // -1 asks for the default.
+            // -1 means the default.
             Some(Literal::Integer(hold)) if *hold < least && *hold != -1 => {
                 return refuse(format!(
                     "{name} hold period must be greater than or equal to {least}"

@@ -97,7 +97,7 @@ fn joined(join: Join) -> Result<LogicalPlan> {
         };
         let Some((of_left, of_right)) = sides else {
             let message = format!(
-                "ON of ASOF JOIN takes equalities of the two sides, not {condition}; write other \
+                "ON of ASOF JOIN accepts only equalities between the two sides, not {condition}; write other \
                  conditions in WHERE, or in a subquery"
             );
             return Err(asof_join_error("0A000", message));

@@ -128,7 +128,7 @@ fn fill(aggregate: Aggregate, constants: &ConstantEvaluator) -> Result<LogicalPl
         .iter()
         .any(|expr| grouping_set(expr) && call_in(expr).is_some())
     {
-        let message = "time_bucket_gapfill does not go with ROLLUP, CUBE or GROUPING SETS";
+        let message = "time_bucket_gapfill cannot be combined with ROLLUP, CUBE or GROUPING SETS";
         return Err(gap_fill_error("0A000", BUCKET, message));
     }
     let (at, call) = match calls.as_slice() {

@@ -81,7 +81,7 @@ impl DecorrelatedSubquery {
         }
         if plan.contains_outer_reference() && !matches!(plan, LogicalPlan::Filter(_)) {
             return Err(lateral_error(
-                "a LATERAL subquery with a LIMIT names the left side in its WHERE only",
+                "a LATERAL subquery with a LIMIT can only refer to the left side in its WHERE",
             ));
         }
         match plan {
@@ -115,8 +115,8 @@ impl DecorrelatedSubquery {
                 Ok(Self { plan, ..below })
             }
             _ => Err(lateral_error(
-                "a LATERAL subquery with a LIMIT has the conditions on the left side in its own WHERE, \
-                 and neither GROUP BY, DISTINCT, UNION nor window functions beside them",
+                "a LATERAL subquery with a LIMIT must have its conditions on the left side in its own WHERE, \
+                 without GROUP BY, DISTINCT, UNION or window functions",
             )),
         }
     }
@@ -177,7 +177,7 @@ impl DecorrelatedSubquery {
 
     fn limited(mut self, limit: &Limit) -> Result<Self> {
         if self.rows.is_some() {
-            return Err(lateral_error("a LATERAL subquery takes one LIMIT"));
+            return Err(lateral_error("a LATERAL subquery can have only one LIMIT"));
         }
         let rows = RowLimit::from_limit(limit)?;
         let mut keys = Vec::new();

@@ -38,7 +38,7 @@ impl RowLimit {
                 fetch: fetch.map(|fetch| fetch as u64),
             }),
             _ => Err(lateral_error(
-                "LIMIT and OFFSET of a LATERAL subquery must be numbers that are written out",
+                "LIMIT and OFFSET of a LATERAL subquery must be literal numbers",
             )),
         }
     }

@@ -86,7 +86,7 @@ fn joined(
 ) -> Result<LogicalPlan> {
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
         return Err(lateral_error(
-            "a LATERAL subquery is joined by CROSS JOIN, JOIN or LEFT JOIN",
+            "a LATERAL subquery must be joined by CROSS JOIN, JOIN or LEFT JOIN",
         ));
     }
     let right = DecorrelatedSubquery::new(subquery)?.under(name)?;
@@ -119,7 +119,7 @@ fn joined(
         Some(_) => {
             if join.join_type == JoinType::Left && !on.is_empty() {
                 return Err(lateral_error(
-                    "LEFT JOIN LATERAL takes ON true where its subquery has a LIMIT, and conditions on \
+                    "LEFT JOIN LATERAL requires ON true if its subquery has a LIMIT and conditions on \
                      the left side that are not equalities",
                 ));
             }
@@ -228,7 +228,7 @@ fn counted(join: &Join, right: DecorrelatedSubquery) -> Result<LogicalPlan> {
     let rows = right.rows.unwrap_or(FIRST);
     if join.join_type == JoinType::Left && (rows.skip > 0 || rows.fetch == Some(0)) {
         return Err(lateral_error(
-            "LEFT JOIN LATERAL takes neither OFFSET nor LIMIT 0 where its subquery has conditions on the \
+            "LEFT JOIN LATERAL cannot have OFFSET or LIMIT 0 if its subquery has conditions on the \
              left side that are not equalities",
         ));
     }

@@ -1,4 +1,4 @@
-//! Arrow's arrays as values.
+//! Converts Arrow's arrays to values.
 
 use crate::value::{InfluxValueType, Value};
 use arrow::array::{
@@ -24,13 +24,13 @@ pub enum ColumnReader {
     Unsigned(UInt64Array, Option<InfluxValueType>),
     /// Booleans.
     Boolean(BooleanArray),
-    /// Texts; what stands for none; the last one.
+    /// Texts; the replacement of a missing text; the last text.
     Text(StringArray, Value, Option<Arc<str>>),
-    /// The same value everywhere.
+    /// The same value for every row.
     Same(Value),
 }
 
-/// Texts of tags; none is empty.
+/// Texts of tags; a missing text is empty.
 pub struct Texts(StringArray);
 
 impl Texts {
@@ -69,7 +69,7 @@ pub fn texts(batch: &RecordBatch, name: &str) -> SqlResult<Texts> {
 }
 
 impl ColumnReader {
-    /// A reader of a column, which gives `absent` where there is no text.
+    /// A reader of a column, which returns `absent` if there is no text.
     pub fn new(
         batch: &RecordBatch,
         name: &str,

@@ -1,5 +1,5 @@
-//! What of a condition the scan can tell: DataFusion's expressions that are true for exactly the
-//! same rows. The rest is computed for each row.
+//! Translates the parts of a condition that the scan can evaluate to DataFusion expressions that
+//! are true for exactly the same rows. The rest is evaluated for each row.
 
 use super::column;
 use crate::expression::Expression;
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
 use marigram_model::TagType;
 
-/// The parts of a condition between its ANDs, each by itself.
+/// The operands of a condition's ANDs.
 fn conjuncts(condition: &Expression) -> Vec<&Expression> {
     match condition {
         Expression::Paren(inner) => conjuncts(inner),
@@ -23,13 +23,13 @@ fn conjuncts(condition: &Expression) -> Vec<&Expression> {
     }
 }
 
-/// What the scan is told.
+/// The parts that the scan evaluates.
 pub fn pushed_down(condition: &Expression, table: &StoredMeasurement) -> Vec<Expr> {
     let parts = conjuncts(condition).into_iter();
     parts.filter_map(|part| translated(part, table)).collect()
 }
 
-/// What is left of a condition.
+/// The rest of a condition.
 pub fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Expression> {
     let mut left = conjuncts(condition)
         .into_iter()
@@ -87,7 +87,7 @@ fn comparison(
     field_condition((var, name), stored_type(stored)?, op, constant)
 }
 
-/// A tag that is missing is empty.
+/// A missing tag is empty.
 fn tag_condition(
     var: &VarRef,
     op: BinaryOp,
@@ -132,7 +132,7 @@ fn tag_condition(
     })
 }
 
-/// A field that is missing fulfils nothing.
+/// A missing field satisfies no condition.
 fn field_condition(
     (var, name): (&VarRef, &str),
     stored: InfluxValueType,
