@@ -157,7 +157,7 @@ pub enum TableAlteration {
         /// What changes.
         change: CodecChange,
     },
-    /// Another type for a column, where that changes no stored value.
+    /// Another type for a column, in which its values stay the same.
     Type {
         /// Name.
         name: String,
