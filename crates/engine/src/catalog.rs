@@ -12,8 +12,8 @@ use marigram_manifest::{
 };
 use marigram_model::nearest;
 use marigram_model::{
-    ColumnCodec, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup, RollupProgress,
-    TableId, TableOptions, TableSchema, TagColumn, TagType, View,
+    ColumnCodec, ColumnId, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup,
+    RollupProgress, TableId, TableOptions, TableSchema, TagColumn, TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -383,6 +383,46 @@ impl LiveCatalog {
         self.put(&mut catalog, schema)
     }
 
+    /// Sets aside a number for the values of a field in another type. Recovery takes it for that of
+    /// a dropped field until [`finish_retype`](Self::finish_retype) gives it to the field.
+    pub fn begin_retype(&self, database: &str, name: &str, column: &str) -> Result<ColumnId> {
+        let mut catalog = self.durable.lock();
+        let mut schema = TableSchema::clone(&*self.table(database, name)?);
+        retypable(&catalog, &mut schema, column)?;
+        let id = schema.next_column();
+        schema.dropped_max = id.0;
+        self.put(&mut catalog, schema)?;
+        Ok(id)
+    }
+
+    /// Checks whether a field may get another type; returns it.
+    pub fn check_retype(&self, database: &str, name: &str, column: &str) -> Result<FieldColumn> {
+        let catalog = self.durable.lock();
+        let mut schema = TableSchema::clone(&*self.table(database, name)?);
+        retypable(&catalog, &mut schema, column).map(|field| field.clone())
+    }
+
+    /// Puts a field with another type in the place of the one of its name.
+    pub fn finish_retype(
+        &self,
+        database: &str,
+        name: &str,
+        field: FieldColumn,
+        is_zoned: bool,
+    ) -> Result<Arc<TableSchema>> {
+        let mut catalog = self.durable.lock();
+        let mut schema = TableSchema::clone(&*self.table(database, name)?);
+        let id = field.id;
+        let before = field_mut(&mut schema, &field.name)?;
+        let replaced = std::mem::replace(before, field);
+        schema.options.zoned.retain(|zoned| *zoned != replaced.id);
+        if is_zoned {
+            schema.options.zoned.push(id);
+            schema.options.zoned.sort_unstable();
+        }
+        self.put(&mut catalog, schema)
+    }
+
     /// Adds what is still missing of `growth` to a table, which is created if it does not exist.
     pub fn grow(
         &self,
@@ -645,6 +685,29 @@ fn may_read_column(query: &str, column: &str) -> bool {
             let after = query[at + column.len()..].chars().next();
             !before.is_some_and(is_part) && !after.is_some_and(is_part)
         })
+}
+
+/// The field of this name, if its type may change: no view with stored rows reads it.
+fn retypable<'a>(
+    catalog: &Catalog,
+    schema: &'a mut TableSchema,
+    column: &str,
+) -> Result<&'a mut FieldColumn> {
+    if schema.rollup.is_some() || schema.view.is_some() {
+        return Err(is_kept(schema));
+    }
+    let mut rollups = catalog.state().rollups_of(schema.id);
+    let reader = rollups.find(|table| {
+        let rollup = table.rollup.as_ref();
+        rollup.is_none_or(|rollup| may_read_column(&rollup.query, column))
+    });
+    if let Some(rollup) = reader {
+        return Err(EngineError::Needed {
+            what: format!("column '{column}' of table '{}' in its type", schema.name),
+            by: format!("materialized view '{}'", rollup.name),
+        });
+    }
+    field_mut(schema, column)
 }
 
 fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {

@@ -2,6 +2,8 @@
 
 mod inner;
 mod refresh;
+mod replaced;
+mod retype;
 mod upkeep;
 mod warning_throttle;
 mod write;
@@ -23,6 +25,8 @@ use inner::EngineInner;
 use marigram_env::Env;
 use marigram_model::{RetentionPolicies, SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
 use marigram_wal::{DeleteEntry, RoomPromise};
+pub use replaced::ReplacedCount;
+pub use retype::{ConvertedColumn, RetypeOutcome, RetypeRequest, UnfitValue};
 use std::path::Path;
 use std::sync::Arc;
 use write::WriteOrigin;
@@ -124,6 +128,7 @@ impl Engine {
     /// If there is none with this name (unless `if_exists`), or the disk fails.
     pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<()> {
         let inner = self.lasting()?;
+        let _pass = inner.gate.pass_database(name)?;
         let tables = inner.schemas.tables(name).map_or(0, |tables| tables.len());
         let (_room, dropped) = self.freeing(|| {
             let room = self.room_to_drop(tables)?;
@@ -193,6 +198,7 @@ impl Engine {
         table: &str,
         change: &TableChange,
     ) -> Result<Arc<TableSchema>> {
+        let _pass = self.opened()?.gate.pass(database, table)?;
         let alter = |inner: &EngineInner| inner.schemas.alter_table(database, table, change);
         // A shorter time to live frees space.
         if matches!(change, TableChange::SetOptions(_)) {
@@ -208,6 +214,7 @@ impl Engine {
     /// If there is none with this name (unless `if_exists`), or the disk fails.
     pub fn drop_table(&self, database: &str, table: &str, if_exists: bool) -> Result<()> {
         let inner = self.lasting()?;
+        let _pass = inner.gate.pass(database, table)?;
         let (_room, dropped) = self.freeing(|| {
             let room = self.room_to_drop(1)?;
             Ok((room, inner.schemas.drop_table(database, table, if_exists)?))
@@ -267,6 +274,7 @@ impl Engine {
         range: TimeRange,
     ) -> Result<()> {
         let inner = self.lasting()?;
+        let _pass = inner.gate.pass(database, table)?;
         let table = inner.schemas.table(database, table)?;
         if table.rollup.is_some() || table.view.is_some() {
             return Err(is_kept(&table));

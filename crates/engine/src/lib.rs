@@ -53,6 +53,7 @@ mod snapshot;
 mod stats;
 mod status;
 mod survey;
+mod table_gate;
 mod text;
 mod trash;
 mod verify;
@@ -61,7 +62,10 @@ mod view;
 pub use catalog::{TableChange, TableSpec};
 pub use chunk::Chunk;
 pub use compaction::{CompactionInfo, CompactionState};
-pub use engine::{Engine, RejectedRow, WriteOptions, WriteReport};
+pub use engine::{
+    ConvertedColumn, Engine, RejectedRow, ReplacedCount, RetypeOutcome, RetypeRequest, UnfitValue,
+    WriteOptions, WriteReport,
+};
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
 pub use maintain::TableCompaction;

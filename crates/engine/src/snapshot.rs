@@ -16,6 +16,7 @@ use marigram_segment::SegmentColumn;
 use marigram_series_index::{RetiredSeriesPin, SeriesIndex};
 use parking_lot::{Mutex, RwLock};
 use roaring::RoaringBitmap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A table as one query sees it: one version of every shard. Cheap to clone; holds files, but no
@@ -215,6 +216,28 @@ impl TableSnapshot {
                 last.is_some_and(|last| last.lock().knows(table, view.sequence, series))
             })
         })
+    }
+
+    /// The times of the newest rows of series in a shard, as far as they are cached: `None` for a
+    /// series without rows. Reads nothing; series that are not known are not in the answer.
+    pub(crate) fn cached_times(
+        &self,
+        shard: usize,
+        series: &RoaringBitmap,
+    ) -> HashMap<u32, Option<i64>> {
+        let view = self.0.views.iter().find(|view| view.shard == shard);
+        let (Some(view), Some(last)) = (view, self.0.last.get(shard)) else {
+            return HashMap::new();
+        };
+        let table = self.0.schema.id;
+        let known = last.lock().cached_rows(table, view.sequence, series, &[]);
+        let without = (series - &known.unknown).into_iter().map(|id| (id, None));
+        let mut times: HashMap<u32, Option<i64>> = without.collect();
+        for rows in &known.rows {
+            let newest = rows.runs.iter().zip(rows.times.iter());
+            times.extend(newest.map(|(run, time)| (run.series.0, Some(*time))));
+        }
+        times
     }
 
     fn last_rows_of(

@@ -312,10 +312,12 @@ impl CatalogState {
                 "there is no database '{database}' for table '{name}'"
             ));
         };
-        let ids: Vec<_> = table.fields.iter().map(|field| field.id.0).collect();
+        // They ascend, except that of a field whose type was changed.
+        let mut ids: Vec<_> = table.fields.iter().map(|field| field.id.0).collect();
+        ids.sort_unstable();
         if ids.first() == Some(&0) || !ids.is_sorted_by(|a, b| a < b) {
             return Err(format!(
-                "the field ids of table '{name}' are not ascending from 1"
+                "the field ids of table '{name}' are not distinct from 1 on"
             ));
         }
         if let Some(other) = neighbours.get(name).filter(|other| **other != id) {
@@ -435,17 +437,24 @@ fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
             lost.name
         ));
     }
-    if !(old.dropped_max..=old.field_max()).contains(&new.dropped_max) {
+    // A number beyond the others is set aside for a field that gets another type.
+    let set_aside = old.field_max().saturating_add(1);
+    if !(old.dropped_max..=set_aside).contains(&new.dropped_max) {
         return Err(format!(
             "table '{name}' would forget which fields were dropped"
         ));
     }
     let last = old.field_max();
-    if new
-        .fields
-        .iter()
-        .any(|field| field.id.0 <= last && old.field_by_id(field.id).is_none())
-    {
+    let is_retyped = |(at, field): (usize, &FieldColumn)| {
+        field.id.0 == old.dropped_max
+            && old.fields.get(at).is_some_and(|before| {
+                before.name == field.name && new.field_by_id(before.id).is_none()
+            })
+    };
+    let is_old = |(at, field): (usize, &FieldColumn)| {
+        field.id.0 <= last && old.field_by_id(field.id).is_none() && !is_retyped((at, field))
+    };
+    if new.fields.iter().enumerate().any(is_old) {
         return Err(format!("table '{name}' would gain a field with an old id"));
     }
     Ok(())

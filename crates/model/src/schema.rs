@@ -163,7 +163,8 @@ pub struct TableSchema {
     pub time_name: String,
     /// Tags in the order of their ordinals.
     pub tags: Vec<TagColumn>,
-    /// Fields in the order of their ids.
+    /// Fields in the order of the table: that of their ids, except that a field whose type was changed
+    /// has a new id in its old place.
     pub fields: Vec<FieldColumn>,
     /// Settings.
     pub options: TableOptions,
@@ -171,7 +172,7 @@ pub struct TableSchema {
     pub rollup: Option<Arc<Rollup>>,
     /// Its query, if it is a plain view: it cannot be written to, and has neither tags nor fields.
     pub view: Option<Arc<View>>,
-    /// Highest id of a dropped field; 0 if there is none.
+    /// Highest id of a dropped field, or of one that is being given another type; 0 if there is none.
     pub dropped_max: u32,
 }
 
@@ -185,8 +186,8 @@ impl TableSchema {
     /// Highest id that any field ever had, including dropped fields; 0 if there was none.
     #[must_use]
     pub fn field_max(&self) -> u32 {
-        let last = self.fields.last().map_or(0, |field| field.id.0);
-        last.max(self.dropped_max)
+        let ids = self.fields.iter().map(|field| field.id.0);
+        ids.max().unwrap_or(0).max(self.dropped_max)
     }
 
     /// Whether the field with this id was dropped: its remaining data in segments and logs is
@@ -212,10 +213,11 @@ impl TableSchema {
     /// The field with this id.
     #[must_use]
     pub fn field_by_id(&self, id: ColumnId) -> Option<&FieldColumn> {
-        self.fields
-            .binary_search_by_key(&id, |field| field.id)
-            .ok()
-            .map(|at| &self.fields[at])
+        match self.fields.binary_search_by_key(&id, |field| field.id) {
+            Ok(at) => Some(&self.fields[at]),
+            // The ids may not ascend.
+            Err(_) => self.fields.iter().find(|field| field.id == id),
+        }
     }
 
     /// Every column's name: time, tags, fields.

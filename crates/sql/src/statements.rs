@@ -5,6 +5,7 @@ pub mod compactions;
 pub mod copy;
 pub mod ddl_execution;
 pub mod delete;
+pub mod retype;
 pub mod session;
 pub mod session_functions;
 pub mod show;

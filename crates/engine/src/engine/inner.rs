@@ -18,6 +18,7 @@ use crate::shard::{Shard, ShardContext};
 use crate::stats::EngineCounters;
 use crate::status::EngineStatus;
 use crate::survey::{KnownLogs, refuse_remains, survey};
+use crate::table_gate::TableGate;
 use crate::trash::TrashFolder;
 use marigram_env::{BlobPool, Env, Lock, ReliefFs};
 use marigram_series_index::SeriesIndex;
@@ -37,6 +38,8 @@ pub(super) struct EngineInner {
     /// Series indexes by shard.
     pub indexes: Vec<Arc<RwLock<SeriesIndex>>>,
     pub bell: Arc<BackgroundSignal>,
+    /// Holds back changes of tables whose rows are rewritten.
+    pub gate: TableGate,
     /// Time of the last background sync of the log, monotonic ns.
     pub synced_ns: AtomicU64,
     /// The rate limit of background compaction.
@@ -180,6 +183,7 @@ impl EngineInner {
             schemas,
             shards,
             bell,
+            gate: TableGate::default(),
             synced_ns: AtomicU64::new(now_ns),
             budget: rate.map(|rate| Mutex::new(TokenBucket::new(rate))),
             turn: AtomicUsize::new(0),

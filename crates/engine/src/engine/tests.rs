@@ -11,6 +11,8 @@ mod growth;
 mod limits;
 mod model;
 mod open_files;
+mod replaced;
+mod retype;
 mod rollups;
 mod settings;
 mod support;

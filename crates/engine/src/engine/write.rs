@@ -59,6 +59,8 @@ pub(super) fn write(
     {
         return Err(is_kept(&table));
     }
+    // From here on, the numbers of the columns stay valid until the rows are visible.
+    let _pass = inner.gate.pass(database, &batch.table)?;
     let context = &inner.context;
     let live = || inner.schemas.all();
     let estimate = estimate_bytes(batch);
@@ -152,12 +154,16 @@ fn grow(
     inner.schemas.grow(database, table, growth)
 }
 
-type CommittedGroups = (usize, usize, usize, Result<()>);
+/// Shard, rows, bytes, outcome.
+pub(super) type CommittedGroups = (usize, usize, usize, Result<()>);
 
 /// Queues writes on all their shards, then drives each: (shard, rows, bytes, outcome). Writers
 /// begin with different shards, and wait for one only if all their queues have leaders, so the logs
 /// of several shards are synced in parallel.
-fn commit(inner: &EngineInner, mut writes: Vec<(usize, PendingWrite)>) -> Vec<CommittedGroups> {
+pub(super) fn commit(
+    inner: &EngineInner,
+    mut writes: Vec<(usize, PendingWrite)>,
+) -> Vec<CommittedGroups> {
     let turn = inner.turn.fetch_add(1, Ordering::Relaxed);
     let first = turn % writes.len().max(1);
     writes.rotate_left(first);

@@ -10,7 +10,7 @@ use crate::dialect::statement::{
 };
 use crate::dialect::types::{field_type, is_zoned, tag_type};
 use crate::error::{SqlError, SqlResult};
-use datafusion::sql::sqlparser::ast::DataType;
+use datafusion::sql::sqlparser::ast::{DataType, Expr};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use marigram_model::{ColumnCodec, FieldType};
@@ -143,6 +143,14 @@ fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
     let name = parse_name(parser)?;
     if accept_words(parser, &["TYPE"]) || accept_words(parser, &["SET", "DATA", "TYPE"]) {
         let written = parser.parse_data_type()?;
+        if accept_word(parser, "USING") && !is_cast_to(&parser.parse_expr()?, &name, &written) {
+            let message = format!(
+                "USING may only be {name}::{written}: values are converted where they stay the same; \
+                 for others, CREATE TABLE … AS SELECT the expression and the other columns, then \
+                 rename both tables"
+            );
+            return Err(SqlError::named("0A000", "USING", message));
+        }
         return Ok(TableAlteration::Type { name, written });
     }
     let mut change = CodecChange::default();
@@ -153,6 +161,21 @@ fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
     }
     while codec_clause(parser, &mut change)? {}
     Ok(TableAlteration::Codec { name, change })
+}
+
+/// Whether an expression is a column, or a cast of it to a type.
+fn is_cast_to(expr: &Expr, column: &str, to: &DataType) -> bool {
+    match expr {
+        Expr::Identifier(name) => match name.quote_style {
+            Some(_) => name.value == column,
+            None => name.value.eq_ignore_ascii_case(column),
+        },
+        Expr::Nested(expr) => is_cast_to(expr, column, to),
+        Expr::Cast {
+            expr, data_type, ..
+        } => data_type == to && is_cast_to(expr, column, to),
+        _ => false,
+    }
 }
 
 /// A column definition as it was written.

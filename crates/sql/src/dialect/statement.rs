@@ -157,7 +157,7 @@ pub enum TableAlteration {
         /// What changes.
         change: CodecChange,
     },
-    /// A new type for a column, which changes no stored value.
+    /// Another type for a column, in which its values stay the same.
     Type {
         /// Name.
         name: String,

@@ -6,8 +6,9 @@ use crate::dialect::statement::{
 };
 use crate::dialect::types::{field_type, is_zoned, tag_type};
 use crate::error::{SqlError, SqlResult};
+use crate::statements::retype::{FieldConversion, no_conversion, unfit_error};
 use datafusion::sql::sqlparser::ast::DataType;
-use marigram_engine::{Engine, TableChange, TableSpec};
+use marigram_engine::{Engine, RetypeOutcome, RetypeRequest, TableChange, TableSpec};
 use marigram_model::{ColumnCodec, ColumnId, FieldType, TableOptions, TableSchema};
 use std::sync::Arc;
 
@@ -194,8 +195,12 @@ pub fn alter_table(
             },
             TableAlteration::Codec { name, change } => set_codec(&schema, name, *change)?,
             TableAlteration::Type { name, written } => match retyped(&schema, name, written)? {
-                Some(options) => TableChange::SetOptions(options),
-                None => continue,
+                ColumnRetype::Settings(options) => TableChange::SetOptions(options),
+                ColumnRetype::Nothing => continue,
+                ColumnRetype::Rewrite { from, to, is_zoned } => {
+                    rewrite(engine, (database, &table), name, (from, to), is_zoned)?;
+                    continue;
+                }
             },
             TableAlteration::Set(changes) if changes.identity.is_some() => {
                 let message = "series_identity is fixed when a table is created; create another \
@@ -258,14 +263,23 @@ fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
     Err(SqlError::named("0A000", name, reason))
 }
 
-/// The settings with which a column has another type; `None` where it has that type already, by
-/// whatever name. A time is stored in UTC whether it is shown with a zone or not, so those two types
-/// follow each other freely; values of other types would have to be rewritten.
-fn retyped(
-    schema: &TableSchema,
-    name: &str,
-    written: &DataType,
-) -> SqlResult<Option<TableOptions>> {
+/// What gives a column another type.
+enum ColumnRetype {
+    /// It has that type already, by whatever name.
+    Nothing,
+    /// The stored values are the same: a time is stored in UTC whether it is shown with a zone or not.
+    Settings(TableOptions),
+    /// The values are written anew.
+    Rewrite {
+        from: FieldType,
+        to: FieldType,
+        /// Whether the values are shown with a zone, before or afterwards.
+        is_zoned: bool,
+    },
+}
+
+/// How a column gets another type.
+fn retyped(schema: &TableSchema, name: &str, written: &DataType) -> SqlResult<ColumnRetype> {
     let time = (schema.time_name == name).then_some((ColumnId::TIME, FieldType::Timestamp));
     let field = || schema.field(name).map(|field| (field.id, field.kind));
     let Some((id, kind)) = time.or_else(field) else {
@@ -274,7 +288,7 @@ fn retyped(
             return Err(SqlError::unknown("42703", "column", name, names));
         };
         if tag_type(name, written)? == tag.kind {
-            return Ok(None);
+            return Ok(ColumnRetype::Nothing);
         }
         let message = format!(
             "'{name}' is a tag of '{}': its values identify series, so its type cannot change",
@@ -282,25 +296,57 @@ fn retyped(
         );
         return Err(SqlError::named("0A000", name, message));
     };
-    if field_type(name, written)? != kind {
-        let (table, kind) = (&schema.name, kind.to_string());
+    let (was, is) = (schema.options.zoned.contains(&id), is_zoned(written));
+    let to = field_type(name, written)?;
+    if to != kind && id == ColumnId::TIME {
         let message = format!(
-            "column '{name}' of '{table}' must stay {kind}, because its stored values are not written \
-             again; CREATE TABLE … AS SELECT {name}::{written} AS {name} and the other columns, then \
-             rename both tables"
+            "'{name}' is the time column of '{}', so it stays a TIMESTAMP or TIMESTAMPTZ",
+            schema.name
         );
         return Err(SqlError::named("0A000", name, message));
     }
-    let (was, is) = (schema.options.zoned.contains(&id), is_zoned(written));
-    Ok((was != is).then(|| {
-        let mut options = schema.options.clone();
-        options.zoned.retain(|zoned| *zoned != id);
-        if is {
-            options.zoned.push(id);
-            options.zoned.sort_unstable();
+    if to != kind {
+        return Ok(ColumnRetype::Rewrite {
+            from: kind,
+            to,
+            is_zoned: was || is,
+        });
+    }
+    if was == is {
+        return Ok(ColumnRetype::Nothing);
+    }
+    let mut options = schema.options.clone();
+    options.zoned.retain(|zoned| *zoned != id);
+    if is {
+        options.zoned.push(id);
+        options.zoned.sort_unstable();
+    }
+    Ok(ColumnRetype::Settings(options))
+}
+
+/// Gives a field a type in which its values are written anew.
+fn rewrite(
+    engine: &Engine,
+    (database, table): (&str, &str),
+    name: &str,
+    (from, to): (FieldType, FieldType),
+    is_zoned: bool,
+) -> SqlResult<()> {
+    let Some(conversion) = FieldConversion::between(from, to, is_zoned) else {
+        return Err(no_conversion((table, name), from, to));
+    };
+    let request = RetypeRequest {
+        column: name,
+        kind: to,
+        is_zoned: is_zoned && to == FieldType::Timestamp,
+        convert: &|values| conversion.convert(values),
+    };
+    match engine.retype_field(database, table, &request)? {
+        RetypeOutcome::Done { .. } => Ok(()),
+        RetypeOutcome::Unfit { count, first } => {
+            Err(unfit_error((table, name), (from, to), count, &first))
         }
-        options
-    }))
+    }
 }
 
 /// A new codec for a field.

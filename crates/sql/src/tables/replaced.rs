@@ -1,11 +1,13 @@
-//! Detects rows of one statement that share their tags and time: the later row replaces the earlier
-//! one, and the client is told.
+//! Detects rows that share their tags and time with an earlier row, of the same statement or stored
+//! before: the later row replaces the earlier one, and the client is told.
 //!
 //! Rows mostly arrive in order of time, so the times of a series are a sorted list to which the next
 //! time is appended; late times go into a set. Beyond [`KEYS_MAX`] rows, only the last time of each
 //! series is known: it suffices to compare rows in order, and the others are counted as not
-//! compared.
+//! compared. The engine finds the rows that replace stored ones; beyond [`SCANNED_MAX`] stored rows
+//! of a statement it reads no more, and the notice says "at least".
 
+use marigram_engine::ReplacedCount;
 use marigram_model::TableSchema;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -15,6 +17,9 @@ use std::hash::{BuildHasher, RandomState};
 const KEYS_MAX: usize = 1 << 20;
 /// The largest number of series to compare; rows of others count as not compared.
 const SERIES_MAX: usize = 1 << 18;
+
+/// The largest number of stored rows to read for one statement.
+const SCANNED_MAX: u64 = 1 << 20;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
@@ -26,6 +31,11 @@ pub struct ReplacedRows {
     rows: u64,
     replaced: u64,
     not_compared: u64,
+    /// How many of `replaced` were stored before their part of the statement.
+    stored: u64,
+    scanned: u64,
+    /// Whether some rows were not compared with stored ones.
+    is_partial: bool,
 }
 
 #[derive(Debug)]
@@ -39,9 +49,37 @@ struct SeriesTimes {
 }
 
 impl ReplacedRows {
-    /// Records a row by the key of its tags and its time, ns.
-    pub fn note(&mut self, tags: &[u8], time: i64) {
+    /// How many stored rows may still be read.
+    pub fn scanned_max(&self) -> u64 {
+        SCANNED_MAX.saturating_sub(self.scanned)
+    }
+
+    /// Records what was read for some rows; `None` if reading failed.
+    pub fn note_scan(&mut self, stored: Option<&ReplacedCount>) {
+        match stored {
+            Some(stored) => {
+                self.scanned += stored.scanned;
+                self.is_partial |= stored.is_partial;
+            }
+            None => self.is_partial = true,
+        }
+    }
+
+    /// Records a row by the key of its tags and its time, ns, and whether it met a stored one.
+    pub fn note(&mut self, tags: &[u8], time: i64, is_stored: bool) {
         self.rows += 1;
+        let before = (self.replaced, self.not_compared);
+        self.compare(tags, time);
+        if is_stored {
+            // Rows of earlier parts of the statement are stored as well: each row counts once.
+            let in_statement = self.replaced > before.0;
+            (self.replaced, self.not_compared) = (before.0 + 1, before.1);
+            self.stored += u64::from(!in_statement);
+        }
+    }
+
+    /// Compares a row with the earlier ones of the statement.
+    fn compare(&mut self, tags: &[u8], time: i64) {
         let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(tags));
         let known = self.series.len();
         let remembers = self.keys < KEYS_MAX;
@@ -85,7 +123,7 @@ impl ReplacedRows {
 
     /// The notice for the client; `None` if no row was replaced.
     pub fn notice(&self, schema: &TableSchema) -> Option<String> {
-        if self.replaced == 0 && self.not_compared == 0 {
+        if self.replaced == 0 && self.not_compared == 0 && !self.is_partial {
             return None;
         }
         let (rows, replaced) = (self.rows, self.replaced);
@@ -98,17 +136,27 @@ impl ReplacedRows {
             let tags: Vec<&str> = schema.tags.iter().map(|tag| tag.name.as_str()).collect();
             format!("time and the same tags ({})", tags.join(", "))
         };
+        let of = if self.stored > 0 {
+            ""
+        } else {
+            " of this statement"
+        };
+        let least = if self.is_partial { "at least " } else { "" };
         let mut notice = match replaced {
             0 => String::new(),
-            1 => format!(
-                "1 of {rows} rows replaced an earlier one of this statement with the same {key}"
-            ),
+            1 => format!("{least}1 of {rows} rows replaced an earlier one{of} with the same {key}"),
             _ => format!(
-                "{replaced} of {rows} rows replaced earlier ones of this statement with the same {key}"
+                "{least}{replaced} of {rows} rows replaced earlier ones{of} with the same {key}"
             ),
         };
+        if self.is_partial && replaced == 0 {
+            notice = format!(
+                "some of {rows} rows may have replaced earlier ones with the same {key}: they were \
+                 not compared with all stored rows"
+            );
+        }
         if self.not_compared > 0 {
-            if replaced > 0 {
+            if !notice.is_empty() {
                 notice.push_str("; ");
             }
             let _ = write!(
@@ -141,7 +189,7 @@ mod tests {
             ("b", 4),
             ("", 5),
         ] {
-            rows.note(tags.as_bytes(), time);
+            rows.note(tags.as_bytes(), time, false);
         }
         assert_eq!((rows.rows, rows.replaced, rows.not_compared), (10, 4, 0));
     }
@@ -150,15 +198,33 @@ mod tests {
     fn what_is_not_remembered_is_said_not_to_be_compared() {
         let mut rows = ReplacedRows::default();
         let many = KEYS_MAX as i64 + 10;
-        (0..many).for_each(|time| rows.note(b"a", 10 * time));
+        (0..many).for_each(|time| rows.note(b"a", 10 * time, false));
         assert_eq!((rows.replaced, rows.not_compared), (0, 0));
-        rows.note(b"a", 10 * (many - 1));
-        rows.note(b"a", 10);
-        rows.note(b"a", 10 * (many - 3));
-        rows.note(b"a", 11);
+        rows.note(b"a", 10 * (many - 1), false);
+        rows.note(b"a", 10, false);
+        rows.note(b"a", 10 * (many - 3), false);
+        rows.note(b"a", 11, false);
         assert_eq!((rows.replaced, rows.not_compared), (2, 2));
-        (0..10).for_each(|_| rows.note(b"b", 3));
+        (0..10).for_each(|_| rows.note(b"b", 3, false));
         assert_eq!((rows.replaced, rows.not_compared), (11, 2));
         assert!(rows.keys <= KEYS_MAX + 2);
+    }
+
+    #[test]
+    fn a_row_that_met_a_stored_one_counts_once() {
+        let mut rows = ReplacedRows::default();
+        for (time, is_stored) in [(1, false), (2, true), (2, true), (2, false), (3, true)] {
+            rows.note(b"a", time, is_stored);
+        }
+        assert_eq!((rows.rows, rows.replaced, rows.stored), (5, 4, 2));
+        assert_eq!(rows.scanned_max(), SCANNED_MAX);
+        rows.note_scan(Some(&ReplacedCount {
+            rows: vec![],
+            is_partial: false,
+            scanned: SCANNED_MAX + 1,
+        }));
+        assert_eq!((rows.scanned_max(), rows.is_partial), (0, false));
+        rows.note_scan(None);
+        assert!(rows.is_partial);
     }
 }

@@ -17,7 +17,7 @@ use datafusion::datasource::sink::DataSink;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
-use marigram_engine::{Engine, WriteOptions, WriteReport};
+use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
 use marigram_model::{BatchField, BatchTag, TableSchema, TagKey, WriteBatch};
 use std::collections::HashMap;
@@ -112,16 +112,20 @@ impl DataSink for TableSink {
             let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
             let noted = Arc::clone(&rows);
             let (engine, database) = (self.engine.clone(), self.schema.database.clone());
+            let scanned_max = replaced.scanned_max();
             let written = tokio::task::spawn_blocking(move || {
-                engine.write(&database, &rows, WriteOptions { grow: false })
+                // What cannot be read holds up no INSERT.
+                let stored = engine.replaced_by(&database, &rows, scanned_max);
+                let written = engine.write(&database, &rows, WriteOptions { grow: false });
+                written.map(|report| (report, stored.ok()))
             });
-            let report = written
+            let (report, known) = written
                 .await
                 .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
             stored += report.stored as u64;
             refused.add(&report, first_row);
-            note(&mut replaced, &noted, &report);
+            note(&mut replaced, &noted, &report, known.as_ref());
         }
         if let Some(notice) = replaced.notice(&self.schema) {
             StatementNotices::tell(context.session_config(), notice);
@@ -190,7 +194,13 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
 }
 
 /// Records the rows of a batch that were stored.
-fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
+fn note(
+    replaced: &mut ReplacedRows,
+    rows: &WriteBatch,
+    report: &WriteReport,
+    stored: Option<&ReplacedCount>,
+) {
+    replaced.note_scan(stored);
     let mut key = TagKey::default();
     let keys: Vec<Vec<u8>> = (0..rows.slot_count)
         .map(|slot| {
@@ -199,12 +209,17 @@ fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
         })
         .collect();
     let mut rejected = report.rejected.iter().peekable();
+    let mut stored = stored
+        .map_or(&[][..], |stored| &stored.rows)
+        .iter()
+        .peekable();
     for (row, (slot, time)) in rows.slots.iter().zip(rows.times.iter()).enumerate() {
+        let is_stored = stored.next_if(|stored| **stored as usize == row).is_some();
         if rejected
             .next_if(|refused| refused.row as usize == row)
             .is_none()
         {
-            replaced.note(&keys[*slot as usize], *time);
+            replaced.note(&keys[*slot as usize], *time, is_stored);
         }
     }
 }

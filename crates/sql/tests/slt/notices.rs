@@ -69,6 +69,39 @@ fn rows_that_replace_others_of_their_statement_are_told() {
 }
 
 #[test]
+fn rows_that_replace_stored_ones_are_told() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.notices_of("CREATE TABLE t (time TIMESTAMP, dev TEXT TAG, x DOUBLE)")
+            .await;
+        let first = "INSERT INTO t VALUES ('2026-01-01', 'a', 1), ('2026-01-02', 'a', 2)";
+        assert!(db.notices_of(first).await.is_empty());
+        // In memory, then in a segment, and a row twice that is stored.
+        for flush in [false, true] {
+            if flush {
+                db.notices_of("FLUSH").await;
+            }
+            assert_eq!(
+                db.notices_of(
+                    "INSERT INTO t VALUES ('2026-01-01', 'a', 3), ('2026-01-01', 'a', 4), \
+                     ('2026-01-01', 'b', 5), ('2025-01-01', 'new', 5)",
+                )
+                .await,
+                [format!(
+                    "{} of 4 rows replaced earlier ones with the same time and the same tags (dev)",
+                    if flush { 4 } else { 2 }
+                )]
+            );
+        }
+        let newer = "INSERT INTO t VALUES ('2026-02-01', 'a', 1), ('2026-01-03', 'b', 2)";
+        assert!(db.notices_of(newer).await.is_empty());
+        // What is deleted is not replaced.
+        db.notices_of("DELETE FROM t WHERE dev = 'a'").await;
+        assert!(db.notices_of(first).await.is_empty());
+    });
+}
+
+#[test]
 fn what_was_left_as_it_is_is_told() {
     block_on(async {
         let mut db = Database::open().await.unwrap();
