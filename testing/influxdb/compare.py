@@ -104,7 +104,9 @@ def show(answer):
 
 def tags_sorted(content):
     """MessagePack of InfluxDB has tags in any order."""
-    return re.sub(rb"(\xa4host.{1,2}?)(\xa4zone.{1,2}?)|(\xa4zone.{1,2}?)(\xa4host.{1,2}?)", b"", content)
+    value = rb"(?:\xa0|\xa1.)"
+    host, zone = rb"\xa4host" + value, rb"\xa4zone" + value
+    return re.sub(host + zone + b"|" + zone + host, b"", content, flags=re.DOTALL)
 
 
 def main():

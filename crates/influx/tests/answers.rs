@@ -68,3 +68,33 @@ async fn fields_named_as_tags_and_the_order_of_series() {
     let rows = include_str!("answers/names.lines");
     compare_over(rows, include_str!("answers/names.txt")).await;
 }
+
+/// More rows than a batch of the scan has: their order must last up to the answer.
+#[tokio::test]
+async fn many_rows_of_many_series_stay_in_order() {
+    let harness = Harness::new();
+    let hosts = ["a", "b", "c", "d", "e"];
+    let kinds = ["x", "y", "z"];
+    for (place, host) in hosts.iter().enumerate() {
+        let line = |row: usize| {
+            let (time, kind) = (row * hosts.len() + place, kinds[row % 3]);
+            format!("m,host={host},kind={kind} v={row} {time}\n")
+        };
+        harness.write(&(0..20_000).map(line).collect::<String>());
+    }
+    for (statement, series) in [
+        ("SELECT v FROM m GROUP BY host", 5),
+        ("SELECT v FROM m WHERE v >= 0 GROUP BY host, kind", 15),
+        ("SELECT v FROM m GROUP BY kind ORDER BY time DESC", 3),
+        ("SELECT count(v) FROM m GROUP BY kind, host", 15),
+        (
+            "SELECT mean(w) FROM (SELECT v AS w FROM m GROUP BY *) GROUP BY kind",
+            3,
+        ),
+    ] {
+        for _ in 0..3 {
+            let answer = harness.ask(statement).await;
+            assert_eq!(answer.matches("\"tags\"").count(), series, "{statement}");
+        }
+    }
+}

@@ -40,7 +40,7 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
     let mut counts: Vec<(Arc<str>, usize)> = Vec::new();
     let mut measurements = sources(run, &show.database, &show.sources)?;
     let names_policy = |source: &Source| matches!(source, Source::Measurement(of) if !of.retention_policy.is_empty());
-    if show.of == Cardinality::Series && !estimated && !show.sources.iter().any(names_policy) {
+    if show.of != Cardinality::Measurement && !estimated && !show.sources.iter().any(names_policy) {
         // As InfluxDB, which counts those of the default policy.
         let (engine, database) = (run.context.engine(), &*show.database);
         let policy = run

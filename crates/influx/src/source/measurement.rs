@@ -138,16 +138,25 @@ impl MeasurementRows {
             plan = plan.filter(filter)?;
         }
         let (ascending, time) = (request.ascending, column(&table.time_name));
-        let by = |expr: Expr| SortExpr::new(expr, ascending, ascending);
-        let tag = |key: &Arc<str>| table.tag(key).map(|(_, tag)| by(column(&tag.name)));
-        let mut order: Vec<SortExpr> = request.order.iter().filter_map(tag).collect();
-        order.push(by(time.clone()));
-        let mut rest: Vec<&String> = table.tags.iter().map(|tag| &tag.name).collect();
-        rest.retain(|name| !request.order.iter().any(|key| **key == ***name));
-        rest.sort();
-        order.extend(rest.into_iter().map(|name| by(column(name))));
-        plan = plan.sort_with_limit(order, request.fetch.filter(|_| self.residual.is_none()))?;
+        let by = |name: &str| SortExpr::new(column(name), ascending, ascending);
         let mut shown = vec![time.alias("t")];
+        let mut order = Vec::new();
+        let mut rest: Vec<&str> = table.tags.iter().map(|tag| &*tag.name).collect();
+        rest.retain(|name| !request.order.iter().any(|key| **key == **name));
+        rest.sort_unstable();
+        let tags = request.order.iter().filter_map(|key| table.tag(key));
+        let tags: Vec<&str> = tags.map(|(_, tag)| &*tag.name).collect();
+        for (place, name) in tags.iter().chain(&rest).enumerate() {
+            let sorted_by = format!("s{place}");
+            if place == tags.len() {
+                order.push(by("t"));
+            }
+            order.push(by(&sorted_by));
+            shown.push(column(name).alias(sorted_by));
+        }
+        if rest.is_empty() {
+            order.push(by("t"));
+        }
         for (place, key) in request.keys.iter().enumerate() {
             if let Some((_, tag)) = table.tag(key) {
                 let text = cast(column(&tag.name), arrow::datatypes::DataType::Utf8);
@@ -165,7 +174,11 @@ impl MeasurementRows {
                 ReadColumn::Absent(_) => {}
             }
         }
-        Ok(plan.project(shown)?.build()?)
+        // The order comes last: DataFusion keeps none that a projection stands above, which it may
+        // compute on several threads.
+        let fetch = request.fetch.filter(|_| self.residual.is_none());
+        let plan = plan.project(shown)?.sort_with_limit(order, fetch)?;
+        Ok(plan.build()?)
     }
 
     fn filters(&self) -> Vec<Expr> {

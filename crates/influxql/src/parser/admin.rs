@@ -123,7 +123,7 @@ impl Parser<'_> {
             }
             match next.token {
                 InfluxQlToken::Keyword(Keyword::Duration) => {
-                    alter.duration_ns = Some(self.duration()?)
+                    alter.duration_ns = Some(self.duration()?);
                 }
                 InfluxQlToken::Keyword(Keyword::Replication) => {
                     alter.replication = Some(self.replication()?);
