@@ -38,11 +38,11 @@ mod tables;
 
 pub use dialect::types::{ROLE_KEY, arrow_schema};
 pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
-pub use service::front_end;
 pub use marigram_functions::POSTGRES_VERSION;
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
+pub use service::front_end;
 pub use statements::tsfile;
 
 use std::path::PathBuf;

@@ -10,8 +10,8 @@
 
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
-use crate::service::SqlService;
 use crate::execution::thread_pool::{StatementOutput, StatementStart};
+use crate::service::SqlService;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
