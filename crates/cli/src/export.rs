@@ -17,6 +17,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use marigram::Roles;
 use marigram_model::quoted;
+use marigram_pgtext::StatementLexer;
 use marigram_sql::tsfile::TsFileExport;
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use parquet::arrow::ArrowWriter;
@@ -435,22 +436,13 @@ const QUERY_WORDS: [&str; 8] = [
 
 /// Refuses a statement that is not a query, before it does anything.
 pub fn check_reads(statement: &str) -> Result<()> {
-    let mut rest = statement.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
-    loop {
-        let after = if let Some(comment) = rest.strip_prefix("--") {
-            comment.split_once('\n').map_or("", |(_, after)| after)
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            comment.split_once("*/").map_or("", |(_, after)| after)
-        } else {
-            break;
-        };
-        rest = after.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
-    }
-    let word: String = rest.chars().take_while(char::is_ascii_alphabetic).collect();
+    let mut lexer = StatementLexer::new(statement);
+    let mut tokens = std::iter::from_fn(|| lexer.next_token_range());
+    let first = tokens.find(|place| &statement[place.clone()] != "(");
+    let word = first.map_or("", |place| &statement[place]);
     if QUERY_WORDS.contains(&word.to_ascii_uppercase().as_str()) {
         return Ok(());
     }
-    let word = if word.is_empty() { rest } else { &word };
     bail!(
         "only the rows of a query can be exported, and this statement begins with '{word}'; nothing was done"
     )
@@ -484,6 +476,29 @@ mod tests {
     fn form(arguments: &[&str]) -> Option<(ExportFormat, bool)> {
         let line = ["x", "--table", "t", "--data", "d"].iter().chain(arguments);
         Line::try_parse_from(line).unwrap().export.form().ok()
+    }
+
+    #[test]
+    fn only_queries_are_exported() {
+        for query in [
+            "select 1",
+            " (( FROM t))",
+            "/* a /* b */ c */ SELECT 1",
+            "-- drop\n-- it\nwith a as (select 1) from a",
+            "values(1)",
+        ] {
+            assert!(check_reads(query).is_ok(), "{query}");
+        }
+        for (other, word) in [
+            ("Drop TABLE t", "'Drop'"),
+            ("/* select */ DELETE FROM t", "'DELETE'"),
+            ("selected", "'selected'"),
+            ("'select'", "''select''"),
+            ("", "''"),
+        ] {
+            let error = check_reads(other).map_err(|error| error.to_string());
+            assert!(error.is_err_and(|error| error.contains(word)), "{other}");
+        }
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl<'a, E: From<ReadError>> BoundedReader<'a, E> {
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A varint that counts things of which there are at most `max`.
+    /// A varint that counts things; the count is at most `max`.
     pub fn count(&mut self, max: usize) -> Result<usize, E> {
         let count = self.varint()?;
         if count > max as u64 {

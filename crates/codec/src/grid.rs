@@ -378,8 +378,8 @@ struct GridHeader {
     places: u64,
 }
 
-/// The grids of `values`, of which there is at least one and whose distances are multiples of
-/// `step`; `None` if they take more than about `bytes_max`.
+/// The grids of `values`, which must not be empty and whose distances are multiples of `step`;
+/// `None` if they take more than about `bytes_max`.
 fn laid_out(values: &[i64], step: u64, bytes_max: usize) -> Option<(Vec<GridHeader>, Vec<u64>)> {
     let divisor = ExactDivisor::new(step);
     let hole_max = step.saturating_mul(HOLE_MAX + 1);

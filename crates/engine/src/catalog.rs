@@ -433,7 +433,7 @@ impl LiveCatalog {
         };
         if let Some(rollup) = catalog.state().rollups_of(id).next() {
             return Err(EngineError::Invalid(format!(
-                "materialized view '{}' is kept from table '{name}'; drop it first",
+                "materialized view '{}' reads table '{name}'; drop it first",
                 rollup.name
             )));
         }
@@ -580,12 +580,12 @@ impl VisibleCatalog {
 pub(crate) fn is_kept(table: &TableSchema) -> EngineError {
     if table.view.is_some() {
         return EngineError::Invalid(format!(
-            "'{}' is a view: its rows come from its query alone",
+            "'{}' is a view: only its query provides its rows",
             table.name
         ));
     }
     EngineError::Invalid(format!(
-        "'{}' is a materialized view: its rows come from its source alone",
+        "'{}' is a materialized view: only its source provides its rows",
         table.name
     ))
 }

@@ -313,7 +313,7 @@ fn check_columns(shard: &Shard, write: &WriteEntry, opening: &ShardOpening<'_>) 
             offset: 0,
             reason: format!(
                 "table {} has no field {id} in it, and the log of shard {} holds values of it: its \
-                 end is lost, or an older version stands in its place",
+                 end is lost, or it was replaced by an older version",
                 schema.name, shard.number
             ),
         }),

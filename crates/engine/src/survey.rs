@@ -179,7 +179,7 @@ pub(crate) fn unknown_table(dir: &Path, shard: usize, table: TableId, max: u32) 
         offset: 0,
         reason: format!(
             "it knows tables up to number {max}, and shard {shard} holds rows of table {table}: its \
-             end is lost, or an older version stands in its place"
+             end is lost, or it was replaced by an older version"
         ),
     }
 }

@@ -206,7 +206,7 @@ impl PooledBlob {
         Ok(file)
     }
 
-    /// Fails if another blob stands in the place of the one that was opened first.
+    /// Fails if the blob is not the one that was opened first.
     fn recognize(&self, file: &dyn ReadAt) -> io::Result<()> {
         let len = file.len()?;
         let mut bytes = vec![0; len.min(TAIL_BYTES) as usize];
@@ -214,7 +214,7 @@ impl PooledBlob {
         if *self.tail.get_or_init(|| (len, bytes.clone())) == (len, bytes) {
             return Ok(());
         }
-        let reason = "another file stands here than the one that was opened before";
+        let reason = "this is not the file that was opened before";
         Err(io::Error::new(io::ErrorKind::InvalidData, reason))
     }
 }

@@ -1,8 +1,8 @@
-//! Aggregates over states of our own: what a function says about itself, and the two accumulators
-//! (of one group and of many) that DataFusion wants of it.
+//! A framework for aggregate functions with states of our own: the description of a function, and
+//! the two accumulators (for one group and for many groups) that DataFusion requires.
 //!
-//! Invariant: rows of a group come in any order, and in several parts that are merged; a state
-//! keeps enough that the answer is the same.
+//! Invariant: the rows of a group may arrive in any order, and in several parts that are merged. A
+//! state keeps enough information to give the same result in every case.
 
 use super::arguments::ConstantArguments;
 use arrow::array::{Array, ArrayRef, BooleanArray, ListArray, new_empty_array};
@@ -18,40 +18,40 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// What is kept of the rows of a group, and how the answer comes of it.
+/// Defines the state of a group, and how the result is computed from it.
 pub trait AggregateState: Debug + Send + Sync + 'static {
-    /// What is kept of one group.
+    /// The state of one group.
     type State: Default + Debug + Send + Sync;
-    /// The arguments of a batch, ready to be read by row.
+    /// The arguments of a batch, prepared for access by row.
     type Rows<'a>;
 
-    /// Makes a batch's arguments ready.
+    /// Prepares the arguments of a batch.
     fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<Self::Rows<'a>>;
     /// Adds a row.
     fn add(&self, state: &mut Self::State, rows: &Self::Rows<'_>, row: usize);
-    /// Whether the oldest rows can be taken out again, as sliding window frames need it.
+    /// Whether the oldest rows can be removed again, as sliding window frames require.
     fn retracts(&self) -> bool {
         false
     }
-    /// Takes the oldest row out, which is this one.
+    /// Removes the oldest row, which is the given one.
     fn retract(&self, _: &mut Self::State, _: &Self::Rows<'_>, _: usize) {}
-    /// States as columns, in the order of [`AggregateDescription::state_types`].
+    /// The states as columns, in the order of [`AggregateDescription::state_types`].
     fn states(&self, states: &[Self::State]) -> Result<Vec<ArrayRef>>;
-    /// Adds the state in a row of such columns.
+    /// Merges the state in one row of such columns.
     fn merge(&self, state: &mut Self::State, columns: &[ArrayRef], row: usize) -> Result<()>;
-    /// The answers, one a state. The states stay, since a window frame may go on to grow.
+    /// The results, one per state. The states remain, since a window frame may continue to grow.
     fn answers(&self, states: &mut [Self::State]) -> Result<ArrayRef>;
-    /// The bytes that a state has on the heap; asked for every row.
+    /// The bytes that a state occupies on the heap; called for every row.
     fn heap_bytes(&self, state: &Self::State) -> usize;
 }
 
-/// A fold whose type is not told.
+/// A fold whose concrete type is erased.
 pub trait AccumulatorFactory {
-    /// Whether rows can be taken out again.
+    /// Whether rows can be removed again.
     fn slides(&self) -> bool;
-    /// The accumulator of one group.
+    /// Creates the accumulator of one group.
     fn one(self: Box<Self>) -> Box<dyn Accumulator>;
-    /// The accumulator of many groups.
+    /// Creates the accumulator of many groups.
     fn many(self: Box<Self>) -> Box<dyn GroupsAccumulator>;
 }
 
@@ -76,7 +76,7 @@ impl<F: AggregateState> AccumulatorFactory for F {
     }
 }
 
-/// What a function says about itself.
+/// The description of an aggregate function.
 pub trait AggregateDescription: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
     /// Its name.
     fn name(&self) -> &'static str;
@@ -84,13 +84,13 @@ pub trait AggregateDescription: Debug + PartialEq + Eq + Hash + Send + Sync + 's
     fn aliases(&self) -> &'static [&'static str] {
         &[]
     }
-    /// The types that its arguments are cast to.
+    /// The types to which its arguments are cast.
     fn coerce(&self, types: &[DataType]) -> Result<Vec<DataType>>;
-    /// The type of the answer.
+    /// The type of the result.
     fn answer_type(&self, types: &[DataType]) -> DataType;
     /// The columns of the states.
     fn state_types(&self) -> Vec<(&'static str, DataType)>;
-    /// The fold for arguments of these types; `sliding` where rows will be taken out again.
+    /// The fold for arguments of these types; `sliding` if rows will be removed again.
     fn fold(
         &self,
         types: &[DataType],
@@ -99,7 +99,7 @@ pub trait AggregateDescription: Debug + PartialEq + Eq + Hash + Send + Sync + 's
     ) -> Result<Box<dyn AccumulatorFactory>>;
 }
 
-/// A function as DataFusion knows it.
+/// An aggregate function in the form that DataFusion expects.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct StateAggregate<F> {
     function: F,
@@ -107,7 +107,7 @@ struct StateAggregate<F> {
     signature: Signature,
 }
 
-/// A function as DataFusion knows it.
+/// Wraps a function in the form that DataFusion expects.
 pub fn aggregate(function: impl AggregateDescription) -> AggregateUDF {
     let aliases = function.aliases().iter().map(|&alias| alias.to_owned());
     AggregateUDF::from(StateAggregate {
@@ -204,7 +204,7 @@ impl<F: AggregateDescription> AggregateUDFImpl for StateAggregate<F> {
     }
 }
 
-/// One group.
+/// The accumulator of one group.
 #[derive(Debug)]
 struct StateAccumulator<F: AggregateState> {
     fold: F,
@@ -256,7 +256,7 @@ impl<F: AggregateState> Accumulator for StateAccumulator<F> {
     }
 }
 
-/// Many groups.
+/// The accumulator of many groups.
 #[derive(Debug)]
 struct StateGroupsAccumulator<F: AggregateState> {
     fold: F,
@@ -343,7 +343,7 @@ fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
-/// Values as a column, also where there are none.
+/// Values as a column, even if there are none.
 pub fn column(
     values: impl Iterator<Item = Result<ScalarValue>>,
     data_type: &DataType,
@@ -355,12 +355,12 @@ pub fn column(
     ScalarValue::iter_to_array(values)
 }
 
-/// The type of an answer that is an array.
+/// The type of a result that is an array.
 pub fn list_type(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
-/// Arrays as a column: how many of `items` each has; `None` is a null.
+/// Arrays as a column: `lengths` says how many of `items` each array has; `None` is a null.
 pub fn lists(function: &str, lengths: &[Option<usize>], items: ArrayRef) -> Result<ArrayRef> {
     if i32::try_from(items.len()).is_err() {
         return exec_err!("{function}: the arrays of all groups have more than 2^31 elements");

@@ -1,5 +1,5 @@
-//! What the functions of series ask of their arguments: types while a statement is planned, and
-//! constants before it runs.
+//! Checks the arguments of the time-series functions: their types when a statement is planned, and
+//! their constants before it runs.
 
 use crate::duration::{CalendarInterval, parse_interval};
 use arrow::array::RecordBatch;
@@ -9,13 +9,13 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_plan::PhysicalExpr;
 use std::sync::Arc;
 
-/// Times as the functions take them.
+/// The type of times that the functions take.
 pub const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 
-/// What a length of time is measured in where a statement does not say.
+/// The unit of a length of time if a statement does not name one.
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// The type of the values, also where they are dictionary-encoded, as tags are.
+/// The type of the values, even if they are dictionary-encoded, as tags are.
 pub fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),
@@ -24,7 +24,7 @@ pub fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Numbers are taken as BIGINT, BIGINT UNSIGNED or DOUBLE, whichever holds them.
+/// Accepts a number, as BIGINT, BIGINT UNSIGNED or DOUBLE, whichever holds its values.
 pub fn number(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::UInt64 => Ok(DataType::UInt64),
@@ -34,7 +34,7 @@ pub fn number(function: &str, data_type: &DataType) -> Result<DataType> {
     }
 }
 
-/// A time.
+/// Accepts a time.
 pub fn time(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => Ok(TIME),
@@ -42,7 +42,7 @@ pub fn time(function: &str, data_type: &DataType) -> Result<DataType> {
     }
 }
 
-/// A length of time.
+/// Accepts a length of time.
 pub fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
@@ -55,7 +55,7 @@ pub fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
     }
 }
 
-/// A whole number that is the same for all rows.
+/// Accepts a whole number that is the same for all rows.
 pub fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         whole if whole.is_integer() || whole.is_null() => Ok(DataType::Int64),
@@ -63,7 +63,7 @@ pub fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataTyp
     }
 }
 
-/// Something that holds or does not.
+/// Accepts a condition, which is true or false.
 pub fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Boolean | DataType::Null => Ok(DataType::Boolean),
@@ -71,11 +71,11 @@ pub fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
     }
 }
 
-/// Values that can be compared: numbers, texts, times, truth values, bytes.
+/// Accepts values that can be compared: numbers, texts, times, truth values, bytes.
 pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         nested if nested.is_nested() => {
-            plan_err!("{function}: values of the type {nested} are not compared")
+            plan_err!("{function}: values of the type {nested} cannot be compared")
         }
         other => Ok(other.clone()),
     }
@@ -83,7 +83,7 @@ pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
 
 /// Arguments that must be the same for all rows.
 pub struct ConstantArguments<'a> {
-    /// Whose arguments they are.
+    /// The function whose arguments these are.
     pub function: &'static str,
     /// All arguments.
     pub expressions: &'a [Arc<dyn PhysicalExpr>],
@@ -92,7 +92,7 @@ pub struct ConstantArguments<'a> {
 impl ConstantArguments<'_> {
     fn get(&self, at: usize, what: &str) -> Result<ScalarValue> {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
-        // What needs a column cannot be evaluated without one.
+        // An expression that needs a column cannot be evaluated without one.
         let Ok(ColumnarValue::Scalar(value)) = self.expressions[at].evaluate(&nothing) else {
             return exec_err!("{}: {what} must be the same for all rows", self.function);
         };
@@ -130,7 +130,7 @@ impl ConstantArguments<'_> {
         }
     }
 
-    /// A positive length of time without months, in nanoseconds; a second where it is not given.
+    /// A positive length of time without months, in nanoseconds; one second if it is not given.
     pub fn interval_ns(&self, at: usize) -> Result<i64> {
         let function = self.function;
         if at >= self.expressions.len() {

@@ -1,9 +1,10 @@
-//! Arithmetic of whole numbers as PostgreSQL has it: what does not fit into its type is an error
-//! (22003) and never wraps.
+//! Arithmetic of whole numbers with PostgreSQL's semantics: a result that does not fit its type is
+//! an error (22003) and never wraps.
 //!
-//! DataFusion's `+`, `-`, `*` and unary minus wrap. [`CheckedArithmetic`] puts functions of ours in
-//! their place as soon as types are known, before constants are folded. They have the names of what
-//! they stand for, so that columns keep theirs. Division and remainder check by themselves.
+//! DataFusion's `+`, `-`, `*` and unary minus wrap. [`CheckedArithmetic`] replaces them with
+//! functions of ours as soon as types are known, before constants are folded. These functions are
+//! displayed as the operators that they replace, so that columns keep their names. Division and
+//! remainder already check their results.
 
 mod functions;
 mod kernel;
@@ -15,7 +16,7 @@ pub use rule::CheckedArithmetic;
 use arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
 
-/// The error of a number that does not fit into its type (22003).
+/// The error for a number that does not fit its type (22003).
 pub fn out_of_range(message: impl Into<String>) -> DataFusionError {
     DataFusionError::from(ArrowError::ArithmeticOverflow(message.into()))
 }

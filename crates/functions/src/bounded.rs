@@ -1,13 +1,14 @@
-//! Functions whose values can be larger than their arguments, bounded by the memory of queries.
+//! Bounds functions whose values can be larger than their arguments by the memory of queries.
 //!
-//! `repeat(s, 1000000)` over a batch of rows asks the allocator for gigabytes at once, and where it
-//! is refused the process ends. Such a function is called through [`BoundedFunction`], which tells
-//! from the arguments how large the values can become (`growth`), reserves that before the call, and
-//! refuses the statement (53200) where it is more than queries may have. A batch of which the bound
-//! is large is evaluated in slices of rows, since bounds of few rows are narrower.
+//! `repeat(s, 1000000)` over a batch of rows asks the allocator for gigabytes at once; if the
+//! allocator refuses, the process ends. Such a function is called through [`BoundedFunction`],
+//! which estimates from the arguments how large the values can become (`growth`), reserves that
+//! much memory before the call, and refuses the statement (53200) if queries may not use that much.
+//! If the bound of a batch is large, the batch is evaluated in slices, since the bounds of fewer
+//! rows are tighter.
 //!
-//! Invariant: every function that is registered is either listed in `growth` with its bound or among
-//! those whose values are bounded by their arguments; a test goes through the registry.
+//! Invariant: every registered function either has its bound in `growth` or has values that are
+//! bounded by its arguments; a test checks the whole registry.
 
 pub mod concatenation;
 mod constant;
@@ -39,21 +40,21 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Bound below which values are made without more ado, bytes.
+/// Up to this bound, values are computed without a reservation, bytes.
 const FREE_BYTES: usize = 1 << 20;
-/// Bound up to which rows are not cut into slices, bytes.
+/// Up to this bound, a batch is not divided into slices, bytes.
 const SLICE_BYTES: usize = 16 << 20;
-/// The longest text, and the most elements, that arrays with offsets of 32 bits hold.
+/// The longest text, and the largest number of elements, that arrays with 32-bit offsets hold.
 const OFFSETS_MAX: usize = i32::MAX as usize;
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct BoundedFunction {
     inner: Arc<ScalarUDF>,
     growth: ValueGrowth,
     pool: Arc<dyn MemoryPool>,
 }
 
-/// The function with its bound; itself where its values are bounded by its arguments.
+/// The function with its bound, or the function itself if its arguments bound its values.
 pub fn bounded(function: &Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<ScalarUDF> {
     match growth_to_bound(function) {
         Some(growth) => Arc::new(ScalarUDF::from(BoundedFunction {
@@ -65,7 +66,7 @@ pub fn bounded(function: &Arc<ScalarUDF>, pool: &Arc<dyn MemoryPool>) -> Arc<Sca
     }
 }
 
-/// How a function grows that is not bounded yet.
+/// The growth of a function that is not bounded yet.
 fn growth_to_bound(function: &ScalarUDF) -> Option<ValueGrowth> {
     if function.inner().downcast_ref::<BoundedFunction>().is_some() {
         return None;
@@ -117,12 +118,12 @@ impl BoundedFunction {
         too_large(self.inner.name(), bytes, rows, &self.pool)
     }
 
-    /// The bound of the values of some rows, held until it is dropped.
+    /// Reserves the bound of the values of some rows until the reservation is dropped.
     fn reserve(&self, bytes: usize, rows: usize) -> Result<MemoryReservation> {
         reserve(self.inner.name(), bytes, rows, &self.pool)
     }
 
-    /// Evaluates rows, in slices where their bound is large.
+    /// Evaluates rows, in slices if their bound is large.
     fn slices(&self, args: ScalarFunctionArgs, made: &mut BatchSlices) -> Result<()> {
         let rows = args.number_rows;
         let bound = self.growth.bound(&args)?;
@@ -134,7 +135,7 @@ impl BoundedFunction {
         let held = self.reserve(bound, rows)?;
         let values = self.call(args)?.into_array(rows)?;
         let bytes = values.get_array_memory_size();
-        // What follows must fit as well.
+        // The values that follow must fit, too.
         held.try_resize(bytes)
             .map_err(|_| self.refuse(bytes, rows))?;
         made.bytes += bytes;
@@ -151,7 +152,7 @@ struct BatchSlices {
     bytes: usize,
 }
 
-/// Some rows of the arguments of a call.
+/// The arguments of a call, reduced to some rows.
 fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunctionArgs {
     let mut some = args.clone();
     some.number_rows = rows;
@@ -163,7 +164,7 @@ fn sliced(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunction
     some
 }
 
-/// Reserves what the values of a function take.
+/// Reserves the memory for the values of a function.
 fn reserve(
     name: &str,
     bytes: usize,
@@ -176,12 +177,12 @@ fn reserve(
     Ok(held)
 }
 
-/// 53200, with what is asked for and what there is.
+/// Error 53200, with the requested and the available bytes.
 fn too_large(name: &str, bytes: usize, rows: usize, pool: &Arc<dyn MemoryPool>) -> DataFusionError {
     use datafusion::execution::memory_pool::MemoryLimit;
     let limit = match pool.memory_limit() {
         MemoryLimit::Finite(limit) => format!("queries can have {limit} bytes (memory_limit)"),
-        _ => "that is more than there is".to_owned(),
+        _ => "that is more than is available".to_owned(),
     };
     let message = format!(
         "{name} may take {bytes} bytes for {rows} rows, and {limit}: make shorter values, or of \
@@ -190,7 +191,7 @@ fn too_large(name: &str, bytes: usize, rows: usize, pool: &Arc<dyn MemoryPool>) 
     refused("53200", message)
 }
 
-/// Whether arrays of a type have offsets of 32 bits.
+/// Whether arrays of a type have 32-bit offsets.
 fn has_short_offsets(data_type: &DataType) -> bool {
     matches!(
         data_type,
@@ -246,7 +247,7 @@ impl ScalarUDFImpl for BoundedFunction {
             .iter()
             .any(|arg| matches!(arg, ColumnarValue::Array(_)));
         if !has_array {
-            // One value, which whoever takes it may write out for each row.
+            // This is one value, which its consumer may write out for each row.
             let mut one = args;
             one.number_rows = 1;
             let bound = self.growth.bound(&one)?;
@@ -290,7 +291,7 @@ impl ScalarUDFImpl for BoundedFunction {
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         Ok(match self.inner.simplify(args, info)? {
-            // It may call functions by themselves.
+            // The simplified expression may call other functions.
             ExprSimplifyResult::Simplified(expr) => {
                 ExprSimplifyResult::Simplified(bound_calls(expr, &self.pool)?.data)
             }
@@ -305,8 +306,8 @@ impl ScalarUDFImpl for BoundedFunction {
         info: &SimplifyContext,
     ) -> Result<PreimageResult> {
         let image = self.inner.inner().preimage(args, literal, info)?;
-        // A year that a type of times does not reach has NULL for its bounds, with which no
-        // comparison is true: `extract(year FROM time) > 1`.
+        // If a type of times cannot represent a year, its bounds are NULL, and no comparison with
+        // them is true: `extract(year FROM time) > 1`.
         Ok(match image {
             PreimageResult::Range { interval, .. }
                 if interval.lower().is_null() || interval.upper().is_null() =>

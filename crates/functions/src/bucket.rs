@@ -1,29 +1,30 @@
-//! Buckets of time: which bucket a time is in, with an origin or on the calendar of a zone.
+//! Buckets of time: determines which bucket holds a time, by an origin or by the calendar of a time
+//! zone.
 //!
-//! Invariant: buckets follow one another without gap or overlap, so that a later time is never in
-//! an earlier bucket, also across the changes of a zone's offset.
+//! Invariant: buckets follow one another without gap or overlap. A later time is never in an
+//! earlier bucket, even when the offset of the zone changes.
 
 use crate::duration::CalendarInterval;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDateTime, Offset, TimeDelta, TimeZone, Utc};
 use chrono_tz::{GapInfo, Tz};
 use marigram_model::DAY_NS;
 
-/// Monday, 3 January 2000, 00:00: where buckets of days and less begin to count.
+/// Monday, 3 January 2000, 00:00: the default origin of buckets of days and less.
 const MONDAY_NS: i64 = 946_857_600_000_000_000;
-/// 1 January 2000, 00:00: where buckets of months begin to count.
+/// 1 January 2000, 00:00: the default origin of buckets of months.
 const CENTURY_NS: i64 = 946_684_800_000_000_000;
 
-/// Why there are no such buckets, or no bucket for a time.
+/// Why buckets do not exist, or a time has no bucket.
 pub type BucketError = String;
 
 /// Buckets of one width.
 #[derive(Clone, Debug)]
 pub struct TimeBuckets {
     width: BucketWidth,
-    /// Where the count begins: UTC, or wall time where there is a zone.
+    /// The origin: UTC, or wall time if there is a zone.
     origin_ns: i64,
     zone: Option<Tz>,
-    /// The last bucket found (first time, first time of the next), for zones and months.
+    /// The last bucket found (its first time, first time of the next), for zones and months.
     last: Option<(i64, i64)>,
 }
 
@@ -34,7 +35,7 @@ enum BucketWidth {
 }
 
 impl TimeBuckets {
-    /// Buckets of `width`, counted from `origin_ns` (UTC), on the clocks of `zone` where given.
+    /// Buckets of `width`, counted from `origin_ns` (UTC), by the clocks of `zone` if given.
     ///
     /// # Errors
     /// If the width is not positive, or mixes months with days.
@@ -78,10 +79,10 @@ impl TimeBuckets {
         })
     }
 
-    /// The same buckets, each beginning later by `offset` (on the clocks of the zone).
+    /// The same buckets, each of which begins later by `offset` (by the clocks of the zone).
     ///
     /// # Errors
-    /// If the first of them would begin out of the range of i64 nanoseconds.
+    /// If the first bucket would begin outside the range of i64 nanoseconds.
     pub fn with_offset(mut self, offset: CalendarInterval) -> Result<Self, BucketError> {
         let months = Months::new(offset.months.unsigned_abs());
         let origin = naive(self.origin_ns);
@@ -96,7 +97,7 @@ impl TimeBuckets {
                 let days = i64::from(offset.days).checked_mul(DAY_NS)?;
                 origin.checked_add(days)?.checked_add(offset.nanos)
             })
-            .ok_or("the offset is too great")?;
+            .ok_or("the offset is too large")?;
         self.last = None;
         Ok(self)
     }
@@ -104,7 +105,7 @@ impl TimeBuckets {
     /// The first time of the bucket that holds `time` (both ns, UTC).
     ///
     /// # Errors
-    /// If it is out of the range of i64 nanoseconds.
+    /// If it is outside the range of i64 nanoseconds.
     pub fn floor(&mut self, time: i64) -> Result<i64, BucketError> {
         let found = match (self.width, self.zone) {
             (BucketWidth::Fixed(ns), None) => return fixed_floor(time, ns, self.origin_ns),
@@ -128,7 +129,7 @@ impl TimeBuckets {
         Ok(found.0)
     }
 
-    /// The width, where all buckets have the same, ns.
+    /// The width if all buckets have the same, ns.
     pub fn fixed_ns(&self) -> Option<i64> {
         match (self.width, self.zone) {
             (BucketWidth::Fixed(ns), None) => Some(ns),
@@ -136,14 +137,14 @@ impl TimeBuckets {
         }
     }
 
-    /// The bucket that holds `time`: its first time, and one up to which there is no other bucket.
-    /// `near` is a bucket that was found before.
+    /// The bucket that holds `time`: its first time, and a time before which no other bucket
+    /// begins. `near` is a bucket that was found before.
     ///
     /// # Errors
-    /// As [`floor`](Self::floor).
+    /// Those of [`floor`](Self::floor).
     pub fn span(&mut self, time: i64, near: (i64, i64)) -> Result<(i64, i64), BucketError> {
         if let Some(ns) = self.fixed_ns() {
-            // Times come in order: mostly it is the next one.
+            // Times arrive in order, so it is usually the next bucket.
             let next = near.1.checked_add(ns);
             if let Some(end) = next.filter(|end| near.0 < near.1 && near.1 <= time && time < *end) {
                 return Ok((near.1, end));
@@ -159,7 +160,7 @@ impl TimeBuckets {
         Ok((start, end))
     }
 
-    /// The bucket of less than a day that begins at `start`, if no clock is set while it lasts.
+    /// The bucket of less than a day that begins at `start`, if clocks do not change within it.
     fn whole(&self, start: i64, width: i64, zone: Tz) -> Option<(i64, i64)> {
         let end = start.checked_add(width)?;
         let (first, last) = (wall_ns(start, zone).ok()?, wall_ns(end - 1, zone).ok()?);
@@ -167,11 +168,11 @@ impl TimeBuckets {
         (on_grid && last - first == width - 1).then_some((start, end))
     }
 
-    /// A bucket of days or months, and where the next one begins.
+    /// A bucket of days or months, and the start of the next one.
     fn on_calendar(&self, time: i64) -> Result<(i64, i64), BucketError> {
         let mut number = self.number(time)?;
         let mut start = self.start(number)?;
-        // Near a change of offset the wall time may be that of a neighbour.
+        // Near a change of offset, the wall time may be in an adjacent bucket.
         while start > time {
             number -= 1;
             start = self.start(number)?;
@@ -184,7 +185,7 @@ impl TimeBuckets {
         Ok((start, end))
     }
 
-    /// About which bucket a time is in, counted from the origin.
+    /// The approximate number of the bucket that holds a time, counted from the origin.
     fn number(&self, time: i64) -> Result<i64, BucketError> {
         let wall = match self.zone {
             Some(zone) => wall_ns(time, zone)?,
@@ -237,11 +238,11 @@ impl TimeBuckets {
 }
 
 fn out_of_range() -> BucketError {
-    "the bucket begins before the first time there is (1677-09-21)".into()
+    "the bucket begins before the earliest possible time (1677-09-21)".into()
 }
 
 fn fixed_floor(time: i64, width: i64, origin: i64) -> Result<i64, BucketError> {
-    // The origin is brought near the epoch, so that the difference fits.
+    // Move the origin close to the epoch, so that the difference fits.
     let shift = origin.rem_euclid(width);
     let since = i128::from(time) - i128::from(shift);
     let start = i128::from(time) - since.rem_euclid(i128::from(width));
@@ -252,7 +253,7 @@ fn naive(ns: i64) -> NaiveDateTime {
     DateTime::<Utc>::from_timestamp_nanos(ns).naive_utc()
 }
 
-/// What clocks show at `time`, as ns since the epoch.
+/// The wall time at `time`, as ns since the epoch.
 fn wall_ns(time: i64, zone: Tz) -> Result<i64, BucketError> {
     let utc = naive(time);
     let offset = zone.offset_from_utc_datetime(&utc).fix().local_minus_utc();
@@ -275,7 +276,7 @@ fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
     if let Some(end) = GapInfo::new(&wall, &zone).and_then(|gap| gap.end) {
         return Some(end);
     }
-    // A gap of a whole day (Samoa, 2011): the next wall time that exists.
+    // A gap of a whole day (Samoa, 2011): use the next wall time that exists.
     let next = wall
         .date()
         .checked_add_days(Days::new(1))?
@@ -283,8 +284,8 @@ fn after_gap(wall: NaiveDateTime, zone: Tz) -> Option<DateTime<Tz>> {
     zone.from_local_datetime(&next).earliest()
 }
 
-/// A bucket of less than a day on a zone's clock. Where clocks are set back, an hour that comes
-/// twice is two buckets; where they are set forward, a bucket may begin at the change.
+/// A bucket of less than a day by a zone's clock. When clocks are set back, the repeated hour makes
+/// two buckets; when they are set forward, a bucket may begin at the change.
 fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, BucketError> {
     let wall = naive(fixed_floor(wall_ns(time, zone)?, width, origin)?);
     let starts = zone.from_local_datetime(&wall);
@@ -300,7 +301,8 @@ fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, Bucke
         .find(|start| *start <= time);
     match start {
         Some(start) => Ok(before_change(time, start, width, origin, zone)),
-        // The bucket's wall time has not come yet after a change that hides it: count from here.
+        // The change hides the start of the bucket, so its wall time has not occurred yet: count
+        // from here.
         None => {
             let offset = zone
                 .offset_from_utc_datetime(&naive(time))
@@ -314,8 +316,8 @@ fn within_day(time: i64, width: i64, origin: i64, zone: Tz) -> Result<i64, Bucke
     }
 }
 
-/// The latest start of a bucket that is not after `time`, where clocks were set between `start` and
-/// `time`: by the clock before the change another bucket may have begun since.
+/// The latest start of a bucket that is not after `time`, if clocks changed between `start` and
+/// `time`: by the clock before the change, another bucket may have begun since.
 fn before_change(time: i64, start: i64, width: i64, origin: i64, zone: Tz) -> i64 {
     let offset = |at: i64| wall_ns(at, zone).ok().map(|wall| wall - at);
     let (Some(before), Some(after)) = (offset(start), offset(time)) else {

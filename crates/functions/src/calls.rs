@@ -1,11 +1,11 @@
-//! The buckets that calls of functions mean: `time_bucket`, `date_bin`, `date_trunc`.
+//! The buckets that calls of `time_bucket`, `date_bin` and `date_trunc` define.
 
 use super::bucket::TimeBuckets;
 use super::time_bucket::buckets;
 use crate::duration::CalendarInterval;
 use datafusion::common::ScalarValue;
 
-/// The buckets of `name(first, time, more…)`; `None` of what means none.
+/// The buckets of `name(first, time, more…)`; `None` if the call defines no buckets.
 pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Option<TimeBuckets> {
     match (name, more) {
         ("time_bucket", more) => buckets(first, more).ok(),
@@ -23,7 +23,7 @@ pub fn buckets_of(name: &str, first: &ScalarValue, more: &[ScalarValue]) -> Opti
                 days: width.days,
                 nanos: width.nanoseconds,
             };
-            // Months are counted otherwise there, from origins within a month.
+            // `date_bin` counts months differently, from origins within a month.
             let fixed = width.months == 0;
             fixed.then(|| TimeBuckets::new(width, Some(origin), None).ok())?
         }

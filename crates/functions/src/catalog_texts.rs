@@ -1,5 +1,5 @@
-//! What clients' questions about types call beside PostgreSQL's catalog: `to_regtype`, and
-//! `json_build_object` for what they cannot use in columns.
+//! Functions that clients call when they ask about types, besides PostgreSQL's catalog:
+//! `to_regtype`, and `json_build_object` for values that they cannot use as columns.
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringBuilder};
 use arrow::compute::cast;
@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Names of types, as SQL and as PostgreSQL's catalog have them, and their OIDs.
+/// Names of types, as in SQL and in PostgreSQL's catalog, and their OIDs.
 const TYPES: [(&str, i32); 37] = [
     ("bool", 16),
     ("boolean", 16),
@@ -52,7 +52,7 @@ const TYPES: [(&str, i32); 37] = [
     ("uuid", 2950),
 ];
 
-/// `to_regtype(name)`: the OID of a type; null where there is none of that name.
+/// `to_regtype(name)`: the OID of a type; null if no type has that name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ToRegtype {
     signature: Signature,
@@ -147,7 +147,7 @@ impl ScalarUDFImpl for JsonBuildObject {
     }
 }
 
-/// Whether values of a type stand in JSON without quotes.
+/// Whether JSON writes values of a type without quotes.
 fn is_bare(kind: &DataType) -> bool {
     kind.is_numeric() || matches!(kind, DataType::Boolean)
 }
@@ -161,7 +161,7 @@ fn write_quoted(text: &str, out: &mut String) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             control if control < ' ' => {
-                // A String takes everything.
+                // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
             other => out.push(other),

@@ -1,9 +1,9 @@
 //! Comparing a difference of times with an interval.
 //!
-//! A difference of two times is a duration, counted in nanoseconds; an interval has months, days and
-//! nanoseconds apart, and intervals compare part by part, so that 25 hours would be less than a day.
-//! Here an interval that is written in the statement becomes a duration, with a day of 24 hours and
-//! a month of 30 days, as PostgreSQL has it.
+//! The difference of two times is a duration, counted in nanoseconds. An interval keeps months,
+//! days and nanoseconds apart, and intervals compare part by part, so that 25 hours would be less
+//! than a day. This module turns an interval that is written in the statement into a duration, with
+//! a day of 24 hours and a month of 30 days, as PostgreSQL does.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -12,7 +12,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use marigram_model::DAY_NS;
 
-/// Days of a month, where a month must have a length.
+/// The days of a month when a month must have a length.
 const MONTH_DAYS: i64 = 30;
 
 /// Plans such comparisons.
@@ -51,7 +51,7 @@ impl ExprPlanner for DurationComparison {
     }
 }
 
-/// The unit of the duration that stands opposite an interval, if one does.
+/// The unit of the duration that is compared with an interval, if it is one.
 fn unit_of(other: &Expr, schema: &DFSchema) -> Option<TimeUnit> {
     match other.get_type(schema).ok()? {
         DataType::Duration(unit) => Some(unit),
@@ -59,7 +59,7 @@ fn unit_of(other: &Expr, schema: &DFSchema) -> Option<TimeUnit> {
     }
 }
 
-/// The length of an interval that is written out.
+/// The length of a literal interval.
 fn interval_ns(expr: &Expr) -> Option<i64> {
     let (months, days, nanos) = match expr {
         Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(value)), _) => {
@@ -76,7 +76,7 @@ fn interval_ns(expr: &Expr) -> Option<i64> {
     days.checked_mul(DAY_NS)?.checked_add(nanos)
 }
 
-/// A duration; none where the unit cannot hold it exactly.
+/// A duration; `None` if the unit cannot hold it exactly.
 fn duration(ns: i64, unit: TimeUnit) -> Option<Expr> {
     let whole = |width: i64| (ns % width == 0).then_some(ns / width);
     let value = match unit {

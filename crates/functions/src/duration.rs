@@ -1,6 +1,7 @@
 //! Lengths of time as people write them: `30d`, `1h 30m`, `10 minutes`, `1 month`.
 //!
-//! Months and years have no fixed length, so an [`CalendarInterval`] keeps months apart from the rest.
+//! Months and years have no fixed length, so a [`CalendarInterval`] keeps months apart from the
+//! rest.
 
 use arrow::compute::kernels::cast_utils::parse_interval_month_day_nano;
 use marigram_model::DAY_NS;
@@ -8,17 +9,16 @@ use marigram_model::DAY_NS;
 /// A length of time in months, days and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalendarInterval {
-    /// Months; a year is twelve.
+    /// Months; a year has twelve.
     pub months: i32,
-    /// Days of 24 hours, or of a zone's calendar where a zone is given.
+    /// Days of 24 hours, or of a zone's calendar if a zone is given.
     pub days: i32,
     /// Nanoseconds.
     pub nanos: i64,
 }
 
 impl CalendarInterval {
-    /// The interval in nanoseconds, days counted as 24 hours; `None` where it has months or does
-    /// not fit.
+    /// The interval in nanoseconds, with days of 24 hours; `None` if it has months or does not fit.
     pub fn fixed_ns(self) -> Option<i64> {
         if self.months != 0 {
             return None;
@@ -32,7 +32,7 @@ impl CalendarInterval {
 /// Reads an interval. Short units are `ns us ms s m h d w mo y`; the long forms are PostgreSQL's.
 ///
 /// # Errors
-/// What is wrong with `text`.
+/// A description of what is wrong with `text`.
 pub fn parse_interval(text: &str) -> Result<CalendarInterval, String> {
     if let Some(interval) = parse_short(text) {
         return Ok(interval);
@@ -94,7 +94,7 @@ fn parse_short(text: &str) -> Option<CalendarInterval> {
     Some(interval)
 }
 
-/// A unit of QuestDB, whose case matters, as [`parse_interval`] takes it.
+/// A unit of QuestDB, in which case matters, in the form that [`parse_interval`] takes.
 pub fn questdb_unit(unit: &str) -> Option<&'static str> {
     Some(match unit {
         "n" => "ns",
@@ -111,10 +111,10 @@ pub fn questdb_unit(unit: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads a setting of a table: an interval without months, positive.
+/// Reads a setting of a table: a positive interval without months.
 ///
 /// # Errors
-/// What is wrong with `text`.
+/// A description of what is wrong with `text`.
 pub fn parse_fixed_ns(text: &str) -> Result<i64, String> {
     match parse_fixed_or_zero_ns(text)? {
         0 => Err(format!("'{text}' is not a positive length of time")),
@@ -122,10 +122,10 @@ pub fn parse_fixed_ns(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Reads a setting that may be zero: an interval without months, not negative.
+/// Reads a setting that may be zero: an interval without months that is not negative.
 ///
 /// # Errors
-/// What is wrong with `text`.
+/// A description of what is wrong with `text`.
 pub fn parse_fixed_or_zero_ns(text: &str) -> Result<i64, String> {
     let interval = parse_interval(text)?;
     match interval.fixed_ns() {
@@ -137,7 +137,7 @@ pub fn parse_fixed_or_zero_ns(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Writes nanoseconds with the largest short units that hold it exactly: `30d`, `1h 30m`.
+/// Writes nanoseconds in the largest short units that represent it exactly: `30d`, `1h 30m`.
 pub fn format_ns(mut ns: i64) -> String {
     const UNITS: [(&str, i64); 7] = [
         ("d", DAY_NS),

@@ -1,6 +1,6 @@
 //! `first(value, time)` and `last(value, time)`: the value at the earliest or latest time of a
-//! group. Rows whose value or time is null do not count. Of two rows with the same time, `first`
-//! takes the one that comes first and `last` the one that comes last.
+//! group. Rows whose value or time is null do not count. If two rows have the same time, `first`
+//! takes the one that arrives first and `last` the one that arrives last.
 
 use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
@@ -31,7 +31,7 @@ enum FirstLastSide {
 }
 
 impl FirstLastSide {
-    /// Whether a row at `time` takes the place of one at `held`.
+    /// Whether a row at `time` replaces one at `held`.
     fn replaces(self, time: i64, held: i64) -> bool {
         match self {
             Self::First => time < held,
@@ -157,7 +157,7 @@ impl AggregateUDFImpl for FirstLast {
     }
 }
 
-/// The edge of one group.
+/// The first or last value of one group.
 #[derive(Debug)]
 struct FirstLastAccumulator {
     side: FirstLastSide,
@@ -205,7 +205,7 @@ impl Accumulator for FirstLastAccumulator {
     }
 }
 
-/// Values of many groups, one a group.
+/// The values of many groups, one per group.
 trait FirstLastStore: Debug + Send + 'static {
     fn new(kind: &DataType) -> Result<Self>
     where
@@ -256,7 +256,7 @@ impl<T: ArrowPrimitiveType + Debug> FirstLastStore for NativeValues<T> {
     }
 }
 
-/// Everything else.
+/// Values of all other types.
 #[derive(Debug)]
 struct ScalarValues {
     values: Vec<ScalarValue>,
@@ -302,7 +302,7 @@ impl FirstLastStore for ScalarValues {
     }
 }
 
-/// The edges of many groups.
+/// The first or last values of many groups.
 #[derive(Debug)]
 struct FirstLastGroups<S> {
     side: FirstLastSide,
@@ -310,7 +310,7 @@ struct FirstLastGroups<S> {
     times: Vec<i64>,
     valid: Vec<bool>,
     store: Option<S>,
-    /// Of the batch at hand: the row that each group takes, plus one; 0 for none.
+    /// The row of the current batch that each group takes, plus one; 0 for none.
     taken: Vec<u32>,
     rows: Vec<(usize, usize)>,
 }
@@ -405,7 +405,7 @@ impl<S: FirstLastStore> GroupsAccumulator for FirstLastGroups<S> {
         filter: Option<&BooleanArray>,
     ) -> Result<Vec<ArrayRef>> {
         let times = match filter {
-            // A row that the filter leaves out has no time, and so does not count.
+            // A row that the filter excludes gets no time, and so does not count.
             Some(filter) => {
                 let keep = arrow::compute::not(&arrow::compute::prep_null_mask_filter(filter))?;
                 arrow::compute::nullif(&columns[1], &keep)?

@@ -1,10 +1,11 @@
-//! The order of floats as PostgreSQL has it: NaN is equal to itself and greater than every number, and
-//! the two zeros are equal.
+//! The order of floats in PostgreSQL: NaN equals itself and is greater than every number, and the
+//! two zeros are equal.
 //!
-//! Arrow orders floats by their bits: a NaN with a sign before all numbers, −0.0 before 0.0. Nothing
-//! is changed in what is stored or selected. Where values are compared, sorted, grouped or joined,
-//! [`FloatOrderRule`] has it done with [`canonical`] values or by a comparison of ours. It is the last of the
-//! logical rules, so that the others, and the pruning of pages, see comparisons as they know them.
+//! Arrow orders floats by their bits: a NaN with a sign before all numbers, −0.0 before 0.0. Stored
+//! and selected values do not change. When values are compared, sorted, grouped or joined,
+//! [`FloatOrderRule`] makes the plan use [`canonical`] values or comparisons of ours. It is the
+//! last logical rule, so that the other rules, and the pruning of pages, see comparisons that they
+//! know.
 
 mod compare;
 mod key;

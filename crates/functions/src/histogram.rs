@@ -1,5 +1,6 @@
-//! `histogram(value, min, max, buckets)`: how many values are below `min`, in each of as many
-//! buckets of equal width, and from `max` on. Nulls do not count; NaN is greater than all numbers.
+//! `histogram(value, min, max, buckets)`: the number of values below `min`, in each of the
+//! `buckets` of equal width, and from `max` on. Nulls do not count; NaN is greater than all
+//! numbers.
 
 use super::aggregate::{
     AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
@@ -11,7 +12,8 @@ use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, downcast_value, exec_err, plan_err};
 use std::sync::Arc;
 
-/// So many make 8 KB a group; and as much a row, where DataFusion turns rows to states unmerged.
+/// This many buckets take 8 KB per group; and as much per row if DataFusion converts rows to states
+/// without merging them.
 const BUCKETS_MAX: usize = 1_000;
 
 /// The function.
@@ -26,7 +28,7 @@ impl AggregateDescription for Histogram {
     fn coerce(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [value, min, max, buckets] = types else {
             return plan_err!(
-                "histogram takes a value, two bounds and a number: histogram(value, min, max, buckets)"
+                "histogram takes a value, two bounds and the number of buckets: histogram(value, min, max, buckets)"
             );
         };
         for number in [value, min, max] {
@@ -80,10 +82,10 @@ impl HistogramState {
         if value < self.min {
             0
         } else if value < self.max {
-            // Halved first: between great floats the distance is infinite.
+            // Halve first: the distance between very large floats is infinite.
             let (value, min, max) = (value / 2.0, self.min / 2.0, self.max / 2.0);
             let bucket = (value - min) / (max - min) * self.buckets as f64;
-            // Rounding must not carry what is below the upper bound past it.
+            // Rounding must not push a value below the upper bound past it.
             (bucket as usize).min(self.buckets - 1) + 1
         } else {
             self.buckets + 1
@@ -101,7 +103,7 @@ impl HistogramState {
             return None;
         }
         if state.is_empty() {
-            // Not one bucket more than is counted in.
+            // Reserve exactly as many counters as are used.
             state.reserve_exact(self.buckets + 2);
             state.resize(self.buckets + 2, 0);
         }
@@ -110,7 +112,7 @@ impl HistogramState {
 }
 
 impl AggregateState for HistogramState {
-    /// Empty until a value comes.
+    /// Empty until a value arrives.
     type State = Vec<i64>;
     type Rows<'a> = &'a Float64Array;
 

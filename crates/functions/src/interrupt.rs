@@ -1,10 +1,10 @@
-//! Whether the statement that a thread works for still wants its answer.
+//! Tells a thread whether the statement that it works for was cancelled.
 //!
-//! Planning and evaluating expressions is synchronous code that nobody can stop from outside. It
-//! asks here between its steps. Each lane of threads carries one statement at a time, so that a
-//! thread knows its statement without being told in every call.
+//! Planning and the evaluation of expressions are synchronous code that nothing outside can stop.
+//! That code calls [`check`] between its steps. Each lane of threads runs one statement at a time,
+//! so a thread knows its statement without an argument in every call.
 //!
-//! Invariant: a statement is never told to stop by what was meant for another one.
+//! Invariant: a cancellation never stops a statement for which it was not meant.
 
 use datafusion::common::{DataFusionError, Result};
 use marigram_service::ServiceError;
@@ -19,7 +19,7 @@ thread_local! {
     static OF_THREAD: RefCell<Option<Arc<StatementInterrupt>>> = const { RefCell::new(None) };
 }
 
-/// Which statement the threads of a lane work for, and which of them was given up.
+/// The statement for which the threads of a lane work, and the statement that was cancelled.
 #[derive(Debug, Default)]
 pub struct StatementInterrupt {
     running: AtomicU64,
@@ -27,22 +27,22 @@ pub struct StatementInterrupt {
 }
 
 impl StatementInterrupt {
-    /// From here on the threads work for `statement`, a number other than 0.
+    /// The threads work for `statement` from now on, a number other than 0.
     pub fn begin(&self, statement: u64) {
         self.running.store(statement, Ordering::Release);
     }
 
-    /// The threads work for nobody: what still runs is left over.
+    /// The threads work for no statement: work that still runs is to stop.
     pub fn end(&self) {
         self.running.store(NOBODY, Ordering::Release);
     }
 
-    /// Tells `statement` to stop, if it is still the one.
+    /// Tells `statement` to stop, if it is still running.
     pub fn give_up(&self, statement: u64) {
         self.given_up.store(statement, Ordering::Release);
     }
 
-    /// Makes [`check`] on this thread ask `interrupt`, until the thread ends.
+    /// Makes [`check`] on this thread use `interrupt`, until the thread ends.
     pub fn adopt(interrupt: Arc<Self>) {
         OF_THREAD.set(Some(interrupt));
     }
@@ -53,11 +53,12 @@ impl StatementInterrupt {
     }
 }
 
-/// Fails where the statement that this thread works for was given up. Threads that belong to no
-/// lane never fail here.
+/// Fails if the statement that this thread works for was cancelled. Threads that belong to no lane
+/// never fail here.
 ///
 /// # Errors
-/// `Cancelled`; nobody reads it, for whoever gave the statement up has told its client why.
+/// `Cancelled`; nobody reads it, because the code that cancelled the statement has told its client
+/// why.
 pub fn check() -> Result<()> {
     let raised = OF_THREAD.with_borrow(|own| own.as_ref().is_some_and(|own| own.is_raised()));
     if raised {

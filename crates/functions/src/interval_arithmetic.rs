@@ -1,8 +1,9 @@
-//! `INTERVAL '1 hour' * 3`, `2.5 * every`, `INTERVAL '1 day' / 4`: an interval by a number; and
-//! `DATE '2026-01-01' + INTERVAL '1 hour'`, which is a time. Intervals compare by their lengths.
+//! `INTERVAL '1 hour' * 3`, `2.5 * every`, `INTERVAL '1 day' / 4`: the product or quotient of an
+//! interval and a number; and `DATE '2026-01-01' + INTERVAL '1 hour'`, which is a time. Intervals
+//! compare by their lengths.
 //!
-//! As in PostgreSQL, what is left over of months becomes days of a month of 30, and what is left over of
-//! days becomes time. PostgreSQL rounds to microseconds, this to nanoseconds.
+//! As in PostgreSQL, a fraction of a month becomes days, with a month of 30 days, and a fraction of
+//! a day becomes time. PostgreSQL rounds to microseconds, Marigram to nanoseconds.
 
 use crate::TIME;
 use crate::parse_postgres_interval;
@@ -23,7 +24,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use marigram_model::DAY_NS;
 use std::sync::{Arc, LazyLock};
 
-/// Days of a month, where a month must have a length.
+/// The days of a month when a month must have a length.
 const MONTH_DAYS: f64 = 30.0;
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -63,7 +64,7 @@ impl ExprPlanner for IntervalArithmetic {
     }
 }
 
-/// `time + '1 hour'`: a text beside a time is an interval, as in PostgreSQL.
+/// `time + '1 hour'`: a text that is added to a time is an interval, as in PostgreSQL.
 fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr.right else {
         return expr;
@@ -79,7 +80,7 @@ fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinar
     expr
 }
 
-/// Intervals compare by their lengths, with a day of 24 hours and a month of 30 days.
+/// Compares intervals by their lengths, with a day of 24 hours and a month of 30 days.
 fn compared(expr: RawBinaryExpr, schema: &DFSchema) -> PlannerResult<RawBinaryExpr> {
     let op = match expr.op {
         BinaryOperator::Eq => Operator::Eq,
@@ -112,10 +113,10 @@ static LENGTH: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// Digits of the longest interval in nanoseconds.
+/// The number of digits of the longest interval in nanoseconds.
 const LENGTH_DIGITS: u8 = 38;
 
-/// How long an interval is, ns.
+/// The length of an interval, ns.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct IntervalLength {
     signature: Signature,
@@ -156,7 +157,8 @@ fn length_ns(interval: IntervalMonthDayNano) -> i128 {
     days * i128::from(DAY_NS) + i128::from(interval.nanoseconds)
 }
 
-/// A date beside an interval as its midnight: the sum is a time, as in PostgreSQL.
+/// Turns a date that is combined with an interval into its midnight: the sum is a time, as in
+/// PostgreSQL.
 fn with_times_of_dates(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let is_date = |kind: &DataType| matches!(kind, DataType::Date32 | DataType::Date64);
     let midnight = |date| cast_expr(date, TIME);
@@ -178,7 +180,7 @@ fn function(name: &'static str) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(ByNumber { name, signature }))
 }
 
-/// An interval by a number.
+/// Multiplies or divides an interval by a number.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ByNumber {
     name: &'static str,
@@ -234,12 +236,13 @@ impl ScalarUDFImpl for ByNumber {
     }
 }
 
-/// Each part of an interval by a number, and what is left over of a part as the next smaller one.
+/// Scales each part of an interval and carries the fraction of a part over to the next smaller
+/// part.
 fn by(interval: IntervalMonthDayNano, scaled: impl Fn(f64) -> f64) -> Result<IntervalMonthDayNano> {
     let months = scaled(f64::from(interval.months));
     let days = scaled(f64::from(interval.days));
     let from_months = (months - months.trunc()) * MONTH_DAYS;
-    // What is a whole day but for rounding is one.
+    // A number that differs from a whole day only by rounding is a whole day.
     let from_months = (from_months * 1e6).round() / 1e6;
     let left_of_days = (days - days.trunc()) + (from_months - from_months.trunc());
     let nanos = scaled(interval.nanoseconds as f64) + left_of_days * DAY_NS as f64;

@@ -1,5 +1,5 @@
-//! PostgreSQL's functions of intervals and of the parts of times: `age`, `make_interval`,
-//! `make_timestamp`, `justify_days`, `justify_hours`, `justify_interval`.
+//! PostgreSQL's functions that make intervals and times: `age`, `make_interval`, `make_timestamp`,
+//! `justify_days`, `justify_hours`, `justify_interval`.
 
 use super::arguments::TIME;
 use crate::refusal::refused;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const DAY_NS: i64 = 86_400_000_000_000;
-/// Days of a month, where a month must have a length.
+/// The days of a month when a month must have a length.
 const MONTH_DAYS: i32 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ enum IntervalFunction {
     JustifyInterval,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct IntervalUdf {
     function: IntervalFunction,
@@ -71,7 +71,7 @@ pub fn functions() -> Vec<ScalarUDF> {
     .collect()
 }
 
-/// Numbers of every type are taken, as that one.
+/// Accepts numbers of every type and casts them to this one.
 fn coercion(kind: DataType) -> datafusion::logical_expr::Coercion {
     use datafusion::common::types::{NativeType, logical_float64, logical_int64};
     use datafusion::logical_expr::{Coercion, TypeSignatureClass};
@@ -156,7 +156,8 @@ impl ScalarUDFImpl for IntervalUdf {
     }
 }
 
-/// What is made of whole numbers and, behind `whole` of them, of seconds; null where one is.
+/// Makes a value from the numbers of each row: `whole` whole numbers, followed by seconds. The
+/// value is null if a number is.
 fn rows_of<T>(
     parts: &[ArrayRef],
     whole: usize,
@@ -169,8 +170,9 @@ fn rows_of<T>(
     let seconds = seconds.transpose()?;
     let rows = numbers.first().map_or(0, Array::len);
     let mut out = Vec::with_capacity(rows);
+    let mut given = Vec::with_capacity(whole);
     for row in 0..rows {
-        let mut given = Vec::with_capacity(whole);
+        given.clear();
         for part in &numbers {
             let part = part.as_primitive::<Int64Type>();
             if part.is_valid(row) {
@@ -192,13 +194,14 @@ fn rows_of<T>(
     Ok(out)
 }
 
-/// Seconds in nanoseconds, exact to microseconds as PostgreSQL's are.
+/// Seconds in nanoseconds, exact to the microsecond as in PostgreSQL.
 fn seconds_ns(seconds: f64) -> Option<i64> {
     let us = (seconds * 1e6).round();
     (us.abs() < 9.2e15).then(|| us as i64 * 1000)
 }
 
-/// Years, months, weeks, days, hours and minutes, of which the last may be missing, and seconds.
+/// Makes an interval from years, months, weeks, days, hours, minutes and seconds; trailing parts
+/// may be missing.
 fn make_interval(parts: &[i64], seconds: f64) -> Result<IntervalMonthDayNano> {
     let part = |at: usize| i128::from(parts.get(at).copied().unwrap_or(0));
     let months = part(0) * 12 + part(1);
@@ -220,7 +223,7 @@ fn make_interval(parts: &[i64], seconds: f64) -> Result<IntervalMonthDayNano> {
     }
 }
 
-/// Year, month, day, hour and minute, and seconds.
+/// Makes a time from year, month, day, hour, minute and seconds.
 fn make_timestamp(parts: &[i64], seconds: f64) -> Result<i64> {
     let [year, month, day, hour, minute] = *parts else {
         return internal_err!("make_timestamp takes six arguments");
@@ -255,8 +258,8 @@ fn civil(ns: i64) -> DateTime {
     time.to_zoned(jiff::tz::TimeZone::UTC).datetime()
 }
 
-/// What lies between two times in years, months, days and time, field by field, as PostgreSQL's
-/// `timestamp_age` has it.
+/// The difference of two times in years, months, days and time, field by field, like PostgreSQL's
+/// `timestamp_age`.
 fn age(end: i64, start: i64) -> Result<IntervalMonthDayNano> {
     let (one, two) = (civil(end), civil(start));
     let sign = if end < start { -1_i64 } else { 1 };
@@ -275,7 +278,7 @@ fn age(end: i64, start: i64) -> Result<IntervalMonthDayNano> {
         days -= 1;
     }
     while days < 0 {
-        // Days of the earlier time's month.
+        // Use the days of the earlier time's month.
         let earlier = if sign < 0 { one } else { two };
         days += i64::from(earlier.date().days_in_month());
         months -= 1;
@@ -324,7 +327,7 @@ fn justify(
         IntervalFunction::JustifyHours => hours_to_days(&mut days, &mut nanos),
         IntervalFunction::JustifyDays => days_to_months(&mut months, &mut days),
         _ => {
-            // As PostgreSQL's interval_justify_interval: the parts get one sign.
+            // Like PostgreSQL's interval_justify_interval, give all parts the same sign.
             days += nanos / DAY_NS;
             nanos %= DAY_NS;
             let of_month = i64::from(MONTH_DAYS);

@@ -1,5 +1,5 @@
-//! Values of any type that can be compared, as bytes whose order is theirs, for functions that
-//! count or rank values.
+//! Encodes comparable values of any type as bytes that sort in the order of the values, for
+//! functions that count or rank values.
 
 use crate::floats::canonical_array;
 use arrow::array::{Array, ArrayRef, AsArray, LargeBinaryArray, LargeListArray, new_null_array};
@@ -10,17 +10,17 @@ use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, exec_err, internal_datafusion_err};
 use std::sync::Arc;
 
-/// The bytes of a value.
+/// The encoded bytes of a value.
 pub type ValueKey = Box<[u8]>;
 
-/// Values of one type to bytes and back.
+/// Converts values of one type to keys and back.
 #[derive(Debug)]
 pub struct ValueKeys {
     converter: RowConverter,
     data_type: DataType,
 }
 
-/// The keys of a batch; none for a null.
+/// The keys of a batch; a null has none.
 pub struct BatchKeys {
     rows: Rows,
     column: ArrayRef,
@@ -34,7 +34,7 @@ impl BatchKeys {
 }
 
 impl ValueKeys {
-    /// Keys whose order is that of the values, or the opposite.
+    /// Creates a converter whose keys sort in the order of the values, or in the reverse order.
     pub fn new(data_type: &DataType, descending: bool) -> Result<Self> {
         let options = SortOptions::new(descending, true);
         let field = SortField::new_with_options(data_type.clone(), options);
@@ -53,7 +53,7 @@ impl ValueKeys {
         Ok(BatchKeys { rows, column })
     }
 
-    /// The values of keys; `None` is a null.
+    /// The values of keys; `None` becomes a null.
     pub fn values<'a>(&self, keys: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
         let null = new_null_array(&self.data_type, 1);
         let null = self.converter.convert_columns(&[null])?;
@@ -74,7 +74,7 @@ pub fn list_type() -> DataType {
     DataType::LargeList(Arc::new(Field::new_list_field(DataType::LargeBinary, true)))
 }
 
-/// Keys of many groups as a column of states: how many each group has, and all of them.
+/// The keys of many groups as a column of states: the number of keys of each group, and all keys.
 pub fn key_lists<'a>(
     lengths: impl Iterator<Item = usize>,
     keys: impl Iterator<Item = &'a ValueKey>,
@@ -86,7 +86,7 @@ pub fn key_lists<'a>(
     Ok(Arc::new(list))
 }
 
-/// The keys in a row of such a column.
+/// The keys in one row of such a column.
 pub fn keys_at(column: &ArrayRef, row: usize) -> Result<LargeBinaryArray> {
     let Some(list) = column.as_list_opt::<i64>() else {
         return exec_err!("the states of an aggregate are not lists");

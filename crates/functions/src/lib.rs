@@ -1,13 +1,13 @@
-//! The functions of SQL, and the rules by which operators treat values as PostgreSQL does.
+//! SQL functions, and the rules that make operators treat values as PostgreSQL does.
 //!
-//! Functions: Marigram's own (`time_bucket`, aggregates of time series, marks that plans of
-//! operators replace) and those of PostgreSQL that clients ask for; [`register`] makes them known
-//! to a session. Those that make large values are [`bounded`]. Operators: [`arithmetic`] of whole
-//! numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the order of [`floats`].
-//! Below both: [`zoned`] times, [`duration`]s as people write them, and the [`interrupt`] that
-//! stops long loops.
+//! Functions: Marigram's own (`time_bucket`, aggregates of time series, and marker functions that
+//! the plans of operators replace) and those of PostgreSQL that clients call; [`register`] adds
+//! them to a session. Functions that produce large values are [`bounded`]. Operators:
+//! [`arithmetic`] of whole numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the
+//! order of [`floats`]. Both use [`zoned`] times, [`duration`]s as people write them, and the
+//! [`interrupt`] that stops long loops.
 //!
-//! Nothing here knows a table, a session or the engine.
+//! This crate knows neither tables nor sessions nor the engine.
 
 mod aggregate;
 mod arguments;
@@ -35,6 +35,7 @@ mod numbers;
 pub mod numeric_division;
 mod over_time;
 mod pairs;
+mod plan_expressions;
 mod postgres;
 mod postgres_values;
 mod refusal;
@@ -57,6 +58,7 @@ pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use named_cast::NAMED_CAST;
+pub use plan_expressions::replace_in_expressions;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
@@ -67,13 +69,15 @@ pub use type_names::in_sql;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
+use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-/// Makes the functions known to a session.
+/// Registers the functions with a session.
 ///
 /// # Errors
-/// If the registry refuses one.
+/// If the registry refuses a function.
 pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     state.register_udf(Arc::new(ScalarUDF::from(time_bucket::TimeBucket::new())))?;
     state.register_udf(Arc::new(ScalarUDF::from(named_cast::NamedCast::new())))?;
@@ -96,7 +100,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in marker_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
-    // Another name of DataFusion's to_char, under which it would take the place of ours.
+    // This is an alias of DataFusion's to_char, which would replace ours under it.
     state.deregister_udf("date_format")?;
     for udf in text_forms::functions() {
         state.register_udf(Arc::new(udf))?;
@@ -149,6 +153,22 @@ pub fn max_udaf() -> Arc<AggregateUDF> {
     static MAX: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(min_max::max())));
     Arc::clone(&MAX)
+}
+
+/// Whether an aggregate has this name, in lower case: a query that selects it without GROUP BY has one
+/// row.
+pub fn is_aggregate_name(name: &str) -> bool {
+    static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let mut all = all_default_aggregate_functions();
+        all.extend([first_udaf(), last_udaf()]);
+        all.extend(aggregates().into_iter().map(Arc::new));
+        let names = |udaf: Arc<AggregateUDF>| {
+            let aliases = udaf.aliases().to_vec();
+            aliases.into_iter().chain([udaf.name().to_owned()])
+        };
+        all.into_iter().flat_map(names).collect()
+    });
+    NAMES.contains(name)
 }
 
 /// The aggregates of time series.

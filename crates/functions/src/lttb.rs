@@ -1,6 +1,7 @@
-//! `lttb(time, value, n)`: the `n` rows of a group that show its shape best, by *largest triangle,
+//! `lttb(time, value, n)`: the `n` rows of a group that best show its shape, by *largest triangle,
 //! three buckets* (Sveinn Steinarsson, Downsampling Time Series for Visual Representation, 2013).
-//! Rows whose value or time is null do not count. All rows of a group are kept until it is done.
+//! Rows whose value or time is null do not count. The state keeps all rows of a group until it is
+//! done.
 
 use super::aggregate::{
     AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
@@ -13,7 +14,7 @@ use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
 use std::sync::Arc;
 
-/// More than any screen has pixels.
+/// No screen has more pixels.
 const POINTS_MAX: usize = 1_000_000;
 
 /// The function.
@@ -128,8 +129,9 @@ impl AggregateState for LttbState {
     }
 }
 
-/// Which of `pairs` are shown: the first, the last, and of each bucket between them the one that
-/// makes the largest triangle with the one chosen before it and the mean of the bucket after it.
+/// The indexes of the `pairs` to show: the first, the last, and from each bucket between them the
+/// one that makes the largest triangle with the pair chosen before it and the mean of the bucket
+/// after it.
 fn chosen(pairs: &[TimeValuePair], n: usize) -> Vec<usize> {
     if pairs.len() <= n {
         return (0..pairs.len()).collect();
@@ -138,12 +140,13 @@ fn chosen(pairs: &[TimeValuePair], n: usize) -> Vec<usize> {
     let (Some(first), buckets) = (pairs.first(), n - 2) else {
         return Vec::new();
     };
-    // Counted from the first time, so that floats hold the differences.
+    // Count from the first time, so that floats represent the differences.
     let point = |at: usize| {
         let since = i128::from(pairs[at].0) - i128::from(first.0);
         (since as f64, f64::from_bits(pairs[at].1))
     };
-    // What lies between the first and the last is cut into as many buckets as there are to choose.
+    // Divide the pairs between the first and the last into as many buckets as there are pairs to
+    // choose.
     let edge = |bucket: usize| 1 + ((last - 1) as u128 * bucket as u128 / buckets as u128) as usize;
     let mut chosen = vec![0];
     let mut held = 0;
@@ -163,7 +166,7 @@ fn chosen(pairs: &[TimeValuePair], n: usize) -> Vec<usize> {
         for at in edge(bucket)..edge(bucket + 1) {
             let p = point(at);
             let doubled = (from.0 - mean.0) * (p.1 - from.1) - (from.0 - p.0) * (mean.1 - from.1);
-            // A NaN is no triangle.
+            // A NaN makes no triangle.
             if doubled.abs() > largest {
                 (best, largest) = (at, doubled.abs());
             }

@@ -1,7 +1,7 @@
-//! `time_bucket_gapfill`, `locf`, `interpolate` and `fill_value`, and the mark of an `ASOF JOIN`: calls
-//! that rules take out of a plan before anything is evaluated.
+//! Marker functions: `time_bucket_gapfill`, `locf`, `interpolate` and `fill_value`, and the marker
+//! of an `ASOF JOIN`. Rules remove their calls from a plan before it is evaluated.
 //!
-//! Here is only what they take and what type they answer.
+//! This module defines only their argument types and result types.
 
 use super::time_bucket::TimeBucket;
 use arrow::datatypes::{DataType, TimeUnit};
@@ -10,17 +10,17 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// The name of the bucket that is filled.
+/// The name of the bucket function for gap filling.
 pub const BUCKET: &str = "time_bucket_gapfill";
 /// The name of the function that carries values forward.
 pub const LOCF: &str = "locf";
-/// The name of the function that draws lines.
+/// The name of the function that interpolates linearly.
 pub const INTERPOLATE: &str = "interpolate";
-/// The name of the function that puts a constant.
+/// The name of the function that fills in a constant.
 pub const VALUE: &str = "fill_value";
-/// The names that the two ends of a range may have.
+/// The names of the two ends of a range.
 pub const ENDS: [&str; 2] = ["start", "finish"];
-/// Stands around the match condition of an `ASOF JOIN`.
+/// The name of the function that wraps the match condition of an `ASOF JOIN`.
 pub const AS_OF: &str = "asof_match";
 
 /// The functions.
@@ -28,12 +28,12 @@ pub fn functions() -> [ScalarUDF; 5] {
     [BUCKET, LOCF, INTERPOLATE, VALUE, AS_OF].map(|name| ScalarUDF::from(MarkerFunction::new(name)))
 }
 
-/// `time_bucket`, as a function to build calls of.
+/// `time_bucket`, for building calls.
 pub fn time_bucket() -> ScalarUDF {
     ScalarUDF::from(TimeBucket::new())
 }
 
-/// A function that has a type, and no value of its own.
+/// A function that has a type but no value.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct MarkerFunction {
     name: &'static str,
@@ -95,13 +95,14 @@ impl ScalarUDFImpl for MarkerFunction {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         exec_err!(
-            "{} stands in a SELECT that is planned as a whole",
+            "{} can only be evaluated in a SELECT that is planned as a whole",
             self.name
         )
     }
 }
 
-/// As `time_bucket`, with the ends of the range in structs between (the dialect makes them of named arguments).
+/// The argument types of `time_bucket`, with the ends of the range as structs among them (the
+/// dialect makes these structs from named arguments).
 fn bucket(types: &[DataType]) -> Result<Vec<DataType>> {
     let is_end = |kind: &DataType| matches!(kind, DataType::Struct(_));
     let plain: Vec<DataType> = types.iter().filter(|t| !is_end(t)).cloned().collect();
@@ -123,7 +124,7 @@ fn bucket(types: &[DataType]) -> Result<Vec<DataType>> {
     Ok(coerced.flatten().collect())
 }
 
-/// The type of numbers in which lines are drawn.
+/// The type of numbers between which `interpolate` computes.
 fn number(kind: &DataType) -> Result<DataType> {
     Ok(match kind {
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,

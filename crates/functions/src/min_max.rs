@@ -1,8 +1,8 @@
-//! `min` and `max`, of floats in PostgreSQL's order: NaN is greater than every number, and the zeros
-//! are equal (the answer of one is 0.0). Of everything else they are DataFusion's.
+//! `min` and `max`. Floats have PostgreSQL's order: NaN is greater than every number, and the zeros
+//! are equal (the result is 0.0). For all other types the functions are DataFusion's.
 //!
-//! Floats become whole numbers of the same order, of which DataFusion's accumulators find the least
-//! or the greatest: so the answer does not depend on the order of rows.
+//! Floats are converted to whole numbers of the same order, and DataFusion's accumulators find
+//! their minimum or maximum. So the result does not depend on the order of rows.
 
 use crate::floats::canonical;
 use arrow::array::{
@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// The functions.
+/// `min` or `max`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct MinMax<F> {
     other: F,
@@ -35,7 +35,7 @@ pub fn max() -> MinMax<Max> {
     MinMax { other: Max::new() }
 }
 
-/// The type of the whole numbers that stand for floats.
+/// The type of the whole numbers that represent floats.
 fn key_type(kind: &DataType) -> Option<DataType> {
     match kind {
         DataType::Float32 => Some(DataType::Int32),
@@ -44,7 +44,8 @@ fn key_type(kind: &DataType) -> Option<DataType> {
     }
 }
 
-/// Has `make` make an accumulator of whole numbers in the place of floats; `None` of other types.
+/// Calls `make` to create an accumulator of whole numbers instead of floats; `None` for other
+/// types.
 fn by_keys<A>(
     args: &AccumulatorArgs<'_>,
     make: impl Fn(AccumulatorArgs<'_>) -> Result<A>,
@@ -117,7 +118,7 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
     }
 
     fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
-        // Statistics may be of another order.
+        // Statistics may use a different order.
         if key_type(args.return_type).is_some() {
             return None;
         }
@@ -129,7 +130,7 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
     }
 }
 
-/// Turns the bits of a float into a whole number of the same order, and back.
+/// Converts the bits of a float into a whole number of the same order, and back.
 fn turned_f64(bits: i64) -> i64 {
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
@@ -154,7 +155,7 @@ fn float_f32(key: i32) -> f32 {
     f32::from_bits(turned_f32(key) as u32)
 }
 
-/// Columns of floats as their keys; others, as of states, as they are.
+/// Converts columns of floats to keys; other columns, such as states, stay unchanged.
 fn keys(columns: &[ArrayRef]) -> Vec<ArrayRef> {
     let key = |column: &ArrayRef| -> ArrayRef {
         match column.data_type() {
@@ -172,7 +173,7 @@ fn keys(columns: &[ArrayRef]) -> Vec<ArrayRef> {
     columns.iter().map(key).collect()
 }
 
-/// The floats of a column of keys.
+/// Converts a column of keys back to floats.
 fn floats(keys: &ArrayRef) -> ArrayRef {
     match keys.data_type() {
         DataType::Int64 => {
@@ -195,7 +196,7 @@ fn float(key: ScalarValue) -> ScalarValue {
     }
 }
 
-/// One group, or a window.
+/// The accumulator of one group, or of a window.
 #[derive(Debug)]
 struct MinMaxAccumulator(Box<dyn Accumulator>);
 
@@ -229,7 +230,7 @@ impl Accumulator for MinMaxAccumulator {
     }
 }
 
-/// Many groups.
+/// The accumulator of many groups.
 struct MinMaxGroupsAccumulator(Box<dyn GroupsAccumulator>);
 
 impl GroupsAccumulator for MinMaxGroupsAccumulator {

@@ -1,5 +1,5 @@
-//! `mode(value)`: the value that comes most often, and of several the smallest. Nulls do not count.
-//! Each distinct value of a group is kept with its number.
+//! `mode(value)`: the most frequent value, and the smallest if there are several. Nulls do not
+//! count. The state keeps each distinct value of a group with its count.
 
 use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState};
 use super::arguments::{self, ConstantArguments};
@@ -52,7 +52,7 @@ impl AggregateDescription for Mode {
 #[derive(Debug)]
 struct ModeState(ValueKeys);
 
-/// How often each value came.
+/// How often each value occurred.
 #[derive(Debug, Default)]
 struct ValueTally {
     counts: HashMap<ValueKey, u64>,
@@ -142,7 +142,8 @@ impl AggregateState for ModeState {
     }
 
     fn heap_bytes(&self, state: &ValueTally) -> usize {
-        // The table has a byte of its own for each entry, and the allocator some for each key.
+        // The hash table uses an extra byte for each entry, and the allocator some bytes for each
+        // key.
         state.counts.capacity() * (size_of::<(ValueKey, u64)>() + 1)
             + state.counts.len() * 16
             + state.key_bytes

@@ -1,4 +1,4 @@
-//! `named_cast(CAST(x AS T))`: a cast with a name of its own (see `crate::casts`).
+//! `named_cast(CAST(x AS T))`: a cast whose column is named after the cast.
 
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, internal_err};
@@ -10,14 +10,14 @@ use datafusion::logical_expr::{
 /// The function's name.
 pub const NAMED_CAST: &str = "named_cast";
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct NamedCast {
     signature: Signature,
 }
 
 impl NamedCast {
-    /// The function.
+    /// Creates the function.
     pub fn new() -> Self {
         Self {
             signature: Signature::any(1, Volatility::Immutable),

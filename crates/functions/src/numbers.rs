@@ -1,4 +1,5 @@
-//! Numbers of three kinds behind one face: 64 bits each, with exact differences of whole numbers.
+//! A common interface to three kinds of numbers: 64 bits each, with exact differences of whole
+//! numbers.
 
 use crate::arithmetic::out_of_range;
 use arrow::array::{
@@ -8,7 +9,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, downcast_value, internal_err};
 use std::cmp::Ordering;
 
-/// How the bits of a number are read.
+/// How to interpret the bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
     /// BIGINT, or the nanoseconds of a time.
@@ -30,7 +31,7 @@ impl NumberKind {
         }
     }
 
-    /// A whole number; a float has none.
+    /// A number as a whole number; `None` for a float.
     pub fn whole(self, bits: u64) -> Option<i128> {
         match self {
             Self::Signed => Some(i128::from(bits as i64)),
@@ -39,7 +40,7 @@ impl NumberKind {
         }
     }
 
-    /// The nearest float.
+    /// A number as the nearest float.
     pub fn float(self, bits: u64) -> f64 {
         match self {
             Self::Signed => bits as i64 as f64,
@@ -72,17 +73,17 @@ pub fn compare_floats(left: f64, right: f64) -> Ordering {
         .unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
-/// What lies between two numbers, or several such added.
+/// The difference of two numbers, or a sum of such differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NumberDifference {
-    /// Of whole numbers.
+    /// A difference of whole numbers.
     Whole(i128),
-    /// Of floats.
+    /// A difference of floats.
     Float(f64),
 }
 
 impl NumberDifference {
-    /// As a float.
+    /// The difference as a float.
     pub fn float(self) -> f64 {
         match self {
             Self::Whole(difference) => difference as f64,
@@ -90,19 +91,19 @@ impl NumberDifference {
         }
     }
 
-    /// The sum of two of one kind.
+    /// The sum of two differences of the same kind.
     pub fn plus(self, other: Self) -> Self {
         match (self, other) {
-            // 2^64 numbers of 65 bits have 129: more than any group has rows.
+            // 2^64 numbers of 65 bits need 129 bits, but no group has that many rows.
             (Self::Whole(left), Self::Whole(right)) => Self::Whole(left.saturating_add(right)),
             (left, right) => Self::Float(left.float() + right.float()),
         }
     }
 
-    /// As a value of the answer's type.
+    /// The difference as a value of the result's type.
     ///
     /// # Errors
-    /// If a whole number does not fit: it is not rounded, and does not wrap.
+    /// If a whole number does not fit: it is neither rounded nor wrapped.
     pub fn scalar(self, function: &str, answer: &DataType) -> Result<ScalarValue> {
         match (self, answer) {
             (Self::Whole(whole), DataType::Int64) => match i64::try_from(whole) {
@@ -146,7 +147,7 @@ impl<'a> NumberColumn<'a> {
         })
     }
 
-    /// The bits of a number; `None` where it is null.
+    /// The bits of a number; `None` if it is null.
     pub fn get(self, row: usize) -> Option<u64> {
         match self {
             Self::Signed(array) => array.is_valid(row).then(|| array.value(row) as u64),

@@ -1,8 +1,9 @@
-//! Division of NUMERIC with PostgreSQL's places: the planner would give four more than the dividend has.
+//! Division of NUMERIC with PostgreSQL's scale: DataFusion's planner would give the quotient four
+//! decimal places more than the dividend has.
 //!
-//! Where both numbers stand in the statement, the quotient has just the places that PostgreSQL gives it. In a
-//! column all values have as many: twenty, or more where an operand has more. PostgreSQL has them row
-//! by row, from sixteen on.
+//! If both numbers are constants, the quotient has exactly the decimal places that PostgreSQL gives
+//! it. In a column, all values have the same number of places: twenty, or more if an operand has
+//! more. PostgreSQL chooses them row by row, sixteen or more.
 
 use crate::refusal::refused;
 use arrow::array::{Array, AsArray, Decimal256Array};
@@ -17,13 +18,14 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 use std::sync::Arc;
 
-/// Places of quotients of columns.
+/// The decimal places of quotients in columns.
 const COLUMN_PLACES: i8 = 20;
-/// Most places.
+/// The largest number of decimal places.
 const PLACES_MAX: i8 = 38;
-/// Digits of a quotient.
+/// The digits of a quotient.
 const DIGITS: u8 = 76;
-/// Significant digits that PostgreSQL gives a quotient at least, and decimal digits of one of its own.
+/// The least number of significant digits that PostgreSQL gives a quotient, and the decimal digits
+/// of one of PostgreSQL's base-10,000 digits.
 const SIGNIFICANT_DIGITS: i32 = 16;
 const DECIMAL_DIGITS: usize = 4;
 
@@ -66,7 +68,7 @@ impl ExprPlanner for NumericDivision {
     }
 }
 
-/// The value of an operand that stands in the statement, with its casts.
+/// The value of an operand that is a constant, with its casts applied.
 fn constant(expr: &Expr) -> Option<ScalarValue> {
     match expr {
         Expr::Literal(value, _) => Some(value.clone()),
@@ -79,11 +81,11 @@ fn constant(expr: &Expr) -> Option<ScalarValue> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NumericQuotient {
     signature: Signature,
-    /// Places of the quotient: the type must not change while a plan is optimized.
+    /// The decimal places of the quotient: the type must not change while a plan is optimized.
     places: i8,
 }
 
-/// Places of a type of whole numbers or decimals.
+/// The decimal places of a type of whole numbers or decimals.
 fn scale_of(kind: &DataType) -> i8 {
     match kind {
         DataType::Decimal32(_, scale)
@@ -94,7 +96,7 @@ fn scale_of(kind: &DataType) -> i8 {
     }
 }
 
-/// The digits of a number without its sign and its point.
+/// The digits of a number without its sign and its decimal point.
 fn digits_of(value: &ScalarValue) -> Option<String> {
     let scale = scale_of(&value.data_type());
     let wide = value.cast_to(&DataType::Decimal256(DIGITS, scale)).ok()?;
@@ -104,7 +106,8 @@ fn digits_of(value: &ScalarValue) -> Option<String> {
     Some(number.to_string().trim_start_matches('-').to_owned())
 }
 
-/// Where a number's first digit of base 10,000 stands, and that digit: as PostgreSQL's numerics keep it.
+/// The position of a number's first digit in base 10,000, and that digit, as PostgreSQL stores a
+/// NUMERIC.
 fn first_digit(digits: &str, scale: usize) -> (i32, u32) {
     let padded = format!("{digits:0>width$}", width = scale + 1);
     let (whole, places) = padded.split_at(padded.len() - scale);
@@ -126,7 +129,7 @@ fn first_digit(digits: &str, scale: usize) -> (i32, u32) {
     (-1 - at as i32, group(&padded))
 }
 
-/// Places of the quotient of two numbers, as PostgreSQL's `select_div_scale` chooses them.
+/// The decimal places of the quotient of two numbers, chosen as in PostgreSQL's `select_div_scale`.
 fn places_of_quotient(left: &ScalarValue, right: &ScalarValue) -> Option<i8> {
     let (left_places, right_places) = (scale_of(&left.data_type()), scale_of(&right.data_type()));
     let (left_at, left_first) = first_digit(&digits_of(left)?, usize::try_from(left_places).ok()?);
@@ -195,7 +198,7 @@ impl ScalarUDFImpl for NumericQuotient {
     }
 }
 
-/// `left * 10^shift / right`, rounded with halves away from zero.
+/// `left * 10^shift / right`, rounded half away from zero.
 fn quotient(left: i256, right: i256, shift: i32) -> Option<i256> {
     let power = i256::from_i128(10).checked_pow(shift.unsigned_abs())?;
     let (left, right) = if shift >= 0 {

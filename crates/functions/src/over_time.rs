@@ -2,8 +2,9 @@
 //! `time_weighted_avg`. Rows whose value or time is null do not count.
 //!
 //! `delta` and `derivative` keep the first and the last row of a group. The others need all rows in
-//! order of time, and keep them: 16 bytes a row until the group is done. Of rows with the same time
-//! the order of their values decides, so that the answer never depends on how rows arrived.
+//! order of time, and keep them: 16 bytes per row until the group is done. Rows with the same time
+//! are ordered by their values, so that the result never depends on the order in which rows
+//! arrived.
 
 use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, column};
 use super::arguments::{self, ConstantArguments};
@@ -16,21 +17,21 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OverTime {
-    /// How much a counter grew; where it falls, it began again at zero.
+    /// How much a counter grew; if it falls, it restarted at zero.
     Increase,
-    /// The increase a second.
+    /// The increase per second.
     Rate,
-    /// The last value less the first.
+    /// The last value minus the first.
     Delta,
-    /// The delta by a unit of time.
+    /// The delta per unit of time.
     Derivative,
     /// The area under the line through the values.
     Integral,
-    /// The integral by the time between the first and the last row.
+    /// The integral divided by the time between the first and the last row.
     Average,
 }
 
-/// All of them.
+/// All functions.
 pub const ALL: [OverTime; 6] = [
     OverTime::Increase,
     OverTime::Rate,
@@ -69,7 +70,7 @@ impl AggregateDescription for OverTime {
             (Self::Average, [_, _, method]) => match arguments::plain(method) {
                 text if text.is_string() => Some(DataType::Utf8),
                 other => {
-                    return plan_err!("{name}: {other} is no method; write 'linear' or 'locf'");
+                    return plan_err!("{name}: {other} is not a method; write 'linear' or 'locf'");
                 }
             },
             (Self::Derivative | Self::Integral, _) => {
@@ -119,7 +120,7 @@ impl AggregateDescription for OverTime {
                     _ => {
                         let method = method.escape_debug();
                         return exec_err!(
-                            "{}: '{method}' is no method; write 'linear' or 'locf'",
+                            "{}: '{method}' is not a method; write 'linear' or 'locf'",
                             self.name()
                         );
                     }
@@ -135,26 +136,26 @@ impl AggregateDescription for OverTime {
             carry,
         };
         Ok(match self {
-            // A sliding frame takes rows out, and then must know those that follow.
+            // A sliding frame removes rows, and then needs the rows that follow them.
             Self::Delta | Self::Derivative if !sliding => Box::new(EndRowsState(finish)),
             _ => Box::new(AllRowsState { finish, sliding }),
         })
     }
 }
 
-/// How the answer comes of the rows of a group.
+/// How to compute the result from the rows of a group.
 #[derive(Debug)]
 struct OverTimeFinish {
     function: OverTime,
     kind: NumberKind,
     answer: DataType,
     unit_ns: f64,
-    /// A value holds until the next (`locf`), instead of a line leading from one to the other.
+    /// Whether a value holds until the next one (`locf`); otherwise a line connects them.
     carry: bool,
 }
 
 impl OverTimeFinish {
-    /// The answer of rows in order of time.
+    /// The result for rows in order of time.
     fn answer(&self, pairs: &[TimeValuePair]) -> Result<ScalarValue> {
         let (Some(first), Some(last)) = (pairs.first(), pairs.last()) else {
             return ScalarValue::try_from(&self.answer);
@@ -174,7 +175,7 @@ impl OverTimeFinish {
             OverTime::Rate => per_unit(self.increase(pairs)),
             OverTime::Derivative => per_unit(self.kind.minus(last.1, first.1)),
             OverTime::Integral => Some(self.area(pairs, self.unit_ns)),
-            // Rows of one moment weigh the same.
+            // All rows are at the same time, so they have the same weight.
             OverTime::Average if span_ns == 0.0 => {
                 let sum: f64 = pairs.iter().map(|pair| self.kind.float(pair.1)).sum();
                 Some(sum / pairs.len() as f64)
@@ -195,18 +196,18 @@ impl OverTimeFinish {
         increase
     }
 
-    /// The area between the values and zero, with widths counted in `unit_ns`.
+    /// The area between the values and zero, with widths in `unit_ns`.
     fn area(&self, pairs: &[TimeValuePair], unit_ns: f64) -> f64 {
         let mut area = 0.0;
         for (before, after) in pairs.iter().zip(&pairs[1..]) {
             let width = since(before, after) / unit_ns;
-            // An infinite value that lasts no time would make the answer NaN.
+            // An infinite value of zero duration would make the result NaN.
             if width > 0.0 {
                 let (left, right) = (self.kind.float(before.1), self.kind.float(after.1));
                 let height = if self.carry {
                     left
                 } else {
-                    // Halved first: the sum of two great floats is infinite.
+                    // Halve first: the sum of two very large floats is infinite.
                     left / 2.0 + right / 2.0
                 };
                 area += height * width;
@@ -216,7 +217,7 @@ impl OverTimeFinish {
     }
 }
 
-/// The nanoseconds from one pair to a later one, which may be more than 63 bits hold.
+/// The nanoseconds from one pair to a later one; they may not fit in 63 bits.
 fn since(before: &TimeValuePair, after: &TimeValuePair) -> f64 {
     (i128::from(after.0) - i128::from(before.0)) as f64
 }

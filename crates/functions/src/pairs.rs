@@ -1,5 +1,5 @@
 //! The rows of a group as pairs of time and value, for functions that need them in order of time
-//! while they come in any order.
+//! although they arrive in any order.
 
 use super::arguments::TIME;
 use super::numbers::{NumberColumn, NumberKind};
@@ -12,25 +12,26 @@ use std::sync::Arc;
 /// A time and the bits of a value.
 pub type TimeValuePair = (i64, u64);
 
-/// Rows whose time or value is null are not among them.
+/// The pairs of a group. Rows whose time or value is null are not included.
 #[derive(Debug, Default)]
 pub struct TimeValuePairs {
     held: Vec<TimeValuePair>,
-    /// Those before it were taken out.
+    /// Pairs before this index were removed.
     start: usize,
-    /// A pair came that is not after the one before it.
+    /// Whether a pair arrived that is not after the one before it.
     unordered: bool,
 }
 
 impl TimeValuePairs {
     /// Adds a pair.
     pub fn push(&mut self, pair: TimeValuePair) {
-        // Of one time, the order of values decides, so that the order of arrival does not.
+        // Pairs with the same time are ordered by value, so that their order of arrival does not
+        // matter.
         self.unordered |= self.held.last().is_some_and(|last| last.0 >= pair.0);
         self.held.push(pair);
     }
 
-    /// Takes out the pair that came first.
+    /// Removes the pair that arrived first.
     pub fn pop(&mut self) {
         self.start += 1;
         if self.start >= self.held.len() {
@@ -41,7 +42,7 @@ impl TimeValuePairs {
         }
     }
 
-    /// All, by time and then by value. They are put in order where they stand, unless `keep` says
+    /// Passes all pairs, ordered by time and then by value. Sorts them in place, unless `keep` says
     /// that the order of arrival is needed again.
     pub fn ordered<T>(
         &mut self,
@@ -72,7 +73,7 @@ impl TimeValuePairs {
         self.held.capacity() * size_of::<TimeValuePair>()
     }
 
-    /// Adds those in a row of columns made by [`states`].
+    /// Adds the pairs in one row of columns made by [`states`].
     pub fn merge(&mut self, columns: &[ArrayRef], row: usize) -> Result<()> {
         let (Some(times), Some(values)) = (
             columns[0].as_list_opt::<i64>(),
@@ -94,7 +95,7 @@ impl TimeValuePairs {
     }
 }
 
-/// The columns of states that are pairs.
+/// The columns of states that consist of pairs.
 pub fn state_types() -> Vec<(&'static str, DataType)> {
     let list = |item| DataType::LargeList(Arc::new(Field::new_list_field(item, true)));
     vec![
@@ -103,7 +104,7 @@ pub fn state_types() -> Vec<(&'static str, DataType)> {
     ]
 }
 
-/// Pairs of many groups as columns.
+/// The pairs of many groups as columns.
 pub fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
     let all = || groups.iter().flat_map(|group| &group.held[group.start..]);
     let lengths = groups.iter().map(|group| group.held.len() - group.start);
@@ -118,14 +119,14 @@ pub fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
     Ok(vec![list(Arc::new(times))?, list(Arc::new(values))?])
 }
 
-/// Times and values of a batch.
+/// The times and values of a batch.
 pub struct TimeValueColumns<'a> {
     times: NumberColumn<'a>,
     values: NumberColumn<'a>,
 }
 
 impl<'a> TimeValueColumns<'a> {
-    /// Of these columns.
+    /// Wraps these columns.
     pub fn from_arrays(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
         debug_assert_eq!(times.data_type(), &TIME);
         Ok(Self {
@@ -134,7 +135,7 @@ impl<'a> TimeValueColumns<'a> {
         })
     }
 
-    /// The pair in a row, if neither part is null.
+    /// The pair in a row, unless one of its parts is null.
     pub fn pair(&self, row: usize) -> Option<TimeValuePair> {
         Some((self.times.get(row)? as i64, self.values.get(row)?))
     }

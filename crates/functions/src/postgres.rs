@@ -1,4 +1,4 @@
-//! Functions that PostgreSQL's clients call, answered with what holds for Marigram.
+//! Functions that PostgreSQL's clients call, with the answers that are true for Marigram.
 
 use arrow::array::StringArray;
 use arrow::datatypes::DataType;
@@ -9,10 +9,10 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// The version of PostgreSQL that Marigram tells its clients.
+/// The version of PostgreSQL that Marigram reports to its clients.
 pub const POSTGRES_VERSION: &str = "16.6";
 
-/// A function with any arguments and one answer.
+/// A function with any arguments and one constant result.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ConstantFunction {
     name: &'static str,
@@ -23,9 +23,9 @@ pub struct ConstantFunction {
 impl ConstantFunction {
     #[expect(
         clippy::new_ret_no_self,
-        reason = "what is registered is the function around it"
+        reason = "the wrapping function is what is registered"
     )]
-    /// `name` that takes one of the numbers of `arguments`.
+    /// A function called `name`; `arguments` lists the numbers of arguments that it takes.
     pub fn new(name: &'static str, arguments: &[usize], answer: ScalarValue) -> ScalarUDF {
         use datafusion::logical_expr::TypeSignature;
         let signatures = arguments.iter().map(|count| match count {
@@ -86,7 +86,7 @@ impl ScalarUDFImpl for SizePretty {
     }
 }
 
-/// A size as PostgreSQL writes it: up to 10 of a unit, the next smaller unit is used.
+/// A size as PostgreSQL writes it: up to 10 of a unit, it uses the next smaller unit.
 fn size_pretty(bytes: i64) -> String {
     const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
     let (mut size, mut unit) = (bytes as f64, 0);
@@ -126,7 +126,7 @@ pub fn functions() -> Vec<ScalarUDF> {
             &[1],
             ScalarValue::Boolean(Some(true)),
         ),
-        // Nothing has a constraint.
+        // No table has constraints.
         ConstantFunction::new("pg_get_constraintdef", &[1, 2], none()),
         ConstantFunction::new("pg_type_is_visible", &[1], ScalarValue::Boolean(Some(true))),
         ConstantFunction::new("pg_my_temp_schema", &[0], ScalarValue::Int32(Some(0))),

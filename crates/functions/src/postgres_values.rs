@@ -1,5 +1,5 @@
-//! PostgreSQL's functions of values: `pg_typeof`, `quote_literal`, `quote_nullable`, `width_bucket`; and what
-//! `ARRAY(SELECT …)` becomes.
+//! PostgreSQL's functions on values: `pg_typeof`, `quote_literal`, `quote_nullable`,
+//! `width_bucket`; and the function to which `ARRAY(SELECT …)` is rewritten.
 
 use crate::refusal::refused;
 use crate::type_names::in_sql;
@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// The function that puts an empty array in the place of none.
+/// The function that returns an empty array instead of null.
 pub const ARRAY_OR_EMPTY: &str = "array_or_empty";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,14 +26,14 @@ enum ValueFunction {
     WidthBucket,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ValueUdf {
     function: ValueFunction,
     signature: Signature,
 }
 
-/// The functions.
+/// All functions of this module.
 pub fn functions() -> Vec<ScalarUDF> {
     let of = |function, arguments| {
         ScalarUDF::from(ValueUdf {
@@ -105,7 +105,7 @@ impl ScalarUDFImpl for ValueUdf {
     }
 }
 
-/// Lists, empty where they are null.
+/// The lists, with empty lists instead of nulls.
 fn array_or_empty(lists: &ListArray) -> Result<ArrayRef> {
     let DataType::List(element) = lists.data_type() else {
         return exec_err!("ARRAY takes a query of one column");
@@ -145,14 +145,14 @@ fn type_name(kind: &DataType) -> String {
     }
 }
 
-/// A text as a literal; with `E` before it where it has a backslash.
+/// A text as a literal; with a leading `E` if it contains a backslash.
 fn quote_literal(text: &str) -> String {
     let escape = if text.contains('\\') { "E" } else { "" };
     let text = text.replace('\\', "\\\\").replace('\'', "''");
     format!("{escape}'{text}'")
 }
 
-/// Of each row the bucket of its value.
+/// The bucket of each row's value.
 fn width_buckets(arrays: [&ArrayRef; 4]) -> Result<Int32Array> {
     let floats = arrays.map(|array| cast(array, &DataType::Float64));
     let [values, lows, highs, counts] = floats;
@@ -179,8 +179,8 @@ fn width_buckets(arrays: [&ArrayRef; 4]) -> Result<Int32Array> {
     Ok(Int32Array::from(buckets))
 }
 
-/// The bucket of a value among `count` of one width from `low` to `high`, from 1 on; 0 before them and
-/// `count + 1` behind them.
+/// The bucket of a value among `count` buckets of equal width from `low` to `high`, counted from 1;
+/// 0 below `low` and `count + 1` from `high` on.
 fn width_bucket(value: f64, low: f64, high: f64, count: f64) -> Result<i32> {
     let refused = |message: &str| Err(refused("2201G", message));
     if !(1.0..2_147_483_647.0).contains(&count) {

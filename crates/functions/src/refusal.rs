@@ -1,4 +1,4 @@
-//! Statements that are refused.
+//! The error by which a function or an operator refuses a statement.
 
 use datafusion::common::DataFusionError;
 
@@ -6,11 +6,11 @@ use datafusion::common::DataFusionError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// PostgreSQL's code.
+    /// PostgreSQL's error code.
     pub sqlstate: &'static str,
-    /// What is wrong, and what to do.
+    /// What is wrong, and what to do about it.
     pub message: String,
-    /// The name that is wrong, by which its position in the statement is found.
+    /// The name that is wrong, which gives the error its position in the statement.
     pub name: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub fn refused(sqlstate: &'static str, message: impl Into<String>) -> DataFusion
     .into()
 }
 
-/// The same, at `name` in the statement.
+/// The same error, with the position of `name` in the statement.
 pub fn refused_at(
     sqlstate: &'static str,
     name: &str,

@@ -1,8 +1,9 @@
 //! `avg`, and sums and means of floats over windows whose start moves.
 //!
-//! DataFusion takes away from a sum what leaves the window. A NaN or an infinite value would never leave,
-//! and roundings would pile up. Here a window is a queue of two stacks, so that sums are only ever added
-//! to: 8 bytes a value in the window, and at most two additions a value.
+//! DataFusion subtracts from a sum the values that leave the window. A NaN or an infinite value
+//! would never leave, and rounding errors would accumulate. Here a window is a queue of two stacks,
+//! which only ever adds: it takes 8 bytes per value in the window, and at most two additions per
+//! value.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, FieldRef, Float64Type};
@@ -14,7 +15,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
 };
 
-/// `avg`, DataFusion's but for windows.
+/// `avg`; DataFusion's function except for windows.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct WindowedAvg {
     other: Avg,
@@ -80,19 +81,20 @@ impl AggregateUDFImpl for WindowedAvg {
     }
 }
 
-/// A sum or mean of the floats of a window.
+/// The sum or mean of the floats in a window.
 #[derive(Debug)]
 pub struct SlidingSum {
-    /// Whether the sum is divided by how many values there are.
+    /// Whether the sum is divided by the number of values.
     is_mean: bool,
-    /// Of the older values, from each to the last of them: the sums. That of the oldest is on top.
+    /// The sums of the older values, from each of them to the newest of them. The sum from the
+    /// oldest is on top.
     older: Vec<f64>,
     newer: Vec<f64>,
     newer_sum: f64,
 }
 
 impl SlidingSum {
-    /// A mean.
+    /// Creates a mean.
     pub fn mean() -> Self {
         Self {
             is_mean: true,
@@ -100,7 +102,7 @@ impl SlidingSum {
         }
     }
 
-    /// A sum.
+    /// Creates a sum.
     pub fn sum() -> Self {
         Self {
             is_mean: false,

@@ -1,5 +1,6 @@
-//! `spread(value)`, the greatest value less the smallest, and `elapsed(time [, unit])`, the time
-//! from the first row to the last. Nulls do not count. Two numbers are kept of a group.
+//! `spread(value)`, the greatest value minus the smallest, and `elapsed(time [, unit])`, the time
+//! from the first row to the last. Nulls do not count. The state of a group consists of two
+//! numbers.
 
 use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, column};
 use super::arguments::{self, ConstantArguments};
@@ -8,12 +9,12 @@ use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, downcast_value, plan_err};
 
-/// The functions.
+/// `spread` or `elapsed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpreadFunction {
-    /// Of values.
+    /// The spread of values.
     Spread,
-    /// Of times.
+    /// The spread of times.
     Elapsed,
 }
 
@@ -72,11 +73,11 @@ struct SpreadGroups {
     function: &'static str,
     kind: NumberKind,
     answer: DataType,
-    /// What the answer is counted in; values are counted as they are.
+    /// The unit of the result; `None` for values, which have no unit.
     unit_ns: Option<f64>,
 }
 
-/// The bits of the least and the greatest number of a group.
+/// The bits of the smallest and the greatest number of a group.
 type SpreadBounds = Option<(u64, u64)>;
 
 impl SpreadGroups {

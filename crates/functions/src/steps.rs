@@ -1,8 +1,8 @@
-//! Window functions that go through the rows of a partition one by one, in the window's order, and
-//! know only what came before: `difference`, `non_negative_derivative`, `moving_avg`, and those that
-//! number windows (`session_id`, `state_id`, …), for a GROUP BY around them.
+//! Window functions that process the rows of a partition one by one, in the window's order, and
+//! know only the preceding rows: `difference`, `non_negative_derivative`, `moving_avg`, and those
+//! that number windows (`session_id`, `state_id`, …) for an enclosing GROUP BY.
 //!
-//! They read no window frame, and stream: nothing of a partition is held but what they need.
+//! They ignore window frames, and stream: they keep only what they need of a partition.
 
 mod changes;
 mod numbering;
@@ -20,16 +20,16 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A window of more rows is better asked of an aggregate.
+/// An aggregate serves a window of more rows better.
 const ROWS_MAX: usize = 100_000;
 
-/// What goes through the rows of one partition.
+/// Processes the rows of one partition.
 trait WindowStep: Debug + Send {
-    /// The answer for a row, which is the one after the last that was asked for.
+    /// The result for the next row.
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue>;
 }
 
-/// The functions.
+/// The functions of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum StepFunction {
     StateCount,
@@ -50,7 +50,7 @@ struct StepWindowFunction {
     signature: Signature,
 }
 
-/// The functions.
+/// All functions of this module.
 pub fn functions() -> impl Iterator<Item = WindowUDF> {
     let all = [
         StepFunction::StateCount,
@@ -225,7 +225,7 @@ impl WindowUDFImpl for StepWindowFunction {
     ) -> Result<Box<dyn PartitionEvaluator>> {
         let function = self.kind.name();
         if args.ignore_nulls() {
-            return not_impl_err!("{function} does not take IGNORE NULLS: it does so by itself");
+            return not_impl_err!("{function} does not take IGNORE NULLS: it always ignores nulls");
         }
         let types: Vec<&DataType> = args.input_fields().iter().map(|f| f.data_type()).collect();
         let constants = ConstantArguments {
@@ -238,12 +238,12 @@ impl WindowUDFImpl for StepWindowFunction {
     }
 
     fn limit_effect(&self, _: &[Arc<dyn PhysicalExpr>]) -> LimitEffect {
-        // Later rows change nothing.
+        // Later rows do not change the results of earlier ones.
         LimitEffect::None
     }
 }
 
-/// A step as DataFusion walks it.
+/// Adapts a step to DataFusion.
 #[derive(Debug)]
 struct StepEvaluator(Box<dyn WindowStep>);
 
@@ -261,13 +261,13 @@ impl PartitionEvaluator for StepEvaluator {
     }
 }
 
-/// A condition in a row; `None` where it is null.
+/// The condition in a row; `None` if it is null.
 fn condition_at(column: &ArrayRef, row: usize) -> Result<Option<bool>> {
     let conditions = downcast_value!(column, BooleanArray);
     Ok(conditions.is_valid(row).then(|| conditions.value(row)))
 }
 
-/// The time of a row; `None` where it is null.
+/// The time in a row; `None` if it is null.
 fn time_at(column: &ArrayRef, row: usize) -> Result<Option<i64>> {
     let times = downcast_value!(column, TimestampNanosecondArray);
     Ok(times.is_valid(row).then(|| times.value(row)))

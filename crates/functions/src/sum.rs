@@ -1,9 +1,9 @@
-//! `sum`, of whole numbers without wrapping: an answer that does not fit into its type is an error
-//! (22003). Of everything else it is DataFusion's.
+//! `sum`. Sums of whole numbers do not wrap: a result that does not fit its type is an error
+//! (22003). For all other types the function is DataFusion's.
 //!
-//! Sums are kept in 128 bits, so that whether there is an error does not depend on the order in which
-//! values come, as long as there are fewer than 2^63 of them. The state between two stages is a number
-//! of 38 digits.
+//! Sums are kept in 128 bits, so that the order in which values arrive does not decide whether
+//! there is an error, as long as there are fewer than 2^63 values. The state between two stages is
+//! a number of 38 digits.
 
 use super::sliding::SlidingSum;
 use crate::arithmetic::out_of_range;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// The type of the state.
 const STATE: DataType = DataType::Decimal128(38, 0);
 
-/// The function.
+/// The `sum` function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub struct CheckedSum {
     other: Wrapping,
@@ -110,7 +110,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// A type of whole numbers that are added up.
+/// A type of whole numbers that can be summed.
 trait WholeNumber: ArrowPrimitiveType + Debug + Send + Sync {
     const NAME: &'static str;
     fn widen(value: Self::Native) -> i128;
@@ -160,7 +160,7 @@ fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArra
     }
 }
 
-/// The sum of a column, and how many values it has.
+/// The sum of a column, and its number of values.
 fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
     let count = column.len() - column.null_count();
     let sum = if column.null_count() == 0 {
@@ -171,11 +171,11 @@ fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
     (sum, count)
 }
 
-/// One group, or a window.
+/// The accumulator of one group, or of a window.
 #[derive(Debug)]
 struct SumAccumulator<T> {
     sum: i128,
-    /// How many values there are.
+    /// The number of values.
     count: usize,
     kind: PhantomData<T>,
 }
@@ -231,7 +231,7 @@ impl<T: WholeNumber> Accumulator for SumAccumulator<T> {
     }
 }
 
-/// Each value once; of a window, with how often it is there.
+/// The sum of distinct values; counts how often each value is in the window.
 #[derive(Debug)]
 struct DistinctSumAccumulator<T> {
     counts: HashMap<i128, usize>,
@@ -306,10 +306,10 @@ impl<T: WholeNumber> Accumulator for DistinctSumAccumulator<T> {
     }
 }
 
-/// Many groups.
+/// The accumulator of many groups.
 #[derive(Debug)]
 struct SumGroupsAccumulator<T> {
-    /// Of each group, and whether it has a value.
+    /// The sum of each group, and whether the group has a value.
     sums: Vec<(i128, bool)>,
     kind: PhantomData<T>,
 }

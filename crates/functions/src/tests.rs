@@ -1,5 +1,5 @@
-//! Aggregates in parts: rows in any order, over several partitions, merged, spilled as states of
-//! single rows, answer as one partition in order does.
+//! Tests of aggregates in parts: rows in any order, in several partitions, merged, and converted to
+//! states of single rows give the same results as one partition in order.
 
 use super::aggregate::AggregateDescription;
 use super::arguments::{ConstantArguments, TIME};
@@ -19,13 +19,14 @@ use std::sync::Arc;
 
 const ROWS: u64 = 3_000;
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 fn scattered(row: u64) -> u64 {
     let mixed = row.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 20
 }
 
-/// Rows by their numbers: groups, times of which some are the same, values of which some are null.
+/// A batch of numbered rows: groups, times of which some are equal, and values of which some are
+/// null.
 fn batch(rows: &[u64]) -> RecordBatch {
     let time = |row: u64| (row != 17).then_some((row / 2 * 2) as i64 * 1_000_000_000);
     let x = |row: u64| (row % 11 != 3).then(|| (scattered(row) % 1_000) as f64 / 8.0);
@@ -115,7 +116,7 @@ async fn rows_in_parts_and_out_of_order_answer_the_same() {
                 .with_target_partitions(4)
                 .with_batch_size(64);
             let execution = &mut config.options_mut().execution;
-            // From the first row on, states of single rows are passed on; or never.
+            // Either states of single rows are passed on from the first row, or never.
             execution.skip_partial_aggregation_probe_rows_threshold = probe_rows;
             execution.skip_partial_aggregation_probe_ratio_threshold = 0.0;
             let found = answer(config, parts.clone(), &sql).await;
@@ -202,7 +203,8 @@ fn every_function_is_registered_under_all_its_names() {
     ] {
         assert!(state.window_functions().contains_key(name), "{name}");
     }
-    // Of DataFusion's own, only those were replaced whose numbers were not PostgreSQL's.
+    // Of DataFusion's own functions, only those are replaced whose numbers differ from
+    // PostgreSQL's.
     let replaced = ["sum", "avg", "mean", "min", "max"];
     let mut ours = SessionStateBuilder::new().build();
     super::register(&mut ours).unwrap();
@@ -211,6 +213,11 @@ fn every_function_is_registered_under_all_its_names() {
         let is_theirs = theirs.aggregate_functions().contains_key(name);
         assert_eq!(is_theirs, replaced.contains(&name.as_str()), "{name}");
     }
+    let all = ours.aggregate_functions().keys();
+    for name in all.chain(theirs.aggregate_functions().keys()) {
+        assert!(super::is_aggregate_name(name), "{name}");
+    }
+    assert!(!super::is_aggregate_name("abs"));
     for name in ours.window_functions().keys() {
         assert!(!theirs.window_functions().contains_key(name), "{name}");
     }

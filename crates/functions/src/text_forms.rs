@@ -1,4 +1,5 @@
-//! PostgreSQL's forms of text: `to_char(time, pattern)`, and what `SIMILAR TO` becomes.
+//! PostgreSQL's text functions: `to_char(time, pattern)`, and the function to which `SIMILAR TO` is
+//! rewritten.
 
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
@@ -28,7 +29,7 @@ pub fn functions() -> [ScalarUDF; 2] {
     ]
 }
 
-/// Two columns of text or time for each row.
+/// Two columns of text or time, with a value for each row.
 fn columns(args: &ScalarFunctionArgs) -> Result<[ArrayRef; 2]> {
     let arrays = ColumnarValue::values_to_arrays(&args.args)?;
     match <[ArrayRef; 2]>::try_from(arrays) {
@@ -40,7 +41,7 @@ fn columns(args: &ScalarFunctionArgs) -> Result<[ArrayRef; 2]> {
 /// A pattern of `to_char`.
 enum ToCharPattern {
     Postgres(TimePattern),
-    /// What has a `%` before a letter is taken for one of strftime.
+    /// A pattern with a `%` before a letter is taken for one of strftime.
     Strftime(String),
 }
 
@@ -57,7 +58,7 @@ impl ToCharPattern {
     }
 }
 
-/// The values: one, where all arguments are.
+/// The values; a single value if all arguments are single values.
 fn answer(args: &ScalarFunctionArgs, values: &StringArray) -> Result<ColumnarValue> {
     let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
     if args.args.iter().all(is_one) {
@@ -122,7 +123,7 @@ impl ScalarUDFImpl for ToChar {
         let mut out = StringBuilder::with_capacity(times.len(), 24 * times.len());
         let mut last: Option<(&str, ToCharPattern)> = None;
         for row in 0..times.len() {
-            // PostgreSQL gives NULL for an empty pattern, too.
+            // PostgreSQL returns NULL for an empty pattern, too.
             if times.is_null(row) || patterns.is_null(row) || patterns.value(row).is_empty() {
                 out.append_null();
                 continue;

@@ -1,5 +1,5 @@
-//! `time_bucket(width, time [, origin] [, offset] [, zone])`, the last three in any order: a
-//! timestamp is the origin, an interval the offset, a text what it can be read as.
+//! `time_bucket(width, time [, origin] [, offset] [, zone])`, with the last three in any order: a
+//! timestamp is the origin, an interval is the offset, and a text is whichever it can be read as.
 
 use super::bucket::TimeBuckets;
 use crate::duration::{CalendarInterval, parse_interval};
@@ -159,14 +159,14 @@ fn floor_all(
 ) -> Result<ArrayRef> {
     let mut starts = Vec::with_capacity(times.len());
     for (row, time) in times.values().iter().enumerate() {
-        // What stands under a null is no time.
+        // The slot of a null does not hold a time.
         starts.push(if times.is_null(row) { 0 } else { floor(*time)? });
     }
     let starts = TimestampNanosecondArray::new(starts.into(), times.nulls().cloned());
     Ok(Arc::new(starts.with_data_type(times.data_type().clone())))
 }
 
-/// An argument that is the same for all rows; `None` where it is null.
+/// An argument that is the same for all rows; `None` if it is null.
 fn scalar(argument: &ColumnarValue, what: &str) -> Result<Option<ScalarValue>> {
     let value = match argument {
         ColumnarValue::Scalar(value) => value.clone(),
@@ -191,10 +191,10 @@ fn text_at(array: &ArrayRef, row: usize) -> Option<&str> {
     texts.is_valid(row).then(|| texts.value(row))
 }
 
-/// The buckets that a width, and an origin, an offset or a zone in any order, mean.
+/// The buckets defined by a width, and by an origin, an offset and a zone in any order.
 ///
 /// # Errors
-/// If one of them is null, or means none.
+/// If an argument is null or cannot be read.
 pub fn buckets(width: &ScalarValue, places: &[ScalarValue]) -> Result<TimeBuckets> {
     let wrong = |reason: String| DataFusionError::Execution(format!("time_bucket: {reason}"));
     let width = match width {
@@ -228,7 +228,7 @@ fn interval(value: IntervalMonthDayNano) -> CalendarInterval {
     }
 }
 
-/// What says where buckets begin.
+/// An argument that says where buckets begin.
 enum BucketAnchor {
     Origin(i64),
     Offset(CalendarInterval),
@@ -241,7 +241,7 @@ impl BucketAnchor {
             ScalarValue::TimestampNanosecond(Some(origin), _) => Ok(Self::Origin(*origin)),
             ScalarValue::IntervalMonthDayNano(Some(value)) => Ok(Self::Offset(interval(*value))),
             ScalarValue::Utf8(Some(text)) => Self::from_text(text),
-            other => exec_err!("time_bucket: {other} is no origin, offset or time zone"),
+            other => exec_err!("time_bucket: {other} is not an origin, offset or time zone"),
         }
     }
 

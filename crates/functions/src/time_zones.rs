@@ -1,8 +1,8 @@
-//! Time zones by their names.
+//! Finds time zones by name.
 
 use std::str::FromStr;
 
-/// The IANA zone of a name; case does not matter.
+/// The IANA zone with a name, regardless of case.
 pub fn find_zone(text: &str) -> Option<chrono_tz::Tz> {
     let exact = chrono_tz::Tz::from_str(text).ok();
     let like = || {

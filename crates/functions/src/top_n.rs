@@ -1,5 +1,5 @@
 //! `top_n(value, n)` and `bottom_n(value, n)`: arrays of the `n` greatest or smallest values, each
-//! as often as it comes. Nulls do not count. At most `n` values are kept of a group.
+//! as often as it occurs. Nulls do not count. The state keeps at most `n` values of a group.
 
 use super::aggregate::{
     AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
@@ -11,7 +11,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, plan_err};
 use std::collections::BinaryHeap;
 
-/// Who wants more wants a sorted query.
+/// A sorted query serves larger numbers better.
 const VALUES_MAX: usize = 10_000;
 
 /// The functions.
@@ -66,7 +66,7 @@ impl AggregateDescription for TopNFunction {
         Ok(Box::new(TopNState {
             function: self.name(),
             n: constants.count(1, "n", 1, VALUES_MAX)?,
-            // The keys of what comes first in the answer are the smallest.
+            // The values that come first in the result have the smallest keys.
             keys: ValueKeys::new(&types[0], *self == Self::Top)?,
         }))
     }
@@ -79,7 +79,7 @@ struct TopNState {
     keys: ValueKeys,
 }
 
-/// The smallest keys, the greatest of them on top, ready to make way.
+/// The smallest keys, with the greatest of them on top, to be replaced next.
 #[derive(Debug, Default)]
 struct TopNHeap {
     keys: BinaryHeap<ValueKey>,

@@ -1,6 +1,6 @@
-//! Arrow's names of types and values, as SQL writes them.
+//! Translates Arrow's names of types and values to those of SQL.
 
-/// Arrow's names of types that take no argument, and SQL's.
+/// Arrow's names of types without arguments, and SQL's names.
 const TYPES: &[(&str, &str)] = &[
     ("Binary", "bytes"),
     ("BinaryView", "bytes"),
@@ -25,8 +25,8 @@ const TYPES: &[(&str, &str)] = &[
     ("Utf8View", "text"),
 ];
 
-/// A text of DataFusion or Arrow in which types and values stand as SQL writes them: `Int64` becomes
-/// `bigint`, and `Int64(1)` becomes `1`. What stands in quotes stays: it is the user's own.
+/// Translates the types and values in a text of DataFusion or Arrow to SQL: `Int64` becomes
+/// `bigint`, and `Int64(1)` becomes `1`. Quoted text is the user's own and stays unchanged.
 pub fn in_sql(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -43,7 +43,7 @@ pub fn in_sql(text: &str) -> String {
             after_word = true;
             continue;
         }
-        // An apostrophe within a word quotes nothing.
+        // An apostrophe within a word does not begin a quotation.
         let quotes = matches!(first, '\'' | '"') && !after_word;
         let width = first.len_utf8();
         let end = match rest[width..].find(first) {
@@ -57,7 +57,7 @@ pub fn in_sql(text: &str) -> String {
     out
 }
 
-/// A word and what follows it: the word in SQL, with the arguments that are part of it.
+/// Translates a word, with the arguments that belong to it, and returns the text that follows.
 fn type_or_value<'a>(word: &str, after: &'a str) -> (String, &'a str) {
     if let Some((arguments, after)) = parenthesized(after)
         && let Some(sql) = with_arguments(word, arguments)
@@ -69,7 +69,7 @@ fn type_or_value<'a>(word: &str, after: &'a str) -> (String, &'a str) {
     (sql.to_owned(), after)
 }
 
-/// What stands between the parenthesis that `text` begins with and its end, and what follows.
+/// The text within the parentheses at the start of `text`, and the text after them.
 fn parenthesized(text: &str) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     let mut is_quoted = false;

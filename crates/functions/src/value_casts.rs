@@ -1,7 +1,8 @@
-//! Casts whose values PostgreSQL and Arrow see differently: numbers with places to whole ones, which are
-//! rounded and not cut; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`; text to intervals and
-//! intervals to text.
+//! Casts to which PostgreSQL and Arrow give different values: decimal numbers to whole numbers,
+//! which are rounded and not truncated; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`;
+//! text to intervals and intervals to text.
 
+use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
 use arrow::array::{
@@ -14,11 +15,9 @@ use arrow::datatypes::{
     IntervalUnit, TimeUnit, i256,
 };
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
@@ -28,29 +27,14 @@ use std::sync::Arc;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
-/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+/// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
+/// casts.
 #[derive(Debug)]
 pub struct ValueCasts;
 
 impl AnalyzerRule for ValueCasts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(kind_of_cast(part, &schema).is_some()))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let changed = expr.transform_up(|part| Ok(replaced(part, &schema)))?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        replace_in_expressions(plan, may_be_cast, replaced)
     }
 
     fn name(&self) -> &'static str {
@@ -74,11 +58,11 @@ fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// Which of these casts an expression is.
-fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
+/// Which of these casts an expression is, if any.
+fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
     let (value, to) = match expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            (expr, field.data_type())
+            (expr.as_ref(), field.data_type())
         }
         _ => return None,
     };
@@ -88,9 +72,16 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
             to,
             DataType::Binary | DataType::LargeBinary | DataType::Interval(_)
         );
-    if !is_wanted {
-        return None;
-    }
+    is_wanted.then_some((value, to))
+}
+
+fn may_be_cast(expr: &Expr) -> bool {
+    cast_of(expr).is_some()
+}
+
+/// Which of these casts an expression is.
+fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
+    let (value, to) = cast_of(expr)?;
     let from = value.get_type(schema).ok()?;
     match (&from, to) {
         (from, to) if to.is_integer() => match from {
@@ -130,13 +121,13 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::yes(Expr::ScalarFunction(call))
 }
 
-/// One of these casts.
+/// The function that computes one of these casts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ValueCast {
     signature: Signature,
     kind: ValueCastKind,
     to: DataType,
-    /// What has no value of the type is NULL.
+    /// Whether a value that the type cannot hold becomes NULL.
     gives_null: bool,
 }
 
@@ -204,7 +195,7 @@ impl ScalarUDFImpl for ValueCast {
     }
 }
 
-/// Intervals, also those that are differences of times.
+/// Converts a column to intervals; it may hold differences of times.
 pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
     if !matches!(values.data_type(), DataType::Duration(_)) {
         return Ok(cast(values, &INTERVAL)?);
@@ -219,7 +210,7 @@ pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 impl ValueCast {
-    /// Whole numbers in their type; an error, or null, where one does not fit.
+    /// Converts whole numbers to their type; a number that does not fit is an error, or null.
     fn in_type(&self, numbers: Vec<Option<i128>>) -> Result<ArrayRef> {
         let mut kept = Vec::with_capacity(numbers.len());
         let (least, most) = integer_range(&self.to);
@@ -255,7 +246,7 @@ impl ValueCast {
         refused("22003", format!("{kind} out of range"))
     }
 
-    /// Halves go to the even number, as in PostgreSQL.
+    /// Rounds half to even, as PostgreSQL does.
     fn round_floats(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let floats = cast(values, &DataType::Float64)?;
         let floats = floats.as_primitive::<Float64Type>();
@@ -274,7 +265,7 @@ impl ValueCast {
         self.in_type(numbers)
     }
 
-    /// Halves go away from zero, as in PostgreSQL.
+    /// Rounds half away from zero, as PostgreSQL does.
     fn round_decimals(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let scale = match values.data_type() {
             DataType::Decimal32(_, scale)
@@ -311,7 +302,7 @@ impl ValueCast {
         self.in_type(numbers)
     }
 
-    /// Texts as values.
+    /// Parses texts as values.
     fn read<T>(
         &self,
         values: &ArrayRef,
@@ -345,8 +336,8 @@ fn integer_range(kind: &DataType) -> (i128, i128) {
     }
 }
 
-/// A text as PostgreSQL's `byteain` reads it: `\x` and hexadecimal digits, or characters with
-/// backslashes before three octal digits and before backslashes.
+/// Parses a text like PostgreSQL's `byteain`: `\x` and hexadecimal digits, or characters in which a
+/// backslash precedes three octal digits or another backslash.
 fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits

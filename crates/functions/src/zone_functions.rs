@@ -1,4 +1,4 @@
-//! Functions that look at the clocks of a zone.
+//! Functions that use the clocks of a time zone.
 
 use crate::TIME;
 use crate::refused;
@@ -19,7 +19,7 @@ use marigram_pgtext::{
 };
 use std::sync::Arc;
 
-/// `timezone(zone, time)`, which `AT TIME ZONE` is another way to write.
+/// `timezone(zone, time)`, for which `AT TIME ZONE` is another notation.
 pub const TIMEZONE: &str = "timezone";
 /// `date_trunc(unit, time, zone)`.
 pub const TRUNC_IN_ZONE: &str = "date_trunc_in_zone";
@@ -33,11 +33,11 @@ fn unknown(error: &TimeTextError) -> DataFusionError {
 fn out_of_range() -> DataFusionError {
     refused(
         "22008",
-        "the time is out of range: times go from the year 1677 to 2262",
+        "the time is out of range: times range from the year 1677 to 2262",
     )
 }
 
-/// The functions that are called by name.
+/// The functions that statements call by name.
 pub fn functions() -> [ScalarUDF; 2] {
     [TIMEZONE, TRUNC_IN_ZONE].map(|name| {
         ScalarUDF::from(ExplicitZoneFunction {
@@ -47,7 +47,7 @@ pub fn functions() -> [ScalarUDF; 2] {
     })
 }
 
-/// A function that is told its zone.
+/// A function that takes its zone as an argument.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct ExplicitZoneFunction {
     name: &'static str,
@@ -173,14 +173,14 @@ fn scalar_or_array(values: &ArrayRef, is_one: bool) -> Result<ColumnarValue> {
 fn unit(name: &str) -> Result<Unit> {
     Unit::named(name).ok_or_else(|| {
         let message = format!(
-            "'{name}' is no unit of time; units are microseconds, milliseconds, second, minute, \
+            "'{name}' is not a unit of time; units are microseconds, milliseconds, second, minute, \
              hour, day, week, month, quarter, year, decade, century and millennium"
         );
         refused("22023", message)
     })
 }
 
-/// How a row says its zone.
+/// The zone of a row.
 #[derive(PartialEq)]
 enum ZoneKey {
     Text(String),
@@ -196,7 +196,7 @@ impl ZoneKey {
         if interval.months != 0 || interval.days != 0 {
             return Err(refused(
                 "22023",
-                "an interval that is a time zone has neither months nor days",
+                "an interval that is used as a time zone cannot have months or days",
             ));
         }
         Ok(Self::Seconds(interval.nanoseconds / 1_000_000_000))
@@ -211,41 +211,41 @@ impl ZoneKey {
     }
 }
 
-/// What is asked of the session's clocks.
+/// The operations that use the session's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClockQuestion {
-    /// What they show at a time.
+    /// The wall time at a time.
     Shown,
-    /// When they show a time.
+    /// The time at which the clocks show a wall time.
     Meant,
     /// A time as text.
     Text,
     /// The time at which a unit begins: `(unit, time)`.
     Truncated,
-    /// A time and an interval.
+    /// A time plus an interval.
     Plus,
-    /// A time without an interval.
+    /// A time minus an interval.
     Minus,
-    /// What is added to UTC, s.
+    /// The offset from UTC, s.
     Seconds,
-    /// The whole hours of that.
+    /// The whole hours of the offset.
     Hours,
-    /// The minutes beside them.
+    /// The remaining minutes of the offset.
     Minutes,
-    /// The time with the zone in its type, for functions that look there.
+    /// The time with the zone in its type, for functions that read the zone there.
     Labelled,
 }
 
 /// A function of the session's zone.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct SessionZoneFunction {
-    /// What the clocks of the zone are asked.
+    /// The operation.
     pub asked: ClockQuestion,
     zone: String,
     signature: Signature,
 }
 
-/// A call of such a function.
+/// Creates a call of such a function.
 pub fn ask(asked: ClockQuestion, zone: &str, args: Vec<Expr>) -> Expr {
     let function = SessionZoneFunction {
         asked,
@@ -268,7 +268,7 @@ fn nanoseconds(times: &ArrayRef) -> Result<PrimitiveArray<TimestampNanosecondTyp
     Ok(times.as_primitive::<TimestampNanosecondType>().clone())
 }
 
-/// Other times, without a zone.
+/// Maps times to other times, without a zone.
 fn moved(
     times: &PrimitiveArray<TimestampNanosecondType>,
     mut to: impl FnMut(i64) -> Option<i64>,

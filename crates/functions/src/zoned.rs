@@ -1,13 +1,13 @@
-//! The type of a time with a zone, and columns of it.
+//! The type of times with a zone, and columns of that type.
 //!
-//! The engine has times without a zone, in UTC. Where a column is a `timestamptz`, its numbers are the
-//! same and its type is another.
+//! The engine stores times without a zone, in UTC. If a column is a `timestamptz`, its numbers are
+//! the same and only its type differs.
 
 use arrow::array::{ArrayRef, make_array};
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use arrow::error::ArrowError;
 
-/// The zone of all times with one in a plan.
+/// The zone of all zoned times in a plan.
 pub const UTC: &str = "UTC";
 
 /// `timestamptz`.
@@ -15,7 +15,7 @@ pub fn zoned_type() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()))
 }
 
-/// The same numbers as another type of times in the same unit.
+/// The same numbers, as another type of times in the same unit.
 ///
 /// # Errors
 /// If the type has other values.
@@ -24,7 +24,7 @@ pub fn relabelled(times: &ArrayRef, kind: &DataType) -> Result<ArrayRef, ArrowEr
     Ok(make_array(data.build()?))
 }
 
-/// Gives columns of times, which the engine has without a zone, the zones of a schema.
+/// Gives columns of times, which the engine returns without a zone, the zones of a schema.
 ///
 /// # Errors
 /// None that can occur.

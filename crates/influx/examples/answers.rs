@@ -1,6 +1,6 @@
-//! Answers InfluxQL over rows in line protocol: `answers LINES STATEMENTS` prints a line of JSON, as
-//! `/query?epoch=ns` gives it, for each line of STATEMENTS. `testing/influxql/answers.py` compares
-//! them with those of a real InfluxDB.
+//! Answers InfluxQL over rows in line protocol: `answers LINES STATEMENTS` prints, for each line of
+//! STATEMENTS, a line of JSON in the form of `/query?epoch=ns`. `testing/influxql/answers.py`
+//! compares these with the answers of a real InfluxDB.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

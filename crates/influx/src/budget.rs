@@ -1,19 +1,20 @@
-//! The memory of a running statement: what its stages hold is drawn on the pool of all statements.
+//! The memory of a running statement: its stages reserve what they hold in the shared pool of all
+//! statements.
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use marigram_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Bytes that are drawn at once.
+/// The bytes that are reserved at once.
 const STEP_BYTES: usize = 256 << 10;
 
-/// The memory of one statement. Its clones share it.
+/// The memory of one statement, shared by its clones.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<Mutex<Held>>);
+pub struct Budget(Arc<Mutex<BudgetReservation>>);
 
 #[derive(Debug)]
-struct Held {
+struct BudgetReservation {
     reservation: MemoryReservation,
     used: usize,
     failed: Option<SqlError>,
@@ -23,14 +24,14 @@ impl Budget {
     /// The memory of a statement that holds nothing yet.
     pub fn new(pool: &Arc<dyn MemoryPool>) -> Self {
         let reservation = MemoryConsumer::new("InfluxQL").register(pool);
-        Self(Arc::new(Mutex::new(Held {
+        Self(Arc::new(Mutex::new(BudgetReservation {
             reservation,
             used: 0,
             failed: None,
         })))
     }
 
-    /// Takes memory; whether it is there. Where it is not, the statement fails with
+    /// Reserves memory; returns whether it was available. If not, the statement fails at
     /// [`Budget::check`].
     pub fn take(&self, bytes: usize) -> bool {
         let mut held = self.0.lock();
@@ -45,7 +46,7 @@ impl Budget {
         held.failed.is_none()
     }
 
-    /// Gives memory back.
+    /// Releases memory.
     pub fn give(&self, bytes: usize) {
         let mut held = self.0.lock();
         held.used = held.used.saturating_sub(bytes);
@@ -55,17 +56,17 @@ impl Budget {
         }
     }
 
-    /// Lets the statement fail.
+    /// Makes the statement fail.
     pub fn fail(&self, error: SqlError) {
         self.0.lock().failed.get_or_insert(error);
     }
 
-    /// Whether the statement goes on.
+    /// Whether the statement may continue.
     pub fn is_fine(&self) -> bool {
         self.0.lock().failed.is_none()
     }
 
-    /// Why the statement cannot go on, if it cannot. Told once.
+    /// Why the statement cannot continue, if it cannot. Reported once.
     ///
     /// # Errors
     /// If memory was refused.

@@ -1,4 +1,4 @@
-//! Retention policies as the catalog has them.
+//! Retention policies from the catalog.
 
 use crate::policies::Policies;
 use marigram_engine::Engine;
@@ -6,7 +6,7 @@ use marigram_model::RetentionPolicies;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The policies of the catalog: those of InfluxQL's statements, or `autogen` alone.
+/// The policies of the catalog: those that InfluxQL's statements created, or only `autogen`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CatalogPolicies;
 

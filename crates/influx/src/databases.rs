@@ -1,26 +1,27 @@
-//! Databases and retention policies: statements that make, change, drop and show them.
+//! Statements that create, change, drop and show databases and retention policies.
 //!
-//! A policy sets the `ttl` and the partition of the tables that writes make, so that changing one
-//! changes the `ttl` of its tables, and dropping one drops them.
+//! A policy sets the `ttl` and the partition width of the tables that writes create. So changing a
+//! policy changes the `ttl` of its tables, and dropping it drops them.
 
 use crate::output::Listing;
 use crate::schema::refused;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_engine::{Engine, EngineError, TableChange};
 use marigram_influxql::GoDuration;
 use marigram_influxql::ast::{
     AlterRetentionPolicy, CreateDatabase, CreateRetentionPolicy, Statement,
 };
 use marigram_model::{RetentionPolicies, RetentionPolicy, TableOptions, TableSchema};
+use marigram_service::DEFAULT_DATABASE;
 use marigram_sql::front_end::StatementRows;
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
-/// Carries out a statement on databases or retention policies, waiting for the disk; `None` for
+/// Executes a statement about databases or retention policies, waiting for the disk; `None` for
 /// other statements.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub fn execute(engine: &Engine, statement: &Statement) -> SqlResult<Option<StatementRows>> {
     let done = match statement {
         Statement::CreateDatabase(create) => create_database(engine, create),
@@ -53,12 +54,12 @@ fn check_name(name: &str) -> SqlResult<()> {
     }
 }
 
-/// A duration as the catalog has it: none where it is 0.
+/// A duration as in the catalog: `None` if it is 0.
 fn kept(duration_ns: i64) -> Option<i64> {
     (duration_ns != 0).then_some(duration_ns)
 }
 
-/// The shard duration of a policy that asks for `asked_ns`.
+/// The shard duration of a policy that requests `asked_ns`.
 fn shard_duration_ns(asked_ns: i64, duration_ns: Option<i64>) -> i64 {
     match asked_ns {
         0 => RetentionPolicy::usual_shard_duration_ns(duration_ns),
@@ -86,7 +87,7 @@ fn check_shard_duration(duration_ns: Option<i64>, shard_duration_ns: i64) -> Sql
     Ok(())
 }
 
-/// The error of a database that is not there, in InfluxDB's words.
+/// The error for a database that does not exist, in InfluxDB's words.
 fn in_influxdbs_words(database: &str, error: SqlError) -> SqlError {
     match error {
         SqlError::Engine(EngineError::NotFound {
@@ -124,7 +125,7 @@ fn create_database(engine: &Engine, create: &CreateDatabase) -> SqlResult<()> {
         ))
     };
     if engine.databases().contains(name) {
-        // The same statement again changes nothing.
+        // Repeating the same statement changes nothing.
         let policies = engine.retention_policies(name)?;
         let matches = policies.find(policy_name).is_some_and(|known| {
             let duration = create.duration_ns.is_none() || known.duration_ns == duration_ns;
@@ -259,7 +260,7 @@ fn drop_policy(engine: &Engine, database: &str, name: &str) -> SqlResult<()> {
     if policies.find(name).is_none() {
         return Ok(());
     }
-    // Rollups go before the tables that they are kept from.
+    // Drop rollups before the tables that they read.
     let mut tables = tables_of(engine, database, name)?;
     tables.sort_by_key(|table| table.rollup.is_none());
     for table in tables {
@@ -278,10 +279,20 @@ fn text(text: &str) -> Value {
     Value::String(text.into())
 }
 
+/// The databases that are shown. The one that is always there is, once it holds something.
+pub(crate) fn shown_databases(engine: &Engine) -> Vec<String> {
+    let mut names = engine.databases();
+    names.retain(|name| {
+        let is_empty = engine.tables(name).is_ok_and(|tables| tables.is_empty());
+        name != DEFAULT_DATABASE || !is_empty
+    });
+    names
+}
+
 fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
-    let mut listing = Listing::new(vec![("name", ValueType::String)]);
+    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
     let series: Arc<str> = "databases".into();
-    let names = engine.databases();
+    let names = shown_databases(engine);
     for name in &names {
         listing.push(Some(&series), vec![text(name)]);
     }
@@ -299,11 +310,11 @@ fn show_policies(engine: &Engine, database: &str) -> SqlResult<StatementRows> {
         .retention_policies(database)
         .map_err(|error| in_influxdbs_words(database, error.into()))?;
     let mut listing = Listing::new(vec![
-        ("name", ValueType::String),
-        ("duration", ValueType::String),
-        ("shardGroupDuration", ValueType::String),
-        ("replicaN", ValueType::Integer),
-        ("default", ValueType::Boolean),
+        ("name", InfluxValueType::String),
+        ("duration", InfluxValueType::String),
+        ("shardGroupDuration", InfluxValueType::String),
+        ("replicaN", InfluxValueType::Integer),
+        ("default", InfluxValueType::Boolean),
     ]);
     for policy in &policies.policies {
         let duration = GoDuration(policy.duration_ns.unwrap_or(0)).to_string();

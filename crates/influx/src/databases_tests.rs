@@ -1,4 +1,5 @@
-//! Statements on databases and retention policies over an engine in memory, with InfluxDB's words.
+//! Tests statements about databases and retention policies on an engine in memory, in InfluxDB's
+//! words.
 
 use super::*;
 use arrow::array::{Array, AsArray};
@@ -27,7 +28,7 @@ impl PolicyServer {
         Self { engine }
     }
 
-    /// The rows of an answer, a text each; or the error.
+    /// The rows of an answer, one text each; or the error.
     fn run(&self, text: &str) -> Result<Vec<String>, String> {
         let query = parse_query(text).unwrap();
         let answer = execute(&self.engine, &query.statements[0]);
@@ -80,7 +81,7 @@ impl PolicyServer {
     }
 }
 
-/// Statements in order with what InfluxDB 1.6.7 answered.
+/// Statements in order, with the answers of InfluxDB 1.6.7.
 #[test]
 fn statements_are_refused_in_influxdbs_words() {
     let server = PolicyServer::new();

@@ -3,7 +3,7 @@
 use crate::expression::Expression;
 use crate::schema::{StoredMeasurement, refused};
 use crate::show;
-use crate::statement::{StatementRun, now_ns};
+use crate::statement_run::{StatementRun, now_ns};
 use crate::value::Value;
 use crate::window::BundledZones;
 use marigram_engine::{TagFilter, ValueTest};
@@ -13,7 +13,7 @@ use marigram_model::{TagValue, TimeRange};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 
-/// What a statement without rows answers.
+/// The answer of a statement without rows.
 fn done(tag: &str) -> StatementRows {
     StatementRows::Done {
         tag: tag.to_owned(),
@@ -22,7 +22,7 @@ fn done(tag: &str) -> StatementRows {
     }
 }
 
-/// DELETE: rows of series, in a range of times.
+/// DELETE: removes rows of series within a range of times.
 pub(crate) async fn delete(
     run: &StatementRun<'_>,
     sources: &[Source],
@@ -45,7 +45,7 @@ pub(crate) async fn delete(
     Ok(done("DELETE"))
 }
 
-/// DROP SERIES: series with all their rows.
+/// DROP SERIES: removes series with all their rows.
 pub(crate) async fn drop_series(
     run: &StatementRun<'_>,
     sources: &[Source],
@@ -55,7 +55,7 @@ pub(crate) async fn drop_series(
     Ok(done("DROP SERIES"))
 }
 
-/// DROP MEASUREMENT. One that is not there is none to drop.
+/// DROP MEASUREMENT. Dropping a measurement that does not exist does nothing.
 pub(crate) async fn drop_measurement(
     run: &StatementRun<'_>,
     name: &str,
@@ -102,7 +102,7 @@ async fn remove(
     run.context.block(delete).await
 }
 
-/// The series that a condition means.
+/// The series that a condition selects.
 fn filter(condition: &Expression, measurement: &StoredMeasurement) -> SqlResult<TagFilter> {
     match condition {
         Expression::Paren(inner) => filter(inner, measurement),
@@ -138,7 +138,7 @@ fn comparison(
     let (Expression::Name(var), constant) = (left, right) else {
         return Err(refused("invalid tag comparison operator"));
     };
-    if measurement.table.field(&var.name).is_some() {
+    if measurement.field_column(&var.name).is_some() {
         let message = "fields not supported in WHERE clause during deletion";
         return Err(refused(format!("shard 1: {message}")));
     }

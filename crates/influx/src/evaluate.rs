@@ -1,16 +1,16 @@
-//! The value of an expression over a row, as InfluxDB computes it: x / 0 is 0, integers wrap, what
-//! has the wrong type is null or false.
+//! The value of an expression for a row, as InfluxDB computes it: x / 0 is 0, integers wrap, and
+//! operands of the wrong type give null or false.
 
 use crate::expression::Expression;
 use crate::value::Value;
 use marigram_influxql::ast::BinaryOp;
 
-/// How a row's values are computed with.
+/// How to divide integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// Of two integers it is a float: in columns.
+    /// The quotient of two integers is a float: in columns.
     Float,
-    /// Of two integers it is an integer: in conditions.
+    /// The quotient of two integers is an integer: in conditions.
     Integer,
 }
 
@@ -64,13 +64,13 @@ pub fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> 
     use Value::{Boolean, Float, Integer, Null, String, Unsigned};
     match (left, right) {
         (Boolean(a), Boolean(b)) => booleans(*a, op, *b),
-        (Boolean(a), Null) if is_logical(op) => booleans(*a, op, false),
-        (Null, Boolean(b)) if is_logical(op) => booleans(false, op, *b),
+        (Boolean(a), Null) if takes_nothing(op) => booleans(*a, op, false),
+        (Null, Boolean(b)) if takes_nothing(op) => booleans(false, op, *b),
         (Float(a), _) if right.as_f64().is_some() => floats(*a, op, right.as_f64().unwrap_or(0.0)),
         (_, Float(b)) if left.as_f64().is_some() => floats(left.as_f64().unwrap_or(0.0), op, *b),
         (Integer(a), Integer(b)) => integers(*a, op, *b, division),
         (Unsigned(a), Unsigned(b)) => unsigned(*a, op, *b, division),
-        // An unsigned number beside an integer: the integer is taken as unsigned where it can be.
+        // With an unsigned number, an integer is treated as unsigned if possible.
         (Unsigned(a), Integer(b)) => mixed(*a, op, *b, false, division),
         (Integer(a), Unsigned(b)) => mixed(*b, op, *a, true, division),
         (String(a), String(b)) => match op {
@@ -82,11 +82,19 @@ pub fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> 
     }
 }
 
-const fn is_logical(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::And | BinaryOp::Or)
+/// Whether nothing beside a boolean is taken as false.
+const fn takes_nothing(op: BinaryOp) -> bool {
+    matches!(
+        op,
+        BinaryOp::And
+            | BinaryOp::Or
+            | BinaryOp::BitwiseAnd
+            | BinaryOp::BitwiseOr
+            | BinaryOp::BitwiseXor
+    )
 }
 
-/// What an operator gives that does not fit its operands.
+/// The result of an operator whose operands have unsuitable types.
 fn missing(op: BinaryOp) -> Value {
     if op.is_predicate() {
         Value::Boolean(false)
@@ -174,7 +182,7 @@ fn unsigned(a: u64, op: BinaryOp, b: u64, division: Division) -> Value {
     })
 }
 
-/// An unsigned number and an integer; `swapped` if the integer stands first.
+/// An unsigned number and an integer; `swapped` if the integer comes first.
 fn mixed(a: u64, op: BinaryOp, b: i64, swapped: bool, division: Division) -> Value {
     let wide = (i128::from(a), i128::from(b));
     let (left, right) = if swapped { (wide.1, wide.0) } else { wide };
@@ -189,7 +197,7 @@ fn mixed(a: u64, op: BinaryOp, b: i64, swapped: bool, division: Division) -> Val
     unsigned(left, op, right, division)
 }
 
-/// The value of a mathematical function; null for what is no number.
+/// The value of a mathematical function; null if it is not a number.
 pub fn math(name: &str, args: &[Value]) -> Value {
     let number = |place: usize| args.get(place).and_then(Value::as_f64);
     let rounded = |function: fn(f64) -> f64| match args.first() {

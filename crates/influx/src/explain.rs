@@ -1,20 +1,23 @@
-//! EXPLAIN: what a SELECT reads, in the shape of InfluxDB's answer.
+//! EXPLAIN: describes what a SELECT reads, in the form of InfluxDB's answer.
 
 use crate::evaluate::is_math;
 use crate::expression::Expression;
 use crate::listing::series_keys;
 use crate::output::Listing;
-use crate::prepare::{Prepared, PreparedSource};
+use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
 
 /// The plan of a SELECT.
-pub(crate) fn answer(run: &StatementRun<'_>, prepared: &Prepared) -> SqlResult<StatementRows> {
-    let mut listing = Listing::new(vec![("QUERY PLAN", ValueType::String)]);
+pub(crate) fn answer(
+    run: &StatementRun<'_>,
+    prepared: &PreparedSelect,
+) -> SqlResult<StatementRows> {
+    let mut listing = Listing::new(vec![("QUERY PLAN", InfluxValueType::String)]);
     let mut lines = Vec::new();
     let (mut calls, mut names) = (Vec::new(), Vec::new());
     for field in &prepared.fields {
@@ -47,7 +50,7 @@ pub(crate) fn answer(run: &StatementRun<'_>, prepared: &Prepared) -> SqlResult<S
     listing.answer()
 }
 
-/// The functions of a column, and the names outside of them.
+/// The functions of a column, and the names outside them.
 fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<String>) {
     match expression {
         Expression::Call(name, args) if is_math(name) => {
@@ -69,7 +72,7 @@ fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<Strin
     }
 }
 
-fn series_count(run: &StatementRun<'_>, prepared: &Prepared) -> SqlResult<usize> {
+fn series_count(run: &StatementRun<'_>, prepared: &PreparedSelect) -> SqlResult<usize> {
     let mut count = 0;
     for source in &prepared.sources {
         count += match source {

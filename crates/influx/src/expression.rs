@@ -1,36 +1,36 @@
-//! Expressions over a row, made from InfluxQL's: chains of operators are lists, so that nothing
+//! Expressions over a row, made from InfluxQL's: chains of operators are lists, so that no code
 //! recurses along them, and names carry their types.
 
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Expr, Literal, VarRef};
 use regex::Regex;
 use std::fmt;
 use std::sync::Arc;
 
-/// An expression. `Column`s are places in a row; the rest of the names is resolved into them.
+/// An expression. A `Column` is an index into a row; the other names are resolved to columns.
 #[derive(Clone, Debug)]
 pub enum Expression {
     /// A constant.
     Value(Value),
-    /// A constant of InfluxQL that is no value, kept for its text.
+    /// An InfluxQL constant that is not a value, kept for its text.
     Literal(Literal),
     /// A regular expression.
     Regex(CompiledRegex),
     /// A field or a tag.
     Name(VarRef),
     /// The value at this place of the row, with its type if it is known.
-    Column(usize, Option<ValueType>),
+    Column(usize, Option<InfluxValueType>),
     /// A function and its arguments.
     Call(String, Vec<Expression>),
     /// An expression in parentheses.
     Paren(Box<Expression>),
-    /// A first operand, then operators with what stands behind each, from the left.
+    /// The first operand, then each operator with the operand after it, from the left.
     Chain(Box<Expression>, Vec<(BinaryOp, Expression)>),
-    /// `*` or what else has no value.
+    /// `*`, or anything else without a value.
     Other(Expr),
 }
 
-/// A regular expression that was compiled.
+/// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub struct CompiledRegex {
     source: Literal,
@@ -38,7 +38,7 @@ pub struct CompiledRegex {
 }
 
 impl CompiledRegex {
-    /// Whether it matches; one that cannot be compiled matches nothing.
+    /// Whether it matches; an expression that cannot be compiled matches nothing.
     pub fn is_match(&self, text: &str) -> bool {
         self.regex
             .as_ref()
@@ -88,7 +88,7 @@ impl Expression {
         }
     }
 
-    /// Shows every name in the expression to `visit`, and lets it change them.
+    /// Calls `visit` for every name in the expression, which may change it.
     pub fn each_name(&mut self, visit: &mut impl FnMut(&mut VarRef)) {
         match self {
             Self::Name(var) => visit(var),
@@ -109,7 +109,8 @@ impl Expression {
         names
     }
 
-    /// The expression with names, or whole parts, replaced where `replace` has something for them.
+    /// The expression with those names or subexpressions replaced for which `replace` returns
+    /// something.
     #[must_use]
     pub fn replaced(&self, replace: &mut impl FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(other) = replace(self) {
@@ -176,13 +177,13 @@ fn literal_of(value: &Value) -> Literal {
 }
 
 /// The cast that says a type.
-pub const fn cast_of(kind: ValueType) -> Cast {
+pub const fn cast_of(kind: InfluxValueType) -> Cast {
     match kind {
-        ValueType::Float => Cast::Float,
-        ValueType::Integer => Cast::Integer,
-        ValueType::Unsigned => Cast::Unsigned,
-        ValueType::String => Cast::String,
-        ValueType::Boolean => Cast::Boolean,
-        ValueType::Tag => Cast::Tag,
+        InfluxValueType::Float => Cast::Float,
+        InfluxValueType::Integer => Cast::Integer,
+        InfluxValueType::Unsigned => Cast::Unsigned,
+        InfluxValueType::String => Cast::String,
+        InfluxValueType::Boolean => Cast::Boolean,
+        InfluxValueType::Tag => Cast::Tag,
     }
 }

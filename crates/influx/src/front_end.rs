@@ -1,20 +1,20 @@
-//! InfluxQL as one of the service's languages.
+//! InfluxQL as one of the service's query languages.
 
 use crate::catalog_policies::CatalogPolicies;
 use crate::policies::Policies;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::statement::StatementRun;
+use crate::statement_run::StatementRun;
 use crate::window::BundledZones;
 use async_trait::async_trait;
-use marigram_influxql::ast::Query;
+use marigram_influxql::ast::InfluxQlQuery;
 use marigram_influxql::{ParamJson, Params, ParseOptions, parse_query_with};
 use marigram_service::{Language, LanguageRequest, ParameterValue, Result, ServiceError, Session};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::{AfterError, FrontEnd, Script, StatementContext, StatementRows};
 use std::sync::Arc;
 
-/// InfluxQL.
+/// The front end for InfluxQL.
 #[derive(Clone, Debug)]
 pub struct InfluxQl {
     policies: Arc<dyn Policies>,
@@ -22,7 +22,7 @@ pub struct InfluxQl {
 }
 
 impl InfluxQl {
-    /// InfluxQL with these retention policies.
+    /// Creates the front end with these retention policies.
     pub fn new(policies: Arc<dyn Policies>) -> Self {
         let queries = Arc::default();
         Self { policies, queries }
@@ -87,13 +87,13 @@ impl FrontEnd for InfluxQl {
 
 /// The statements of a request.
 struct InfluxScript {
-    query: Query,
+    query: InfluxQlQuery,
     retention_policy: String,
     policies: Arc<dyn Policies>,
     queries: Arc<RunningQueries>,
 }
 
-/// What InfluxDB says of statements behind one that failed.
+/// InfluxDB's error for the statements after one that failed.
 const NOT_EXECUTED: &str = "not executed";
 
 #[async_trait]
@@ -119,8 +119,8 @@ impl Script for InfluxScript {
         run.execute(parsed.clone()).await
     }
 
-    /// InfluxDB stops at a statement that fails. Unless it is the last one, it says that the
-    /// statement was not executed, and not why.
+    /// InfluxDB stops at a statement that fails. Unless it is the last one, InfluxDB reports that
+    /// the statement was not executed, and not why.
     fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
         if statement + 1 >= self.len() {
             return (error, AfterError::Stop);

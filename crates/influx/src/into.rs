@@ -1,13 +1,13 @@
-//! SELECT … INTO: the rows of an answer, written as rows of a measurement.
+//! SELECT … INTO: writes the rows of an answer as rows of a measurement.
 
 use crate::output::{Listing, SeriesSchema};
 use crate::point::Row;
-use crate::prepare::Prepared;
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::schema::refused;
 use crate::select::{Running, rows};
 use crate::series::SeriesKey;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use arrow::array::{StringBuilder, UInt32Array};
 use arrow::compute::take;
 use datafusion::common::DataFusionError;
@@ -20,11 +20,11 @@ use marigram_sql::front_end::StatementRows;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Writes the rows of a SELECT; answers how many.
+/// Writes the rows of a SELECT; the answer is their number.
 pub(crate) async fn write(
     run: &StatementRun<'_>,
     target: &Target,
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
 ) -> SqlResult<StatementRows> {
     if run.context.session().read_only {
@@ -37,9 +37,14 @@ pub(crate) async fn write(
         return Err(refused(format!("retention policy not found: {policy}")));
     }
     let schema = SeriesSchema::new(prepared);
+    let added = added_tags(prepared);
     let mut source = rows(prepared, running)?;
     let mut written: i64 = 0;
     while let Some(rows) = source.next().await? {
+        let rows = match added.is_empty() {
+            true => rows,
+            false => rows.into_iter().map(|row| tagged(row, &added)).collect(),
+        };
         for (name, rows) in by_measurement(rows) {
             let name = target.measurement.as_deref().unwrap_or(&name);
             let table = run
@@ -63,8 +68,8 @@ pub(crate) async fn write(
         }
     }
     let columns = vec![
-        ("time", ValueType::Integer),
-        ("written", ValueType::Integer),
+        ("time", InfluxValueType::Integer),
+        ("written", InfluxValueType::Integer),
     ];
     let mut listing = Listing::new(columns);
     let result: Arc<str> = "result".into();
@@ -73,6 +78,41 @@ pub(crate) async fn write(
         vec![Value::Integer(0), Value::Integer(written)],
     );
     listing.answer()
+}
+
+/// The columns that `top` and `bottom` add, which are tags of what is written.
+fn added_tags(prepared: &PreparedSelect) -> Vec<(usize, Arc<str>)> {
+    let mut added = Vec::new();
+    let mut place = 0;
+    for field in &prepared.fields {
+        place += 1;
+        if prepared.has_target {
+            continue;
+        }
+        for var in extra_columns(&field.expression) {
+            added.push((place, var.name.as_str().into()));
+            place += 1;
+        }
+    }
+    added
+}
+
+/// A row with such columns as tags of its series, without them among its values.
+fn tagged(mut row: Row, added: &[(usize, Arc<str>)]) -> Row {
+    let mut series = (*row.series).clone();
+    let mut values = row.values.to_vec();
+    for (place, key) in added {
+        let value = match values.get_mut(*place).map(std::mem::take) {
+            Some(Value::String(text)) => text,
+            _ => "".into(),
+        };
+        series.tags.push((Arc::clone(key), value));
+    }
+    series.tags.sort();
+    series.tags.dedup_by(|a, b| a.0 == b.0);
+    row.series = Arc::new(series);
+    row.values = values.into();
+    row
 }
 
 /// Rows that have a value, by the measurement that they come from.
@@ -92,7 +132,7 @@ fn by_measurement(rows: Vec<Row>) -> Vec<(Arc<str>, Vec<Row>)> {
 
 fn batch(
     schema: &SeriesSchema,
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     table: String,
     rows: &[Row],
 ) -> SqlResult<WriteBatch> {

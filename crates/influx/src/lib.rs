@@ -1,7 +1,7 @@
-//! InfluxQL behind the service: from a checked syntax tree to rows.
+//! InfluxQL on top of the service: turns a checked syntax tree into rows.
 //!
 //! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
-//! (`statement`). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
+//! (`statement`, with what `statement_run` holds). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
 //! `policies`), wildcards expanded, names given their types (`typing`). Then it becomes rows
 //! (`select`): its sources are plans of DataFusion over our scans, which get the times, and the
 //! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
@@ -11,10 +11,11 @@
 //! `catalog_policies`); `running_queries` knows the statements that run, and `server_state` tells of
 //! them and of the server.
 //!
-//! # What holds
-//! - Answers are InfluxDB 1.8's, its oddities included. `docs/guides/influxql.md` names them.
-//! - Rows stream: nothing but groups that are not complete is held, and that is drawn on the memory
-//!   of all statements (`budget`).
+//! # Invariants
+//! - Answers equal those of InfluxDB 1.8, including its oddities. `docs/guides/influxql.md` names
+//!   them.
+//! - Rows stream: only incomplete groups are held, and their memory comes from the pool of all
+//!   statements (`budget`).
 
 mod budget;
 mod catalog_policies;
@@ -41,6 +42,7 @@ mod show;
 mod source;
 mod stage;
 mod statement;
+mod statement_run;
 mod typing;
 mod value;
 mod window;

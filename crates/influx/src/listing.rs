@@ -1,4 +1,4 @@
-//! The series of a table by their tags, from the series index.
+//! Lists the series of a table by their tags, from the series index.
 
 use crate::evaluate::holds;
 use crate::expression::Expression;
@@ -16,14 +16,14 @@ use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Series whose tags are looked at once.
+/// The number of series whose tags are read at once.
 const SERIES_BATCH: usize = 8192;
 
-/// Shows the tags of each series of a table to `visit`: one value for each tag of the table, in its
+/// Calls `visit` with the tags of each series of a table: one value for each tag of the table, in
 /// order; none is empty.
 ///
 /// # Errors
-/// If the table is not there any more.
+/// If the table does not exist any more.
 pub fn each_series(
     engine: &Engine,
     measurement: &StoredMeasurement,
@@ -59,8 +59,8 @@ pub fn each_series(
     Ok(())
 }
 
-/// The part of a condition that is on tags alone, over the tags of the table in their order. What
-/// is on fields holds.
+/// The part of a condition that is on tags alone, over the tags of the table in their order and one
+/// that no series has. What is on fields holds.
 pub fn tag_condition(
     condition: &Expression,
     measurement: &StoredMeasurement,
@@ -83,7 +83,7 @@ pub fn tag_condition(
                     (_, Some(all), Some(rhs)) => {
                         Some(Expression::Chain(Box::new(all), vec![(BinaryOp::Or, rhs)]))
                     }
-                    // One side holds wherever a field says so.
+                    // A condition on a field makes one side true.
                     _ => None,
                 };
             }
@@ -91,14 +91,14 @@ pub fn tag_condition(
         }
         other => {
             let names = other.names();
-            let is_field = |name: &str| measurement.table.field(name).is_some();
+            let is_field = |name: &str| measurement.field_column(name).is_some();
             if names.iter().any(|var| is_field(&var.name)) {
                 return None;
             }
             Some(other.replaced(&mut |part| match part {
                 Expression::Name(var) => Some(match measurement.table.tag(&var.name) {
                     Some((ordinal, _)) => Expression::Column(usize::from(ordinal), None),
-                    None => Expression::Value(Value::String("".into())),
+                    None => Expression::Column(measurement.table.tags.len(), None),
                 }),
                 _ => None,
             }))
@@ -106,22 +106,34 @@ pub fn tag_condition(
     }
 }
 
-/// Whether the tags of a series fulfil a [`tag_condition`].
+/// Whether the tags of a series satisfy a [`tag_condition`].
 pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let Some(condition) = condition else {
         return true;
     };
-    let values: Vec<Value> = tags
+    let mut values: Vec<Value> = tags
         .iter()
         .map(|tag| Value::String(Arc::clone(tag)))
         .collect();
+    values.push(Value::String("".into()));
     holds(condition, &values)
+}
+
+/// Whether the tags of a series fulfil a [`tag_condition`] where a tag that is missing fulfils
+/// nothing.
+pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
+    let value = |tag: &Arc<str>| match tag.is_empty() {
+        true => Value::Null,
+        false => Value::String(Arc::clone(tag)),
+    };
+    let values: Vec<Value> = tags.iter().map(value).collect();
+    condition.is_none_or(|condition| holds(condition, &values))
 }
 
 /// The series of a table by some of their tags, in the order of answers.
 ///
 /// # Errors
-/// If the table is not there any more.
+/// If the table does not exist any more.
 pub fn series_keys(
     engine: &Engine,
     measurement: &StoredMeasurement,

@@ -1,12 +1,13 @@
-//! Rows as Arrow batches: the measurement, the tags, the time, and the columns, with their roles.
+//! Converts rows to Arrow batches: the measurement, the tags, the time, and the columns, with their
+//! roles.
 
 use crate::expression::Expression;
 use crate::point::Row;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::series::sorted_keys;
 use crate::source::RowSource;
 use crate::typing::type_of;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::array::{
     ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, NullArray, StringBuilder,
     TimestampNanosecondArray, UInt64Builder,
@@ -30,14 +31,14 @@ fn field(name: &str, kind: DataType, nullable: bool, role: &str) -> Field {
 }
 
 /// Arrow's type of values.
-pub const fn arrow_type(kind: Option<ValueType>) -> DataType {
+pub const fn arrow_type(kind: Option<InfluxValueType>) -> DataType {
     match kind {
         None => DataType::Null,
-        Some(ValueType::Float) => DataType::Float64,
-        Some(ValueType::Integer) => DataType::Int64,
-        Some(ValueType::Unsigned) => DataType::UInt64,
-        Some(ValueType::Boolean) => DataType::Boolean,
-        Some(ValueType::String | ValueType::Tag) => DataType::Utf8,
+        Some(InfluxValueType::Float) => DataType::Float64,
+        Some(InfluxValueType::Integer) => DataType::Int64,
+        Some(InfluxValueType::Unsigned) => DataType::UInt64,
+        Some(InfluxValueType::Boolean) => DataType::Boolean,
+        Some(InfluxValueType::String | InfluxValueType::Tag) => DataType::Utf8,
     }
 }
 
@@ -46,12 +47,14 @@ pub const fn arrow_type(kind: Option<ValueType>) -> DataType {
 pub struct SeriesSchema {
     schema: SchemaRef,
     keys: Arc<[Arc<str>]>,
-    kinds: Vec<Option<ValueType>>,
+    kinds: Vec<Option<InfluxValueType>>,
+    /// The zone in which times are shown, by its IANA name.
+    zone: Option<Arc<str>>,
 }
 
 impl SeriesSchema {
     /// The columns of a SELECT.
-    pub fn new(prepared: &Prepared) -> Self {
+    pub fn new(prepared: &PreparedSelect) -> Self {
         let keys = sorted_keys(prepared.dimensions.iter().cloned());
         let mut kinds = Vec::new();
         for field in &prepared.fields {
@@ -73,7 +76,9 @@ impl SeriesSchema {
             keys.iter()
                 .map(|key| field(key, DataType::Utf8, true, "tag")),
         );
-        let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        let zone = prepared.zone.as_ref().and_then(|zone| zone.iana_name());
+        let zone: Option<Arc<str>> = zone.filter(|name| *name != "UTC").map(Arc::from);
+        let time = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
         fields.push(field(&prepared.time_column, time, false, "time"));
         let columns = prepared.columns.iter().zip(&kinds);
         fields.extend(columns.map(|(name, kind)| field(name, arrow_type(*kind), true, "field")));
@@ -81,13 +86,14 @@ impl SeriesSchema {
             schema: Arc::new(Schema::new(fields)),
             keys,
             kinds,
+            zone,
         }
     }
 
     /// Rows as a batch.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
@@ -106,7 +112,8 @@ impl SeriesSchema {
             columns.push(Arc::new(tags.finish()));
         }
         let times = rows.iter().map(|row| row.time);
-        columns.push(Arc::new(TimestampNanosecondArray::from_iter_values(times)));
+        let times = TimestampNanosecondArray::from_iter_values(times);
+        columns.push(Arc::new(times.with_timezone_opt(self.zone.clone())));
         for (place, kind) in self.kinds.iter().enumerate() {
             let values = rows.iter().map(|row| row.values.get(place));
             columns.push(value_array(values, *kind));
@@ -115,7 +122,7 @@ impl SeriesSchema {
             .map_err(DataFusionError::from)?)
     }
 
-    /// The rows of a source as the answer of a statement.
+    /// Turns the rows of a source into the answer of a statement.
     pub fn answer(self, source: Box<dyn RowSource>) -> StatementRows {
         let schema = Arc::clone(&self.schema);
         let batches = futures::stream::try_unfold((self, source), |(own, mut source)| async move {
@@ -133,7 +140,7 @@ impl SeriesSchema {
 
 fn value_array<'a>(
     values: impl Iterator<Item = Option<&'a Value>>,
-    kind: Option<ValueType>,
+    kind: Option<InfluxValueType>,
 ) -> ArrayRef {
     let cast = |value: Option<&Value>| match (value, kind) {
         (Some(value), Some(kind)) => value.cast(kind),
@@ -141,12 +148,12 @@ fn value_array<'a>(
     };
     match kind {
         None => Arc::new(NullArray::new(values.count())),
-        Some(ValueType::Float) => {
+        Some(InfluxValueType::Float) => {
             let mut array = Float64Builder::new();
             values.for_each(|value| array.append_option(cast(value).as_f64()));
             Arc::new(array.finish())
         }
-        Some(ValueType::Integer) => {
+        Some(InfluxValueType::Integer) => {
             let mut array = Int64Builder::new();
             values.for_each(|value| {
                 array.append_option(match cast(value) {
@@ -156,7 +163,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::Unsigned) => {
+        Some(InfluxValueType::Unsigned) => {
             let mut array = UInt64Builder::new();
             values.for_each(|value| {
                 array.append_option(match cast(value) {
@@ -166,7 +173,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::Boolean) => {
+        Some(InfluxValueType::Boolean) => {
             let mut array = BooleanBuilder::new();
             values.for_each(|value| {
                 array.append_option(match value {
@@ -176,7 +183,7 @@ fn value_array<'a>(
             });
             Arc::new(array.finish())
         }
-        Some(ValueType::String | ValueType::Tag) => {
+        Some(InfluxValueType::String | InfluxValueType::Tag) => {
             let mut array = StringBuilder::new();
             values.for_each(|value| {
                 array.append_option(match value {
@@ -189,16 +196,16 @@ fn value_array<'a>(
     }
 }
 
-/// An answer that is ready: rows under names of series, without times.
+/// A complete answer: rows under the names of series, without times.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    columns: Vec<(&'static str, ValueType)>,
+    columns: Vec<(&'static str, InfluxValueType)>,
     rows: Vec<(Option<Arc<str>>, Vec<Value>)>,
 }
 
 impl Listing {
     /// No rows of these columns.
-    pub const fn new(columns: Vec<(&'static str, ValueType)>) -> Self {
+    pub const fn new(columns: Vec<(&'static str, InfluxValueType)>) -> Self {
         Self {
             columns,
             rows: Vec::new(),
@@ -210,10 +217,10 @@ impl Listing {
         self.rows.push((series.cloned(), values));
     }
 
-    /// The listing as the answer of a statement.
+    /// Turns the listing into the answer of a statement.
     ///
     /// # Errors
-    /// Arrow's.
+    /// Arrow's errors.
     pub fn answer(self) -> SqlResult<StatementRows> {
         let mut fields = vec![field(
             MEASUREMENT_COLUMN,

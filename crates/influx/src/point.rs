@@ -1,4 +1,4 @@
-//! What flows through a statement: rows, and the points that functions make of them.
+//! The data that passes through a statement: rows, and the points that functions compute from them.
 
 use crate::series::SeriesKey;
 use crate::value::Value;
@@ -11,19 +11,19 @@ pub struct Row {
     pub series: Arc<SeriesKey>,
     /// Its time in nanoseconds.
     pub time: i64,
-    /// Its values, in the order of the columns asked for.
+    /// Its values, in the order of the requested columns.
     pub values: Arc<[Value]>,
 }
 
-/// A value of a function, or on its way through one.
+/// A value that a function has computed or is to process.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// Its series.
     pub series: Arc<SeriesKey>,
     /// Its time in nanoseconds.
     pub time: i64,
-    /// The value; null where a group is empty.
+    /// The value; null if a group is empty.
     pub value: Value,
-    /// The row that it was taken from, where other columns of it may be shown.
+    /// The row from which it was taken, if other columns of it may be shown.
     pub row: Option<Arc<[Value]>>,
 }

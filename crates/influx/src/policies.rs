@@ -1,15 +1,15 @@
-//! Retention policies: which table holds a measurement of a policy.
+//! Retention policies: determine which table holds a measurement of a policy.
 
 use marigram_engine::Engine;
 use marigram_influxql::names::Databases;
 use std::fmt::Debug;
 
-/// The policy of a database that names none.
+/// The policy of a database whose statements name none.
 pub const DEFAULT_POLICY: &str = "autogen";
 
-/// What is known of retention policies.
+/// Access to retention policies.
 pub trait Policies: Debug + Send + Sync {
-    /// The policy that is meant where none is named; `None` if there is no such database.
+    /// The policy that applies if none is named; `None` if there is no such database.
     fn default_policy(&self, engine: &Engine, database: &str) -> Option<String>;
 
     /// Whether a database has a policy.
@@ -31,7 +31,7 @@ pub trait Policies: Debug + Send + Sync {
     fn policies(&self, engine: &Engine, database: &str) -> Vec<String>;
 }
 
-/// One policy a database, [`DEFAULT_POLICY`], whose measurements are the database's tables.
+/// One policy per database, [`DEFAULT_POLICY`], whose measurements are the database's tables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnePolicy;
 

@@ -1,16 +1,17 @@
-//! A SELECT with what is stored: sources found, wildcards expanded, names with their types.
+//! Prepares a SELECT with the stored schema: finds sources, expands wildcards, and gives names
+//! their types.
 
 use crate::expression::{Expression, cast_of, compile_regex};
 use crate::policies::Policies;
 use crate::schema::{StoredMeasurement, field_type, refused, stored_measurements};
 use crate::typing::{is_open, type_of};
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use crate::window::named_zone;
 use jiff::tz::TimeZone;
 use marigram_engine::Engine;
 use marigram_influxql::ast::{Cast, Expr, Fill, RegexSource, Select, Source, VarRef};
 use marigram_influxql::columns::{
-    FieldType, SourceSchema, column_names, expand_wildcards, field_name,
+    InfluxFieldType, SourceSchema, column_names, expand_wildcards, field_name,
 };
 use marigram_influxql::validate::{Interval, SelectAnalysis};
 use marigram_sql::SqlResult;
@@ -19,57 +20,58 @@ use std::collections::BTreeMap;
 /// A column of a SELECT.
 #[derive(Clone, Debug)]
 pub struct PreparedField {
-    /// Its name for the query around: the alias, or what stands in it.
+    /// Its name for an enclosing query: the alias, or a name derived from the expression.
     pub name: String,
-    /// What is computed. Names carry their types.
+    /// The expression to compute. Its names carry their types.
     pub expression: Expression,
 }
 
-/// Where rows come from.
+/// The source of rows.
 #[derive(Clone, Debug)]
 pub enum PreparedSource {
     /// A table.
     Measurement(StoredMeasurement),
     /// Another SELECT.
-    Subquery(Box<Prepared>),
+    Subquery(Box<PreparedSelect>),
 }
 
 /// A SELECT that can run.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedSelect {
     /// The columns but `time`.
     pub fields: Vec<PreparedField>,
-    /// The columns' names in an answer, with those that `top` and `bottom` add; without `time`.
+    /// The columns' names in an answer, including those that `top` and `bottom` add; without
+    /// `time`.
     pub columns: Vec<String>,
     /// The name of the column of times.
     pub time_column: String,
-    /// WHERE without its times. Names carry their types.
+    /// WHERE without its conditions on time. Its names carry their types.
     pub condition: Option<Expression>,
-    /// Tags that are grouped by.
+    /// The tags of GROUP BY.
     pub dimensions: Vec<String>,
-    /// Where rows come from.
+    /// The sources of rows.
     pub sources: Vec<PreparedSource>,
-    /// Groups of time.
+    /// The groups of time.
     pub interval: Option<Interval>,
-    /// Times, both included.
+    /// The first and last time, both included.
     pub min_ns: i64,
     /// See `min_ns`.
     pub max_ns: i64,
     /// The direction of time.
     pub ascending: bool,
-    /// What stands in an empty group.
+    /// The value of an empty group.
     pub fill: Fill,
-    /// Rows of a series at most, 0 for all, and those left out.
+    /// The largest number of rows per series, 0 for all, and the number of rows to skip.
     pub limit: (u64, u64),
-    /// Series at most, 0 for all, and those left out.
+    /// The largest number of series, 0 for all, and the number of series to skip.
     pub series_limit: (u64, u64),
     /// The zone of the groups of time.
     pub zone: Option<TimeZone>,
-    /// Whether the rows are written somewhere.
+    /// Whether the columns are those alone that are written somewhere.
     pub has_target: bool,
 }
 
-/// What a SELECT is prepared with.
+/// The context in which a SELECT is prepared.
 #[derive(Clone, Copy)]
 pub struct Preparation<'a> {
     /// The engine.
@@ -79,16 +81,16 @@ pub struct Preparation<'a> {
 }
 
 impl Preparation<'_> {
-    /// Prepares a SELECT and those within it.
+    /// Prepares a SELECT and its subqueries.
     ///
     /// # Errors
-    /// What InfluxDB refuses, in its words.
+    /// The refusals of InfluxDB, in its words.
     pub fn select(
         &self,
         select: &Select,
         analysis: &SelectAnalysis,
         outer_zone: Option<&TimeZone>,
-    ) -> SqlResult<Prepared> {
+    ) -> SqlResult<PreparedSelect> {
         let zone = match &select.time_zone {
             Some(name) => Some(
                 named_zone(name)
@@ -106,12 +108,16 @@ impl Preparation<'_> {
         };
         let expanded = expand_wildcards(&analysis.fields, &analysis.dimensions, &schema)
             .map_err(|error| refused(error.to_string()))?;
-        let columns = column_names(&expanded.fields, None, select.target.is_some());
+        let is_written = select.target.is_some();
         let fields = expanded.fields.iter().map(|field| PreparedField {
             name: field_name(field),
             expression: typed(Expression::new(&field.expr), &sources),
         });
         let fields: Vec<PreparedField> = fields.collect();
+        // What `top` and `bottom` add is needed as tags of the rows that are written.
+        let adds = |field: &PreparedField| !extra_columns(&field.expression).is_empty();
+        let has_target = is_written && !fields.iter().any(adds);
+        let columns = column_names(&expanded.fields, None, has_target);
         let condition = analysis.condition.as_ref();
         let condition = condition.map(|condition| typed(Expression::new(condition), &sources));
         let dimensions = expanded.dimensions.iter().filter_map(|by| match by {
@@ -119,7 +125,7 @@ impl Preparation<'_> {
             _ => None,
         });
         let interval = analysis.interval.filter(|interval| interval.every_ns > 0);
-        Ok(Prepared {
+        Ok(PreparedSelect {
             fields,
             columns,
             time_column: analysis.time_column.clone(),
@@ -131,13 +137,13 @@ impl Preparation<'_> {
             max_ns: analysis.max_ns,
             ascending: analysis.ascending,
             fill: match analysis.fill {
-                Fill::Null if select.target.is_some() => Fill::None,
+                Fill::Null if is_written => Fill::None,
                 fill => fill,
             },
             limit: (select.limit, select.offset),
             series_limit: (select.slimit, select.soffset),
             zone,
-            has_target: select.target.is_some(),
+            has_target,
         })
     }
 
@@ -168,11 +174,11 @@ impl Preparation<'_> {
     }
 }
 
-impl Prepared {
+impl PreparedSelect {
     /// Checks the types of the columns.
     ///
     /// # Errors
-    /// If an operator does not take its operands.
+    /// If an operator does not accept its operands.
     pub fn check_types(&self) -> SqlResult<()> {
         for field in &self.fields {
             type_of(&field.expression)?;
@@ -181,7 +187,7 @@ impl Prepared {
     }
 
     /// What a name is for the query around this one.
-    fn type_of(&self, name: &str) -> Option<ValueType> {
+    fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         for field in &self.fields {
             if field.name == name {
                 return type_of(&field.expression).ok().flatten();
@@ -190,15 +196,15 @@ impl Prepared {
                 .into_iter()
                 .find(|var| var.name == name);
             if let Some(var) = named {
-                return var.cast.and_then(ValueType::of_cast);
+                return var.cast.and_then(InfluxValueType::of_cast);
             }
         }
         let groups = self.dimensions.iter().any(|by| by == name);
-        groups.then_some(ValueType::Tag)
+        groups.then_some(InfluxValueType::Tag)
     }
 }
 
-/// The columns that `top` and `bottom` add behind their own.
+/// The columns that `top` and `bottom` add after their own.
 pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
     let Expression::Call(name, args) = expression else {
         return Vec::new();
@@ -218,7 +224,7 @@ pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
 
 impl PreparedSource {
     /// What a name is in this source.
-    pub fn type_of(&self, name: &str) -> Option<ValueType> {
+    pub fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         match self {
             Self::Measurement(measurement) => measurement.type_of(name),
             Self::Subquery(inner) => inner.type_of(name),
@@ -227,10 +233,10 @@ impl PreparedSource {
 }
 
 /// Fields with their types, and tags, of all sources.
-fn known_names(sources: &[PreparedSource]) -> (Vec<(String, FieldType)>, Vec<String>) {
-    let mut fields: BTreeMap<String, ValueType> = BTreeMap::new();
+fn known_names(sources: &[PreparedSource]) -> (Vec<(String, InfluxFieldType)>, Vec<String>) {
+    let mut fields: BTreeMap<String, InfluxValueType> = BTreeMap::new();
     let mut tags: Vec<String> = Vec::new();
-    let mut note = |name: &str, kind: ValueType| {
+    let mut note = |name: &str, kind: InfluxValueType| {
         let known = fields.entry(name.to_owned()).or_insert(kind);
         *known = (*known).min(kind);
     };
@@ -264,7 +270,7 @@ fn known_names(sources: &[PreparedSource]) -> (Vec<(String, FieldType)>, Vec<Str
     )
 }
 
-/// The expression with a type behind each name that has none.
+/// The expression with a type for each name that has none.
 fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
     expression.each_name(&mut |var| {
         if !is_open(var.cast) {
@@ -274,7 +280,7 @@ fn typed(mut expression: Expression, sources: &[PreparedSource]) -> Expression {
             .iter()
             .filter_map(|source| source.type_of(&var.name));
         match (kinds.min(), var.cast) {
-            (Some(ValueType::Tag), Some(Cast::Field)) => {}
+            (Some(InfluxValueType::Tag), Some(Cast::Field)) => {}
             (kind, _) => var.cast = kind.map(cast_of),
         }
     });

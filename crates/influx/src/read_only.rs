@@ -1,10 +1,9 @@
-//! Which statements only read: a request by GET may hold no others.
+//! Decides which statements only read: a GET request may contain no others.
 
 use marigram_influxql::ast::{Select, Statement};
 use marigram_service::ServiceError;
 
-/// Refuses a statement that changes something. A kind of statement that is not known to read is refused,
-/// too.
+/// Refuses a statement that changes something. Unknown kinds of statements are refused, too.
 ///
 /// # Errors
 /// `ChangesRefused`, with the statement.

@@ -1,9 +1,9 @@
-//! Aggregates and selectors: what each makes of the points of one group.
+//! Aggregates and selectors: the result of each for the points of one group.
 
 mod emit;
 
 use crate::point::Point;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use emit::emit_points;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -33,20 +33,20 @@ pub enum Aggregate {
     Stddev,
     /// `spread`
     Spread,
-    /// `percentile` of so many percent.
+    /// `percentile`, with its percentage.
     Percentile(f64),
     /// `distinct`
     Distinct,
-    /// The greatest so many.
+    /// The given number of greatest values.
     Top(usize),
-    /// The smallest so many.
+    /// The given number of smallest values.
     Bottom(usize),
-    /// So many points by chance.
+    /// The given number of random points.
     Sample(usize),
 }
 
 impl Aggregate {
-    /// The aggregate of a name without further arguments.
+    /// The aggregate with a name and without further arguments.
     pub fn simple(name: &str) -> Option<Self> {
         Some(match name {
             "count" => Self::Count,
@@ -65,7 +65,7 @@ impl Aggregate {
     }
 
     /// Whether it takes values of a type.
-    pub const fn takes(&self, kind: ValueType) -> bool {
+    pub const fn takes(&self, kind: InfluxValueType) -> bool {
         match self {
             Self::Count
             | Self::First
@@ -73,12 +73,12 @@ impl Aggregate {
             | Self::Mode
             | Self::Distinct
             | Self::Sample(_) => true,
-            Self::Min | Self::Max => kind.is_number() || matches!(kind, ValueType::Boolean),
+            Self::Min | Self::Max => kind.is_number() || matches!(kind, InfluxValueType::Boolean),
             _ => kind.is_number(),
         }
     }
 
-    /// Whether its points keep times of their own, by which those of a group are sorted.
+    /// Whether its points keep their own times, by which the points of a group are sorted.
     pub const fn sorts_by_time(&self) -> bool {
         matches!(
             self,
@@ -97,11 +97,11 @@ impl Aggregate {
 #[derive(Debug)]
 pub struct Reducer {
     aggregate: Aggregate,
-    state: State,
+    state: ReducerState,
 }
 
 #[derive(Debug)]
-enum State {
+enum ReducerState {
     Count(i64),
     Sum(Value),
     Mean(Value, u64),
@@ -115,26 +115,27 @@ enum State {
     },
 }
 
-/// What an aggregate gives: its own time, if it has one, the value, and the row it comes from.
+/// The result of an aggregate: its own time, if it has one, the value, and the row from which it
+/// comes.
 pub type Emitted = (Option<i64>, Value, Option<Arc<[Value]>>);
 
 impl Reducer {
-    /// The state of an aggregate over nothing.
+    /// The state of an aggregate without points.
     pub fn new(aggregate: &Aggregate) -> Self {
         let state = match aggregate {
-            Aggregate::Count => State::Count(0),
-            Aggregate::Sum => State::Sum(Value::Null),
-            Aggregate::Mean => State::Mean(Value::Null, 0),
-            Aggregate::Spread => State::Spread(Value::Null, Value::Null),
+            Aggregate::Count => ReducerState::Count(0),
+            Aggregate::Sum => ReducerState::Sum(Value::Null),
+            Aggregate::Mean => ReducerState::Mean(Value::Null, 0),
+            Aggregate::Spread => ReducerState::Spread(Value::Null, Value::Null),
             Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => {
-                State::Selected(None)
+                ReducerState::Selected(None)
             }
-            Aggregate::Sample(_) => State::Sampled {
+            Aggregate::Sample(_) => ReducerState::Sampled {
                 points: Vec::new(),
                 seen: 0,
                 random: 0x9e37_79b9_7f4a_7c15,
             },
-            _ => State::Points(Vec::new()),
+            _ => ReducerState::Points(Vec::new()),
         };
         Self {
             aggregate: aggregate.clone(),
@@ -142,16 +143,16 @@ impl Reducer {
         }
     }
 
-    /// Takes a point in; says by how many bytes the state grew.
+    /// Adds a point; returns by how many bytes the state grew.
     pub fn add(&mut self, point: Point) -> usize {
         match &mut self.state {
-            State::Count(count) => *count += 1,
-            State::Sum(sum) => *sum = plus(sum, &point.value),
-            State::Mean(sum, count) => {
+            ReducerState::Count(count) => *count += 1,
+            ReducerState::Sum(sum) => *sum = plus(sum, &point.value),
+            ReducerState::Mean(sum, count) => {
                 *sum = plus(sum, &point.value);
                 *count += 1;
             }
-            State::Spread(min, max) => {
+            ReducerState::Spread(min, max) => {
                 if min.is_null() || point.value.order(min).is_lt() {
                     *min = point.value.clone();
                 }
@@ -159,7 +160,7 @@ impl Reducer {
                     *max = point.value;
                 }
             }
-            State::Selected(best) => {
+            ReducerState::Selected(best) => {
                 let better = best
                     .as_ref()
                     .is_none_or(|best| replaces(&self.aggregate, best, &point));
@@ -167,7 +168,7 @@ impl Reducer {
                     *best = Some(point);
                 }
             }
-            State::Points(points) => {
+            ReducerState::Points(points) => {
                 if let Aggregate::Top(most) | Aggregate::Bottom(most) = self.aggregate
                     && points.len() >= most
                 {
@@ -184,7 +185,7 @@ impl Reducer {
                 points.push(point);
                 return bytes;
             }
-            State::Sampled {
+            ReducerState::Sampled {
                 points,
                 seen,
                 random,
@@ -197,7 +198,7 @@ impl Reducer {
                     points.push(point);
                     return size_of::<Point>();
                 }
-                // A reservoir: each point stays with the same probability.
+                // A reservoir: each point is kept with the same probability.
                 *random ^= *random << 13;
                 *random ^= *random >> 7;
                 *random ^= *random << 17;
@@ -215,18 +216,18 @@ impl Reducer {
         let at_start = |value: Value| vec![(None, value, None)];
         let own = |point: Point| (Some(point.time), point.value, point.row);
         match self.state {
-            State::Count(count) => at_start(Value::Integer(count)),
-            State::Sum(sum) => at_start(sum),
-            State::Mean(sum, count) => at_start(Value::Float(
+            ReducerState::Count(count) => at_start(Value::Integer(count)),
+            ReducerState::Sum(sum) => at_start(sum),
+            ReducerState::Mean(sum, count) => at_start(Value::Float(
                 sum.as_f64().unwrap_or(f64::NAN) / count as f64,
             )),
-            State::Spread(min, max) => at_start(minus(&max, &min)),
-            State::Selected(point) => point.map(own).into_iter().collect(),
-            State::Sampled { mut points, .. } => {
+            ReducerState::Spread(min, max) => at_start(minus(&max, &min)),
+            ReducerState::Selected(point) => point.map(own).into_iter().collect(),
+            ReducerState::Sampled { mut points, .. } => {
                 points.sort_by_key(|point| point.time);
                 points.into_iter().map(own).collect()
             }
-            State::Points(points) => emit_points(&self.aggregate, points),
+            ReducerState::Points(points) => emit_points(&self.aggregate, points),
         }
     }
 }
@@ -253,7 +254,7 @@ fn minus(max: &Value, min: &Value) -> Value {
     }
 }
 
-/// Whether a selector takes `point` in the place of `best`.
+/// Whether a selector replaces `best` with `point`.
 fn replaces(aggregate: &Aggregate, best: &Point, point: &Point) -> bool {
     let time = point.time.cmp(&best.time);
     let value = point.value.order(&best.value);
@@ -268,7 +269,7 @@ fn replaces(aggregate: &Aggregate, best: &Point, point: &Point) -> bool {
     }
 }
 
-/// The order in which `top` and `bottom` prefer points: the worse is less.
+/// The order in which `top` and `bottom` prefer points: the worse point is less.
 fn rank(aggregate: &Aggregate, a: &Point, b: &Point) -> Ordering {
     let value = match aggregate {
         Aggregate::Bottom(_) => b.value.order(&a.value),

@@ -1,6 +1,6 @@
-//! Statements that run: SHOW QUERIES and KILL QUERY.
+//! Running statements, for SHOW QUERIES and KILL QUERY.
 //!
-//! A statement runs from when it begins until its rows were read or its answer was dropped.
+//! A statement runs from its start until its rows have been read or its answer is dropped.
 
 use crate::schema::refused;
 use futures::StreamExt;
@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The statements that run.
+/// The running statements.
 #[derive(Debug, Default)]
 pub struct RunningQueries {
     last: AtomicU64,
     running: Mutex<BTreeMap<u64, RunningQuery>>,
 }
 
-/// A statement that runs.
+/// A running statement.
 #[derive(Debug)]
 struct RunningQuery {
     text: String,
@@ -30,7 +30,7 @@ struct RunningQuery {
     abort: Option<AbortHandle>,
 }
 
-/// What SHOW QUERIES tells of a statement.
+/// What SHOW QUERIES shows about a statement.
 #[derive(Clone, Debug)]
 pub struct QueryInfo {
     /// Its number.
@@ -45,7 +45,7 @@ pub struct QueryInfo {
     pub is_killed: bool,
 }
 
-/// A statement that is registered as long as this is held.
+/// The statement is registered as long as this is held.
 #[derive(Debug)]
 pub struct RunningGuard {
     queries: Arc<RunningQueries>,
@@ -53,7 +53,7 @@ pub struct RunningGuard {
     is_killed: Arc<AtomicBool>,
 }
 
-/// What a statement that was killed answers.
+/// The answer of a statement that was killed.
 const INTERRUPTED: &str = "query interrupted";
 
 impl RunningQueries {
@@ -80,7 +80,7 @@ impl RunningQueries {
         }
     }
 
-    /// Those that run, ascending by number.
+    /// The running statements, ascending by number.
     pub fn list(&self) -> Vec<QueryInfo> {
         let running = self.running.lock();
         let info = running.iter().map(|(id, query)| QueryInfo {
@@ -93,7 +93,7 @@ impl RunningQueries {
         info.collect()
     }
 
-    /// Stops a statement at its next rows.
+    /// Stops a statement when it next produces rows.
     ///
     /// # Errors
     /// If there is no such statement.
@@ -111,7 +111,7 @@ impl RunningQueries {
 }
 
 impl RunningGuard {
-    /// Keeps the statement registered until its rows were read.
+    /// Keeps the statement registered until its rows have been read.
     ///
     /// # Errors
     /// If it was killed before.

@@ -1,14 +1,18 @@
-//! What a statement reads: tables of the engine by their InfluxDB names, and the types of names.
+//! The objects that a statement reads: tables of the engine by their InfluxDB names, and the types
+//! of names.
 
 use crate::policies::Policies;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use marigram_engine::Engine;
 use marigram_influxql::ast::{Measurement, MeasurementName};
-use marigram_influxql::columns::FieldType;
+use marigram_influxql::columns::InfluxFieldType;
 use marigram_model::{FieldType as StoredType, TableSchema};
 use marigram_sql::{SqlError, SqlResult};
 use regex::Regex;
 use std::sync::Arc;
+
+/// What follows the name of a tag in the name of the column of a field that is called as the tag.
+const TAGGED_FIELD_SUFFIX: &str = "::field";
 
 /// A measurement, and the table behind it.
 #[derive(Clone, Debug)]
@@ -25,48 +29,62 @@ pub fn refused(message: impl Into<String>) -> SqlError {
 }
 
 /// The type of a stored field; `None` for those that InfluxQL cannot show.
-pub const fn stored_type(kind: StoredType) -> Option<ValueType> {
+pub const fn stored_type(kind: StoredType) -> Option<InfluxValueType> {
     Some(match kind {
-        StoredType::Bool => ValueType::Boolean,
-        StoredType::I32 | StoredType::I64 | StoredType::Timestamp => ValueType::Integer,
-        StoredType::U64 => ValueType::Unsigned,
-        StoredType::F32 | StoredType::F64 => ValueType::Float,
-        StoredType::String => ValueType::String,
+        StoredType::Bool => InfluxValueType::Boolean,
+        StoredType::I32 | StoredType::I64 | StoredType::Timestamp => InfluxValueType::Integer,
+        StoredType::U64 => InfluxValueType::Unsigned,
+        StoredType::F32 | StoredType::F64 => InfluxValueType::Float,
+        StoredType::String => InfluxValueType::String,
         StoredType::Bytes => return None,
     })
 }
 
 /// The type of a field as the parser's crate names it.
-pub const fn field_type(kind: ValueType) -> FieldType {
+pub const fn field_type(kind: InfluxValueType) -> InfluxFieldType {
     match kind {
-        ValueType::Float => FieldType::Float,
-        ValueType::Integer => FieldType::Integer,
-        ValueType::Unsigned => FieldType::Unsigned,
-        ValueType::String | ValueType::Tag => FieldType::String,
-        ValueType::Boolean => FieldType::Boolean,
+        InfluxValueType::Float => InfluxFieldType::Float,
+        InfluxValueType::Integer => InfluxFieldType::Integer,
+        InfluxValueType::Unsigned => InfluxFieldType::Unsigned,
+        InfluxValueType::String | InfluxValueType::Tag => InfluxFieldType::String,
+        InfluxValueType::Boolean => InfluxFieldType::Boolean,
     }
 }
 
 impl StoredMeasurement {
     /// What a name is: the type of a field, or a tag.
-    pub fn type_of(&self, name: &str) -> Option<ValueType> {
-        match self.table.field(name) {
-            Some(field) => stored_type(field.kind),
-            None => self.table.tag(name).map(|_| ValueType::Tag),
+    pub fn type_of(&self, name: &str) -> Option<InfluxValueType> {
+        match self.field_column(name) {
+            Some((_, kind)) => stored_type(kind),
+            None => self.table.tag(name).map(|_| InfluxValueType::Tag),
         }
     }
 
+    /// The column of a field, and its type. Beside a tag of the same name it is called otherwise.
+    pub fn field_column(&self, name: &str) -> Option<(&str, StoredType)> {
+        let beside = || {
+            self.table.tag(name)?;
+            self.table.field(&format!("{name}{TAGGED_FIELD_SUFFIX}"))
+        };
+        let field = self.table.field(name).or_else(beside)?;
+        Some((&field.name, field.kind))
+    }
+
     /// Its fields with their types.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, ValueType)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&str, InfluxValueType)> {
         let fields = self.table.fields.iter();
-        fields.filter_map(|field| Some((field.name.as_str(), stored_type(field.kind)?)))
+        fields.filter_map(|field| {
+            let tag = field.name.strip_suffix(TAGGED_FIELD_SUFFIX);
+            let tag = tag.filter(|tag| self.table.tag(tag).is_some());
+            Some((tag.unwrap_or(&field.name), stored_type(field.kind)?))
+        })
     }
 }
 
-/// The measurements that one source of FROM means, by their names. Unknown ones are none.
+/// The measurements to which one source of FROM refers, by name. Unknown ones are left out.
 ///
 /// # Errors
-/// If the retention policy is not there.
+/// If the retention policy does not exist.
 pub fn stored_measurements(
     engine: &Engine,
     policies: &dyn Policies,

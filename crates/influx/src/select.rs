@@ -1,4 +1,4 @@
-//! A prepared SELECT as rows: functions over its sources, brought together by series and time.
+//! Turns a prepared SELECT into rows: functions over its sources, joined by series and time.
 
 mod cursor;
 mod functions;
@@ -7,7 +7,7 @@ mod wanted;
 
 use crate::budget::Budget;
 use crate::point::{Point, Row};
-use crate::prepare::Prepared;
+use crate::prepare::PreparedSelect;
 use crate::series::sorted_keys;
 use crate::source::{Nothing, RowSource, SourceColumn};
 use crate::stage::{Chain, Limit};
@@ -23,9 +23,9 @@ use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
 use sources::{SourceRequest, sources};
 use std::sync::Arc;
-use wanted::Wanted;
+use wanted::SelectSymbols;
 
-/// What SELECTs run with.
+/// The environment in which SELECTs run.
 #[derive(Clone)]
 pub struct Running {
     /// The engine.
@@ -36,12 +36,12 @@ pub struct Running {
     pub budget: Budget,
 }
 
-/// What a SELECT takes over from the one around it.
+/// What a SELECT inherits from the enclosing one.
 #[derive(Clone)]
 pub(crate) struct Around {
-    /// The tags that the outermost SELECT groups by: what rows are ordered by.
+    /// The tags by which the outermost SELECT groups: rows are ordered by them.
     order: Arc<[Arc<str>]>,
-    /// The tags that are needed outside.
+    /// The tags that the enclosing SELECT needs.
     keys: Arc<[Arc<str>]>,
     series_limit: (u64, u64),
     range: (i64, i64),
@@ -57,20 +57,19 @@ pub(crate) struct Grouping {
     pub(crate) fill: Fill,
     pub(crate) fill_value: Value,
     pub(crate) budget: Budget,
-    pub(crate) has_target: bool,
 }
 
 /// The rows of a SELECT.
 ///
 /// # Errors
 /// What InfluxDB refuses of its functions and types.
-pub fn rows(prepared: &Prepared, running: &Running) -> SqlResult<Box<dyn RowSource>> {
+pub fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn RowSource>> {
     prepared.check_types()?;
     build(prepared, running, None)
 }
 
 fn build(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     around: Option<&Around>,
 ) -> SqlResult<Box<dyn RowSource>> {
@@ -115,9 +114,8 @@ fn build(
             _ => Value::Null,
         },
         budget: running.budget.clone(),
-        has_target: prepared.has_target,
     };
-    let mut wanted = Wanted::default();
+    let mut wanted = SelectSymbols::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
     source_keys.extend(wanted.grouped_in_calls());
@@ -201,7 +199,7 @@ fn build(
     }))
 }
 
-/// The rows of a SELECT, made as they are asked for.
+/// The rows of a SELECT, computed on demand.
 struct SelectRows {
     source: Box<dyn RowSource>,
     cursor: Cursor,

@@ -1,9 +1,9 @@
-//! Which series a row of an answer belongs to: its measurement, and the tags that are grouped by.
+//! The series to which a row of an answer belongs: its measurement, and the tags of GROUP BY.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A measurement and tags, sorted by their keys. A tag that a row does not have is empty.
+/// A measurement and tags, sorted by key. A tag that a row lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct SeriesKey {
     /// The measurement.
@@ -13,13 +13,13 @@ pub struct SeriesKey {
 }
 
 impl SeriesKey {
-    /// The value of a tag; nothing where the key is not one of the series.
+    /// The value of a tag; `None` if the key is not one of the series.
     pub fn tag(&self, key: &str) -> Option<&Arc<str>> {
         let found = self.tags.iter().find(|(known, _)| &**known == key);
         found.map(|(_, value)| value)
     }
 
-    /// The same series with these tags only, in this order; those that it does not have are empty.
+    /// The same series with these tags only, in this order; tags that it lacks are empty.
     #[must_use]
     pub fn subset(&self, keys: &[Arc<str>]) -> Self {
         let empty: Arc<str> = "".into();
@@ -58,7 +58,7 @@ impl SeriesKey {
     }
 }
 
-/// Sorted keys without repetition, as grouping takes them.
+/// Sorted keys without duplicates, for grouping.
 pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
     let mut keys: Vec<Arc<str>> = keys.into_iter().map(Into::into).collect();
     keys.sort();
@@ -66,7 +66,7 @@ pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
     keys.into()
 }
 
-/// Narrows series to some of their tags, and remembers the last one.
+/// Reduces series to some of their tags, and remembers the last result.
 #[derive(Debug)]
 pub struct Narrowing {
     keys: Arc<[Arc<str>]>,
@@ -74,12 +74,12 @@ pub struct Narrowing {
 }
 
 impl Narrowing {
-    /// Narrows to these keys, which are sorted.
+    /// Reduces to these keys, which are sorted.
     pub const fn new(keys: Arc<[Arc<str>]>) -> Self {
         Self { keys, last: None }
     }
 
-    /// The series with the keys only.
+    /// The series with these keys only.
     pub fn narrow(&mut self, series: &Arc<SeriesKey>) -> Arc<SeriesKey> {
         if let Some((known, narrowed)) = &self.last
             && (Arc::ptr_eq(known, series) || known == series)
@@ -92,7 +92,7 @@ impl Narrowing {
         } else {
             Arc::new(series.subset(&self.keys))
         };
-        // Equal series share one key, so that they are compared fast.
+        // Equal series share one key, so that comparing them is fast.
         if let Some((_, last)) = &self.last
             && **last == *narrowed
         {

@@ -1,9 +1,10 @@
-//! SHOW of what is not stored rows: users, shards, subscriptions, running statements, figures.
+//! SHOW statements about the server: users, shards, subscriptions, running statements, statistics.
 
+use crate::databases::shown_databases;
 use crate::output::Listing;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::datatypes::Schema;
 use marigram_engine::Engine;
 use marigram_influxql::GoDuration;
@@ -13,14 +14,14 @@ use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Metadata of the schema of an answer whose series have different columns: the columns of a series
-/// are those that are not null in its first row.
+/// A metadata key of a schema whose series have different columns: the columns of a series are
+/// those that are not null in its first row.
 const SPARSE_KEY: &str = "marigram.sparse";
 
 /// Answers a statement; `None` for statements of other kinds.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub fn answer(
     engine: &Engine,
     queries: &RunningQueries,
@@ -79,11 +80,11 @@ fn done() -> StatementRows {
 }
 
 fn texts(columns: &[&'static str]) -> Listing {
-    let columns = columns.iter().map(|name| (*name, ValueType::String));
+    let columns = columns.iter().map(|name| (*name, InfluxValueType::String));
     Listing::new(columns.collect())
 }
 
-/// A series without rows and name.
+/// A series without rows and without a name.
 fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
     let mut listing = texts(columns);
     listing.push(None, vec![Value::Null; columns.len()]);
@@ -93,7 +94,7 @@ fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
 /// A series without rows for each database.
 fn of_each_database(engine: &Engine, columns: &[&'static str]) -> SqlResult<StatementRows> {
     let mut listing = texts(columns);
-    for database in engine.databases() {
+    for database in shown_databases(engine) {
         listing.push(Some(&database.into()), vec![Value::Null; columns.len()]);
     }
     listing.answer()
@@ -118,11 +119,11 @@ fn shard_groups() -> SqlResult<StatementRows> {
 
 fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![
-        ("qid", ValueType::Integer),
-        ("query", ValueType::String),
-        ("database", ValueType::String),
-        ("duration", ValueType::String),
-        ("status", ValueType::String),
+        ("qid", InfluxValueType::Integer),
+        ("query", InfluxValueType::String),
+        ("database", InfluxValueType::String),
+        ("duration", InfluxValueType::String),
+        ("status", InfluxValueType::String),
     ]);
     for query in queries.list() {
         let status = if query.is_killed { "killed" } else { "running" };
@@ -140,7 +141,7 @@ fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
     listing.answer()
 }
 
-/// As much of a duration as InfluxDB shows.
+/// A duration, rounded as InfluxDB does.
 fn rounded(elapsed: Duration) -> GoDuration {
     let ns = i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX);
     let unit = match ns {
@@ -232,11 +233,11 @@ fn sparse(mut modules: Modules, module: &str) -> SqlResult<StatementRows> {
     if modules.is_empty() {
         return Ok(done());
     }
-    let mut columns: Vec<(&'static str, ValueType)> = Vec::new();
+    let mut columns: Vec<(&'static str, InfluxValueType)> = Vec::new();
     for (_, values) in &modules {
         columns.extend(values.iter().map(|(name, value)| match value {
-            Value::Integer(_) => (*name, ValueType::Integer),
-            _ => (*name, ValueType::String),
+            Value::Integer(_) => (*name, InfluxValueType::Integer),
+            _ => (*name, InfluxValueType::String),
         }));
     }
     let mut listing = Listing::new(columns);

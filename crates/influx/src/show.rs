@@ -1,14 +1,14 @@
-//! SHOW: what is stored, from the catalog and the series index.
+//! SHOW statements about stored data, from the catalog and the series index.
 
 mod cardinality;
 mod tags;
 
 use crate::expression::{Expression, compile_regex};
-use crate::listing::{each_series, fulfils, tag_condition};
+use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused, stored_measurements};
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{
     BinaryOp, Expr, Measurement, ShowFieldKeys, ShowMeasurements, ShowSeries, Source, Statement,
     TagKeyFilter,
@@ -17,10 +17,10 @@ use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
 
-/// The answer of a SHOW statement; `None` for other statements. Blocks for no disk.
+/// The answer of a SHOW statement; `None` for other statements. Does not wait for the disk.
 ///
 /// # Errors
-/// Why it is not done, in InfluxDB's words.
+/// Why the statement failed, in InfluxDB's words.
 pub(crate) fn answer(
     run: &StatementRun<'_>,
     statement: &Statement,
@@ -37,7 +37,7 @@ pub(crate) fn answer(
     listing.answer().map(Some)
 }
 
-/// The rows behind OFFSET and within LIMIT, 0 for none.
+/// The rows after OFFSET and within LIMIT; 0 means no limit.
 fn limited<T>(rows: Vec<T>, limit: u64, offset: u64) -> impl Iterator<Item = T> {
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let limit = if limit == 0 { usize::MAX } else { count(limit) };
@@ -48,7 +48,7 @@ fn text(text: &str) -> Value {
     Value::String(text.into())
 }
 
-/// Refuses a database that is not there.
+/// Refuses a database that does not exist.
 pub(crate) fn check_database(run: &StatementRun<'_>, database: &str) -> SqlResult<()> {
     if database.is_empty() {
         return Err(refused("database name required"));
@@ -69,7 +69,7 @@ fn condition(condition: Option<&Expr>) -> SqlResult<Option<Expression>> {
     Ok(Some(expression))
 }
 
-/// Tags are compared for equality only.
+/// Refuses comparisons of tags other than for equality.
 fn check_operators(expression: &Expression) -> SqlResult<()> {
     match expression {
         Expression::Paren(inner) => check_operators(inner),
@@ -96,7 +96,7 @@ fn check_operators(expression: &Expression) -> SqlResult<()> {
     }
 }
 
-/// The measurements of a database in all its policies, or those that FROM names; by their names.
+/// The measurements of a database in all its policies, or those that FROM names; sorted by name.
 pub(crate) fn sources(
     run: &StatementRun<'_>,
     database: &str,
@@ -146,6 +146,9 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
     if show.database.is_empty() {
         return Err(refused("database name required"));
     }
+    if check_database(run, &show.database).is_err() {
+        return Ok(Listing::new(vec![("name", InfluxValueType::String)]));
+    }
     let condition = condition(show.condition.as_ref())?;
     let from: Vec<Source> = show
         .measurement
@@ -155,12 +158,12 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
         .collect();
     let mut names: Vec<Arc<str>> = Vec::new();
     for measurement in sources(run, &show.database, &from)? {
-        if has_series(run, &measurement, condition.as_ref())? {
+        if is_shown(run, &measurement, condition.as_ref())? {
             names.push(measurement.name);
         }
     }
     names.dedup();
-    let mut listing = Listing::new(vec![("name", ValueType::String)]);
+    let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
     let series: Arc<str> = "measurements".into();
     for name in limited(names, show.limit, show.offset) {
         listing.push(Some(&series), vec![Value::String(name)]);
@@ -168,11 +171,66 @@ fn measurements(run: &StatementRun<'_>, show: &ShowMeasurements) -> SqlResult<Li
     Ok(listing)
 }
 
-/// Whether a table has series that fulfil a condition.
+/// Whether SHOW MEASUREMENTS shows a table. Each comparison is one with all values of a tag: `!=` and
+/// `!~` hold where no series has such a value.
+fn is_shown(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    condition: Option<&Expression>,
+) -> SqlResult<bool> {
+    let Some(condition) = condition else {
+        return has_series(run, measurement, None, fulfils);
+    };
+    match condition {
+        Expression::Paren(inner) => is_shown(run, measurement, Some(inner)),
+        Expression::Chain(first, links) => {
+            let (mut all, rest) = match links.split_first() {
+                Some(((op, rhs), rest)) if op.precedence() == 3 => {
+                    (compares(run, measurement, (first, *op, rhs))?, rest)
+                }
+                _ => (is_shown(run, measurement, Some(first))?, links.as_slice()),
+            };
+            for (op, rhs) in rest {
+                let rhs = is_shown(run, measurement, Some(rhs))?;
+                all = match op {
+                    BinaryOp::Or => all || rhs,
+                    _ => all && rhs,
+                };
+            }
+            Ok(all)
+        }
+        other => has_series(run, measurement, Some(other), fulfils),
+    }
+}
+
+/// Whether a comparison holds for all values of a tag that a table has.
+fn compares(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    (left, op, right): (&Expression, BinaryOp, &Expression),
+) -> SqlResult<bool> {
+    let (positive, is_negated) = match op {
+        BinaryOp::Neq => (BinaryOp::Eq, true),
+        BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
+        op => (op, false),
+    };
+    let link = vec![(positive, right.clone())];
+    let comparison = Expression::Chain(Box::new(left.clone()), link);
+    let found = has_series(run, measurement, Some(&comparison), fulfils_with_tags)?;
+    // Without the tag there is nothing to compare with.
+    let is_tag = match left {
+        Expression::Name(var) => measurement.table.tag(&var.name).is_some(),
+        _ => true,
+    };
+    Ok(if is_negated { is_tag && !found } else { found })
+}
+
+/// Whether a table has series that fulfil a condition, as `fulfils` sees it.
 fn has_series(
     run: &StatementRun<'_>,
     measurement: &StoredMeasurement,
     condition: Option<&Expression>,
+    fulfils: fn(Option<&Expression>, &[Arc<str>]) -> bool,
 ) -> SqlResult<bool> {
     let condition = condition.and_then(|condition| tag_condition(condition, measurement));
     let mut found = false;
@@ -182,41 +240,55 @@ fn has_series(
     Ok(found)
 }
 
+/// The measurements of each name: there is one in each retention policy that has it.
+fn by_name(all: &[StoredMeasurement]) -> impl Iterator<Item = &[StoredMeasurement]> {
+    all.chunk_by(|a, b| a.name == b.name)
+}
+
 /// The keys of series as line protocol writes them.
 fn series(run: &StatementRun<'_>, show: &ShowSeries) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
     let condition = condition(without_time(show.condition.as_ref()).as_ref())?;
     let mut keys: Vec<String> = Vec::new();
     for measurement in sources(run, &show.database, &show.sources)? {
-        let condition = condition
-            .as_ref()
-            .and_then(|condition| tag_condition(condition, &measurement));
-        let name = escaped(&measurement.name, &[',', ' ']);
-        let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
-        order.sort_by_key(|place| &measurement.table.tags[*place].name);
-        each_series(run.context.engine(), &measurement, |tags| {
-            if !fulfils(condition.as_ref(), tags) {
-                return;
-            }
-            let mut key = name.clone();
-            for place in order.iter().filter(|place| !tags[**place].is_empty()) {
-                key.push(',');
-                key.push_str(&escaped(
-                    &measurement.table.tags[*place].name,
-                    &[',', '=', ' '],
-                ));
-                key.push('=');
-                key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
-            }
-            keys.push(key);
-        })?;
+        add_keys(run, &measurement, condition.as_ref(), &mut keys)?;
     }
     keys.sort();
-    let mut listing = Listing::new(vec![("key", ValueType::String)]);
+    keys.dedup();
+    let mut listing = Listing::new(vec![("key", InfluxValueType::String)]);
     for key in limited(keys, show.limit, show.offset) {
         listing.push(None, vec![text(&key)]);
     }
     Ok(listing)
+}
+
+/// Adds the keys of the series that fulfil a condition.
+fn add_keys(
+    run: &StatementRun<'_>,
+    measurement: &StoredMeasurement,
+    condition: Option<&Expression>,
+    keys: &mut Vec<String>,
+) -> SqlResult<()> {
+    let condition = condition.and_then(|condition| tag_condition(condition, measurement));
+    let name = escaped(&measurement.name, &[',', ' ']);
+    let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
+    order.sort_by_key(|place| &measurement.table.tags[*place].name);
+    each_series(run.context.engine(), measurement, |tags| {
+        if !fulfils(condition.as_ref(), tags) {
+            return;
+        }
+        let mut key = name.clone();
+        for place in order.iter().filter(|place| !tags[**place].is_empty()) {
+            key.push(',');
+            key.push_str(&escaped(
+                &measurement.table.tags[*place].name,
+                &[',', '=', ' '],
+            ));
+            key.push('=');
+            key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
+        }
+        keys.push(key);
+    })
 }
 
 fn escaped(text: &str, special: &[char]) -> String {
@@ -230,7 +302,7 @@ fn escaped(text: &str, special: &[char]) -> String {
     escaped
 }
 
-/// A condition without its times: what is listed does not depend on them.
+/// A condition without its times: lists do not depend on them.
 fn without_time(condition: Option<&Expr>) -> Option<Expr> {
     let context = marigram_influxql::time_range::TimeContext {
         now_ns: 0,
@@ -244,18 +316,25 @@ fn without_time(condition: Option<&Expr>) -> Option<Expr> {
 fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing> {
     check_database(run, &show.database)?;
     let columns = vec![
-        ("fieldKey", ValueType::String),
-        ("fieldType", ValueType::String),
+        ("fieldKey", InfluxValueType::String),
+        ("fieldType", InfluxValueType::String),
     ];
     let mut listing = Listing::new(columns);
-    for measurement in sources(run, &show.database, &show.sources)? {
-        let mut fields: Vec<(&str, ValueType)> = measurement.fields().collect();
-        fields.sort();
-        for (name, kind) in limited(fields, show.limit, show.offset) {
-            listing.push(Some(&measurement.name), vec![text(name), text(kind.name())]);
+    for named in by_name(&sources(run, &show.database, &show.sources)?) {
+        for (name, kind) in limited(fields_of(named), show.limit, show.offset) {
+            listing.push(Some(&named[0].name), vec![text(name), text(kind.name())]);
         }
     }
     Ok(listing)
+}
+
+/// The fields of measurements of one name, each once.
+fn fields_of(named: &[StoredMeasurement]) -> Vec<(&str, InfluxValueType)> {
+    let fields = named.iter().flat_map(StoredMeasurement::fields);
+    let mut fields: Vec<(&str, InfluxValueType)> = fields.collect();
+    fields.sort();
+    fields.dedup();
+    fields
 }
 
 /// Whether a key of a tag is meant.

@@ -1,4 +1,4 @@
-//! Rows of sources, in the order in which InfluxDB reads them.
+//! The rows of sources, in the order in which InfluxDB reads them.
 
 mod measurement;
 mod merge;
@@ -10,7 +10,7 @@ pub use subquery::SubqueryRows;
 
 use crate::point::Row;
 use crate::series::SeriesKey;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
 use std::cmp::Ordering;
@@ -22,13 +22,13 @@ pub trait RowSource: Send {
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>>;
 }
 
-/// A column that is asked of a source.
+/// A column that a source is to return.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
     pub name: String,
     /// The type that its values get; `None` for one that is unknown.
-    pub kind: Option<ValueType>,
+    pub kind: Option<InfluxValueType>,
     /// Whether a function computes with it. Tags of a table are no values of functions.
     pub is_driver: bool,
 }
@@ -38,7 +38,7 @@ pub struct SourceColumn {
 pub struct RowOrder {
     /// The tags by which rows are ordered, sorted by key.
     pub keys: Arc<[Arc<str>]>,
-    /// From old to new, and from the smallest series to the greatest; or the other way round.
+    /// From old to new, and from the smallest series to the greatest; otherwise reversed.
     pub ascending: bool,
 }
 

@@ -1,7 +1,7 @@
-//! Stages that points go through, one behind the other.
+//! Consecutive stages that process points.
 //!
-//! A stage takes points in the order of its source: by measurement, by the tags that the whole
-//! statement groups by, by time. What it gives is in that order too.
+//! A stage receives points in the order of its source: by measurement, by the tags by which the
+//! whole statement groups, by time. Its output has that order, too.
 
 mod fill;
 mod reduce;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 
 /// One step of a function.
 pub trait Stage: Send {
-    /// Takes a point; gives what comes of it.
+    /// Processes a point; appends the resulting points.
     fn push(&mut self, point: Point, out: &mut Vec<Point>);
 
-    /// No point follows; gives what was held back.
+    /// Ends the input; appends the points that were held back.
     fn finish(&mut self, out: &mut Vec<Point>);
 }
 
-/// The stages of one function, and which times of the source they see.
+/// The stages of one function, and the times of the source that they see.
 pub struct Chain {
-    /// The column that is computed with.
+    /// The input column.
     pub driver: usize,
     /// The first time, included.
     pub start_ns: i64,
@@ -42,7 +42,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Takes a row of the source.
+    /// Processes a row of the source.
     pub fn push(&mut self, row: &crate::point::Row, out: &mut Vec<Point>) {
         if row.time < self.start_ns || row.time > self.end_ns {
             return;
@@ -60,7 +60,7 @@ impl Chain {
         feed(&mut self.stages, point, out);
     }
 
-    /// No row follows.
+    /// Ends the input.
     pub fn finish(&mut self, out: &mut Vec<Point>) {
         for place in 0..self.stages.len() {
             let mut last = Vec::new();
@@ -87,7 +87,7 @@ fn feed(stages: &mut [Box<dyn Stage>], point: Point, out: &mut Vec<Point>) {
     }
 }
 
-/// Gives each point the time at which its group begins.
+/// Gives each point the start time of its group.
 pub struct GroupTimes(pub Windows);
 
 impl Stage for GroupTimes {
@@ -102,7 +102,7 @@ impl Stage for GroupTimes {
     fn finish(&mut self, _: &mut Vec<Point>) {}
 }
 
-/// LIMIT and OFFSET: so many points of each series.
+/// LIMIT and OFFSET for the points of each series.
 #[derive(Debug)]
 pub struct Limit {
     limit: u64,
@@ -112,7 +112,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// A limit (0 for none) behind an offset.
+    /// A limit (0 for none) after an offset.
     pub const fn new(limit: u64, offset: u64) -> Self {
         Self {
             limit,
@@ -152,7 +152,7 @@ impl Stage for Limit {
     fn finish(&mut self, _: &mut Vec<Point>) {}
 }
 
-/// The value at a time on the line between two points.
+/// The linearly interpolated value between two points at a time.
 pub(crate) fn on_line(time: i64, before: (i64, f64), behind: (i64, f64)) -> f64 {
     let slope = (behind.1 - before.1) / (behind.0.wrapping_sub(before.0)) as f64;
     slope * (time.wrapping_sub(before.0)) as f64 + before.1

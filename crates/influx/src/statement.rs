@@ -1,37 +1,22 @@
-//! Statements, each by its kind.
+//! Executes statements by their kind.
 
-use crate::budget::Budget;
 use crate::output::SeriesSchema;
-use crate::policies::{KnownDatabases, Policies};
-use crate::prepare::{Preparation, Prepared};
-use crate::running_queries::RunningQueries;
 use crate::schema::refused;
-use crate::select::{Running, rows};
+use crate::select::rows;
 use crate::show;
-use crate::window::BundledZones;
+use crate::statement_run::{StatementRun, now_ns};
 use crate::{databases, delete, explain, into, read_only, server_state};
-use datafusion::execution::session_state::SessionState;
 use marigram_influxql::ast::{Select, Statement};
-use marigram_influxql::names::{NameContext, complete_names};
-use marigram_influxql::time_range::TimeContext;
-use marigram_influxql::validate::{analyze, check_statement};
+use marigram_influxql::validate::check_statement;
 use marigram_sql::SqlResult;
-use marigram_sql::front_end::{StatementContext, StatementRows};
+use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
-
-/// What a statement runs with.
-pub(crate) struct StatementRun<'a> {
-    pub(crate) context: &'a StatementContext,
-    pub(crate) policies: Arc<dyn Policies>,
-    pub(crate) queries: Arc<RunningQueries>,
-    pub(crate) retention_policy: &'a str,
-}
 
 impl StatementRun<'_> {
     /// Runs a statement.
     ///
     /// # Errors
-    /// Why it is not done, in InfluxDB's words.
+    /// Why the statement failed, in InfluxDB's words.
     pub(crate) async fn execute(&self, mut statement: Statement) -> SqlResult<StatementRows> {
         if self.context.session().read_only {
             read_only::check(&statement)?;
@@ -73,7 +58,7 @@ impl StatementRun<'_> {
         }
     }
 
-    /// Statements on databases, retention policies and the server itself.
+    /// Executes statements about databases, retention policies and the server itself.
     async fn administer(&self, statement: &Statement) -> SqlResult<Option<StatementRows>> {
         let (engine, queries) = (self.context.engine().clone(), Arc::clone(&self.queries));
         let statement = statement.clone();
@@ -82,53 +67,6 @@ impl StatementRun<'_> {
             None => server_state::answer(&engine, &queries, &statement),
         };
         self.context.block(work).await
-    }
-
-    /// Writes databases and policies into a statement.
-    fn complete_names(&self, statement: &mut Statement) -> SqlResult<()> {
-        let names = NameContext {
-            database: self.database(),
-            retention_policy: self.retention_policy,
-            databases: &KnownDatabases {
-                engine: self.context.engine(),
-                policies: &*self.policies,
-            },
-        };
-        complete_names(statement, &names).map_err(|error| refused(error.to_string()))
-    }
-
-    /// The database of the request.
-    pub(crate) fn database(&self) -> &str {
-        &self.context.session().database
-    }
-
-    /// DataFusion's state for the statement.
-    pub(crate) fn state(&self) -> SqlResult<SessionState> {
-        self.context.state(self.database())
-    }
-
-    /// A SELECT with what is stored.
-    pub(crate) fn prepare(&self, select: &Select, now_ns: i64) -> SqlResult<Prepared> {
-        let time = TimeContext {
-            now_ns,
-            time_zone: None,
-            zones: &BundledZones,
-        };
-        let analysis = analyze(select, &time).map_err(|error| refused(error.to_string()))?;
-        let preparation = Preparation {
-            engine: self.context.engine(),
-            policies: &*self.policies,
-        };
-        preparation.select(select, &analysis, None)
-    }
-
-    /// What SELECTs run with.
-    pub(crate) fn running(&self, state: SessionState) -> Running {
-        Running {
-            engine: self.context.engine().clone(),
-            state: Arc::new(state),
-            budget: Budget::new(self.context.memory_pool()),
-        }
     }
 
     async fn select(&self, select: &Select) -> SqlResult<StatementRows> {
@@ -141,12 +79,4 @@ impl StatementRun<'_> {
         let source = rows(&prepared, &running)?;
         Ok(SeriesSchema::new(&prepared).answer(source))
     }
-}
-
-/// The time at which a statement began, in nanoseconds.
-pub(crate) fn now_ns(state: &SessionState) -> i64 {
-    let start = state.execution_props().query_execution_start_time;
-    start
-        .and_then(|start| start.timestamp_nanos_opt())
-        .unwrap_or_default()
 }

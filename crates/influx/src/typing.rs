@@ -1,21 +1,21 @@
-//! The types of columns, and what InfluxDB refuses for its types.
+//! The types of columns, and the type errors that InfluxDB reports.
 
 use crate::evaluate::{Division, binary, is_math};
 use crate::expression::Expression;
 use crate::schema::refused;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Literal};
 use marigram_sql::SqlResult;
 
-/// The type of an expression whose names carry theirs; `None` if it is unknown.
+/// The type of an expression whose names carry their types; `None` if it is unknown.
 ///
 /// # Errors
 /// If an operator does not take its operands.
-pub fn type_of(expression: &Expression) -> SqlResult<Option<ValueType>> {
+pub fn type_of(expression: &Expression) -> SqlResult<Option<InfluxValueType>> {
     Ok(match expression {
         Expression::Value(value) => value.value_type(),
-        Expression::Literal(Literal::Duration(_)) => Some(ValueType::Integer),
-        Expression::Name(var) => var.cast.and_then(ValueType::of_cast),
+        Expression::Literal(Literal::Duration(_)) => Some(InfluxValueType::Integer),
+        Expression::Name(var) => var.cast.and_then(InfluxValueType::of_cast),
         Expression::Column(_, kind) => *kind,
         Expression::Paren(inner) => type_of(inner)?,
         Expression::Call(name, args) => call_type(name, args)?,
@@ -37,7 +37,7 @@ pub fn type_of(expression: &Expression) -> SqlResult<Option<ValueType>> {
     })
 }
 
-fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<ValueType>> {
+fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<InfluxValueType>> {
     if is_math(name) {
         let mut kinds = Vec::with_capacity(args.len());
         for arg in args {
@@ -46,14 +46,14 @@ fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<ValueType>> {
         return math_type(name, args, &kinds);
     }
     Ok(match name {
-        "count" | "elapsed" => Some(ValueType::Integer),
+        "count" | "elapsed" => Some(InfluxValueType::Integer),
         "mean"
         | "median"
         | "integral"
         | "stddev"
         | "derivative"
         | "non_negative_derivative"
-        | "moving_average" => Some(ValueType::Float),
+        | "moving_average" => Some(InfluxValueType::Float),
         _ => args.first().map_or(Ok(None), type_of)?,
     })
 }
@@ -62,8 +62,8 @@ fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<ValueType>> {
 fn math_type(
     name: &str,
     args: &[Expression],
-    kinds: &[Option<ValueType>],
-) -> SqlResult<Option<ValueType>> {
+    kinds: &[Option<InfluxValueType>],
+) -> SqlResult<Option<InfluxValueType>> {
     for (place, kind) in kinds.iter().enumerate() {
         if let Some(kind) = kind
             && !kind.is_number()
@@ -83,10 +83,10 @@ fn math_type(
     Ok(match name {
         "abs" | "floor" | "ceil" | "round" => kinds.first().copied().flatten(),
         "pow" => match (kinds.first(), kinds.get(1)) {
-            (Some(Some(_)), _) | (_, Some(Some(_))) => Some(ValueType::Float),
+            (Some(Some(_)), _) | (_, Some(Some(_))) => Some(InfluxValueType::Float),
             _ => None,
         },
-        _ => Some(ValueType::Float),
+        _ => Some(InfluxValueType::Float),
     })
 }
 
@@ -97,14 +97,14 @@ const fn ordinal(place: usize) -> &'static str {
     }
 }
 
-/// The type of `left op right`; `text` is how that is written.
+/// The type of `left op right`; `text` is its text.
 fn joined(
-    (left, left_literal): (Option<ValueType>, bool),
+    (left, left_literal): (Option<InfluxValueType>, bool),
     op: BinaryOp,
-    (right, right_literal): (Option<ValueType>, bool),
+    (right, right_literal): (Option<InfluxValueType>, bool),
     text: impl Fn() -> String,
-) -> SqlResult<Option<ValueType>> {
-    use ValueType::{Integer, Unsigned};
+) -> SqlResult<Option<InfluxValueType>> {
+    use InfluxValueType::{Integer, Unsigned};
     let type_error = |why: String| Err(refused(format!("type error: {}: {why}", text())));
     match (left, right) {
         (Some(Unsigned), Some(Integer)) | (Some(Integer), Some(Unsigned)) => {
@@ -137,14 +137,14 @@ fn joined(
             }
             Ok(match (op, value.value_type()) {
                 // What is shown of it is a float.
-                (BinaryOp::Div, Some(Integer | Unsigned)) => Some(ValueType::Float),
+                (BinaryOp::Div, Some(Integer | Unsigned)) => Some(InfluxValueType::Float),
                 (_, kind) => kind,
             })
         }
     }
 }
 
-const fn comparable(left: ValueType, right: ValueType) -> bool {
+const fn comparable(left: InfluxValueType, right: InfluxValueType) -> bool {
     left.is_number() == right.is_number()
 }
 
@@ -152,17 +152,17 @@ const fn zero_f64() -> Value {
     Value::Float(0.0)
 }
 
-fn zero(kind: ValueType) -> Value {
+fn zero(kind: InfluxValueType) -> Value {
     match kind {
-        ValueType::Float => zero_f64(),
-        ValueType::Integer => Value::Integer(0),
-        ValueType::Unsigned => Value::Unsigned(0),
-        ValueType::Boolean => Value::Boolean(false),
-        ValueType::String | ValueType::Tag => Value::String("".into()),
+        InfluxValueType::Float => zero_f64(),
+        InfluxValueType::Integer => Value::Integer(0),
+        InfluxValueType::Unsigned => Value::Unsigned(0),
+        InfluxValueType::Boolean => Value::Boolean(false),
+        InfluxValueType::String | InfluxValueType::Tag => Value::String("".into()),
     }
 }
 
-/// Whether a cast leaves the type to what is stored.
+/// Whether a cast leaves the type to the stored data.
 pub const fn is_open(cast: Option<Cast>) -> bool {
     matches!(cast, None | Some(Cast::Field))
 }

@@ -1,10 +1,10 @@
-//! Values as InfluxQL computes with them, and the casts between their types.
+//! Values in InfluxQL, and the casts between their types.
 
 use marigram_influxql::ast::{Cast, Literal};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A value. Nothing is [`Value::Null`].
+/// A value. A missing value is [`Value::Null`].
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Value {
     /// No value.
@@ -22,9 +22,9 @@ pub enum Value {
     String(Arc<str>),
 }
 
-/// A type of values. The order is that in which InfluxDB prefers them where sources disagree.
+/// A type of values. The order is InfluxDB's order of preference if sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ValueType {
+pub enum InfluxValueType {
     /// A 64-bit float.
     Float,
     /// A signed 64-bit integer.
@@ -39,7 +39,7 @@ pub enum ValueType {
     Tag,
 }
 
-impl ValueType {
+impl InfluxValueType {
     /// The type as InfluxDB's errors name it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,28 +87,29 @@ impl Value {
         }
     }
 
-    /// The value in another type, where InfluxDB casts it; otherwise null.
+    /// The value cast to another type, if InfluxDB supports the cast; otherwise null.
     #[must_use]
-    pub fn cast(&self, to: ValueType) -> Self {
+    pub fn cast(&self, to: InfluxValueType) -> Self {
         match (to, self) {
-            (ValueType::Float, Self::Integer(value)) => Self::Float(*value as f64),
-            (ValueType::Float, Self::Unsigned(value)) => Self::Float(*value as f64),
-            (ValueType::Integer, Self::Float(value)) => Self::Integer(*value as i64),
-            (ValueType::Integer, Self::Unsigned(value)) => Self::Integer(*value as i64),
-            (ValueType::Unsigned, Self::Float(value)) => Self::Unsigned(*value as u64),
-            (ValueType::Unsigned, Self::Integer(value)) => Self::Unsigned(*value as u64),
-            (ValueType::Float, Self::Float(_))
-            | (ValueType::Integer, Self::Integer(_))
-            | (ValueType::Unsigned, Self::Unsigned(_))
-            | (ValueType::Boolean, Self::Boolean(_))
-            | (ValueType::String | ValueType::Tag, Self::String(_)) => self.clone(),
+            (InfluxValueType::Float, Self::Integer(value)) => Self::Float(*value as f64),
+            (InfluxValueType::Float, Self::Unsigned(value)) => Self::Float(*value as f64),
+            (InfluxValueType::Integer, Self::Float(value)) => Self::Integer(*value as i64),
+            (InfluxValueType::Integer, Self::Unsigned(value)) => Self::Integer(*value as i64),
+            (InfluxValueType::Unsigned, Self::Float(value)) => Self::Unsigned(*value as u64),
+            (InfluxValueType::Unsigned, Self::Integer(value)) => Self::Unsigned(*value as u64),
+            (InfluxValueType::Float, Self::Float(_))
+            | (InfluxValueType::Integer, Self::Integer(_))
+            | (InfluxValueType::Unsigned, Self::Unsigned(_))
+            | (InfluxValueType::Boolean, Self::Boolean(_))
+            | (InfluxValueType::String | InfluxValueType::Tag, Self::String(_)) => self.clone(),
             _ => Self::Null,
         }
     }
 
-    /// The value in another type where that works, otherwise as it is: how fill values are taken.
+    /// The value cast to another type if possible, otherwise unchanged: this is how fill values are
+    /// converted.
     #[must_use]
-    pub fn cast_or_keep(&self, to: Option<ValueType>) -> Self {
+    pub fn cast_or_keep(&self, to: Option<InfluxValueType>) -> Self {
         match to.map(|to| self.cast(to)) {
             Some(cast) if !cast.is_null() => cast,
             _ => self.clone(),
@@ -116,18 +117,18 @@ impl Value {
     }
 
     /// The type; `None` for null.
-    pub const fn value_type(&self) -> Option<ValueType> {
+    pub const fn value_type(&self) -> Option<InfluxValueType> {
         match self {
             Self::Null => None,
-            Self::Float(_) => Some(ValueType::Float),
-            Self::Integer(_) => Some(ValueType::Integer),
-            Self::Unsigned(_) => Some(ValueType::Unsigned),
-            Self::Boolean(_) => Some(ValueType::Boolean),
-            Self::String(_) => Some(ValueType::String),
+            Self::Float(_) => Some(InfluxValueType::Float),
+            Self::Integer(_) => Some(InfluxValueType::Integer),
+            Self::Unsigned(_) => Some(InfluxValueType::Unsigned),
+            Self::Boolean(_) => Some(InfluxValueType::Boolean),
+            Self::String(_) => Some(InfluxValueType::String),
         }
     }
 
-    /// Which of two values of one type is greater; those of two types are equal.
+    /// The order of two values of one type; values of different types are equal.
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
@@ -142,7 +143,7 @@ impl Value {
         }
     }
 
-    /// Bytes that it holds beside itself.
+    /// The bytes that it holds on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::String(text) => text.len() + 16,
@@ -152,7 +153,7 @@ impl Value {
 }
 
 impl From<&Literal> for Value {
-    /// Regular expressions, times and durations are no values.
+    /// Regular expressions, times and durations are not values.
     fn from(literal: &Literal) -> Self {
         match literal {
             Literal::Boolean(value) => Self::Boolean(*value),

@@ -1,22 +1,23 @@
-//! Groups of time: where the one begins and ends that a time is in.
+//! Groups of time: the start and end of the group that contains a time.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use marigram_influxql::TimeZones;
 use marigram_influxql::time_range::{TIME_MAX_NS, TIME_MIN_NS};
 
-/// Groups of time of one length; of length 0 they are one, all the times of a statement.
+/// Groups of time with one length; with length 0 there is one group, which contains all times of a
+/// statement.
 #[derive(Clone, Debug)]
 pub struct Windows {
     /// Length in nanoseconds; 0 for no groups.
     pub every_ns: i64,
-    /// How far the groups are moved.
+    /// The offset of the groups.
     pub offset_ns: i64,
     /// The first time of the statement, included.
     pub start_ns: i64,
     /// The last time of the statement, included.
     pub end_ns: i64,
-    /// The zone whose local time is cut into groups.
+    /// The zone whose local time is divided into groups.
     pub zone: Option<TimeZone>,
 }
 
@@ -31,7 +32,7 @@ impl Windows {
         self.zone.as_ref().map_or(0, |zone| offset_ns(zone, ns))
     }
 
-    /// The group of a time: its first time, and the first one behind it.
+    /// The group of a time: its first time, and the first time after it.
     pub fn window(&self, time: i64) -> (i64, i64) {
         if self.every_ns == 0 {
             return (self.start_ns, self.end_ns.saturating_add(1));
@@ -45,7 +46,7 @@ impl Windows {
         } else {
             time - passed
         };
-        // The clocks may have changed within the group.
+        // The offset may have changed within the group.
         let changed = zone - self.zone_offset(start);
         if changed != 0 && changed.abs() < every {
             start += changed;
@@ -76,7 +77,7 @@ fn offset_ns(zone: &TimeZone, ns: i64) -> i64 {
     i64::from(zone.to_offset(time).seconds()) * 1_000_000_000
 }
 
-/// The world's time zones, as the program carries them.
+/// The time zones of the IANA database, which the program includes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BundledZones;
 

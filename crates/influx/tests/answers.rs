@@ -1,5 +1,6 @@
 //! Answers that a real InfluxDB 1.6.7 gave, compared as text: each file in `answers/` has statements,
-//! each with the answer of `/query?epoch=ns` behind it, over the rows of `answers/rows.lines`.
+//! each with the answer of `/query?epoch=ns` behind it, over the rows of `answers/rows.lines` or of a file
+//! of its name.
 
 mod support;
 
@@ -8,8 +9,12 @@ use support::Harness;
 const ROWS: &str = include_str!("answers/rows.lines");
 
 async fn compare(file: &str) {
+    compare_over(ROWS, file).await;
+}
+
+async fn compare_over(rows: &str, file: &str) {
     let harness = Harness::new();
-    harness.write(ROWS);
+    harness.write(rows);
     let mut wrong = String::new();
     for pair in file.split("\n\n") {
         let Some((statement, expected)) = pair.trim().split_once('\n') else {
@@ -56,4 +61,10 @@ async fn show() {
 #[tokio::test]
 async fn statements() {
     compare(include_str!("answers/statements.txt")).await;
+}
+
+#[tokio::test]
+async fn fields_named_as_tags_and_the_order_of_series() {
+    let rows = include_str!("answers/names.lines");
+    compare_over(rows, include_str!("answers/names.txt")).await;
 }

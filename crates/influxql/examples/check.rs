@@ -1,6 +1,6 @@
-//! Reads statements, one a line, and answers each with a line: `=` and the statement as it is
-//! printed, `!` and why it cannot be read, or `~` and why it cannot run. `\n`, `\r`, `\t` and `\\`
-//! stand for what they do in strings.
+//! Reads statements, one per line, and answers each with a line: `=` and the printed statement, `!`
+//! and why it cannot be parsed, or `~` and why it cannot run. `\n`, `\r`, `\t` and `\\` have the
+//! same meaning as in strings.
 //!
 //! `testing/influxql/compare.py` compares these answers with those of a real InfluxDB.
 

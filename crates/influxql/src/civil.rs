@@ -1,7 +1,8 @@
-//! The calendar: dates and times of day to nanoseconds and back, in the forms that conditions use.
+//! The calendar: converts dates and times of day to nanoseconds and back, in the forms that
+//! conditions use.
 //!
-//! The Gregorian calendar without leap seconds, years 0 to 9999, as Go has it. Nothing here knows a
-//! time zone; a local time comes out as if it were UTC.
+//! It is the Gregorian calendar without leap seconds, years 0 to 9999, as in Go. This module knows
+//! no time zones; it converts a local time as if it were UTC.
 
 use crate::duration::SECOND;
 use std::fmt::Write;
@@ -15,19 +16,19 @@ const EPOCH_DAYS: i64 = 719_468;
 /// Days from the first of January of year 1, Go's time zero, to the Unix epoch.
 const GO_ZERO_DAYS: i128 = 719_162;
 
-/// A time as text gives it.
+/// A time parsed from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CivilTime {
     /// Seconds since the epoch, the local time read as UTC.
     pub(crate) local_seconds: i64,
     /// Nanoseconds of the second.
     pub(crate) nanos: i32,
-    /// The offset from UTC in seconds, where the text says it.
+    /// The offset from UTC in seconds, if the text states it.
     pub(crate) offset_seconds: Option<i32>,
 }
 
-/// Whether `text` begins like a date, so that it may mean a time: ten characters `2000-01-01`, or
-/// those and anything more on the line.
+/// Whether `text` begins like a date, so that it may denote a time: the ten characters
+/// `2000-01-01`, possibly followed by more on the line.
 pub(crate) fn looks_like_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let date = bytes.len() >= 10
@@ -41,7 +42,7 @@ pub(crate) fn looks_like_time(text: &str) -> bool {
     date && bytes.get(10) != Some(&b'\n')
 }
 
-/// Reads `2000-01-01`, `2000-01-01 00:00:00[.9]` or RFC 3339's form.
+/// Parses `2000-01-01`, `2000-01-01 00:00:00[.9]` or RFC 3339's form.
 pub(crate) fn parse_time(text: &str) -> Option<CivilTime> {
     let mut rest = Digits(text);
     let (year, month, day) = (rest.fixed(4)?, rest.after('-', 2)?, rest.after('-', 2)?);
@@ -61,7 +62,7 @@ pub(crate) fn parse_time(text: &str) -> Option<CivilTime> {
         ' ' => false,
         _ => return None,
     };
-    // Go takes any number of blanks for one, an hour of one digit, and decimals behind a comma.
+    // Go accepts any number of blanks, an hour with one digit, and decimals after a comma.
     rest.0 = if rfc3339 {
         &rest.0[1..]
     } else {
@@ -109,7 +110,7 @@ impl Digits<'_> {
         }
     }
 
-    /// The nanoseconds of `.123`, if that is next; digits after the ninth count for nothing.
+    /// The nanoseconds of `.123`, if that is next; digits after the ninth are ignored.
     fn fraction(&mut self) -> Option<i32> {
         let Some(rest) = self.0.strip_prefix(['.', ',']) else {
             return Some(0);
@@ -144,7 +145,7 @@ fn days_in_month(year: i32, month: i32) -> i32 {
     }
 }
 
-/// Days since the epoch. Years begin in March here, so that the leap day is their last.
+/// Days since the epoch. Here years begin in March, so that the leap day is their last.
 fn days_from_civil(year: i32, month: i32, day: i32) -> i64 {
     let year = i64::from(year) - i64::from(month <= 2);
     let era = year.div_euclid(400);
@@ -205,14 +206,14 @@ pub(crate) fn rfc3339(unix_ns: i128, offset_seconds: i32) -> String {
     text
 }
 
-/// Keeps far sums of durations within what a calendar of four digits or a few more can show.
+/// Limits sums of durations to what a calendar with about four digits for the year can show.
 fn clamp_seconds(seconds: i128) -> i64 {
     let limit = 1 << 48;
     seconds.clamp(-limit, limit) as i64
 }
 
-/// How far a moment lies behind the multiple of `interval_ns` before it, counted from Go's time
-/// zero: the first of January of year 1. Nothing for an interval that is not positive.
+/// The distance of a moment from the preceding multiple of `interval_ns`, counted from Go's time
+/// zero: the first of January of year 1. 0 for an interval that is not positive.
 pub(crate) fn since_go_multiple(unix_ns: i128, interval_ns: i64) -> i64 {
     if interval_ns <= 0 {
         return 0;

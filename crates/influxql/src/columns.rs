@@ -1,4 +1,4 @@
-//! The columns of an answer: what wildcards stand for, and how each column is called.
+//! The columns of an answer: expands wildcards, and names columns.
 
 use crate::ast::{Call, Cast, Expr, Field, Literal, RegexSource, VarRef, Walk, Wildcard};
 use crate::select_error::SelectError;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// The type of a stored field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FieldType {
+pub enum InfluxFieldType {
     /// A 64-bit float.
     Float,
     /// A signed 64-bit integer.
@@ -19,7 +19,7 @@ pub enum FieldType {
     Unsigned,
 }
 
-impl FieldType {
+impl InfluxFieldType {
     const fn cast(self) -> Cast {
         match self {
             Self::Float => Cast::Float,
@@ -31,11 +31,11 @@ impl FieldType {
     }
 }
 
-/// What is known of the sources of a SELECT, taken together.
+/// The combined schema of the sources of a SELECT.
 #[derive(Clone)]
 pub struct SourceSchema<'a> {
     /// Fields with their types, each once.
-    pub fields: Vec<(String, FieldType)>,
+    pub fields: Vec<(String, InfluxFieldType)>,
     /// Tags, each once.
     pub tags: Vec<String>,
     /// Whether a regular expression matches a name.
@@ -45,15 +45,15 @@ pub struct SourceSchema<'a> {
 /// Columns and dimensions without wildcards.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expanded {
-    /// The columns. What a wildcard stood for has the type of its field as a cast.
+    /// The columns. Those from a wildcard have the type of their field as a cast.
     pub fields: Vec<Field>,
-    /// What GROUP BY names besides `time(…)`.
+    /// The expressions of GROUP BY besides `time(…)`.
     pub dimensions: Vec<Expr>,
 }
 
-/// Puts fields and tags where wildcards and regular expressions stand, in alphabetical order. In the
-/// list of columns `*` stands for fields and for those tags that are not grouped by; in a function
-/// for those fields that it can take.
+/// Replaces wildcards and regular expressions with fields and tags, in alphabetical order. In the
+/// list of columns, `*` stands for fields and for tags that are not in GROUP BY; in a function, for
+/// the fields that it accepts.
 ///
 /// # Errors
 /// `*::tag` in a function.
@@ -83,7 +83,7 @@ pub fn expand_wildcards(
         let tags = schema.tags.iter().filter(|tag| !grouped(tag));
         names.columns.extend(tags.map(|tag| (tag.as_str(), None)));
     }
-    // Of a field and a tag of one name the field comes first, unless it is unsigned.
+    // If a field and a tag have the same name, the field comes first, unless it is unsigned.
     names
         .columns
         .sort_by_key(|(name, kind)| (*name, kind.is_none() as u8 * 2, *kind));
@@ -113,9 +113,9 @@ pub fn expand_wildcards(
     Ok(expanded)
 }
 
-/// What a wildcard in the list of columns can stand for; a tag has no type.
+/// What a wildcard in the list of columns may stand for; a tag has no type.
 struct Names<'a> {
-    columns: Vec<(&'a str, Option<FieldType>)>,
+    columns: Vec<(&'a str, Option<InfluxFieldType>)>,
     matches: &'a dyn Fn(&RegexSource, &str) -> bool,
 }
 
@@ -126,10 +126,10 @@ impl Names<'_> {
             alias,
             span: field.span,
         };
-        let var = |name: &str, kind: Option<FieldType>| {
+        let var = |name: &str, kind: Option<InfluxFieldType>| {
             Expr::VarRef(VarRef {
                 name: name.to_owned(),
-                cast: Some(kind.map_or(Cast::Tag, FieldType::cast)),
+                cast: Some(kind.map_or(Cast::Tag, InfluxFieldType::cast)),
             })
         };
         match &field.expr {
@@ -184,7 +184,7 @@ fn innermost(mut call: &Call) -> &Call {
     call
 }
 
-/// The call with another first argument in its innermost call.
+/// The call with a new first argument in its innermost call.
 fn with_innermost_argument(call: &Call, arg: Expr) -> Call {
     let first = match call.args.first() {
         Some(Expr::Call(inner)) => Expr::Call(with_innermost_argument(inner, arg)),
@@ -198,22 +198,22 @@ fn with_innermost_argument(call: &Call, arg: Expr) -> Call {
 }
 
 /// Whether a wildcard in a function stands for fields of a type.
-fn takes(function: &str, kind: FieldType) -> bool {
+fn takes(function: &str, kind: InfluxFieldType) -> bool {
     match kind {
-        FieldType::Float | FieldType::Integer => true,
-        FieldType::Unsigned => !matches!(function, "holt_winters" | "holt_winters_with_fit"),
-        FieldType::String => matches!(
+        InfluxFieldType::Float | InfluxFieldType::Integer => true,
+        InfluxFieldType::Unsigned => !matches!(function, "holt_winters" | "holt_winters_with_fit"),
+        InfluxFieldType::String => matches!(
             function,
             "count" | "first" | "last" | "distinct" | "elapsed" | "mode" | "sample"
         ),
-        FieldType::Boolean => {
-            takes(function, FieldType::String) || matches!(function, "min" | "max")
+        InfluxFieldType::Boolean => {
+            takes(function, InfluxFieldType::String) || matches!(function, "min" | "max")
         }
     }
 }
 
-/// The name of a column before others are looked at: its alias, its function, its field, or the
-/// fields and functions in it with `_` between them.
+/// The name of a column, regardless of the others: its alias, its function, its field, or the
+/// fields and functions in it, joined by `_`.
 pub fn field_name(field: &Field) -> String {
     if field.alias.is_empty() {
         expr_name(&field.expr)
@@ -246,9 +246,9 @@ fn expr_name(expr: &Expr) -> String {
     }
 }
 
-/// The names of the columns of an answer. Aliases stay as they are; any other name that exists
-/// already gets a number: `mean`, `mean_1`. The tags that `top` and `bottom` name are columns too,
-/// unless the answer is written somewhere.
+/// The names of the columns of an answer. Aliases stay unchanged; any other name that is already
+/// taken gets a number: `mean`, `mean_1`. The tags that `top` and `bottom` name are columns, too,
+/// unless the answer is written to a target.
 ///
 /// `time_column` is the name of the first column; a subquery has none.
 pub fn column_names(fields: &[Field], time_column: Option<&str>, has_target: bool) -> Vec<String> {
@@ -266,7 +266,7 @@ pub fn column_names(fields: &[Field], time_column: Option<&str>, has_target: boo
             }
         }
     }
-    // How often each name was given, or the number that its next column gets.
+    // How often each name was used, or the number that its next column gets.
     let mut given: HashMap<String, u64> = HashMap::new();
     for (alias, _) in columns.iter().filter(|(alias, _)| !alias.is_empty()) {
         given.insert((*alias).to_owned(), 1);

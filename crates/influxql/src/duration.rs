@@ -1,8 +1,9 @@
-//! Lengths of time: how statements write them (`1h30m`), and how InfluxDB prints them back, which is
-//! in two ways.
+//! Lengths of time: how statements write them (`1h30m`), and the two ways in which InfluxDB prints
+//! them.
 //!
-//! A duration is an `i64` of nanoseconds, everywhere in this crate. InfluxDB's arithmetic wraps
-//! around; a sum that became negative is refused, one that wrapped all the way is not seen. So here.
+//! A duration is an `i64` of nanoseconds everywhere in this crate. InfluxDB's arithmetic wraps; it
+//! refuses a sum that became negative, but does not notice one that wrapped completely. This crate
+//! behaves the same.
 
 use std::fmt;
 
@@ -21,11 +22,11 @@ pub(crate) const DAY: i64 = 24 * HOUR;
 /// Nanoseconds of 7 days.
 const WEEK: i64 = 7 * DAY;
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DurationError {
-    /// The text is not a row of numbers and units.
+    /// The text is not a sequence of numbers and units.
     #[error("invalid duration")]
     Invalid,
     /// The sum does not fit.
@@ -41,7 +42,7 @@ pub enum DurationError {
 /// The nanoseconds of a duration such as `10m` or `1w2d3h4m5s6ms7u8ns`.
 ///
 /// # Errors
-/// Where the text is no duration, or longer than 292 years.
+/// If the text is not a duration, or is longer than 292 years.
 pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     if text.len() < 2 {
         return Err(DurationError::Invalid);
@@ -113,8 +114,8 @@ impl fmt::Display for InfluxDuration {
     }
 }
 
-/// Prints a duration as Go does: `1h30m0s`, `1.5s`, `250ms`. InfluxDB shows the durations of
-/// `CREATE DATABASE` and of retention policies so.
+/// Prints a duration as Go does: `1h30m0s`, `1.5s`, `250ms`. InfluxDB uses this form for the
+/// durations of `CREATE DATABASE` and of retention policies.
 #[derive(Debug, Clone, Copy)]
 pub struct GoDuration(pub i64);
 
@@ -147,7 +148,7 @@ impl fmt::Display for GoDuration {
     }
 }
 
-/// A quotient with as many decimals as it has, at most nine: the divisor is a power of ten.
+/// A quotient with as many decimals as it needs, at most nine: the divisor is a power of ten.
 struct Decimal(u64, u64);
 
 impl fmt::Display for Decimal {

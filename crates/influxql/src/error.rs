@@ -1,12 +1,12 @@
-//! What the parser refuses, in InfluxDB's words: clients compare these texts.
+//! The parser's errors, in InfluxDB's words: clients compare these texts.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What InfluxDB's HTTP interface writes before the text of a [`ParseError`].
+/// The prefix that InfluxDB's HTTP interface puts before the text of a [`ParseError`].
 pub const PARSE_ERROR_PREFIX: &str = "error parsing query: ";
 
-/// Where in the text of a query an error is.
+/// The position of an error in the text of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorPosition {
     /// Line, from 1.
@@ -18,22 +18,22 @@ pub struct ErrorPosition {
     pub byte: usize,
 }
 
-/// Why a text is no InfluxQL. Prints as InfluxDB prints it, without [`PARSE_ERROR_PREFIX`].
+/// Why a text is not InfluxQL. Prints as InfluxDB prints it, without [`PARSE_ERROR_PREFIX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseError {
     kind: ParseErrorKind,
     position: Option<ErrorPosition>,
 }
 
-/// The two shapes of a parse error.
+/// The two forms of a parse error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
-    /// Another token than the grammar allows here.
+    /// The grammar does not allow this token here.
     Unexpected {
-        /// The token that stands there.
+        /// The token that was found.
         found: String,
-        /// What may stand there.
+        /// The tokens that are allowed.
         expected: Vec<Cow<'static, str>>,
     },
     /// Anything else.
@@ -56,14 +56,14 @@ impl ParseError {
         }
     }
 
-    pub(crate) fn at(message: impl Into<String>, position: ErrorPosition) -> Self {
+    pub(crate) fn with_position(message: impl Into<String>, position: ErrorPosition) -> Self {
         Self {
             kind: ParseErrorKind::Message(message.into()),
             position: Some(position),
         }
     }
 
-    /// An error that InfluxDB reports without its place.
+    /// An error that InfluxDB reports without its position.
     pub(crate) fn plain(message: impl Into<String>) -> Self {
         Self {
             kind: ParseErrorKind::Message(message.into()),
@@ -76,12 +76,12 @@ impl ParseError {
         &self.kind
     }
 
-    /// Where, if the text of the error says it.
+    /// The position, if the text of the error contains it.
     pub fn position(&self) -> Option<ErrorPosition> {
         self.position
     }
 
-    /// The text with [`PARSE_ERROR_PREFIX`], as `/query` answers it with status 400.
+    /// The text with [`PARSE_ERROR_PREFIX`], as `/query` returns it with status 400.
     pub fn to_wire(&self) -> String {
         format!("{PARSE_ERROR_PREFIX}{self}")
     }

@@ -1,25 +1,25 @@
-//! Databases and retention policies that a statement leaves out, written into it.
+//! Completes a statement with the databases and retention policies that it leaves out.
 //!
-//! InfluxDB does this before it runs a statement: what SHOW QUERIES and SHOW CONTINUOUS QUERIES print
-//! is the completed statement.
+//! InfluxDB does this before it runs a statement: SHOW QUERIES and SHOW CONTINUOUS QUERIES print
+//! the completed statement.
 
 use crate::ast::{Measurement, MeasurementName, Select, Source, Statement, Target};
 
-/// What is known of databases.
+/// Access to databases.
 pub trait Databases {
-    /// The retention policy of a database that is meant where none is named, or nothing if there is
-    /// no such database. A database without such a policy has the empty name.
+    /// The default retention policy of a database, or `None` if there is no such database. A
+    /// database without a default policy has the empty name.
     fn default_policy(&self, database: &str) -> Option<String>;
 }
 
-/// What a request says of databases.
+/// The databases and policies that a request names.
 #[derive(Clone, Copy)]
 pub struct NameContext<'a> {
-    /// The request's database, or nothing.
+    /// The request's database, or empty.
     pub database: &'a str,
-    /// The request's retention policy, or nothing.
+    /// The request's retention policy, or empty.
     pub retention_policy: &'a str,
-    /// The databases that there are.
+    /// The existing databases.
     pub databases: &'a dyn Databases,
 }
 
@@ -27,7 +27,7 @@ pub struct NameContext<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant is described by its text")]
-pub enum NameError {
+pub enum NameCompletionError {
     #[error("invalid measurement")]
     InvalidMeasurement,
     #[error("database name required")]
@@ -38,16 +38,16 @@ pub enum NameError {
     NoDefaultPolicy(String),
 }
 
-/// Writes the database and the retention policy into every measurement of a SELECT (of EXPLAIN and
-/// of CREATE CONTINUOUS QUERY too), and the database into SHOW statements. What removes something is
-/// left as it is: it goes over all policies of the request's database.
+/// Writes the database and the retention policy into every measurement of a SELECT (including those
+/// of EXPLAIN and CREATE CONTINUOUS QUERY), and the database into SHOW statements. Statements that
+/// remove something stay unchanged: they apply to all policies of the request's database.
 ///
 /// # Errors
-/// Where a database is missing or unknown.
+/// If a database is missing or unknown.
 pub fn complete_names(
     statement: &mut Statement,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     let fill = |database: &mut String| {
         if database.is_empty() {
             context.database.clone_into(database);
@@ -58,7 +58,7 @@ pub fn complete_names(
             complete_select(select, context)?;
         }
         Statement::CreateContinuousQuery(create) => {
-            // The request's database goes before that of the continuous query.
+            // The request's database takes precedence over that of the continuous query.
             let database = match context.database {
                 "" => create.database.as_str(),
                 database => database,
@@ -81,7 +81,10 @@ pub fn complete_names(
     Ok(())
 }
 
-fn complete_select(select: &mut Select, context: &NameContext<'_>) -> Result<(), NameError> {
+fn complete_select(
+    select: &mut Select,
+    context: &NameContext<'_>,
+) -> Result<(), NameCompletionError> {
     if let Some(target) = &mut select.target {
         let Target {
             database,
@@ -102,14 +105,14 @@ fn complete_select(select: &mut Select, context: &NameContext<'_>) -> Result<(),
 fn complete_measurement(
     measurement: &mut Measurement,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     let Measurement {
         database,
         retention_policy,
         name,
     } = measurement;
     if *name == MeasurementName::Name(String::new()) {
-        return Err(NameError::InvalidMeasurement);
+        return Err(NameCompletionError::InvalidMeasurement);
     }
     complete_place(database, retention_policy, context)
 }
@@ -118,15 +121,15 @@ fn complete_place(
     database: &mut String,
     policy: &mut String,
     context: &NameContext<'_>,
-) -> Result<(), NameError> {
+) -> Result<(), NameCompletionError> {
     if database.is_empty() {
         context.database.clone_into(database);
     }
     if database.is_empty() {
-        return Err(NameError::DatabaseRequired);
+        return Err(NameCompletionError::DatabaseRequired);
     }
     let Some(default_policy) = context.databases.default_policy(database) else {
-        return Err(NameError::DatabaseNotFound(database.clone()));
+        return Err(NameCompletionError::DatabaseNotFound(database.clone()));
     };
     if policy.is_empty() {
         context.retention_policy.clone_into(policy);
@@ -135,7 +138,7 @@ fn complete_place(
         *policy = default_policy;
     }
     if policy.is_empty() {
-        return Err(NameError::NoDefaultPolicy(database.clone()));
+        return Err(NameCompletionError::NoDefaultPolicy(database.clone()));
     }
     Ok(())
 }

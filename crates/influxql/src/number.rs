@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Three decimals, as a float literal is printed in a statement.
+/// Prints three decimals, as in the float literals of a printed statement.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FixedFloat(pub(crate) f64);
 
@@ -16,8 +16,8 @@ impl fmt::Display for FixedFloat {
     }
 }
 
-/// The shortest digits that read back the same, with an exponent from 1e+06 on and below 1e-04,
-/// as `fill(1.5)` is printed.
+/// Prints the shortest digits that parse to the same value, with an exponent from 1e+06 on and
+/// below 1e-04, as in a printed `fill(1.5)`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShortestFloat(pub(crate) f64);
 

@@ -1,26 +1,26 @@
-//! Bound parameters: `params` of a request, a JSON object, as values for `$name`.
+//! Bound parameters: the `params` of a request, a JSON object with values for `$name`.
 //!
-//! A plain value is a literal of its type. An object with one entry says what is meant:
-//! `{"identifier": "cpu"}`, `{"regex": "^a"}`, `{"duration": "1m"}`. A value that cannot be bound is
-//! an error only where a statement uses it, but for a plain number that is none in Go. The caller
-//! brings the JSON, read by whatever it reads JSON with.
+//! A plain value is a literal of its type. An object with one entry names the kind:
+//! `{"identifier": "cpu"}`, `{"regex": "^a"}`, `{"duration": "1m"}`. A value that cannot be bound
+//! is an error only if a statement uses it, except for a plain number that Go cannot read. The
+//! caller parses the JSON.
 
 use crate::duration::InfluxDuration;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use std::collections::HashMap;
 
-/// A JSON value, as far as it matters here.
+/// A JSON value, reduced to what parameters need.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParamJson {
     /// `null`
     Null,
     /// `true` or `false`
     Boolean(bool),
-    /// A number, as it is written.
+    /// A number, as it was written.
     Number(String),
     /// Text.
     String(String),
-    /// An array, whatever is in it.
+    /// An array, whatever its contents.
     Array,
     /// An object.
     Object(Vec<(String, ParamJson)>),
@@ -30,7 +30,7 @@ pub enum ParamJson {
 #[derive(Debug, Clone, Default)]
 pub struct Params(HashMap<String, Bound>);
 
-/// What a parameter stands for.
+/// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 enum Bound {
     Identifier(String),
@@ -40,7 +40,7 @@ enum Bound {
     Integer(i64),
     Boolean(bool),
     Duration(String),
-    /// Nothing that can be used, and why.
+    /// A value that cannot be used, and why.
     Unusable(String),
 }
 
@@ -50,7 +50,7 @@ enum ReadNumber {
     Integer(i64),
 }
 
-/// A number that cannot be bound. Prints as `/query` answers it, with status 400.
+/// A number that cannot be bound. Prints as `/query` returns it, with status 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing json value: {0}")]
 pub struct ParamError(String);
@@ -59,7 +59,7 @@ impl Params {
     /// Binds `value` to `name`; a later value replaces an earlier one.
     ///
     /// # Errors
-    /// For a plain number that does not fit, or that has an exponent and no point.
+    /// If a plain number does not fit, or has an exponent and no point.
     pub fn bind(&mut self, name: impl Into<String>, value: &ParamJson) -> Result<(), ParamError> {
         let bound = match (bind(value), value) {
             (Err(why), ParamJson::Number(_)) => return Err(ParamError(why)),
@@ -71,17 +71,17 @@ impl Params {
 
     /// The token that stands for a parameter; nothing if there is no such parameter. What cannot be
     /// used stays a parameter, whose name then says why: so does InfluxDB.
-    pub(crate) fn token(&self, name: &str) -> Option<(Token, String)> {
+    pub(crate) fn token(&self, name: &str) -> Option<(InfluxQlToken, String)> {
         Some(match self.0.get(name)? {
-            Bound::Identifier(text) => (Token::Ident, text.clone()),
-            Bound::String(text) => (Token::String, text.clone()),
-            Bound::Regex(text) => (Token::Regex, text.clone()),
-            Bound::Number(value) => (Token::Number, value.to_string()),
-            Bound::Integer(value) => (Token::Integer, value.to_string()),
-            Bound::Boolean(true) => (Token::Keyword(Keyword::True), String::new()),
-            Bound::Boolean(false) => (Token::Keyword(Keyword::False), String::new()),
-            Bound::Duration(text) => (Token::DurationValue, text.clone()),
-            Bound::Unusable(why) => (Token::BoundParam, why.clone()),
+            Bound::Identifier(text) => (InfluxQlToken::Ident, text.clone()),
+            Bound::String(text) => (InfluxQlToken::String, text.clone()),
+            Bound::Regex(text) => (InfluxQlToken::Regex, text.clone()),
+            Bound::Number(value) => (InfluxQlToken::Number, value.to_string()),
+            Bound::Integer(value) => (InfluxQlToken::Integer, value.to_string()),
+            Bound::Boolean(true) => (InfluxQlToken::Keyword(Keyword::True), String::new()),
+            Bound::Boolean(false) => (InfluxQlToken::Keyword(Keyword::False), String::new()),
+            Bound::Duration(text) => (InfluxQlToken::DurationValue, text.clone()),
+            Bound::Unusable(why) => (InfluxQlToken::BoundParam, why.clone()),
         })
     }
 }
@@ -154,7 +154,7 @@ fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
     bound.ok_or_else(|| refusal.to_owned())
 }
 
-/// A number with a point is a float, one without an integer.
+/// A number with a point is a float, one without is an integer.
 fn read_number(text: &str) -> Result<ReadNumber, String> {
     let syntax = |function: &str| format!("strconv.{function}: parsing \"{text}\": invalid syntax");
     if text.contains('.') {

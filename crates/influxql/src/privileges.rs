@@ -1,17 +1,17 @@
-//! What a user must be allowed to do before a statement runs.
+//! The privileges that a user needs to run a statement.
 
 use crate::ast::{Cardinality, Privilege, Select, Source, Statement};
 
-/// Something that a user must be allowed to do.
+/// A privilege that a user needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Required {
     /// Administer everything.
     Admin,
     /// Read or write a database.
     Database {
-        /// The database; nothing for the one of the request.
+        /// The database; empty for that of the request.
         name: String,
-        /// What is done with it.
+        /// How the statement uses it.
         privilege: Privilege,
     },
 }
@@ -28,9 +28,9 @@ impl Required {
     }
 }
 
-/// Everything that a user must be allowed to do to run `statement`; nothing for SHOW DATABASES, whose
-/// answer depends on who asks. Where InfluxDB asks for less than the statement touches (exact
-/// cardinalities without FROM, the target of a continuous query), so much is asked for here.
+/// All privileges that a user needs to run `statement`; none for SHOW DATABASES, whose answer
+/// depends on the user. If InfluxDB requires less than the statement uses (exact cardinalities
+/// without FROM, the target of a continuous query), this function requires what the statement uses.
 pub fn required_privileges(statement: &Statement) -> Vec<Required> {
     match statement {
         Statement::Select(select) | Statement::Explain { select, .. } => of_select(select),

@@ -1,4 +1,4 @@
-//! How names and strings are quoted when a statement is printed.
+//! Quotes names and strings in printed statements.
 
 use crate::token::Keyword;
 use std::fmt::{self, Write};
@@ -8,13 +8,12 @@ pub(crate) const fn begins_ident(ch: char) -> bool {
     ch.is_ascii_alphabetic() || ch == '_'
 }
 
-/// Whether `ch` may stand inside a bare identifier.
+/// Whether `ch` may occur inside a bare identifier.
 pub(crate) const fn in_ident(ch: char) -> bool {
     ch.is_ascii_alphanumeric() || ch == '_'
 }
 
-/// Whether `name` cannot be written without quotes. An empty name says no here: what it means is
-/// decided where it stands.
+/// Whether `name` requires quotes. `false` for an empty name: its meaning depends on its position.
 pub fn ident_needs_quotes(name: &str) -> bool {
     let mut chars = name.chars();
     Keyword::lookup(name).is_some()
@@ -22,7 +21,7 @@ pub fn ident_needs_quotes(name: &str) -> bool {
         || chars.any(|ch| !in_ident(ch))
 }
 
-/// Prints a name, in double quotes where it needs them.
+/// Prints a name, in double quotes if necessary.
 #[derive(Debug, Clone, Copy)]
 pub struct QuotedIdent<'a>(pub &'a str);
 
@@ -59,7 +58,8 @@ fn write_quoted(f: &mut fmt::Formatter<'_>, text: &str, quote: char) -> fmt::Res
     f.write_char(quote)
 }
 
-/// A name of several segments: all but the last are quoted, an empty one in the middle is nothing.
+/// Prints a name with several segments: all but the last are quoted, and an empty one in the middle
+/// is omitted.
 pub(crate) fn quote_segments(segments: &[String]) -> String {
     let last = segments.len().saturating_sub(1);
     let quoted = segments.iter().enumerate().map(|(index, segment)| {
@@ -76,7 +76,7 @@ pub(crate) fn quote_segments(segments: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(".")
 }
 
-/// Writes `items` with `between` between them.
+/// Writes `items`, separated by `between`.
 pub(crate) fn write_list<T: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     items: impl IntoIterator<Item = T>,

@@ -1,15 +1,15 @@
-//! The characters of a query, read one by one with steps back.
+//! Reads the characters of a query one by one, and can step back.
 //!
-//! InfluxDB counts where its errors are by its reads: a line end of any kind is one character, and
-//! the end of the text, read a second time, is one further than at first. A cursor here is therefore
-//! a byte of the text or, past the end, the number of reads there.
+//! InfluxDB derives the positions of errors from its reads: a line end of any kind is one
+//! character, and the end of the text, if read again, is one character further than the first time.
+//! A cursor here is therefore a byte of the text or, past the end, the number of reads there.
 
 use crate::error::ErrorPosition;
 
-/// What a read at the end gives; a text ends at the first such character in it.
+/// The result of a read at the end; a text ends at the first such character in it.
 pub(crate) const END: char = '\0';
 
-/// A text and a place in it.
+/// A text and a position in it.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     text: &'a str,
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         self.cursor = self.before();
     }
 
-    /// The next character, left where it is; the end is read.
+    /// The next character, without consuming it; the end is consumed.
     pub(crate) fn peek(&mut self) -> char {
         let ch = self.read();
         if ch != END {
@@ -63,17 +63,17 @@ impl<'a> Reader<'a> {
         ch
     }
 
-    /// Goes on at a byte of the text.
+    /// Continues at a byte of the text.
     pub(crate) fn skip_to(&mut self, byte: usize) {
         self.cursor = byte.min(self.text.len());
     }
 
-    /// Where the next read is.
+    /// The position of the next read.
     pub(crate) fn cursor(&self) -> usize {
         self.cursor
     }
 
-    /// Where the last read was, or the beginning if there was none.
+    /// The position of the last read, or the beginning if there was none.
     pub(crate) fn before(&self) -> usize {
         match self.text.get(..self.cursor) {
             Some(read) if read.ends_with("\r\n") => self.cursor - 2,

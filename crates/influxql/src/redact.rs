@@ -1,57 +1,61 @@
-//! Passwords in texts that are logged as they came.
+//! Removes passwords from texts that are logged in their original form.
 //!
-//! A text that cannot be read may hold a password too, wrongly quoted or cut off. What stands where
-//! a password may stand is therefore taken out, whatever it is.
+//! A text that cannot be parsed may contain a password, too, which may be wrongly quoted or
+//! truncated. So everything in the position of a password is removed, whatever it is.
 
 use crate::reader::{END, Reader};
 use crate::scanner::scan;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
-/// What stands in the place of a password.
+/// What stands in the context of a password.
 const REDACTED: &str = "[REDACTED]";
 
-/// Where in a statement the scan is.
+/// The position of the scan in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TokenContext {
     /// Anywhere.
     Elsewhere,
-    /// Behind PASSWORD.
+    /// After PASSWORD.
     BehindPassword,
-    /// Behind PASSWORD FOR, before `=`.
+    /// After PASSWORD FOR, before `=`.
     BehindUser,
     /// Before the password itself.
     BeforeSecret,
 }
 
-/// The text without what stands behind `PASSWORD` and behind `PASSWORD FOR … =`.
+/// The text without the words after `PASSWORD` and after `PASSWORD FOR … =`.
 pub fn redact_passwords(text: &str) -> String {
     let parts = text.split(END).map(redact_part);
     parts.collect::<Vec<_>>().join("\0")
 }
 
-/// As [`redact_passwords`], of a text that has no NUL.
+/// Like [`redact_passwords`], for a text without NUL.
 fn redact_part(text: &str) -> String {
     let mut reader = Reader::new(text);
     let mut redacted = String::with_capacity(text.len());
     let mut copied = 0;
-    let mut place = Place::Elsewhere;
+    let mut context = TokenContext::Elsewhere;
     loop {
         let start = reader.cursor();
         let token = scan(&mut reader).token;
-        place = match (place, token) {
-            (_, Token::Eof) => break,
-            (place, Token::Whitespace) => place,
-            (_, Token::Semicolon) => Place::Elsewhere,
-            (_, Token::Keyword(Keyword::Password)) => Place::BehindPassword,
-            (Place::BehindPassword, Token::Keyword(Keyword::For)) => Place::BehindUser,
-            (Place::BehindPassword | Place::BehindUser, Token::Eq) => Place::BeforeSecret,
+        context = match (context, token) {
+            (_, InfluxQlToken::Eof) => break,
+            (context, InfluxQlToken::Whitespace) => context,
+            (_, InfluxQlToken::Semicolon) => TokenContext::Elsewhere,
+            (_, InfluxQlToken::Keyword(Keyword::Password)) => TokenContext::BehindPassword,
+            (TokenContext::BehindPassword, InfluxQlToken::Keyword(Keyword::For)) => {
+                TokenContext::BehindUser
+            }
+            (TokenContext::BehindPassword | TokenContext::BehindUser, InfluxQlToken::Eq) => {
+                TokenContext::BeforeSecret
+            }
             // A comment, or a string where a quote is too much, hides what follows from the parser
             // and not from a reader of the log.
-            (Place::Elsewhere, token) => {
+            (TokenContext::Elsewhere, token) => {
                 let hidden = match token {
-                    Token::Comment => Some(2),
-                    Token::BadString | Token::BadEscape => Some(1),
-                    Token::String | Token::Ident => {
+                    InfluxQlToken::Comment => Some(2),
+                    InfluxQlToken::BadString | InfluxQlToken::BadEscape => Some(1),
+                    InfluxQlToken::String | InfluxQlToken::Ident => {
                         let part = text.get(start..reader.cursor()).unwrap_or_default();
                         mentions_password(part).then_some(1)
                     }
@@ -60,17 +64,17 @@ fn redact_part(text: &str) -> String {
                 if let Some(width) = hidden {
                     reader.skip_to(start + width);
                 }
-                Place::Elsewhere
+                TokenContext::Elsewhere
             }
             // The equals sign may be missing: then a string is the password.
-            (Place::BehindUser, other) if !is_secret(other) => Place::BehindUser,
-            (place, secret) => {
+            (TokenContext::BehindUser, other) if !is_secret(other) => TokenContext::BehindUser,
+            (context, secret) => {
                 redacted.push_str(text.get(copied..start).unwrap_or_default());
                 redacted.push_str(REDACTED);
                 copied = match secret {
-                    Token::String | Token::Comment => reader.cursor(),
+                    InfluxQlToken::String | InfluxQlToken::Comment => reader.cursor(),
                     // The end of a string that has none is the end of the text.
-                    Token::BadString | Token::BadEscape => text.len(),
+                    InfluxQlToken::BadString | InfluxQlToken::BadEscape => text.len(),
                     _ => {
                         let rest = text.get(start..).unwrap_or_default();
                         let end = rest.find([' ', '\t', '\n', '\r', ';']);
@@ -78,10 +82,10 @@ fn redact_part(text: &str) -> String {
                     }
                 };
                 reader.skip_to(copied);
-                if secret == Token::Comment {
-                    place
+                if secret == InfluxQlToken::Comment {
+                    context
                 } else {
-                    Place::Elsewhere
+                    TokenContext::Elsewhere
                 }
             }
         };
@@ -90,7 +94,7 @@ fn redact_part(text: &str) -> String {
     redacted
 }
 
-/// Whether a string or a name holds more than the word.
+/// Whether a string or a name contains more than the word.
 fn mentions_password(part: &str) -> bool {
     let lower = part.to_ascii_lowercase();
     let mut mentions = lower.match_indices("password");
@@ -98,10 +102,13 @@ fn mentions_password(part: &str) -> bool {
 }
 
 /// Whether a token behind a user's name can only be a password, or may hide one.
-fn is_secret(token: Token) -> bool {
+fn is_secret(token: InfluxQlToken) -> bool {
     matches!(
         token,
-        Token::String | Token::BadString | Token::BadEscape | Token::Comment
+        InfluxQlToken::String
+            | InfluxQlToken::BadString
+            | InfluxQlToken::BadEscape
+            | InfluxQlToken::Comment
     )
 }
 

@@ -1,24 +1,24 @@
-//! Cuts a text into tokens.
+//! Divides a text into tokens.
 //!
-//! It reads as InfluxDB's scanner does, oddities included, because errors say where they are: a
-//! string's place is the character before its quote, a bare name at the end of the text reads the
-//! end twice, and of `ab"cd"` only `cd` is the name.
+//! It behaves like InfluxDB's scanner, including its oddities, because errors contain positions:
+//! the position of a string is the character before its quote, a bare name at the end of the text
+//! reads the end twice, and in `ab"cd"` only `cd` is the name.
 
 use crate::quote::{begins_ident, in_ident};
 use crate::reader::{END, Reader};
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
-/// A token, its text, and the cursor that an error about it names.
+/// A token, its text, and the cursor that its errors report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scanned {
-    pub(crate) token: Token,
+    pub(crate) token: InfluxQlToken,
     /// The name, number or string; empty where the kind says all.
     pub(crate) text: String,
     pub(crate) at: usize,
 }
 
 impl Scanned {
-    fn new(token: Token, text: impl Into<String>, at: usize) -> Self {
+    fn new(token: InfluxQlToken, text: impl Into<String>, at: usize) -> Self {
         let text = text.into();
         Self { token, text, at }
     }
@@ -33,11 +33,11 @@ impl Scanned {
     }
 }
 
-/// Why a quoted text is none.
+/// Why a quoted text is invalid.
 enum BadQuoted {
-    /// Ends early; what was read of it.
+    /// It is unterminated; contains the part that was read.
     Unfinished(String),
-    /// A backslash and the character after it that needs none.
+    /// A backslash before a character that cannot be escaped, and that character.
     Escape(String),
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn scan(reader: &mut Reader<'_>) -> Scanned {
             reader.unread();
             return scan_number(reader);
         }
-        END => Token::Eof,
+        END => InfluxQlToken::Eof,
         '"' => {
             reader.unread();
             return scan_ident(reader, true);
@@ -68,63 +68,63 @@ pub(crate) fn scan(reader: &mut Reader<'_>) -> Scanned {
                 reader.unread();
                 return scan_number(reader);
             }
-            Token::Dot
+            InfluxQlToken::Dot
         }
         '$' => {
             let name = scan_ident(reader, false);
             let token = match name.token {
-                Token::Ident => Token::BoundParam,
+                InfluxQlToken::Ident => InfluxQlToken::BoundParam,
                 bad => bad,
             };
             return Scanned::new(token, format!("${}", name.text), at);
         }
-        '+' => Token::Add,
+        '+' => InfluxQlToken::Add,
         '-' if read_if(reader, '-') => {
             while !matches!(reader.read(), '\n' | END) {}
-            Token::Comment
+            InfluxQlToken::Comment
         }
-        '-' => Token::Sub,
-        '*' => Token::Mul,
+        '-' => InfluxQlToken::Sub,
+        '*' => InfluxQlToken::Mul,
         '/' if read_if(reader, '*') => skip_comment(reader),
-        '/' => Token::Div,
-        '%' => Token::Mod,
-        '&' => Token::BitwiseAnd,
-        '|' => Token::BitwiseOr,
-        '^' => Token::BitwiseXor,
-        '=' if read_if(reader, '~') => Token::EqRegex,
-        '=' => Token::Eq,
-        '!' if read_if(reader, '=') => Token::Neq,
-        '!' if read_if(reader, '~') => Token::NeqRegex,
-        '>' if read_if(reader, '=') => Token::Gte,
-        '>' => Token::Gt,
-        '<' if read_if(reader, '=') => Token::Lte,
-        '<' if read_if(reader, '>') => Token::Neq,
-        '<' => Token::Lt,
-        '(' => Token::LeftParen,
-        ')' => Token::RightParen,
-        ',' => Token::Comma,
-        ';' => Token::Semicolon,
-        ':' if read_if(reader, ':') => Token::DoubleColon,
-        ':' => Token::Colon,
-        _ => return Scanned::new(Token::Illegal, first, at),
+        '/' => InfluxQlToken::Div,
+        '%' => InfluxQlToken::Mod,
+        '&' => InfluxQlToken::BitwiseAnd,
+        '|' => InfluxQlToken::BitwiseOr,
+        '^' => InfluxQlToken::BitwiseXor,
+        '=' if read_if(reader, '~') => InfluxQlToken::EqRegex,
+        '=' => InfluxQlToken::Eq,
+        '!' if read_if(reader, '=') => InfluxQlToken::Neq,
+        '!' if read_if(reader, '~') => InfluxQlToken::NeqRegex,
+        '>' if read_if(reader, '=') => InfluxQlToken::Gte,
+        '>' => InfluxQlToken::Gt,
+        '<' if read_if(reader, '=') => InfluxQlToken::Lte,
+        '<' if read_if(reader, '>') => InfluxQlToken::Neq,
+        '<' => InfluxQlToken::Lt,
+        '(' => InfluxQlToken::LeftParen,
+        ')' => InfluxQlToken::RightParen,
+        ',' => InfluxQlToken::Comma,
+        ';' => InfluxQlToken::Semicolon,
+        ':' if read_if(reader, ':') => InfluxQlToken::DoubleColon,
+        ':' => InfluxQlToken::Colon,
+        _ => return Scanned::new(InfluxQlToken::Illegal, first, at),
     };
     Scanned::new(token, "", at)
 }
 
-/// A regular expression between slashes, where the grammar allows one.
+/// A regular expression between slashes, in a place where the grammar allows one.
 pub(crate) fn scan_regex(reader: &mut Reader<'_>) -> Scanned {
     let at = reader.before();
     if reader.read() != '/' {
-        return Scanned::new(Token::BadRegex, "", at);
+        return Scanned::new(InfluxQlToken::BadRegex, "", at);
     }
     let mut text = String::new();
     loop {
         match reader.read() {
-            '/' => return Scanned::new(Token::Regex, text, at),
-            END | '\n' => return Scanned::new(Token::BadRegex, "", at),
+            '/' => return Scanned::new(InfluxQlToken::Regex, text, at),
+            END | '\n' => return Scanned::new(InfluxQlToken::BadRegex, "", at),
             '\\' if read_if(reader, '/') => text.push('/'),
             // A backslash before anything else is the expression's own.
-            '\\' if reader.peek() == END => return Scanned::new(Token::BadRegex, "", at),
+            '\\' if reader.peek() == END => return Scanned::new(InfluxQlToken::BadRegex, "", at),
             ch => text.push(ch),
         }
     }
@@ -152,16 +152,16 @@ fn scan_whitespace(reader: &mut Reader<'_>, at: usize) -> Scanned {
         }
     }
     let text = reader.slice(at, end).replace("\r\n", "\n");
-    Scanned::new(Token::Whitespace, text.replace('\r', "\n"), at)
+    Scanned::new(InfluxQlToken::Whitespace, text.replace('\r', "\n"), at)
 }
 
 /// Skips what follows `/*`.
-fn skip_comment(reader: &mut Reader<'_>) -> Token {
+fn skip_comment(reader: &mut Reader<'_>) -> InfluxQlToken {
     let mut after_star = false;
     loop {
         match reader.read() {
-            '/' if after_star => return Token::Comment,
-            END => return Token::Illegal,
+            '/' if after_star => return InfluxQlToken::Comment,
+            END => return InfluxQlToken::Illegal,
             ch => after_star = ch == '*',
         }
     }
@@ -176,8 +176,8 @@ fn scan_ident(reader: &mut Reader<'_>, keywords: bool) -> Scanned {
             END => break,
             '"' => {
                 let mut quoted = scan_string(reader);
-                if quoted.token == Token::String {
-                    quoted.token = Token::Ident;
+                if quoted.token == InfluxQlToken::String {
+                    quoted.token = InfluxQlToken::Ident;
                     quoted.at = at;
                 }
                 return quoted;
@@ -193,12 +193,12 @@ fn scan_ident(reader: &mut Reader<'_>, keywords: bool) -> Scanned {
         }
     }
     match Keyword::lookup(&name) {
-        Some(keyword) if keywords => Scanned::new(Token::Keyword(keyword), "", at),
-        _ => Scanned::new(Token::Ident, name, at),
+        Some(keyword) if keywords => Scanned::new(InfluxQlToken::Keyword(keyword), "", at),
+        _ => Scanned::new(InfluxQlToken::Ident, name, at),
     }
 }
 
-/// The rest of a bare name. The end of the text is read and not taken back.
+/// The rest of a bare name. Consumes the end of the text without putting it back.
 fn read_bare(reader: &mut Reader<'_>, name: &mut String) {
     loop {
         match reader.read() {
@@ -209,14 +209,16 @@ fn read_bare(reader: &mut Reader<'_>, name: &mut String) {
     }
 }
 
-/// A quoted text whose first quote was just read.
+/// A quoted text after its first quote.
 fn scan_string(reader: &mut Reader<'_>) -> Scanned {
     reader.unread();
     let at = reader.before();
     match read_quoted(reader) {
-        Ok(text) => Scanned::new(Token::String, text, at),
-        Err(BadQuoted::Unfinished(text)) => Scanned::new(Token::BadString, text, at),
-        Err(BadQuoted::Escape(text)) => Scanned::new(Token::BadEscape, text, reader.before()),
+        Ok(text) => Scanned::new(InfluxQlToken::String, text, at),
+        Err(BadQuoted::Unfinished(text)) => Scanned::new(InfluxQlToken::BadString, text, at),
+        Err(BadQuoted::Escape(text)) => {
+            Scanned::new(InfluxQlToken::BadEscape, text, reader.before())
+        }
     }
 }
 
@@ -237,7 +239,7 @@ fn read_quoted(reader: &mut Reader<'_>) -> Result<String, BadQuoted> {
     }
 }
 
-/// A number, or a duration: digits with letters behind them.
+/// A number, or a duration: digits followed by letters.
 fn scan_number(reader: &mut Reader<'_>) -> Scanned {
     let at = reader.cursor();
     let mut text = String::new();
@@ -249,18 +251,18 @@ fn scan_number(reader: &mut Reader<'_>) -> Scanned {
             text.push('.');
             read_while(reader, &mut text, |ch| ch.is_ascii_digit());
         }
-        return Scanned::new(Token::Number, text, at);
+        return Scanned::new(InfluxQlToken::Number, text, at);
     }
     let digits = text.len();
     let in_duration = |ch: char| ch.is_ascii_alphabetic() || ch == 'µ';
     read_while(reader, &mut text, in_duration);
     if text.len() == digits {
-        return Scanned::new(Token::Integer, text, at);
+        return Scanned::new(InfluxQlToken::Integer, text, at);
     }
     read_while(reader, &mut text, |ch| {
         in_duration(ch) || ch.is_ascii_digit()
     });
-    Scanned::new(Token::DurationValue, text, at)
+    Scanned::new(InfluxQlToken::DurationValue, text, at)
 }
 
 fn read_while(reader: &mut Reader<'_>, text: &mut String, take: impl Fn(char) -> bool) {
@@ -275,14 +277,14 @@ fn read_while(reader: &mut Reader<'_>, text: &mut String, take: impl Fn(char) ->
 
 #[cfg(test)]
 mod tests {
-    use super::{Reader, Scanned, Token, scan, scan_regex};
+    use super::{InfluxQlToken, Reader, Scanned, scan, scan_regex};
     use crate::token::Keyword;
 
-    fn tokens(text: &str) -> Vec<(Token, String, usize)> {
+    fn tokens(text: &str) -> Vec<(InfluxQlToken, String, usize)> {
         let mut reader = Reader::new(text);
         let next = || {
             let Scanned { token, text, at } = scan(&mut reader);
-            (token != Token::Eof).then_some((token, text, at))
+            (token != InfluxQlToken::Eof).then_some((token, text, at))
         };
         std::iter::from_fn(next).collect()
     }
@@ -291,29 +293,29 @@ mod tests {
     fn each_kind_of_token() {
         let one = |text: &str| tokens(text).remove(0);
         for (text, token, value) in [
-            ("cpu_1 ", Token::Ident, "cpu_1"),
-            ("\"a \\\"b\\\"\\n\"", Token::Ident, "a \"b\"\n"),
-            ("ab\"cd\"", Token::Ident, "cd"),
-            ("seLect", Token::Keyword(Keyword::Select), ""),
-            ("'it\\'s'", Token::String, "it's"),
-            ("'a", Token::BadString, "a"),
-            ("'a\\q'", Token::BadEscape, "\\q"),
-            ("12", Token::Integer, "12"),
-            ("12.", Token::Number, "12"),
-            (".5", Token::Number, ".5"),
-            ("1.25x", Token::Number, "1.25"),
-            ("1h30m", Token::DurationValue, "1h30m"),
-            ("5µ", Token::DurationValue, "5µ"),
-            ("$x", Token::BoundParam, "$x"),
-            ("$\"a b\"", Token::BoundParam, "$a b"),
-            ("$", Token::BoundParam, "$"),
-            ("-- x\ny", Token::Comment, ""),
-            ("/* x **/", Token::Comment, ""),
-            ("/* x", Token::Illegal, ""),
-            ("<>", Token::Neq, ""),
-            ("!", Token::Illegal, "!"),
-            ("é", Token::Illegal, "é"),
-            ("\t\r\n \r", Token::Whitespace, "\t\n \n"),
+            ("cpu_1 ", InfluxQlToken::Ident, "cpu_1"),
+            ("\"a \\\"b\\\"\\n\"", InfluxQlToken::Ident, "a \"b\"\n"),
+            ("ab\"cd\"", InfluxQlToken::Ident, "cd"),
+            ("seLect", InfluxQlToken::Keyword(Keyword::Select), ""),
+            ("'it\\'s'", InfluxQlToken::String, "it's"),
+            ("'a", InfluxQlToken::BadString, "a"),
+            ("'a\\q'", InfluxQlToken::BadEscape, "\\q"),
+            ("12", InfluxQlToken::Integer, "12"),
+            ("12.", InfluxQlToken::Number, "12"),
+            (".5", InfluxQlToken::Number, ".5"),
+            ("1.25x", InfluxQlToken::Number, "1.25"),
+            ("1h30m", InfluxQlToken::DurationValue, "1h30m"),
+            ("5µ", InfluxQlToken::DurationValue, "5µ"),
+            ("$x", InfluxQlToken::BoundParam, "$x"),
+            ("$\"a b\"", InfluxQlToken::BoundParam, "$a b"),
+            ("$", InfluxQlToken::BoundParam, "$"),
+            ("-- x\ny", InfluxQlToken::Comment, ""),
+            ("/* x **/", InfluxQlToken::Comment, ""),
+            ("/* x", InfluxQlToken::Illegal, ""),
+            ("<>", InfluxQlToken::Neq, ""),
+            ("!", InfluxQlToken::Illegal, "!"),
+            ("é", InfluxQlToken::Illegal, "é"),
+            ("\t\r\n \r", InfluxQlToken::Whitespace, "\t\n \n"),
         ] {
             let (found, read, _) = one(text);
             assert_eq!((found, read.as_str()), (token, value), "{text}");
@@ -337,10 +339,13 @@ mod tests {
             let scanned = scan_regex(&mut Reader::new(text));
             (scanned.token, scanned.text)
         };
-        assert_eq!(read(r"/a\/b\.c/ x"), (Token::Regex, r"a/b\.c".to_owned()));
-        assert_eq!(read("//"), (Token::Regex, String::new()));
+        assert_eq!(
+            read(r"/a\/b\.c/ x"),
+            (InfluxQlToken::Regex, r"a/b\.c".to_owned())
+        );
+        assert_eq!(read("//"), (InfluxQlToken::Regex, String::new()));
         for bad in ["/a", "/a\nb/", r"/a\"] {
-            assert_eq!(read(bad).0, Token::BadRegex, "{bad}");
+            assert_eq!(read(bad).0, InfluxQlToken::BadRegex, "{bad}");
         }
     }
 }

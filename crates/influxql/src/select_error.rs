@@ -1,7 +1,7 @@
-//! What is refused of a SELECT that was read without an error, in InfluxDB's words. `/query` answers
-//! these with status 200, as the `error` of the statement's result.
+//! The errors of a SELECT that was parsed successfully, in InfluxDB's words. `/query` returns these
+//! with status 200, as the `error` of the statement's result.
 
-/// Why a SELECT cannot run, whatever is stored.
+/// Why a SELECT cannot run, independent of the stored data.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each variant is described by its text")]
@@ -87,8 +87,8 @@ pub enum SelectError {
     NeedsInterval(String),
     #[error("aggregate function required inside the call to {0}")]
     NeedsAggregate(String),
-    /// An argument of a kind or value that its function does not take. Each function has words of
-    /// its own.
+    /// An argument of a kind or value that its function does not accept. Each function has its own
+    /// message.
     #[error("{0}")]
     Argument(String),
 
@@ -105,7 +105,7 @@ pub enum SelectError {
         instead: &'static str,
     },
 
-    // Wildcards, once it is known what is stored.
+    // Wildcards, when the stored data is known.
     #[error("unable to use tag wildcard in {0}()")]
     TagWildcard(String),
 }
@@ -115,7 +115,7 @@ pub enum SelectError {
 pub enum Arity {
     /// This many.
     Exactly(usize),
-    /// This many and more.
+    /// This many or more.
     AtLeast(usize),
     /// From this many to that many.
     Between(usize, usize),

@@ -1,7 +1,8 @@
-//! The time in WHERE, taken out of the rest of the condition.
+//! Separates the times in WHERE from the rest of the condition.
 //!
-//! Every comparison with `time` narrows one range, wherever it stands and whether AND or OR is
-//! around it: InfluxDB knows no OR of times. What remains is the condition on tags and fields.
+//! Every comparison with `time` narrows a single range, wherever it occurs and whether AND or OR
+//! surrounds it: InfluxDB does not support OR between times. The rest is the condition on tags and
+//! fields.
 
 use crate::ast::{BinaryOp, Expr, Literal, TimeValue};
 use crate::civil;
@@ -17,26 +18,26 @@ pub const TIME_MAX_NS: i64 = i64::MAX - 1;
 
 /// Times from one to another, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct TimeRange {
+pub struct ConditionTimeRange {
     /// The oldest time in nanoseconds since the epoch, if there is one.
     pub min_ns: Option<i64>,
     /// The newest time in nanoseconds since the epoch, if there is one.
     pub max_ns: Option<i64>,
 }
 
-/// What a condition says of time, and what it says otherwise.
+/// A condition, split into its times and the rest.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SplitCondition {
-    /// The condition without its times; nothing if every row fulfils it.
+    /// The condition without its times; `None` if every row satisfies it.
     pub condition: Option<Expr>,
     /// The range of times.
-    pub time_range: TimeRange,
+    pub time_range: ConditionTimeRange,
 }
 
-/// What a condition is read with.
+/// The context in which a condition is read.
 #[derive(Clone, Copy)]
 pub struct TimeContext<'a> {
-    /// What `now()` is, in nanoseconds since the epoch.
+    /// The value of `now()`, in nanoseconds since the epoch.
     pub now_ns: i64,
     /// The statement's time zone; UTC if there is none.
     pub time_zone: Option<&'a str>,
@@ -66,7 +67,7 @@ impl<'a> TimeContext<'a> {
     }
 }
 
-impl TimeRange {
+impl ConditionTimeRange {
     /// The times in both ranges.
     #[must_use]
     pub fn intersect(self, other: Self) -> Self {
@@ -86,10 +87,10 @@ fn both(a: Option<i64>, b: Option<i64>, choose: impl Fn(i64, i64) -> i64) -> Opt
     }
 }
 
-/// Takes the time out of a condition.
+/// Removes the times from a condition.
 ///
 /// # Errors
-/// Where something is compared with `time` that is none, or the condition is no condition.
+/// If `time` is compared with something that is not a time, or the expression is not a condition.
 pub fn split_condition(
     condition: Option<&Expr>,
     context: &TimeContext<'_>,
@@ -109,7 +110,10 @@ pub fn split_condition(
     })
 }
 
-fn split(condition: &Expr, folding: Folding<'_>) -> Result<(Option<Expr>, TimeRange), SelectError> {
+fn split(
+    condition: &Expr,
+    folding: Folding<'_>,
+) -> Result<(Option<Expr>, ConditionTimeRange), SelectError> {
     let joins = |op| matches!(op, BinaryOp::And | BinaryOp::Or);
     match condition {
         Expr::Binary(binary) if joins(binary.op) => {
@@ -132,22 +136,27 @@ fn split(condition: &Expr, folding: Folding<'_>) -> Result<(Option<Expr>, TimeRa
             let range = compared_time(binary.op.mirrored(), &binary.lhs, folding)?;
             Ok((None, range))
         }
-        Expr::Binary(_) => Ok((Some(fold_inner(condition, folding)), TimeRange::default())),
+        Expr::Binary(_) => Ok((
+            Some(fold_inner(condition, folding)),
+            ConditionTimeRange::default(),
+        )),
         Expr::Paren(inner) => {
             let (rest, range) = split(inner, folding)?;
             Ok((rest.map(in_parentheses), range))
         }
-        Expr::Literal(Literal::Boolean(_)) => Ok((Some(condition.clone()), TimeRange::default())),
+        Expr::Literal(Literal::Boolean(_)) => {
+            Ok((Some(condition.clone()), ConditionTimeRange::default()))
+        }
         other => Err(SelectError::InvalidCondition(other.to_string())),
     }
 }
 
-/// The range of times that `time op value` leaves.
+/// The range of times for which `time op value` is true.
 fn compared_time(
     op: BinaryOp,
     value: &Expr,
     folding: Folding<'_>,
-) -> Result<TimeRange, SelectError> {
+) -> Result<ConditionTimeRange, SelectError> {
     let time = match value {
         Expr::Literal(Literal::String(text)) if civil::looks_like_time(text) => {
             let time = to_time(text, folding.zone).ok_or(SelectError::InvalidTime)?;
@@ -169,7 +178,7 @@ fn compared_time(
         BinaryOp::Eq => (Some(ns), Some(ns)),
         other => return Err(SelectError::TimeOperator(other.sign())),
     };
-    Ok(TimeRange { min_ns, max_ns })
+    Ok(ConditionTimeRange { min_ns, max_ns })
 }
 
 /// The nanoseconds of a moment that a row could have.
@@ -179,7 +188,7 @@ fn within_limits(time: TimeValue) -> Result<i64, SelectError> {
         return Err(SelectError::TimeOverflows(shown()));
     }
     match i64::try_from(time.unix_ns) {
-        // The oldest time stands for no time in InfluxDB.
+        // In InfluxDB, the oldest time means no time.
         Ok(ns) if ns > TIME_MIN_NS => Ok(ns),
         _ => Err(SelectError::TimeUnderflows(shown())),
     }

@@ -1,6 +1,6 @@
-//! The words of the language: tokens, keywords, and how each is named in an error.
+//! The tokens and keywords of the language, and their names in errors.
 
-/// A keyword. An identifier that equals one, in any case, must stand in double quotes.
+/// A keyword. An identifier that equals one, in any case, must be in double quotes.
 macro_rules! keywords {
     ($($name:ident $text:literal)*) => {
         /// A reserved word, written in any mix of cases.
@@ -43,7 +43,7 @@ keywords! {
 const KEYWORD_BYTES_MAX: usize = 13;
 
 impl Keyword {
-    /// The keyword that `word` is, if it is one.
+    /// The keyword that equals `word`, if there is one.
     pub fn lookup(word: &str) -> Option<Self> {
         let mut capitals = [0_u8; KEYWORD_BYTES_MAX];
         let capitals = capitals.get_mut(..word.len())?;
@@ -54,9 +54,9 @@ impl Keyword {
     }
 }
 
-/// A kind of token. What a token says (a name, a number) stands beside it, as text.
+/// A kind of token. The content of a token (a name, a number) is kept separately, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Token {
+pub(crate) enum InfluxQlToken {
     /// A character that begins nothing.
     Illegal,
     /// The end of the text.
@@ -71,19 +71,19 @@ pub(crate) enum Token {
     BoundParam,
     /// A number with a decimal point.
     Number,
-    /// A number without one.
+    /// A number without a decimal point.
     Integer,
     /// `1h30m`.
     DurationValue,
     /// `'…'`.
     String,
-    /// A string without its end.
+    /// An unterminated string.
     BadString,
-    /// A string with a backslash before a character that needs none.
+    /// A string with a backslash before a character that cannot be escaped.
     BadEscape,
     /// `/…/`, where the grammar allows a regular expression.
     Regex,
-    /// A regular expression without its end.
+    /// An unterminated regular expression.
     BadRegex,
     /// `+`
     Add,
@@ -135,7 +135,7 @@ pub(crate) enum Token {
     Keyword(Keyword),
 }
 
-impl Token {
+impl InfluxQlToken {
     /// How an error names the token when it has no text of its own.
     pub(crate) const fn name(self) -> &'static str {
         match self {

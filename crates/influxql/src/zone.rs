@@ -1,16 +1,16 @@
-//! Time zones, which this crate does not know: who calls it does.
+//! Time zones, which the caller of this crate provides.
 
 use crate::civil::CivilTime;
 use crate::duration::SECOND;
 
-/// What is known of the world's time zones.
+/// Access to time zones.
 pub trait TimeZones {
-    /// The seconds that a zone (`Europe/Berlin`) is ahead of UTC at a moment; nothing if there is no
-    /// such zone.
+    /// The offset of a zone (`Europe/Berlin`) from UTC at a moment, in seconds; `None` if there is
+    /// no such zone.
     fn offset_seconds(&self, zone: &str, unix_seconds: i64) -> Option<i32>;
 }
 
-/// Knows UTC alone.
+/// Knows only UTC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UtcOnly;
 
@@ -24,7 +24,7 @@ impl TimeZones for UtcOnly {
 #[derive(Clone, Copy)]
 pub(crate) struct Zone<'a> {
     pub(crate) zones: &'a dyn TimeZones,
-    /// Nothing for UTC.
+    /// `None` for UTC.
     pub(crate) name: Option<&'a str>,
 }
 
@@ -42,9 +42,9 @@ impl Zone<'_> {
         known.unwrap_or(0)
     }
 
-    /// Nanoseconds since the epoch and the offset of a time. A local time that does not exist or
-    /// exists twice, where clocks are changed, is one of those that Go takes: the offset before the
-    /// change.
+    /// The nanoseconds since the epoch and the offset of a time. For a local time that does not
+    /// exist or exists twice because of a clock change, the result is the one that Go chooses: the
+    /// offset before the change.
     pub(crate) fn resolve(&self, time: CivilTime) -> (i128, i32) {
         let offset = time.offset_seconds.unwrap_or_else(|| {
             let guess = self.offset_at(time.local_seconds);

@@ -8,7 +8,7 @@
 //! The answers, but for those in `own.txt`, are those of InfluxDB 1.8; `testing/influxql/compare.py` asks a running InfluxDB for
 //! them again.
 
-use marigram_influxql::ast::{Query, Statement};
+use marigram_influxql::ast::{InfluxQlQuery, Statement};
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::validate::{analyze, check_statement};
 use marigram_influxql::{UtcOnly, parse_query};
@@ -62,7 +62,7 @@ fn rows(table: &str) -> Vec<(String, String)> {
     rows
 }
 
-fn refusal(query: &Query) -> Option<String> {
+fn refusal(query: &InfluxQlQuery) -> Option<String> {
     let context = TimeContext {
         now_ns: 1_600_000_000_000_000_123,
         time_zone: None,

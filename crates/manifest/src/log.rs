@@ -378,7 +378,7 @@ pub(crate) fn read_proved<S: LoggedState>(
             let (last, further) = (log.extent.number, copy.extent.number);
             let advice = advice(&dir.join(name), &path, further, true);
             let reason = format!(
-                "it ends with change {last}, and {name} beside it with change {further}: its end                  is lost, or an older version stands in its place; {advice}"
+                "it ends with change {last}, and {name} beside it with change {further}: its end is lost, or it was replaced by an older version; {advice}"
             );
             let offset = log.extent.extent.bytes;
             Err(ManifestError::Corrupt {

@@ -41,7 +41,7 @@ pub(crate) fn prove(
             found.extent.bytes,
             format!(
                 "it ends with change {}, though change {} was made durable, as WITNESS beside it says: \
-                 its end is lost, or an older version stands in its place",
+                 its end is lost, or it was replaced by an older version",
                 found.number, durable.number
             ),
         );
@@ -62,7 +62,7 @@ pub(crate) fn prove(
         0,
         format!(
             "its length and checksum up to change {} are not those that WITNESS beside it names: \
-             another file stands in its place",
+             it was replaced by another file",
             durable.number
         ),
     )

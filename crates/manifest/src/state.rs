@@ -195,7 +195,7 @@ impl ManifestState {
     }
 }
 
-/// The first id that stands twice in a sorted list.
+/// The first id that occurs twice in a sorted list.
 fn first_twice(ids: &[SegmentId]) -> Option<SegmentId> {
     let twice = ids.windows(2).find(|pair| pair[0] == pair[1])?;
     twice.first().copied()

@@ -144,7 +144,7 @@ impl Drop for RunningStatement {
 fn stopped() -> ServiceError {
     ServiceError::Busy {
         message:
-            "the query needs more memory than there is: the process was over memory_limit, and \
+            "the query needs more memory than is available: the process was over memory_limit, and \
                   of all statements this one had worked longest"
                 .to_owned(),
         retry_after: RETRY_AFTER,

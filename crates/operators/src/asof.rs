@@ -1,8 +1,9 @@
-//! `ASOF JOIN`: each row of the left side with the newest row of the right side that is not after it.
+//! `ASOF JOIN`: joins each row of the left side to the newest row of the right side that is not
+//! after it.
 //!
-//! `syntax` makes the join a LEFT JOIN whose condition has a mark, because that is what DataFusion
-//! plans; `rule` finds the mark and puts a `node` in the join's place, and hands conditions
-//! around it on to the sides; `exec` merges both sides in the order of keys and time.
+//! `syntax` turns the join into a LEFT JOIN whose condition has a marker, because DataFusion can
+//! plan that. `rule` finds the marker, replaces the join with a `node`, and pushes the surrounding
+//! conditions down to the sides. `exec` merges both sides in the order of keys and time.
 
 mod exec;
 mod merge;
@@ -16,7 +17,7 @@ pub use rule::AsOfJoinRule;
 use datafusion::common::DataFusionError;
 use marigram_functions::refused_at;
 
-/// An error of the statement, at the join.
+/// An error of the statement, at the position of the join.
 fn asof_join_error(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
     refused_at(sqlstate, "asof", message)
 }

@@ -1,11 +1,12 @@
-//! Filling of gaps: for each group of a query one row a bucket, also where there are none.
+//! Gap filling: returns one row per bucket for each group of a query, even for buckets without
+//! rows.
 //!
-//! A query is grouped by `time_bucket_gapfill(width, time)` and other keys. `rule` is the first of
-//! the logical rules: it makes the bucket a plain `time_bucket`, so that the aggregate is one that
-//! the operator of series knows, finds the `range` of times that the query asks for, and puts a
-//! `node` above the aggregate (and its HAVING) that takes with it the calls of `locf`,
-//! `interpolate` and `fill_value` around. `exec` gets its rows in the order of keys and bucket,
-//! gathers those of whole groups (`groups`) and answers them with the missing ones between
+//! A query groups by `time_bucket_gapfill(width, time)` and other keys. `rule` is the first of the
+//! logical rules: it replaces the bucket with a plain `time_bucket`, so that the series-aware
+//! operator recognizes the aggregate. It determines the `range` of times that the query asks for,
+//! and puts a `node` above the aggregate (and its HAVING) that takes over the surrounding calls of
+//! `locf`, `interpolate` and `fill_value`. `exec` receives the rows in the order of keys and
+//! bucket, collects whole groups (`groups`), and returns them with the missing rows inserted
 //! (`fill`).
 
 mod exec;
@@ -24,10 +25,10 @@ pub use rule::GapFillRule;
 use datafusion::common::DataFusionError;
 use marigram_functions::refused_at;
 
-/// Most buckets of a group.
+/// The largest number of buckets in a group.
 const BUCKETS_MAX: u64 = 10_000_000;
 
-/// An error of the statement, at the name of a function in it.
+/// An error of the statement, at the position of a function's name.
 fn gap_fill_error(
     sqlstate: &'static str,
     name: &str,

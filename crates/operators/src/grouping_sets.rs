@@ -1,5 +1,6 @@
-//! GROUP BY with CUBE, ROLLUP and GROUPING SETS: rows come in small batches, for an aggregation makes
-//! a group of each row for each set, and reserves memory for them when the whole batch is done.
+//! GROUP BY with CUBE, ROLLUP and GROUPING SETS: splits its input into small batches, because an
+//! aggregation makes a group of each row for each set, and only reserves memory for them after the
+//! whole batch.
 
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
@@ -19,9 +20,9 @@ use marigram_functions::{interrupt, refused};
 use std::fmt;
 use std::sync::Arc;
 
-/// Sets of one GROUP BY that are accepted, as many as PostgreSQL accepts.
+/// The largest number of sets in one GROUP BY, as in PostgreSQL.
 const SETS_MAX: usize = 4096;
-/// Rows of a batch, times sets, about.
+/// The approximate product of the rows of a batch and the sets.
 const GROUPED_ROWS: usize = 1 << 16;
 
 /// Refuses a plan with a GROUP BY of too many sets.
@@ -58,10 +59,10 @@ fn sets_of(groups: &[Expr]) -> usize {
         .fold(1, usize::saturating_mul)
 }
 
-/// Puts small batches before an aggregation by many sets; `None` for other operators.
+/// Inserts small batches before an aggregation by many sets; `None` for other operators.
 ///
 /// # Errors
-/// DataFusion's.
+/// DataFusion's errors.
 pub fn with_small_batches(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(aggregate) = node.downcast_ref::<AggregateExec>() else {
         return Ok(None);
@@ -80,11 +81,11 @@ pub fn with_small_batches(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
     node.map(Some)
 }
 
-/// Cuts batches into smaller ones, and asks before each whether the statement is still wanted.
+/// Splits batches into smaller ones, and checks before each whether the statement was cancelled.
 #[derive(Debug)]
 struct SmallBatches {
     input: Arc<dyn ExecutionPlan>,
-    /// Rows of a batch, at most.
+    /// The largest number of rows in a batch.
     rows: usize,
 }
 
@@ -154,7 +155,7 @@ impl ExecutionPlan for SmallBatches {
     }
 }
 
-/// A batch in pieces of at most `rows` rows.
+/// Splits a batch into pieces of at most `rows` rows.
 fn pieces(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let starts = (0..batch.num_rows()).step_by(rows);
     starts.map(move |start| {

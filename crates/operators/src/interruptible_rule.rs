@@ -1,7 +1,7 @@
-//! DataFusion's rules, each of which asks before its work whether the statement is still wanted.
+//! Wraps DataFusion's rules, so that each first checks whether the statement was cancelled.
 //!
-//! Planning is synchronous, so that a statement whose plan is large could neither be stopped nor
-//! timed out. Logical rules ask at each node that they rewrite.
+//! Planning is synchronous. Without these checks, a statement with a large plan could neither be
+//! stopped nor time out. Logical rules check at each node that they rewrite.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -13,12 +13,12 @@ use datafusion::physical_plan::ExecutionPlan;
 use marigram_functions::interrupt;
 use std::sync::Arc;
 
-/// A rule that asks first.
+/// A rule that checks for cancellation first.
 #[derive(Debug)]
 pub struct InterruptibleRule<R: ?Sized>(Arc<R>);
 
 impl<R: ?Sized> InterruptibleRule<R> {
-    /// The rule, with its question.
+    /// Wraps a rule.
     pub fn new(rule: Arc<R>) -> Arc<Self> {
         Arc::new(Self(rule))
     }

@@ -1,12 +1,12 @@
-//! Operators that know series and times, and the rules that put them into DataFusion's plans.
+//! Operators that work with series and times, and the rules that put them into DataFusion's plans.
 //!
-//! From below to above: [`predicate`] (what a condition says about series and times), [`rows`]
-//! (sorted rows as record batches), [`scan`] (rows of a table), [`reduce`] (aggregates that answer
+//! From bottom to top: [`predicate`] (what a condition says about series and times), [`rows`]
+//! (sorted rows as record batches), [`scan`] (the rows of a table), [`reduce`] (aggregates computed
 //! from statistics and decoded pages), [`gapfill`], [`asof`] and [`lateral`] joins, and the
-//! [`planner`] that makes operators of their nodes. [`grouping_sets`], [`yielding`] and
+//! [`planner`] that creates the operators of their nodes. [`grouping_sets`], [`yielding`] and
 //! [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
 //!
-//! Nothing here knows a statement's text or a session.
+//! This crate knows neither the text of statements nor sessions.
 
 pub mod asof;
 pub mod gapfill;

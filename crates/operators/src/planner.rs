@@ -1,4 +1,4 @@
-//! DataFusion's planner of operators, with the nodes that are ours.
+//! DataFusion's physical planner, extended by our nodes.
 
 use crate::asof::{self, AsOfJoin};
 use crate::gapfill::{self, GapFill};
@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct MarigramQueryPlanner;
 

@@ -1,9 +1,9 @@
-//! What a predicate says about series and times, before anything is read.
+//! Determines what a predicate says about series and times, before anything is read.
 //!
-//! A predicate is taken apart into a [`TagFilter`] and a [`TimeRange`] that hold every row for
-//! which it is true (SQL's three values are minded: a null is not true). Where they hold no other
-//! row, the part is exact and the predicate needs no second look. A predicate over tags alone is
-//! always exact in the end: what no `TagFilter` can say is evaluated once per series.
+//! A predicate is split into a [`TagFilter`] and a [`TimeRange`] that include every row for which
+//! it is true (under SQL's three-valued logic, null is not true). If they include no other row,
+//! they are exact and the predicate need not be evaluated again. A predicate over tags alone always
+//! becomes exact: whatever no `TagFilter` can express is evaluated once per series.
 
 mod values;
 
@@ -17,7 +17,7 @@ use marigram_model::{
     DAY_NS, FieldColumn, FieldType, FieldValue, TableSchema, TagType, TagValue, TimeRange,
 };
 
-/// A set of rows: those of the series in `tags`, in `range`.
+/// A set of rows: those of the series in `tags`, within `range`.
 #[derive(Clone, Debug)]
 pub struct PredicateRows {
     /// Series.
@@ -28,16 +28,16 @@ pub struct PredicateRows {
     pub exact: bool,
 }
 
-/// How a predicate is answered.
+/// How to evaluate a predicate.
 #[derive(Clone, Debug)]
 pub enum PredicateClass {
-    /// By the set alone.
+    /// The set alone decides.
     Exact(PredicateRows),
-    /// By evaluating it on the tags of each series.
+    /// The predicate is evaluated on the tags of each series.
     PerSeries,
-    /// The set, or page statistics, leave out something; the predicate must still be evaluated.
+    /// The set, or page statistics, exclude some rows; the predicate must still be evaluated.
     Inexact(PredicateRows),
-    /// Nothing is known.
+    /// Nothing is known about the rows.
     Unknown,
 }
 
@@ -133,7 +133,7 @@ fn and(a: TagFilter, b: TagFilter) -> TagFilter {
     }
 }
 
-/// How a predicate, one of a conjunction, is answered.
+/// Classifies a predicate that is part of a conjunction.
 pub fn classify(expr: &Expr, schema: &TableSchema) -> PredicateClass {
     let part = truth(expr, true, schema);
     if part.exact {
@@ -148,7 +148,7 @@ pub fn classify(expr: &Expr, schema: &TableSchema) -> PredicateClass {
     PredicateClass::Unknown
 }
 
-/// Whether a predicate can be evaluated on a series' tags alone.
+/// Whether a predicate can be evaluated on the tags of a series alone.
 pub fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
     let mut columns = 0;
     let mut fit = true;
@@ -177,7 +177,7 @@ pub fn is_of_tags(expr: &Expr, schema: &TableSchema) -> bool {
     visited.is_ok() && fit && columns > 0 && !expr.is_volatile()
 }
 
-/// The rows for which `expr` is `wanted` (true or false, and not null).
+/// The rows for which `expr` has the value `wanted` (true or false, and not null).
 fn truth(expr: &Expr, wanted: bool, schema: &TableSchema) -> PredicateRows {
     match expr {
         Expr::Alias(alias) => truth(&alias.expr, wanted, schema),
@@ -326,7 +326,7 @@ fn compare_time(
     if scalar.is_null() {
         return Some(PredicateRows::none());
     }
-    // `first..=last` are the times that the literal stands for: one, or those of a day.
+    // `first..=last` are the times that the literal denotes: one time, or the times of a day.
     let (first, last) = match (unit, scalar) {
         (TimeCastUnit::Nanosecond, ScalarValue::TimestampNanosecond(Some(ns), _)) => (*ns, *ns),
         (TimeCastUnit::Day, ScalarValue::Date32(Some(day))) => {
@@ -359,7 +359,7 @@ fn compare_time(
     Some(PredicateRows::times(range))
 }
 
-/// What a cast of the time column counts in.
+/// The unit of a cast of the time column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TimeCastUnit {
     Nanosecond,
@@ -391,7 +391,7 @@ fn column_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The tag that an expression is, also behind a cast of its dictionary to text.
+/// The tag that an expression refers to, possibly through a cast of its dictionary to text.
 fn tag_of<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<(u16, TagType)> {
     let inner = match expr {
         Expr::Cast(Cast { expr, field }) if is_text(field.data_type()) => expr,
@@ -446,7 +446,7 @@ fn tag_value(scalar: &ScalarValue, kind: TagType) -> PredicateLiteral {
     }
 }
 
-/// Bounds on fields that hold wherever `expr` is true, for pruning pages by their statistics.
+/// Bounds on fields that hold whenever `expr` is true, for pruning pages by their statistics.
 pub fn bounds(expr: &Expr, schema: &TableSchema) -> Vec<ColumnBounds> {
     match expr {
         Expr::BinaryExpr(BinaryExpr {
@@ -498,7 +498,7 @@ fn field_bound(
     })
 }
 
-/// The field that an expression is, and whether it is a 32-bit float widened to 64 bits.
+/// The field that an expression refers to, and whether it is a 32-bit float widened to 64 bits.
 fn field_of<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<(&'a FieldColumn, bool)> {
     match expr {
         Expr::Cast(Cast { expr, field }) if *field.data_type() == DataType::Float64 => {
@@ -509,8 +509,8 @@ fn field_of<'a>(expr: &Expr, schema: &'a TableSchema) -> Option<(&'a FieldColumn
     }
 }
 
-/// A literal as a bound: a lower one (`down`) is never raised by rounding, an upper one never
-/// lowered. Zeros take the sign that includes the other zero.
+/// A literal as a bound: rounding never raises a lower bound (`down`) and never lowers an upper
+/// bound. Zeros take the sign that includes the other zero.
 fn bound_value(
     scalar: &ScalarValue,
     kind: FieldType,

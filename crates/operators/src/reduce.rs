@@ -1,16 +1,17 @@
-//! Aggregates over a table's series, by tags and by time: one operator in place of a scan, a
+//! Aggregates over a table's series, by tags and by time: one operator replaces a scan, a
 //! repartition and two hash aggregates.
 //!
-//! What it knows and a general operator cannot: all rows of a series have the same tags, so that a
-//! group is found once a series and not once a row; rows of a series are in order of time, so that
-//! a bucket is a slice; a page's statistics may answer for it; and the order in which rows are added
-//! up does not matter, so that late rows need no merge ([`marigram_engine::ReducePartition`]).
+//! It uses facts that a general operator cannot know: all rows of a series have the same tags, so
+//! that it looks up a group once per series and not once per row; the rows of a series are in order
+//! of time, so that a bucket is a slice; a page's statistics may replace its rows; and the order in
+//! which rows are added does not matter, so that late rows need no merge
+//! ([`marigram_engine::ReducePartition`]).
 //!
-//! `rule` finds aggregates that it can do and reads them into a `recipe`; `exec` carries a
-//! recipe out: a `worker` a partition sorts rows into `groups` and hands them to `fold`s.
-//! Functions that are not ours bring their own accumulators. A sort by group keys above it is done by
-//! `order`. Where there is not enough memory for
-//! the groups, DataFusion's operators do it, which can spill.
+//! `rule` finds aggregates that the operator supports and reads them into a `recipe`. `exec` runs a
+//! recipe: one `worker` per partition assigns rows to `groups` and passes them to `fold`s.
+//! Functions that are not ours use their own accumulators. `order` implements a sort by group keys
+//! above the aggregate. If memory does not suffice for the groups, DataFusion's operators, which
+//! can spill, take over.
 
 mod exec;
 mod fold;

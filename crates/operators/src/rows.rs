@@ -1,4 +1,5 @@
-//! Rows of a scan as Arrow batches: tags are looked up once per series and come as dictionaries.
+//! Converts the rows of a scan to Arrow batches: tags are looked up once per series and become
+//! dictionaries.
 
 use arrow::array::{
     Array, ArrayRef, DictionaryArray, Int32Array, StringArray, TimestampNanosecondArray,
@@ -13,21 +14,21 @@ use marigram_functions::zoned;
 use marigram_model::{SeriesId, SeriesRun, SortedRows, TagType};
 use std::sync::Arc;
 
-/// Where an output column comes from.
+/// The source of an output column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputColumnSource {
     /// Times.
     Time,
     /// A tag, by its ordinal.
     Tag(u16, TagType),
-    /// A field, by its place among the scan's columns.
+    /// A field, by its index among the scan's columns.
     Field(usize),
 }
 
 /// Makes a batch of `schema` from rows of a shard.
 ///
 /// # Errors
-/// If the rows are not as the schema says.
+/// If the rows do not match the schema.
 pub fn to_batch(
     rows: SortedRows,
     schema: &SchemaRef,
@@ -62,7 +63,7 @@ pub fn to_batch(
 /// A tag's value for each row, from its value for each run.
 ///
 /// # Errors
-/// If the values are not of the tag's type.
+/// If the values do not have the tag's type.
 pub fn tag_column(
     values: &ArrayRef,
     kind: TagType,
@@ -91,7 +92,7 @@ pub fn tag_column(
     )?))
 }
 
-/// Text as dictionary keys and values; neighbours that are equal share a value.
+/// Text as dictionary keys and values; adjacent equal texts share a value.
 fn dictionary_keys(values: &ArrayRef) -> Result<(Vec<Option<i32>>, ArrayRef), ArrowError> {
     let texts = values
         .as_any()
@@ -118,10 +119,10 @@ fn dictionary_keys(values: &ArrayRef) -> Result<(Vec<Option<i32>>, ArrayRef), Ar
     Ok((keys, take(values, &UInt32Array::from(kept), None)?))
 }
 
-/// A tag's values, one a series, in the form of the table's schema.
+/// A tag's values, one per series, in the form of the table's schema.
 ///
 /// # Errors
-/// If they are not of the tag's type.
+/// If they do not have the tag's type.
 pub fn tag_array(values: &ArrayRef, kind: TagType) -> Result<ArrayRef, ArrowError> {
     if kind != TagType::String {
         return Ok(Arc::clone(values));

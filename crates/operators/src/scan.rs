@@ -1,8 +1,8 @@
-//! The physical scan of a table: one output partition a part of the engine's scan.
+//! The physical scan of a table: each output partition is a part of the engine's scan.
 //!
 //! The engine's scan is synchronous. Each step of it (a few batches) runs on a thread for blocking
-//! work, one step ahead of the reader; no thread waits for a slow reader, and a reader that goes
-//! away ends the scan after the step under way.
+//! work, one step ahead of the reader. No thread waits for a slow reader; if a reader goes away,
+//! the scan ends after the current step.
 
 mod newest;
 mod placeholder;
@@ -40,22 +40,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Of up to so many series, so many rows are read on the thread that polls the plan: in less time
-/// than it takes to hand them over.
+/// For up to this many series, this many rows are read on the thread that polls the plan, which
+/// takes less time than handing them over.
 const INLINE_SERIES_MAX: u64 = 64;
 const INLINE_ROWS: usize = 16 << 10;
-/// Rows up to which the whole statement is carried out on the thread of who asks.
+/// Up to this many rows, the whole statement runs on the calling thread.
 const SHORT_ROWS_MAX: u64 = 4096;
 
-/// Rows below which a scan is not cut into partitions; an extension of the session's configuration.
+/// Scans of fewer rows are not divided into partitions; an extension of the session's
+/// configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionRows(pub usize);
 
 /// The engine's partitions that are read as one.
 type EnginePartitions = VecDeque<ScanPartition>;
 
-/// A scan of the series and times that a query asks for. The engine's own is begun when it is
-/// executed: many plans put another operator into its place.
+/// A scan of the series and times that a query asks for. The engine's own scan only begins when
+/// this one is executed, since many plans replace it with another operator.
 #[derive(Debug)]
 pub struct SeriesScan {
     snapshot: Arc<TableSnapshot>,
@@ -63,28 +64,28 @@ pub struct SeriesScan {
     schema: SchemaRef,
     sources: Arc<[OutputColumnSource]>,
     description: String,
-    /// Of each partition, only so many of the newest rows are needed.
+    /// If set, only this many of the newest rows of each partition are needed.
     newest: Option<usize>,
-    /// What was made and not taken yet; empty before the first execution.
+    /// The partitions that were created and not taken yet; empty before the first execution.
     made: Mutex<Vec<Option<EnginePartitions>>>,
     rows_max: u64,
-    /// About how many of them lie between the times that are asked for.
+    /// The approximate number of rows within the requested times.
     rows_about: u64,
     range: TimeRange,
     counts: Arc<ScanMetrics>,
-    /// Time in which the series were found, ns.
+    /// The time that it took to select the series, ns.
     selecting_ns: u64,
     metrics: ExecutionPlanMetricsSet,
     properties: Arc<PlanProperties>,
 }
 
 impl SeriesScan {
-    /// Prepares the scan. `sources` say what the columns of `schema` are; `description` goes to
-    /// EXPLAIN. It is cut into as many partitions as the request says, but into none of fewer than
-    /// about `partition_rows` rows.
+    /// Prepares the scan. `sources` says what the columns of `schema` are; EXPLAIN shows
+    /// `description`. The scan is divided into as many partitions as the request says, but each has
+    /// at least about `partition_rows` rows.
     ///
     /// # Errors
-    /// The engine's.
+    /// The engine's errors.
     pub fn new(
         snapshot: Arc<TableSnapshot>,
         mut request: ScanRequest,
@@ -121,7 +122,7 @@ impl SeriesScan {
         };
         let mut is_ordered = selected <= 1;
         if !is_ordered && partitions == selected {
-            // So few series that each may be a partition of its own, and in order of time.
+            // There are so few series that each may be a partition of its own, in order of time.
             let made = scan.make()?;
             let series = |parts: &EnginePartitions| {
                 parts.iter().map(|part| part.series().len()).sum::<u64>()
@@ -138,7 +139,7 @@ impl SeriesScan {
         Ok(scan)
     }
 
-    /// The same scan, of which finding the series took so long, ns.
+    /// The same scan, with the time that it took to select the series, ns.
     #[must_use]
     pub fn selected_in(mut self, selecting_ns: u64) -> Self {
         self.selecting_ns = selecting_ns;
@@ -151,7 +152,7 @@ impl SeriesScan {
             .snapshot
             .scan(&self.request, Arc::clone(&self.counts))
             .map_err(external)?;
-        // There is at least one a shard.
+        // Each shard has at least one part.
         let mut dealt: Vec<EnginePartitions> = Vec::new();
         dealt.resize_with(self.request.partitions, EnginePartitions::new);
         for (at, part) in parts.into_iter().enumerate() {
@@ -160,7 +161,7 @@ impl SeriesScan {
         Ok(dealt)
     }
 
-    /// The same scan of which only the `rows` newest rows are needed: there may be more, in no order.
+    /// The same scan if only the `rows` newest rows are needed: it may return more, in any order.
     #[must_use]
     pub fn newest(&self, rows: usize) -> Self {
         Self {
@@ -181,7 +182,7 @@ impl SeriesScan {
         }
     }
 
-    /// Where the rows of a partition come from.
+    /// The sources of the rows of a partition.
     fn feeds(&self, parts: EnginePartitions) -> VecDeque<PartitionFeed> {
         let feed = |part: ScanPartition| match self.newest {
             None => PartitionFeed::Whole(Box::new(part)),
@@ -199,15 +200,15 @@ impl SeriesScan {
         parts.into_iter().map(feed).collect()
     }
 
-    /// Whether it takes little time, as far as its series have as many rows as others.
+    /// Whether the scan takes little time, assuming that its series have as many rows as others.
     pub fn runs_inline(&self) -> bool {
         self.request.partitions == 1
             && self.request.selection.len() <= INLINE_SERIES_MAX
             && self.rows_about <= SHORT_ROWS_MAX
     }
 
-    /// About how many rows lie between the times that are asked for, if its series have as many as
-    /// others.
+    /// The approximate number of rows within the requested times, assuming that its series have as
+    /// many as others.
     pub fn rows_about(&self) -> u64 {
         self.rows_about
     }
@@ -217,37 +218,37 @@ impl SeriesScan {
         self.newest.is_some()
     }
 
-    /// What is read.
+    /// The request to the engine.
     pub fn request(&self) -> &ScanRequest {
         &self.request
     }
 
-    /// What the columns of the schema are.
+    /// The sources of the schema's columns.
     pub fn sources(&self) -> &[OutputColumnSource] {
         &self.sources
     }
 
-    /// The version of the table that is read.
+    /// The snapshot of the table that is read.
     pub fn snapshot(&self) -> &Arc<TableSnapshot> {
         &self.snapshot
     }
 
-    /// Times between which rows may be.
+    /// The times within which rows may be.
     pub fn range(&self) -> TimeRange {
         self.range
     }
 
-    /// Time in which the series were found, ns.
+    /// The time that it took to select the series, ns.
     pub fn selecting_ns(&self) -> u64 {
         self.selecting_ns
     }
 
-    /// What EXPLAIN says.
+    /// The description that EXPLAIN shows.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// The engine's parts of a partition; made anew where a plan is executed once more.
+    /// Takes the engine's parts of a partition; they are created again if a plan is executed again.
     fn take(&self, partition: usize) -> Result<EnginePartitions> {
         let mut made = self.made.lock();
         if made.is_empty() {
@@ -262,8 +263,7 @@ impl SeriesScan {
     }
 }
 
-/// How many of `rows` rows, which lie between the times `whole`, lie between those of `part`, if they
-/// are spread evenly.
+/// The number of `rows` rows within `whole` that lie within `part`, if they are evenly distributed.
 pub fn share(rows: u64, part: TimeRange, whole: TimeRange) -> u64 {
     if part.is_empty() || whole.is_empty() {
         return 0;
@@ -273,7 +273,7 @@ pub fn share(rows: u64, part: TimeRange, whole: TimeRange) -> u64 {
     rows.div_ceil(width(whole)) as u64
 }
 
-/// `by_time` is the place of the column by which each partition is in order.
+/// `by_time` is the index of the column by which each partition is sorted.
 fn properties(
     schema: &SchemaRef,
     partitions: usize,
@@ -292,7 +292,7 @@ fn properties(
     ))
 }
 
-/// What a scan did, as EXPLAIN ANALYZE shows it.
+/// The counters of a scan, as EXPLAIN ANALYZE shows them.
 pub fn counters(counts: &ScanMetrics) -> MetricsSet {
     let shown = ExecutionPlanMetricsSet::new();
     let counts: [(&'static str, &AtomicU64); 11] = [
@@ -315,7 +315,7 @@ pub fn counters(counts: &ScanMetrics) -> MetricsSet {
     shown.clone_inner()
 }
 
-/// Where the time went, as EXPLAIN ANALYZE shows it: stages beside those that a scan knows.
+/// The time of each stage, as EXPLAIN ANALYZE shows it: the stages of the scan, and `others`.
 pub fn stages(counts: &ScanMetrics, others: &[(&'static str, u64)]) -> MetricsSet {
     let shown = ExecutionPlanMetricsSet::new();
     let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
@@ -331,7 +331,7 @@ pub fn stages(counts: &ScanMetrics, others: &[(&'static str, u64)]) -> MetricsSe
     shown.clone_inner()
 }
 
-/// An error of the engine as DataFusion's.
+/// Converts an error of the engine to DataFusion's.
 pub fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

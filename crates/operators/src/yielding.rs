@@ -1,10 +1,10 @@
-//! Points at which operators let others run, and see that nobody wants their rows any more.
+//! Points at which operators yield to others, and notice that their statement was cancelled.
 //!
-//! DataFusion's operators yield where they take rows from their sources. Operators that make many
-//! rows out of few of them would keep their thread until they are done, and a join on conditions
-//! goes through all pairs of a batch before it takes the next one. So the former yield with their
-//! rows, and the latter asks with each evaluation of its condition. An aggregation by many sets takes
-//! its rows in small batches.
+//! DataFusion's operators yield when they take rows from their sources. Operators that make many
+//! rows out of few would occupy their thread until they finish, and a join on conditions processes
+//! all pairs of a batch before it takes the next one. So the former yield with their rows, and the
+//! latter checks for cancellation at each evaluation of its condition. An aggregation by many sets
+//! takes its rows in small batches.
 
 use crate::grouping_sets::with_small_batches;
 use arrow::datatypes::{FieldRef, Schema};
@@ -30,7 +30,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The rule that puts them in. It comes last, for other rules look for operators beside each other.
+/// The rule that adds these points. It runs last, because other rules look for adjacent operators.
 #[derive(Debug)]
 pub struct YieldingOperators;
 
@@ -67,7 +67,7 @@ impl PhysicalOptimizerRule for YieldingOperators {
     }
 }
 
-/// Whether an operator makes many rows out of few, or goes on without taking any.
+/// Whether an operator makes many rows out of few, or continues without taking any.
 fn multiplies(node: &dyn ExecutionPlan) -> bool {
     node.is::<CrossJoinExec>()
         || node.is::<HashJoinExec>()
@@ -88,7 +88,7 @@ fn asking(filter: &JoinFilter) -> JoinFilter {
     )
 }
 
-/// A condition that asks at each evaluation whether the statement is still wanted.
+/// A condition that checks at each evaluation whether the statement was cancelled.
 #[derive(Debug, Eq)]
 struct InterruptibleCondition(Arc<dyn PhysicalExpr>);
 

@@ -85,7 +85,7 @@ fn ns_of(time: jiff::tz::AmbiguousZoned) -> Result<i64, TimeTextError> {
     let zoned = time.clone().disambiguate(Disambiguation::Later);
     let zoned = zoned.map_err(|error| range(&error.to_string()))?;
     i64::try_from(zoned.timestamp().as_nanosecond())
-        .map_err(|_| range("times go from the year 1677 to 2262"))
+        .map_err(|_| range("times range from the year 1677 to 2262"))
 }
 
 /// A zone by its name, its usual abbreviation, or its offset from UTC.

@@ -152,8 +152,8 @@ impl Segment {
         &self.path
     }
 
-    /// Fails if the file does not have this length in `bytes` and this `pin` (`None`: not known), and
-    /// so is another segment in its place.
+    /// Fails unless the file has this length in `bytes` and this `pin` (`None`: not known); so a
+    /// different segment with the same name fails.
     ///
     /// # Errors
     /// `Corrupt` with the file's name.

@@ -1,6 +1,6 @@
 //! Query languages other than SQL: one request of several statements, answered in order.
 //!
-//! Answers are Arrow rows, as SQL's are. A language whose answers are series (InfluxQL, PromQL)
+//! Answers are Arrow rows, as SQL's are. A language whose answers are series (InfluxQL, `PromQL`)
 //! gives them as plain batches: the columns are the measurement, the tags that the statement groups
 //! by, the time, and what was selected, each with its role under [`ROLE_KEY`]. The rows of one series
 //! stand together, and series in the order of the language; so a server that answers series cuts them

@@ -1,9 +1,9 @@
 //! Databases and tables as DataFusion's catalogs.
 //!
-//! A database is a catalog, and its tables stand in the catalog's schema `public`, as in
-//! PostgreSQL. In place of a schema another database may be named, so that `database.table` works
-//! from every session; and `marigram_series` holds, for each table, its series. Nothing is copied:
-//! each question goes to the engine.
+//! A database is a catalog, and its tables are in the catalog's schema `public`, as in PostgreSQL.
+//! A statement may name another database instead of a schema, so that `database.table` works from
+//! every session. The schema `marigram_series` holds the series of each table. Nothing is copied:
+//! each request goes to the engine.
 
 mod information_schema;
 pub mod plain_views;
@@ -36,10 +36,10 @@ use std::sync::Arc;
 pub const PUBLIC: &str = "public";
 /// The schema of PostgreSQL's catalog.
 pub const PG_CATALOG: &str = "pg_catalog";
-/// The schema of what the standard says of tables.
+/// The schema that the SQL standard defines for descriptions of tables.
 const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// Tables over files, which `CREATE EXTERNAL TABLE` makes; kept until the service ends.
+/// Tables over files, which `CREATE EXTERNAL TABLE` creates; they exist until the service ends.
 pub type ExternalTables = Arc<RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>>;
 
 fn external(error: EngineError) -> DataFusionError {
@@ -51,7 +51,7 @@ fn external(error: EngineError) -> DataFusionError {
 pub struct DatabaseCatalogs {
     /// The engine.
     pub engine: Engine,
-    /// The session's database: the one that `information_schema` tells of.
+    /// The session's database, which `information_schema` describes.
     pub current: String,
     /// Tables over files.
     pub files: ExternalTables,
@@ -96,7 +96,7 @@ impl CatalogProviderList for DatabaseCatalogs {
     }
 }
 
-/// A database as a catalog.
+/// A database as a catalog of DataFusion.
 #[derive(Debug)]
 struct DatabaseCatalog {
     all: DatabaseCatalogs,
@@ -207,7 +207,7 @@ impl SchemaProvider for CatalogSchema {
     }
 }
 
-/// What PostgreSQL's catalog tells of: every database, and the tables of the current one.
+/// The contents of PostgreSQL's catalog: every database, and the tables of the current one.
 #[async_trait]
 impl CatalogInfo for DatabaseCatalogs {
     async fn catalog_names(&self) -> Result<Vec<String>> {

@@ -1,14 +1,14 @@
 //! From text to statements: what a client writes becomes a [`Command`](statement::Command).
 //!
-//! [`parse`] leads. It takes Marigram's own statements from the tokens ([`ddl`], [`session_syntax`],
-//! [`copy_syntax`]) and gives everything else to sqlparser with our [`grammar`], after rewriting the
-//! text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`], [`foreign_names`]) and before
-//! rewriting the syntax tree ([`ast_walk`] and its visitors: [`named`], [`asof_syntax`],
-//! [`at_time_zone`], [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`],
-//! [`casts`], [`column_names`]). Statements that are deep are refused or balanced ([`nesting`],
-//! [`balance`]).
+//! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
+//! [`session_syntax`], [`copy_syntax`]) and passes everything else to sqlparser with our
+//! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
+//! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
+//! [`named`], [`asof_syntax`], [`at_time_zone`], [`latest_on`], [`exact_numbers`],
+//! [`array_literals`], [`inserted_lists`], [`casts`], [`column_names`]). Deep statements are
+//! refused or balanced ([`nesting`], [`balance`]).
 //!
-//! Nothing here knows a database, a session's state or a plan.
+//! This module knows neither databases nor the state of a session nor plans.
 
 pub mod array_literals;
 pub mod array_subqueries;

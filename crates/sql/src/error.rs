@@ -1,7 +1,7 @@
-//! Errors of the SQL layer, and what servers are told of them.
+//! Errors of the SQL layer, and their translation for servers.
 //!
-//! Every message says what is wrong and names it; where the name stands in the statement, its
-//! position (in characters, from 1) goes along, and a name like it is suggested.
+//! Every message says what is wrong and names it. If the name occurs in the statement, the error
+//! carries its position (in characters, from 1), and the message suggests a similar name.
 
 pub mod calls;
 mod rewording;
@@ -28,7 +28,7 @@ use std::time::Duration;
 /// Result of the SQL layer.
 pub type SqlResult<T> = Result<T, SqlError>;
 
-/// Why a statement was not done.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
@@ -41,19 +41,19 @@ pub enum SqlError {
     /// Planning or execution failed.
     #[error(transparent)]
     DataFusion(#[from] DataFusionError),
-    /// It could not be parsed.
+    /// The statement could not be parsed.
     #[error(transparent)]
     Parser(#[from] ParserError),
-    /// Its tokens could not be read.
+    /// The statement's tokens could not be read.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
-    /// An error that is ready for servers.
+    /// An error in the form that servers take.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
 impl SqlError {
-    /// A wrong statement.
+    /// An error for a wrong statement.
     pub fn invalid(sqlstate: &'static str, message: impl Into<String>) -> Self {
         Self::Refused(Refusal {
             sqlstate,
@@ -62,7 +62,7 @@ impl SqlError {
         })
     }
 
-    /// A wrong name in a statement.
+    /// An error for a wrong name in a statement.
     pub fn named(sqlstate: &'static str, name: &str, message: impl Into<String>) -> Self {
         Self::Refused(Refusal {
             sqlstate,
@@ -71,17 +71,17 @@ impl SqlError {
         })
     }
 
-    /// A statement that does not follow the grammar.
+    /// An error for a statement that does not follow the grammar.
     pub fn syntax(message: impl Into<String>) -> Self {
         Self::invalid("42601", message)
     }
 
-    /// Something that Marigram does not do.
+    /// An error for a feature that Marigram does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::invalid("0A000", message)
     }
 
-    /// A name that nothing has.
+    /// An error for a name that does not exist.
     pub fn unknown<'a>(
         sqlstate: &'static str,
         kind: &str,
@@ -101,7 +101,7 @@ impl SqlError {
         Self::named(sqlstate, name, message)
     }
 
-    /// The error as servers get it; `sql` is the statement that failed.
+    /// The error in the form that servers take; `sql` is the statement that failed.
     pub fn into_service(self, sql: &str) -> ServiceError {
         match self {
             Self::Refused(refusal) => refused(refusal, sql),
@@ -114,7 +114,7 @@ impl SqlError {
     }
 }
 
-/// The position of the first word or text in `sql` that is `name`.
+/// The position of the first word or text in `sql` that equals `name`.
 fn position_of(sql: &str, name: &str) -> Option<usize> {
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, sql)
         .tokenize_with_location()
@@ -159,7 +159,7 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
         ParserError::RecursionLimitExceeded => {
             let message = format!(
                 "the statement is nested too deeply: at most {NESTED_MAX} parentheses, calls, \
-                 signs and queries may stand in one another"
+                 signs and queries may be nested"
             );
             return invalid("54001", message, None);
         }
@@ -190,7 +190,7 @@ fn parser(error: &ParserError, sql: &str) -> ServiceError {
     invalid("42601", format!("syntax error{place}: {message}"), position)
 }
 
-/// PostgreSQL's code for what is wrong with a name or a schema.
+/// PostgreSQL's error code for a wrong name or schema.
 #[must_use]
 pub fn schema_sqlstate(error: &ModelError) -> &'static str {
     match error {
@@ -203,7 +203,7 @@ pub fn schema_sqlstate(error: &ModelError) -> &'static str {
     }
 }
 
-/// An engine's error as servers get it.
+/// An engine's error in the form that servers take.
 fn engine(error: &EngineError, sql: &str) -> ServiceError {
     let message = error.to_string();
     match error {
@@ -264,7 +264,7 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
         DataFusionError::IoError(error) => io_error(&error),
         DataFusionError::Internal(message) if message.contains("difference in schemas") => invalid(
             "0A000",
-            "a comparison with ANY or ALL of a subquery cannot be planned here; write it with IN, \
+            "a comparison with ANY or ALL of a subquery is not supported; write it with IN, \
              EXISTS, min or max"
                 .to_owned(),
             None,
@@ -280,7 +280,7 @@ fn datafusion(error: DataFusionError, sql: &str) -> ServiceError {
     }
 }
 
-/// An error that several readers hold: what can be told without owning it.
+/// Translates an error that several readers share, without owning it.
 fn shared_error(error: &DataFusionError, sql: &str) -> ServiceError {
     match error {
         DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
@@ -331,7 +331,7 @@ fn external_error(error: Box<dyn std::error::Error + Send + Sync>, sql: &str) ->
     }
 }
 
-/// What can be told of another crate's error without owning it.
+/// Translates a shared error of another crate, without owning it.
 fn shared_external(
     error: &(dyn std::error::Error + Send + Sync + 'static),
     sql: &str,
@@ -362,13 +362,13 @@ fn shared_external(
     }
 }
 
-/// What the system refused while a query spilled or copied. A writer of spilled batches wraps it
+/// An error of the system while a query spilled or copied. A writer of spilled batches wraps it
 /// twice.
 fn io_error(error: &std::io::Error) -> ServiceError {
     wrapped(error)
 }
 
-/// A disk that is full may have room again.
+/// A transient error: a full disk may have room again.
 #[must_use]
 pub fn disk_full(error: &std::io::Error, message: &str) -> Option<ServiceError> {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -378,7 +378,7 @@ pub fn disk_full(error: &std::io::Error, message: &str) -> Option<ServiceError> 
     })
 }
 
-/// What another crate wrapped around an error of the system.
+/// The service error that another crate wrapped in an error of the system.
 fn wrapped(error: &(dyn std::error::Error + 'static)) -> ServiceError {
     let message = error.to_string();
     let mut inner = Some(error);
@@ -393,11 +393,11 @@ fn wrapped(error: &(dyn std::error::Error + 'static)) -> ServiceError {
     ServiceError::Internal(message)
 }
 
-/// A query that met the memory ceiling.
+/// The error of a query that reached the memory ceiling.
 fn out_of_memory(reason: &str) -> ServiceError {
     let reason = reason.lines().next().unwrap_or_default();
     ServiceError::Busy {
-        message: format!("the query needs more memory than there is: {reason}"),
+        message: format!("the query needs more memory than is available: {reason}"),
         retry_after: Duration::from_secs(1),
     }
 }
@@ -419,10 +419,10 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
                 );
                 return invalid("42702", message, position_of(sql, field.name()));
             }
-            // Two sides of a join, or a table and its source, name the same columns.
+            // The two sides of a join, or a table and its source, name the same columns.
             let mut known: Vec<&str> = Vec::new();
             for name in valid_fields.iter().map(datafusion::common::Column::name) {
-                // An unnamed expression is nothing that a statement could name.
+                // A statement cannot name an unnamed expression.
                 if !known.contains(&name) && !name.contains('(') && unmarked(name).is_none() {
                     known.push(name);
                 }
@@ -433,7 +433,7 @@ fn schema_error(error: &SchemaError, sql: &str) -> ServiceError {
                     .any(|valid| valid.relation.as_ref() == Some(table))
             {
                 let message = format!(
-                    "there is no table '{table}' in FROM that '{}' could be of",
+                    "there is no table '{table}' in FROM to which '{}' could belong",
                     field.name()
                 );
                 return invalid("42P01", message, position_of(sql, table.table()));
@@ -501,9 +501,9 @@ fn arrow_error(error: ArrowError, sql: &str) -> ServiceError {
         ArrowError::ExternalError(external) => external_error(external, sql),
         ArrowError::MemoryError(reason) => out_of_memory(&reason),
         ArrowError::IoError(_, error) => io_error(&error),
-        // Only what was spilled is read in this form.
+        // Only spilled data is read in this format.
         ArrowError::IpcError(text) => ServiceError::Internal(format!(
-            "what the query had spilled to disk could not be read again: {text}"
+            "the data that the query spilled to disk could not be read back: {text}"
         )),
         ArrowError::DivideByZero => invalid("22012", "division by zero".into(), None),
         ArrowError::ArithmeticOverflow(text) => invalid("22003", text, None),
@@ -544,7 +544,7 @@ fn arrow_text(text: &str) -> ServiceError {
     invalid(sqlstate, text.to_owned(), None)
 }
 
-/// Whether a cast failed of a text that is a number: one that does not fit.
+/// Whether a failed cast had the text of a number, which does not fit.
 fn is_number_cast(text: &str) -> bool {
     let quoted = text.split_once("Cannot cast string '");
     let quoted = quoted.and_then(|(_, rest)| rest.split_once('\''));
@@ -559,7 +559,7 @@ fn execution_error(message: String) -> ServiceError {
     }
 }
 
-/// The only column that takes no null is the time.
+/// The time is the only column that cannot be null.
 fn no_time() -> ServiceError {
     let message = "a row has no time; give every row a time, or leave the column out";
     invalid("23502", message.into(), None)
@@ -655,8 +655,8 @@ mod tests {
             );
         }
         let full = || IoError::from(ErrorKind::StorageFull);
-        // The writer of a spill file makes one of the system's errors an error of DataFusion, that
-        // one an error of the system, and the writer of batches makes it one of Arrow.
+        // The writer of a spill file wraps an error of the system in an error of DataFusion, and
+        // that in an error of the system; the writer of batches wraps it in one of Arrow.
         let spilled = |error| {
             let written = IoError::from(DataFusionError::IoError(error));
             DataFusionError::from(ArrowError::from(written))

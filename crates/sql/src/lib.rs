@@ -1,27 +1,26 @@
 //! SQL over an engine: DataFusion with Marigram's tables, statements and functions.
 //!
-//! The rooms, from below to above. Each knows only those before it:
+//! The modules, from bottom to top. Each knows only those before it:
 //!
-//! | room | what it does |
+//! | module | what it does |
 //! |---|---|
-//! | `stack`, `name_forms`, `error` | stacks for deep trees, how names are written, refusals in our words |
-//! | `dialect` | text to statements |
-//! | `tables` | tables of series as DataFusion sees them |
+//! | `stack`, `name_forms`, `error` | stacks for deep trees, forms of names, errors in our words |
+//! | `dialect` | parses text into statements |
+//! | `tables` | tables of series, as table providers of DataFusion |
 //! | `rollup` | materialized views: refreshing them, and answering queries from them |
 //! | `catalog` | databases, tables and views by name |
-//! | `planning` | rules of ours about plans |
-//! | `plan_cache` | plans that are used again, and when they may be |
-//! | `statements` | executing what is no query |
+//! | `planning` | our own planning rules |
+//! | `plan_cache` | reuses plans, and decides when that is allowed |
+//! | `statements` | executes statements that are not queries |
 //! | `execution` | threads, memory and DataFusion's sessions |
-//! | `service` | a statement from its text to its answer |
+//! | `service` | takes a statement from its text to its result |
 //!
-//! A query passes `service`, `dialect`, `plan_cache`, `execution::context`, `catalog`, `planning` and
-//! the scans and aggregates of `marigram-operators`, in this order. All of it runs on threads of the
-//! service's own (`execution::thread_pool`), never on the caller's. Values are computed by
-//! `marigram-functions`.
+//! A query passes through `service`, `dialect`, `plan_cache`, `execution::context`, `catalog`,
+//! `planning` and the scans and aggregates of `marigram-operators`, in this order. All of them run
+//! on the service's own threads (`execution::thread_pool`); only short statements run on the
+//! caller's thread. `marigram-functions` computes values.
 //!
-//! What is spoken is described in `docs/guides/sql.md`, and why it is so in
-//! `docs/decisions/0004-sql.md`.
+//! `docs/guides/sql.md` describes the language, and `docs/decisions/0004-sql.md` gives the reasons.
 
 mod catalog;
 mod dialect;
@@ -50,23 +49,23 @@ use std::path::PathBuf;
 /// Settings of the query side.
 #[derive(Clone, Debug)]
 pub struct SqlOptions {
-    /// Parallelism of a query, and number of threads that execute queries.
+    /// The parallelism of a query, and the number of threads that execute queries.
     pub target_partitions: usize,
-    /// Directory for what queries spill when memory is short; the system's for temporary files
-    /// where `None`.
+    /// The directory for data that queries spill when memory is short; `None` for the system's
+    /// directory for temporary files.
     pub spill_dir: Option<PathBuf>,
-    /// Whether statements may read and write files of this machine (`CREATE EXTERNAL TABLE`,
+    /// Whether statements may read and write files of the machine (`CREATE EXTERNAL TABLE`,
     /// `COPY … TO`, `COPY … FROM`). A server must not allow it.
     pub allow_files: bool,
-    /// Directory under which COPY may read and write files where `allow_files` is not set.
+    /// The directory under which COPY may read and write files if `allow_files` is not set.
     pub copy_dir: Option<PathBuf>,
-    /// Whether plans are made with the operators that know series, and not with DataFusion's alone;
-    /// only a comparison of the two wants `false`.
+    /// Whether plans use the series-aware operators, and not only DataFusion's; only a comparison
+    /// of the two needs `false`.
     pub knows_series: bool,
-    /// Whether materialized views are refreshed in the background, and not by `REFRESH` alone.
+    /// Whether materialized views are refreshed in the background, and not only by `REFRESH`.
     pub refreshes_views: bool,
-    /// Rows below which a scan is not cut into partitions: to begin one takes as long as to read
-    /// some ten thousand rows.
+    /// Scans of fewer rows are not divided into partitions: beginning a partition takes as long as
+    /// reading about ten thousand rows.
     pub partition_rows: usize,
 }
 

@@ -1,11 +1,11 @@
-//! Forms of names: in the case in which they are looked up, and with marks.
+//! Forms of names: folded to the case in which they are looked up, and with marks.
 //!
-//! The planner takes each name of a SELECT once; names that several columns have get a mark. No answer and
-//! no error shows one.
+//! The planner requires unique names in a SELECT; a name that several columns have gets a mark. No
+//! result and no error shows a mark.
 
 use datafusion::sql::sqlparser::ast::Ident;
 
-/// The name that an identifier means.
+/// The name that an identifier denotes.
 pub fn fold_case(ident: &Ident) -> String {
     if ident.quote_style.is_some() {
         ident.value.clone()
@@ -14,7 +14,7 @@ pub fn fold_case(ident: &Ident) -> String {
     }
 }
 
-/// Stands between a name and its mark.
+/// Separates a name from its mark.
 const MARK: char = '\u{1f}';
 
 /// A name with a mark.
@@ -22,7 +22,7 @@ pub fn marked(name: &str, number: usize) -> String {
     format!("{name}{MARK}{number}")
 }
 
-/// A name without its mark; `None` where it has none.
+/// A name without its mark; `None` if it has none.
 pub fn unmarked(name: &str) -> Option<&str> {
     let (name, number) = name.rsplit_once(MARK)?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,9 +1,10 @@
-//! Plans of statements that were asked before: parsed, planned and optimized once.
+//! The plan cache: statements that were executed before are parsed, planned and optimized only
+//! once.
 //!
-//! A plan is kept where it depends on nothing but the statement, the database and the schemas of
-//! our tables: every function in it gives the same for the same arguments. Data are looked at anew
-//! by each execution. What clients prepared is kept beside the plan, since many prepare each
-//! statement before each execution; it may have parameters.
+//! A plan is cached if it depends only on the statement, the database and the schemas of our
+//! tables, and every function in it returns the same for the same arguments. Each execution reads
+//! the current data. The cache also holds prepared statements, which may have parameters, since
+//! many clients prepare each statement before each execution.
 
 pub mod cached_plan;
 pub mod generic_plan;
@@ -26,15 +27,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Statements of which something is kept.
+/// The largest number of cached statements.
 const STATEMENTS_MAX: usize = 256;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct PlanCache {
-    /// By what a session's plans are kept under, its database and zone, and by text.
+    /// By the scope of a session's plans, which is its database and zone, and by text.
     statements: Mutex<HashMap<String, HashMap<String, PlanCacheEntry>>>,
-    /// Counts uses, to tell the statement that was not used for longest.
+    /// Counts uses, to find the least recently used statement.
     uses: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -49,30 +50,30 @@ struct PlanCacheEntry {
     used: u64,
 }
 
-/// How often plans were found.
+/// How often the cache was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanCacheStats {
-    /// Statements whose plan was there.
+    /// Statements whose plan was cached.
     pub hits: u64,
     /// Statements that were planned.
     pub misses: u64,
-    /// Plans that are kept.
+    /// The number of cached plans.
     pub plans: usize,
-    /// Statements of which the operators were there too.
+    /// Statements whose operators were cached, too.
     pub template_hits: u64,
-    /// Statements that were carried out by the thread that asked.
+    /// Statements that ran on the calling thread.
     pub inline_statements: u64,
 }
 
 impl PlanCache {
-    /// The optimized plan of a statement, and the names of its answer's columns.
+    /// The optimized plan of a statement, and the names of its result's columns.
     pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<(Arc<CachedPlan>, Names)> {
         let plan = self.find(engine, scope, sql, |entry| entry.plan.clone())?;
         self.hit();
         Some(plan)
     }
 
-    /// A statement as it was prepared before.
+    /// A statement that was prepared before.
     pub fn prepared(
         &self,
         engine: &Engine,
@@ -100,26 +101,27 @@ impl PlanCache {
         what(entry)
     }
 
-    /// Counts a statement whose plan was there.
+    /// Counts a statement whose plan was cached.
     pub fn hit(&self) {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What counts how often operators are used again.
+    /// Counts how often operators are reused.
     pub fn template_hit_counter(&self) -> &Arc<AtomicU64> {
         &self.template_hits
     }
 
-    /// Counts a statement that is planned.
+    /// Counts a statement that must be planned.
     pub fn miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Keeps the optimized plan of a statement, and the names of its answer's columns. `plan` is what it was made of, with tables that
-    /// the optimized one may do without; that may read rollups in their place.
+    /// Caches the optimized plan of a statement, and the names of its result's columns. `plan` is
+    /// the plan before optimization, whose tables may be missing from the optimized one, which may
+    /// read rollups instead.
     ///
     /// # Errors
-    /// DataFusion's, of plans that cannot be walked through.
+    /// DataFusion's errors, for plans that cannot be traversed.
     pub fn put(
         &self,
         scope: &str,
@@ -137,10 +139,10 @@ impl PlanCache {
         Ok(cached)
     }
 
-    /// Keeps a query that was prepared, where it may be kept.
+    /// Caches a prepared query, if it may be cached.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// Those of [`put`](Self::put).
     pub fn put_prepared(&self, prepared: &Arc<PreparedStatement>) -> Result<()> {
         let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
             return Ok(());
@@ -192,7 +194,7 @@ impl PlanCache {
                 .is_some_and(|table| table != cached)
         };
         if entry.tables.iter().any(is_other) {
-            // What is there was made for other schemas.
+            // The existing entry was made for other schemas.
             *entry = PlanCacheEntry::default();
         }
         for table in tables {
@@ -204,12 +206,12 @@ impl PlanCache {
         set(entry);
     }
 
-    /// Forgets all plans: there may be better ones now.
+    /// Removes all plans: there may be better ones now.
     pub fn clear(&self) {
         self.statements.lock().clear();
     }
 
-    /// How often plans were found. `inline_statements` is what others tell.
+    /// How often the cache was used. The caller supplies `inline_statements`.
     pub fn usage(&self, inline_statements: u64) -> PlanCacheStats {
         PlanCacheStats {
             hits: self.hits.load(Ordering::Relaxed),
@@ -221,7 +223,7 @@ impl PlanCache {
     }
 }
 
-/// How many statements of a database have a plan.
+/// The number of statements of a database that have a plan.
 fn with_plans(statements: &HashMap<String, PlanCacheEntry>) -> usize {
     let entry = statements.values();
     entry.filter(|entry| entry.plan.is_some()).count()

@@ -1,6 +1,6 @@
-//! Rules of ours about plans: what PostgreSQL means and DataFusion does not ([`zones`],
-//! [`time_texts`], [`subqueries`], [`tag_patterns`], [`parameter_types`]), what DataFusion's own rules
-//! break ([`repair`]), and the size of a plan ([`growth`]).
+//! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
+//! [`time_texts`], [`subqueries`], [`tag_patterns`], [`parameter_types`]), repairs of what
+//! DataFusion's own rules break ([`repair`]), and limits on the size of a plan ([`growth`]).
 
 pub mod growth;
 pub mod parameter_types;

@@ -1,11 +1,13 @@
-//! Rollups: materialized views over buckets of time, kept up to date and used unasked.
+//! Rollups: materialized views over buckets of time, which are kept up to date and which queries
+//! use automatically.
 //!
-//! What is stored of a view is not its columns but the parts that they are made of: of a mean, sum
-//! and count. So a query by hours can be answered from minutes, and one by site from devices
-//! (`part`). A view's query is read once (`grouped`, `shape`); its rows are the parts that are
-//! stored, for the buckets that storage knows to be as they were, and parts made from the source
-//! for all others (`times`, `partials`). A rule puts them in the place of a table that is asked for
-//! the same (`rule`), and `refresh` tells the rollup what is new.
+//! A rollup does not store the columns of a view but the parts from which they are computed: for a
+//! mean, sum and count. So a query by hours can be answered from minutes, and one by site from
+//! devices (`part`). A view's query is read once (`grouped_aggregate`, `rollup_definition`). The
+//! view's rows combine the stored parts, for buckets whose source rows did not change, and parts
+//! computed from the source, for all other buckets (`time_split`, `table_provider`). A rule
+//! replaces a table with them when a query asks for the same result (`rule`), and `refresh` brings
+//! the rollup up to date.
 
 mod exec;
 mod grouped_aggregate;

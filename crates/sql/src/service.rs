@@ -1,4 +1,4 @@
-//! [`SqlService`]: statements from parse to answer.
+//! [`SqlService`]: statements from parsing to their results.
 
 mod changes;
 mod create_as;
@@ -49,10 +49,10 @@ use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
-/// Answers SQL over an engine. Cheap to clone.
+/// Executes SQL over an engine. Cheap to clone.
 #[derive(Clone)]
 pub struct SqlService {
-    /// Goes with the last clone, before that lets go of the rest.
+    /// Dropped with the last clone, before that clone releases the rest.
     _handle: Arc<ServiceHandle>,
     inner: Arc<SqlServiceInner>,
 }
@@ -75,22 +75,22 @@ impl fmt::Debug for SqlService {
     }
 }
 
-/// Longest statement that is parsed on the thread of who asks, bytes.
+/// Longer statements are not parsed on the calling thread, bytes.
 const PARSE_INLINE_BYTES_MAX: usize = 4 << 10;
 
 impl SqlService {
-    /// A service over an open engine.
+    /// Creates a service over an open engine.
     ///
     /// # Errors
-    /// If the spill directory cannot be used, or the machine gives no threads.
+    /// If the spill directory cannot be used, or the operating system cannot create threads.
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
         Self::with_front_ends(engine, options, Vec::new())
     }
 
-    /// The same, which speaks other languages beside SQL.
+    /// The same, with front ends for other languages besides SQL.
     ///
     /// # Errors
-    /// As [`SqlService::new`].
+    /// Those of [`SqlService::new`].
     pub fn with_front_ends(
         engine: Engine,
         options: SqlOptions,
@@ -147,24 +147,24 @@ impl SqlService {
         &self.inner.workers
     }
 
-    /// Figures of the materialized views of all databases.
+    /// The figures of the materialized views of all databases.
     pub fn views(&self) -> Vec<RollupStatus> {
         self.inner.views()
     }
 
-    /// How often plans of statements were found.
+    /// How often the plan cache was used.
     pub fn plan_cache(&self) -> PlanCacheStats {
         self.inner
             .plans
             .usage(self.inner.workers.inline_statements())
     }
 
-    /// A session in `database`, or in the default one.
+    /// Creates a session in `database`, or in the default one.
     async fn begin(&self, database: Option<&str>, user: &str, read_only: bool) -> Result<Session> {
         let name = database.unwrap_or(DEFAULT_DATABASE).to_owned();
         let engine = self.inner.engine.clone();
         let found = self.inner.workers.block(move || {
-            // The default database is there from the start; a read-only engine cannot make it.
+            // The default database exists from the start; a read-only engine cannot create it.
             if !read_only && name == DEFAULT_DATABASE && !engine.databases().contains(&name) {
                 engine.create_database(&name, true)?;
             }
@@ -184,7 +184,7 @@ impl SqlService {
         }
     }
 
-    /// Answers a statement whose plan is there; `None` for others.
+    /// Answers a statement whose plan is cached; `None` for other statements.
     async fn answer_from_plan_cache(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
         let known = self.inner.plans.get(engine, &plan_scope(session), sql);
@@ -214,8 +214,8 @@ impl SqlService {
             .await
     }
 
-    /// Parses a statement: a short one here, which takes less than to hand it over, a long one on
-    /// the threads for statements.
+    /// Parses a statement: a short one on this thread, which takes less time than handing it over,
+    /// a long one on the threads for statements.
     async fn parse(&self, session: &Session, sql: &str) -> SqlResult<Command> {
         if sql.len() <= PARSE_INLINE_BYTES_MAX {
             return catch_unwind(|| parse::parse(sql)).unwrap_or_else(|_| {
@@ -231,7 +231,7 @@ impl SqlService {
             .await
     }
 
-    /// Carries out a command that is no plan; `None` for a plan.
+    /// Executes a command that needs no plan; `None` for a command that needs one.
     async fn direct(&self, session: &mut Session, command: &Command) -> SqlResult<Option<Answer>> {
         let inner = Arc::clone(&self.inner);
         let answer = match command {
@@ -370,7 +370,7 @@ impl SqlService {
             });
             out.rows(storage::pages_schema(), batches).await
         };
-        // Positions in the statement are those of names, and all of them were found.
+        // Positions in the statement are those of names, and all names have been resolved.
         let answer =
             self.inner
                 .workers
@@ -414,7 +414,7 @@ fn done(tag: &str) -> Answer {
     StatementDone::new(tag).into()
 }
 
-/// The database of this name.
+/// Finds a database by name.
 fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
     let databases = engine.databases();
     if databases.iter().any(|known| known == name) {
@@ -581,7 +581,7 @@ impl Query for SqlService {
                 let types = types.to_vec();
                 let planned = self.plan_and_prepare(session, statement, command, parsed, types);
                 let prepared = Arc::new(planned.await.map_err(wrong)?.holding(held));
-                // What is kept serves those too who name no types.
+                // The cached entry serves only clients that name no types.
                 if prepared.named.iter().all(|kind| *kind == DataType::Null) {
                     let kept = self.inner.plans.put_prepared(&prepared);
                     kept.map_err(|error| wrong(error.into()))?;
@@ -621,7 +621,7 @@ impl Query for SqlService {
         let wrong = |error: SqlError| error.into_service(&sql);
         let Some(known) = prepared.as_any().downcast_ref::<PreparedStatement>() else {
             return Err(ServiceError::Internal(
-                "the statement was prepared elsewhere".into(),
+                "another service prepared the statement".into(),
             ));
         };
         write_detection::check(session, &known.command)?;
@@ -653,9 +653,7 @@ impl Query for SqlService {
                 known
             } else {
                 let Command::Plan(parsed, _) = known.command.clone() else {
-                    return Err(ServiceError::Internal(
-                        "a command was not carried out".into(),
-                    ));
+                    return Err(ServiceError::Internal("a command was not executed".into()));
                 };
                 let command = known.command.clone();
                 made_anew = self

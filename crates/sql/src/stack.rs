@@ -1,12 +1,12 @@
 //! Stacks for statements whose trees are deep.
 //!
-//! A tree of expressions or operators is parsed, walked through, printed, copied and dropped by
-//! recursion, here and in the libraries below. What is deeper than [`SHALLOW_MAX`] does all of that
-//! on a stack of its own, which is as large as its depth needs and goes back to the system
-//! afterwards. `nesting` says how deep a statement is before anything recurses.
+//! A tree of expressions or operators is parsed, traversed, printed, copied and dropped by
+//! recursion, here and in the libraries below. For a tree deeper than [`SHALLOW_MAX`], all of that
+//! happens on a separate stack, which is as large as the depth requires and is released afterwards.
+//! `nesting` estimates how deep a statement is before anything recurses.
 //!
-//! Invariant: a value that may be deep is never dropped on the stack of whoever happens to hold it
-//! last: it is [`DeepTree`], or it stays inside a future [`on_stack`].
+//! Invariant: a value that may be deep is never dropped on the stack of its accidental last owner:
+//! it is a [`DeepTree`], or it stays inside a future [`on_stack`].
 
 use std::fmt;
 use std::future::Future;
@@ -14,33 +14,33 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Levels that any thread's stack has room for.
+/// The number of levels for which any thread's stack has room.
 pub const SHALLOW_MAX: usize = 256;
-/// Deepest nesting of parentheses, calls and queries that the parser accepts. What stands in a row is
-/// not nested; `nesting` counts that.
+/// The deepest nesting of parentheses, calls and queries that the parser accepts. Chains are not
+/// nested; `nesting` counts them.
 pub const NESTED_MAX: usize = 128;
-/// Stack of each thread that executes statements, bytes: enough to evaluate and to drop the deepest
-/// tree that is accepted. Only pages that were used take memory.
+/// The stack of each thread that executes statements, bytes: enough to evaluate and to drop the
+/// deepest accepted tree. Only pages that were used take memory.
 pub const WORKER_STACK_BYTES: usize = 32 << 20;
 
-/// What a level of a tree takes while it is planned, bytes, at most.
+/// An upper bound of the stack for a level of a tree while it is planned, bytes.
 const LEVEL_BYTES: usize = 16 << 10;
-/// What everything around the tree takes, bytes.
+/// The stack for everything around the tree, bytes.
 const BASE_BYTES: usize = 8 << 20;
-/// What must be left of the present stack to parse what is shallow, bytes.
+/// The part of the current stack that must be free for parsing shallow statements, bytes.
 const RED_ZONE_BYTES: usize = 768 << 10;
-/// The stack that shallow statements get where the present one has less left, bytes.
+/// The stack for shallow statements if the current one has less left, bytes.
 const SMALL_BYTES: usize = 4 << 20;
 
-/// How much stack a tree of a depth needs.
+/// The stack that a tree of some depth needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StackNeed {
-    /// Bytes; 0 for what any stack has room for.
+    /// Bytes; 0 if any stack has enough room.
     bytes: usize,
 }
 
 impl StackNeed {
-    /// Of a tree of so many levels.
+    /// The need of a tree with this many levels.
     pub fn for_depth(levels: usize) -> Self {
         let bytes = if levels <= SHALLOW_MAX {
             0
@@ -50,12 +50,12 @@ impl StackNeed {
         Self { bytes }
     }
 
-    /// Whether a stack of its own is needed.
+    /// Whether a separate stack is needed.
     pub fn is_deep(self) -> bool {
         self.bytes > 0
     }
 
-    /// Does something that recurses into the tree.
+    /// Runs work that recurses into the tree.
     pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
         if self.is_deep() {
             stacker::grow(self.bytes, work)
@@ -64,7 +64,7 @@ impl StackNeed {
         }
     }
 
-    /// The same on a thread of somebody else, whose stack may be small.
+    /// The same on a foreign thread, whose stack may be small.
     pub fn run_anywhere<R>(self, work: impl FnOnce() -> R) -> R {
         if self.is_deep() {
             stacker::grow(self.bytes, work)
@@ -74,26 +74,26 @@ impl StackNeed {
     }
 }
 
-/// A tree that is copied and dropped on a stack that it fits.
+/// A tree that is copied and dropped on a stack of sufficient size.
 pub struct DeepTree<T> {
-    /// There until it is dropped.
+    /// Present until it is dropped.
     value: Option<Box<T>>,
     need: StackNeed,
 }
 
 impl<T> DeepTree<T> {
-    /// A tree that needs so much stack.
+    /// Wraps a tree that needs this much stack.
     pub fn new(value: T, need: StackNeed) -> Self {
         let value = Some(Box::new(value));
         Self { value, need }
     }
 
-    /// What it needs.
+    /// The stack that it needs.
     pub fn need(&self) -> StackNeed {
         self.need
     }
 
-    /// The tree, for somebody who drops it on a stack that it fits.
+    /// The tree, for a caller that drops it on a stack of sufficient size.
     pub fn into_inner(mut self) -> T {
         *self.value.take().expect(THERE)
     }
@@ -139,12 +139,12 @@ impl<T> Drop for DeepTree<T> {
 
 /// A future that holds deep trees; see [`on_stack`].
 struct OnStack<F> {
-    /// There until it is dropped.
+    /// Present until it is dropped.
     future: Option<Pin<Box<F>>>,
     need: StackNeed,
 }
 
-/// Carries out a future, and drops it, on a stack that fits the trees in it.
+/// Runs a future, and drops it, on a stack of sufficient size for the trees in it.
 pub fn on_stack<F: Future>(need: StackNeed, future: F) -> impl Future<Output = F::Output> {
     let future = Some(Box::pin(future));
     OnStack { future, need }
@@ -181,7 +181,7 @@ mod tests {
         (0..links).fold(Link(None), |rest, _| Link(Some(Box::new(rest))))
     }
 
-    /// Runs a test on a stack on which nothing deep has room.
+    /// Runs a test on a stack that is too small for anything deep.
     fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
         let thread = std::thread::Builder::new().stack_size(128 << 10);
         thread.spawn(work).unwrap().join().unwrap();

@@ -1,5 +1,5 @@
-//! Executing the statements that are no queries: DDL, `SHOW`, `DELETE`, `COPY`, `SET`, `SUMMARIZE`,
-//! and what they say about storage.
+//! Executes the statements that are not queries: DDL, `SHOW`, `DELETE`, `COPY`, `SET`, `SUMMARIZE`,
+//! and those about storage.
 
 pub mod compactions;
 pub mod copy;

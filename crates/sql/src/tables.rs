@@ -1,5 +1,5 @@
-//! Tables of series as DataFusion sees them: their rows to read ([`table`], [`series`]) and to
-//! write ([`sink`], [`replaced`]), and their settings as text ([`written_settings`]).
+//! Tables of series as table providers of DataFusion: reading their rows ([`table`], [`series`])
+//! and writing them ([`sink`], [`replaced`]), and their settings as text ([`written_settings`]).
 
 pub mod batches;
 pub mod notices;

@@ -1,7 +1,7 @@
-//! Statements that are made to hurt: deep trees (`deep`) and large values (`large`).
+//! Hostile statements: deep trees (`deep`) and large values (`large`).
 //!
-//! Each set runs in a process of its own, so that an abort is a failure of a test that says which
-//! statement it was, and not the end of all tests.
+//! Each set runs in its own process, so that an abort fails one test that names the statement, and
+//! does not end all tests.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -22,12 +22,12 @@ use std::process::Command;
 
 /// Set in a process that was started to run a set of cases.
 const CHILD: &str = "MARIGRAM_HOSTILE_CHILD";
-/// Memory that a database may use.
+/// The memory that a database may use.
 const MEMORY_BYTES: usize = 256 << 20;
-/// Stack of a thread on which a program embeds the database.
+/// The stack of a thread of a program that embeds the database.
 const CALLER_STACK_BYTES: usize = 512 << 10;
 
-/// Runs a test in a process of its own, on a thread with a small stack.
+/// Runs a test in its own process, on a thread with a small stack.
 fn in_own_process(test: &str, cases: impl FnOnce() + Send + 'static) {
     if std::env::var_os(CHILD).is_some() {
         let caller = std::thread::Builder::new().stack_size(CALLER_STACK_BYTES);
@@ -62,7 +62,7 @@ struct Database {
 }
 
 impl Database {
-    /// With a table of so many rows.
+    /// A table with this many rows.
     fn open(rows: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let options = EngineOptions {
@@ -91,7 +91,7 @@ impl Database {
         database
     }
 
-    /// Runs a statement to its end; gives the number of rows.
+    /// Runs a statement to its end; returns the number of rows.
     fn run(&mut self, sql: &str) -> Result<u64, ServiceError> {
         futures::executor::block_on(async {
             let answer = self.sql.execute(&mut self.session, sql).await?;
@@ -99,7 +99,7 @@ impl Database {
         })
     }
 
-    /// The same as clients of the extended protocol do it.
+    /// The same through the extended protocol.
     fn prepared(&mut self, sql: &str) -> Result<u64, ServiceError> {
         futures::executor::block_on(async {
             let prepared = self.sql.prepare(&self.session, sql).await?;

@@ -1,8 +1,9 @@
-//! Statements that never end by themselves, each of them twice at once, beside a dashboard.
+//! Statements that never end by themselves, each run twice at the same time, while a dashboard
+//! sends queries.
 //!
-//! Each must end by an answer, an error or its timeout, long before it would by itself; memory must
-//! stay bounded; and short questions must go on being answered. No bound is a matter of speed: each
-//! tells "goes on" from "is stuck", on a slow and busy machine too.
+//! Each must end with an answer, an error or its timeout, long before it would end by itself;
+//! memory must stay bounded; and short queries must still be answered. No bound measures speed:
+//! each distinguishes "continues" from "is stuck", even on a slow and busy machine.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -27,21 +28,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-/// The statements' own timeout, and the time in which they must have ended.
+/// The timeout of the statements, and the time by which they must have ended.
 const TIMEOUT: Duration = Duration::from_secs(1);
 const END_MAX: Duration = Duration::from_secs(20);
-/// Answers to short questions beside each runaway that takes its whole timeout.
+/// The number of short queries to answer while a statement runs until its timeout.
 const ANSWERS_MIN: usize = 3;
-/// Short questions that may be refused before as many are answered.
+/// The number of short queries that may be refused before that many are answered.
 const REFUSED_MAX: usize = 20;
 const MEMORY_LIMIT: usize = 256 << 20;
-/// Resident memory, with that of the test itself, plans, values in flight and what the allocator
-/// keeps.
+/// The limit of resident memory, including the test itself, plans, values in flight and what the
+/// allocator retains.
 const RESIDENT_MAX: usize = 1 << 30;
 /// Set in a process that was started to run a test.
 const CHILD: &str = "MARIGRAM_RUNAWAY_CHILD";
 
-/// Runs a test in a process of its own, whose allocator keeps as little as a server's.
+/// Runs a test in its own process, whose allocator retains as little as a server's.
 fn in_own_process(test: &str, work: impl FnOnce()) {
     if std::env::var_os(CHILD).is_some() {
         return work();
@@ -64,7 +65,7 @@ struct Database {
 }
 
 impl Database {
-    /// With a table of 20 devices and 20,000 rows.
+    /// A table with 20 devices and 20,000 rows.
     fn open() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let options = EngineOptions {
@@ -102,7 +103,7 @@ impl Database {
         database
     }
 
-    /// Carries out a statement that must not fail, and counts its rows.
+    /// Runs a statement that must not fail, and counts its rows.
     fn must(&self, statement: &str) -> usize {
         let asked = ask(&self.sql, &self.session, statement);
         let answered = self.clients.block_on(asked);
@@ -110,7 +111,7 @@ impl Database {
     }
 }
 
-/// Carries out a statement and counts its rows.
+/// Runs a statement and counts its rows.
 async fn ask(sql: &SqlService, session: &Session, statement: &str) -> Result<usize, ServiceError> {
     let mut session = session.clone();
     match sql.execute(&mut session, statement).await? {
@@ -125,7 +126,7 @@ async fn ask(sql: &SqlService, session: &Session, statement: &str) -> Result<usi
     }
 }
 
-/// Short questions: one whose plan is known, one that is planned anew each time, one over all rows.
+/// Short queries: one with a cached plan, one that is planned each time, one over all rows.
 fn question(number: usize) -> String {
     match number % 3 {
         0 => "SELECT last(v, time) FROM t WHERE device = 'd7'".to_owned(),
@@ -134,7 +135,7 @@ fn question(number: usize) -> String {
     }
 }
 
-/// Asks short questions until it is told to stop.
+/// Sends short queries until it is told to stop.
 struct Dashboard {
     stop: Arc<AtomicBool>,
     answers: Arc<AtomicUsize>,
@@ -151,7 +152,8 @@ impl Dashboard {
             while !until.load(Ordering::Relaxed) {
                 match ask(&sql, &session, &question(number)).await {
                     Ok(_) => _ = count.fetch_add(1, Ordering::Relaxed),
-                    // Memory is short for a moment: it is told to ask again, and mostly is answered.
+                    // Memory is short for a moment: the client is told to try again, and usually
+                    // gets an answer.
                     Err(ServiceError::Busy { .. }) => refused += 1,
                     Err(error) => return Err(error),
                 }
@@ -182,12 +184,12 @@ impl Dashboard {
     }
 }
 
-/// From here on the [peak](resident_peak) is a new one, on machines that can forget the old one.
+/// Resets the [peak](resident_peak), on machines that support this.
 fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Most resident memory since it was forgotten, bytes; 0 on machines that do not tell.
+/// The largest resident memory since the reset, bytes; 0 on machines that do not report it.
 fn resident_peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -195,7 +197,8 @@ fn resident_peak() -> usize {
     kib.unwrap_or(0) * 1024
 }
 
-/// Time that the process has spent on cores, in hundredths of a second; 0 likewise.
+/// The processor time of the process, in hundredths of a second; 0 on machines that do not report
+/// it.
 fn spent() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
@@ -207,7 +210,7 @@ fn spent() -> u64 {
         .sum()
 }
 
-/// All runaways, or those whose name has `MARIGRAM_RUNAWAY` in it.
+/// All runaways, or those whose name contains `MARIGRAM_RUNAWAY`.
 fn chosen() -> Vec<(&'static str, String)> {
     let mut all = runaways();
     if let Ok(part) = std::env::var("MARIGRAM_RUNAWAY") {
@@ -216,7 +219,7 @@ fn chosen() -> Vec<(&'static str, String)> {
     all
 }
 
-/// Waits until the process has nothing to do.
+/// Waits until the process is idle.
 fn wait_for_quiet() {
     let begin = Instant::now();
     loop {
@@ -291,7 +294,7 @@ fn each_runaway_beside_a_dashboard() {
     wait_for_quiet();
 }
 
-/// Clients that go away, as after PostgreSQL's request to cancel, stop what they asked for.
+/// A client that disconnects, as after PostgreSQL's cancel request, stops its statement.
 #[test]
 fn what_nobody_waits_for_stops() {
     let database = Database::open();
@@ -305,7 +308,7 @@ fn what_nobody_waits_for_stops() {
     wait_for_quiet();
 }
 
-/// Answers that nobody reads keep nobody else from theirs.
+/// Results that nobody reads do not block other statements.
 #[test]
 fn answers_that_are_not_read_hold_up_nobody() {
     let database = Database::open();

@@ -1,9 +1,9 @@
-//! SQL logic tests: every `testing/slt/*.slt` against an embedded database of its own.
+//! SQL logic tests: runs every `testing/slt/*.slt` in an embedded database of its own.
 //!
-//! Each file starts with an empty data directory, on the real disk, with the statements going
-//! through `SqlService` as those of every client do. `MARIGRAM_BLESS=1` writes the answers that
-//! come into the files, for a person to read before they are committed. An error is expected as a
-//! regular expression over `SQLSTATE [@position]: message`.
+//! Each file starts with an empty data directory on the real disk, and its statements go through
+//! `SqlService` like those of every client. `MARIGRAM_BLESS=1` writes the actual answers into the
+//! files, for a person to review before they are committed. An expected error is a regular
+//! expression over `SQLSTATE [@position]: message`.
 #![allow(
     clippy::disallowed_methods,
     reason = "a test runner reads its cases from disk and may use what the machine has"
@@ -57,7 +57,7 @@ use sqllogictest::{
 };
 use std::path::{Path, PathBuf};
 
-/// A session over a database in a directory that goes away with it.
+/// A session of a database in a directory that is removed with it.
 struct Database {
     sql: SqlService,
     session: Session,
@@ -85,7 +85,7 @@ impl Database {
     }
 
     async fn open_with(memory_limit_bytes: usize) -> Result<Self, Failure> {
-        // Several partitions, however few the rows are.
+        // Several partitions, however few rows there are.
         let sql = SqlOptions {
             partition_rows: 1,
             ..SqlOptions::default()
@@ -170,7 +170,7 @@ fn to_texts(batch: &RecordBatch) -> Vec<Vec<String>> {
         if batch.column(column).is_null(row) {
             return "NULL".to_owned();
         }
-        // A value stands on one line of a case.
+        // A value takes one line of a case.
         let text = columns[column]
             .value(row)
             .to_string()

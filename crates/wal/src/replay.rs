@@ -82,7 +82,7 @@ impl FoundWalFile {
         if self.bytes < durable.bytes {
             let reason = format!(
                 "the file ends here, though {} bytes of it were made durable, as the shard's WITNESS \
-                 says: its end is lost, or an older version stands in its place",
+                 says: its end is lost, or it was replaced by an older version",
                 durable.bytes
             );
             return Err(WalError::corrupt(&self.path, self.bytes, reason));
@@ -103,7 +103,7 @@ impl FoundWalFile {
         }
         let reason = format!(
             "the checksum of the first {} bytes is not the one that the shard's WITNESS names: they \
-             are damaged, or another file stands in their place",
+             are damaged, or they were replaced by another file",
             durable.bytes
         );
         Err(WalError::corrupt(&self.path, 0, reason))

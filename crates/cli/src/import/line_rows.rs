@@ -29,6 +29,7 @@ pub fn read(
     // A block has fewer lines than bytes, so every refused line is named.
     let limits = lines::LineLimits {
         errors_max: usize::MAX,
+        ..lines::LineLimits::default()
     };
     let now_ns = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -307,7 +307,7 @@ impl SeriesSorter {
         &self.items
     }
 
-    /// Sorts the words, of which there is at least one and none exceeds `most`: first by their
+    /// Sorts the words; there is at least one, and none exceeds `most`. Sorts first by their
     /// highest bits into buckets of a few words each, because late times are mostly evenly
     /// distributed, and then within each bucket.
     fn sort_words(&mut self, most: u64) {

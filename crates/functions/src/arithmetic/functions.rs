@@ -12,10 +12,10 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// An operator of two whole numbers of one type, or the minus sign of one.
+/// An operator on two whole numbers of one type, or the minus sign of one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CheckedOperator {
-    /// `None` is the minus sign.
+    /// `None` means the minus sign.
     op: Option<ArithmeticOp>,
     signature: Signature,
 }
@@ -52,7 +52,7 @@ pub(super) fn negate(operand: Expr) -> Expr {
 }
 
 impl CheckedOperator {
-    /// The operator as it was written; `None` is the minus sign.
+    /// The operator as it was written; `None` means the minus sign.
     fn operator(&self) -> Option<Operator> {
         self.op.map(|op| match op {
             ArithmeticOp::Add => Operator::Plus,
@@ -61,7 +61,7 @@ impl CheckedOperator {
         })
     }
 
-    /// What a call stands for.
+    /// The operator expression that a call replaces.
     fn written(&self, args: &[Expr]) -> Option<Expr> {
         match (self.operator(), args) {
             (None, [operand]) => Some(Expr::Negative(Box::new(operand.clone()))),
@@ -74,8 +74,8 @@ impl CheckedOperator {
     }
 }
 
-/// The type of an operand. That of a call is the type of its last argument: to ask for it by all of
-/// them would walk through a long row of operators once for each of them.
+/// The type of an operand. For a call, this is the type of its last argument: asking all arguments
+/// would walk a long chain of operators once for each operator in it.
 pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     match expr {
         Expr::ScalarFunction(call)
@@ -91,7 +91,7 @@ pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     }
 }
 
-/// An expression with operators as they were written.
+/// Restores the operators of an expression to the way they were written.
 ///
 /// # Errors
 /// None that can occur.
@@ -127,7 +127,8 @@ impl ScalarUDFImpl for CheckedOperator {
         &self.signature
     }
 
-    /// That of the operator, without a copy of what may be a long row of them.
+    /// The name of the operator expression, made without copying a chain of operators that may be
+    /// long.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match (self.operator(), args) {
             (None, [operand]) => Ok(format!("(- {})", operand.schema_name())),
@@ -174,7 +175,7 @@ impl ScalarUDFImpl for CheckedOperator {
     }
 }
 
-/// An argument.
+/// An argument as an array.
 struct OperatorArgument {
     array: ArrayRef,
     is_scalar: bool,

@@ -1,10 +1,11 @@
-//! Loops over whole numbers that find out whether a result does not fit.
+//! Loops over whole numbers that detect results that do not fit.
 //!
-//! A loop computes all results and, beside them, whether one of them may be wrong; only then are they
-//! gone through one by one, nulls left out. So the usual case has no branch for each row.
+//! A loop computes all results and, with them, whether any result may be wrong. Only in that case
+//! does a second pass check the results one by one, without the nulls. So the usual case has no
+//! branch per row.
 #![expect(
     clippy::inline_always,
-    reason = "a call that is left in a loop keeps it from being done in vectors"
+    reason = "a call that remains in a loop prevents vectorization"
 )]
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
@@ -16,7 +17,7 @@ use arrow::datatypes::{
 use datafusion::common::{Result, internal_err};
 use std::sync::Arc;
 
-/// What is computed.
+/// The operation to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ArithmeticOp {
     /// `a + b`
@@ -27,8 +28,9 @@ pub enum ArithmeticOp {
     Multiply,
 }
 
-/// Whole numbers of one width. Beside each result stand *flags*, whose union over all rows tells whether a
-/// result may be wrong: words, not truth values, so that the loops become vector instructions.
+/// Whole numbers of one width. Each result has *flags*; their union over all rows says whether any
+/// result may be wrong. Flags are words and not truth values, so that the loops become vector
+/// instructions.
 pub trait KernelInteger: Copy + Default + std::ops::BitOr<Output = Self> {
     /// SQL's name of the type.
     const NAME: &'static str;
@@ -36,9 +38,9 @@ pub trait KernelInteger: Copy + Default + std::ops::BitOr<Output = Self> {
     fn add(self, other: Self) -> (Self, Self);
     /// `a - b`, and its flags.
     fn subtract(self, other: Self) -> (Self, Self);
-    /// `a * b`, and its flags; they may take a right result for wrong.
+    /// `a * b`, and its flags, which may report a correct result as doubtful.
     fn multiply(self, other: Self) -> (Self, Self);
-    /// Whether a result may be wrong, by the union of their flags.
+    /// Whether any result may be wrong, according to the union of the flags.
     fn is_doubtful(op: ArithmeticOp, flags: Self) -> bool;
     /// The result, if it fits.
     fn exact(op: ArithmeticOp, left: Self, right: Self) -> Option<Self>;
@@ -80,7 +82,7 @@ macro_rules! signed {
 
             fn is_doubtful(op: ArithmeticOp, flags: Self) -> bool {
                 match op {
-                    // Two of one sign, and the result of the other.
+                    // Two operands of one sign gave a result of the other sign.
                     ArithmeticOp::Add | ArithmeticOp::Subtract => flags < 0,
                     ArithmeticOp::Multiply => flags != 0,
                 }
@@ -121,7 +123,7 @@ macro_rules! unsigned {
     };
 }
 
-/// Products of numbers of 32 bits always fit; whether others do is looked at one by one.
+/// Products of 32-bit numbers always fit; others are checked one by one.
 #[inline(always)]
 fn multiply_i64(a: i64, b: i64) -> (i64, i64) {
     let beyond = |x: i64| x.wrapping_add(1 << 31) as u64 >> 32;
@@ -166,13 +168,13 @@ unsigned!(u64, "BIGINT UNSIGNED", multiply_u64);
 /// A column, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct KernelOperand<'a> {
-    /// The column; of one row where it is one value.
+    /// The column; it has one row if it is a single value.
     pub array: &'a ArrayRef,
-    /// Whether it is one value.
+    /// Whether it is a single value.
     pub is_scalar: bool,
 }
 
-/// Computes for each of `rows` rows; both sides are of one type of whole numbers.
+/// Computes each of `rows` rows; both sides have the same type of whole numbers.
 ///
 /// # Errors
 /// If a result does not fit (22003).
@@ -288,7 +290,7 @@ mod tests {
         ArithmeticOp::Multiply,
     ];
 
-    /// Every pair of numbers, as columns and as single values, by what the standard library says.
+    /// Tests every pair of numbers, as columns and as single values, against the standard library.
     fn pairs<T>(values: &[T::Native])
     where
         T: ArrowPrimitiveType,
@@ -308,7 +310,7 @@ mod tests {
                     {
                         let zero = <T::Native as Default>::default();
                         let side = |value: T::Native, scalar: bool| {
-                            // Rows beside it that fit.
+                            // Add rows that fit.
                             column(&if scalar {
                                 vec![value]
                             } else {

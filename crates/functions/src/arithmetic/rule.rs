@@ -1,43 +1,23 @@
-//! The analyzer rule that puts checked functions in the place of operators.
+//! The analyzer rule that replaces operators with checked functions.
 
 use super::functions::{binary, negate, type_of};
 use super::kernel::ArithmeticOp;
+use crate::plan_expressions::replace_in_expressions;
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
-/// See the head of this file. It comes behind DataFusion's type coercion, when the two sides of an
-/// operator have one type.
+/// See the module documentation. The rule runs after DataFusion's type coercion, when both sides of
+/// an operator have the same type.
 #[derive(Debug)]
 pub struct CheckedArithmetic;
 
 impl AnalyzerRule for CheckedArithmetic {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            if !has_arithmetic(&plan)? {
-                return Ok(Transformed::no(plan));
-            }
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let source = DFSchema::try_from_qualified_schema(
-                    scan.table_name.clone(),
-                    &scan.source.schema(),
-                )?;
-                schema.merge(&source);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                let name = names.save(&expr);
-                let checked = expr.transform_up(|node| Ok(checked(node, &schema)))?;
-                Ok(checked.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        replace_in_expressions(plan, is_arithmetic, checked)
     }
 
     fn name(&self) -> &'static str {
@@ -45,20 +25,12 @@ impl AnalyzerRule for CheckedArithmetic {
     }
 }
 
-fn has_arithmetic(plan: &LogicalPlan) -> Result<bool> {
-    use datafusion::common::tree_node::TreeNodeRecursion::{Continue, Stop};
-    let mut found = false;
-    plan.apply_expressions(|expr| {
-        expr.apply(|node| {
-            found |= match node {
-                Expr::BinaryExpr(binary) => op_of(binary.op).is_some(),
-                Expr::Negative(_) => true,
-                _ => false,
-            };
-            Ok(if found { Stop } else { Continue })
-        })
-    })?;
-    Ok(found)
+fn is_arithmetic(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => op_of(binary.op).is_some(),
+        Expr::Negative(_) => true,
+        _ => false,
+    }
 }
 
 fn op_of(op: Operator) -> Option<ArithmeticOp> {
@@ -70,7 +42,8 @@ fn op_of(op: Operator) -> Option<ArithmeticOp> {
     }
 }
 
-/// An operator of whole numbers as its function. What has no type yet, as a parameter, is left.
+/// Replaces an operator on whole numbers with its function. Expressions that have no type yet, such
+/// as parameters, stay unchanged.
 fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {

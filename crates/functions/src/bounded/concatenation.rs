@@ -1,5 +1,6 @@
-//! `||` of texts as a function, so that it is bounded as functions are: a text that is doubled thirty
-//! times is a gigabyte. A row of operators is one call: it is as deep as one, and writes each text once.
+//! `||` of texts as a function, so that it is bounded as functions are: a text that is doubled
+//! thirty times takes a gigabyte. A chain of operators becomes one call, which has the depth of one
+//! call and writes each text once.
 
 use arrow::array::{Array, ArrayRef, GenericStringBuilder, OffsetSizeTrait, cast::AsArray};
 use arrow::datatypes::DataType;
@@ -10,23 +11,23 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// Its name in plans.
+/// The name of the function in plans.
 pub const NAME: &str = "text_concatenation";
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Concatenation {
     signature: Signature,
 }
 
 impl Concatenation {
-    /// The function.
+    /// Creates the function.
     pub fn new() -> Self {
         let signature = Signature::variadic_any(Volatility::Immutable);
         Self { signature }
     }
 
-    /// Whether it concatenates texts of a type.
+    /// Whether the function concatenates texts of this type.
     pub fn takes(text: &DataType) -> bool {
         matches!(text, DataType::Utf8 | DataType::LargeUtf8)
     }
@@ -37,7 +38,7 @@ impl ScalarUDFImpl for Concatenation {
         NAME
     }
 
-    /// As the operator is called.
+    /// Displays the call as the operator.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let row = args.iter().cloned().reduce(|left, right| {
             let (left, right) = (Box::new(left), Box::new(right));
@@ -79,7 +80,7 @@ impl ScalarUDFImpl for Concatenation {
     }
 }
 
-/// A text of an operand: the same for all rows, or one for each; `None` for NULL.
+/// The texts of an operand: one for all rows, or one for each row; `None` for NULL.
 enum OperandTexts<'a, O: OffsetSizeTrait> {
     One(Option<&'a str>),
     Each(&'a arrow::array::GenericStringArray<O>),

@@ -1,7 +1,8 @@
 //! Long constants, which operators write out for each row of a batch.
 //!
-//! A constant of a megabyte, written or folded, is eight gigabytes in a batch of 8,192 rows. One that
-//! is long enough to matter is given out by a function, which refuses where its rows do not fit.
+//! A constant of one megabyte, written or folded, takes eight gigabytes in a batch of 8,192 rows. A
+//! function supplies each constant that is long enough to matter, and refuses the statement if its
+//! rows do not fit.
 
 use super::{OFFSETS_MAX, reserve, too_large};
 use arrow::datatypes::DataType;
@@ -17,21 +18,21 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Constants that are longer are bounded, bytes.
+/// Longer constants are bounded, bytes.
 const LONG_BYTES: usize = 4 << 10;
-/// Its name in plans.
+/// The name of the function in plans.
 const NAME: &str = "long_constant";
 
-/// The rule; it runs last, when constants are folded.
+/// The rule; it runs last, when constants have been folded.
 #[derive(Debug)]
 pub struct BoundConstants {
     function: Arc<ScalarUDF>,
 }
 
 impl BoundConstants {
-    /// Bounds by what a pool has.
+    /// Creates the rule, which takes its bound from a memory pool.
     pub fn new(pool: Arc<dyn MemoryPool>) -> Self {
-        // Volatile: it is not folded again.
+        // Volatile, so that it is not folded again.
         let signature = Signature::any(1, Volatility::Volatile);
         let function = Arc::new(ScalarUDF::from(LongConstant { signature, pool }));
         Self { function }
@@ -65,8 +66,8 @@ impl OptimizerRule for BoundConstants {
 }
 
 impl BoundConstants {
-    /// Bounds the constants that an expression may give out as they are. Functions are bounded by
-    /// themselves, or take a constant without writing it out.
+    /// Bounds the constants that an expression may return unchanged. Functions have their own
+    /// bounds, or take a constant without writing it out.
     fn bound(&self, expr: Expr) -> Result<Transformed<Expr>> {
         match expr {
             Expr::Literal(ref value, _) if value.size() > LONG_BYTES => {
@@ -92,11 +93,11 @@ impl ScalarUDFImpl for LongConstant {
         NAME
     }
 
-    /// As the constant is called.
+    /// Displays the call as the constant.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
             [constant] => Ok(constant.schema_name().to_string()),
-            _ => internal_err!("a constant is one"),
+            _ => internal_err!("a constant is one argument"),
         }
     }
 
@@ -107,7 +108,7 @@ impl ScalarUDFImpl for LongConstant {
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         match arg_types {
             [constant] => Ok(constant.clone()),
-            _ => internal_err!("a constant is one"),
+            _ => internal_err!("a constant is one argument"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! How large the values of a function can become, told from its arguments.
+//! Estimates from its arguments how large the values of a function can become.
 
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -7,62 +7,64 @@ use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs};
 
-/// What a value takes beside its bytes: an offset, a length, a bit.
+/// The bytes that a value takes besides its content: an offset, a length, a bit.
 const VALUE_BYTES: usize = 16;
-/// The longest text of a number or a time.
+/// The length of the longest text of a number or a time.
 const NUMBER_BYTES: usize = 48;
-/// Centroids that approximate a distribution, for each of which memory is set aside.
+/// The largest number of centroids that approximate a distribution; memory is reserved for each.
 const CENTROIDS_MAX: i64 = 10_000;
-/// Longest text of which the distance to another is told, in characters, as PostgreSQL has it: the
-/// Most bytes that one call pads.
+/// The number of bytes that one call pads at most.
 const PADDED_BYTES_MAX: usize = 64 << 20;
-/// time grows with the square.
+/// The longest text, in characters, that `levenshtein` takes, as in PostgreSQL: the time grows with
+/// the square of the length.
 const DISTANCE_CHARACTERS_MAX: usize = 255;
 /// Widest type of fixed width, bytes.
 const VALUE_WIDTH_MAX: usize = 64 << 10;
-/// Longest name of a type that functions take as text; it is read by recursion.
+/// The length of the longest type name that functions take as text; the parser of type names is
+/// recursive.
 const TYPE_NAME_BYTES_MAX: usize = 512;
 
 /// A kind of function whose values can be larger than its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueGrowth {
-    /// Its arguments one behind the other, one of which may be the same for all rows.
+    /// The concatenation of its arguments, any of which may be the same for all rows.
     Sum,
-    /// Each byte of its arguments becomes so many at most.
+    /// Each byte of its arguments becomes at most this many bytes.
     Times(usize),
-    /// The text of argument 0 as often as argument 1 says.
+    /// The text of argument 0, repeated as often as argument 1 says.
     Repeat,
-    /// A list of argument 0 as often as argument 1 says.
+    /// A list that repeats argument 0 as often as argument 1 says.
     ArrayRepeat,
     /// As many characters as argument 1 says.
     Pad,
-    /// Argument 2 in the place of each argument 1.
+    /// Replaces each occurrence of argument 1 with argument 2.
     Replace,
-    /// Argument 2 in the place of each match of argument 1.
+    /// Replaces each match of argument 1 with argument 2.
     RegexpReplace,
-    /// A text for each group of a pattern.
+    /// One text for each group of a pattern.
     RegexpMatch,
-    /// A text as a format says.
+    /// A text according to a format.
     Format,
-    /// Argument 0 between the others.
+    /// The other arguments, separated by argument 0.
     Join,
-    /// The elements of argument 0 with argument 1 between them.
+    /// The elements of argument 0, separated by argument 1.
     ArrayToString,
-    /// Argument 2 in the place of elements of argument 0.
+    /// Replaces elements of argument 0 with argument 2.
     ArrayReplace,
     /// As many elements as argument 1 says.
     Resize,
     /// As many elements as there are steps.
     Range,
-    /// Values of a type that is named as text.
+    /// Values of a type that a text names.
     TypeByName,
-    /// A number, which takes time for each pair of characters of its arguments.
+    /// A number, whose computation takes time for each pair of characters of its arguments.
     Distance,
-    /// A number for each argument: it is here for its preimage (see [`super::BoundedFunction`]).
+    /// A number for each argument: it is listed because of its preimage (see
+    /// [`super::BoundedFunction`]).
     Number,
 }
 
-/// Refuses texts that take long to pad: nothing stops a call that has begun.
+/// Refuses texts that take long to pad: a call that has begun cannot be stopped.
 fn check_padding(bytes: usize) -> Result<()> {
     if bytes <= PADDED_BYTES_MAX {
         return Ok(());
@@ -74,7 +76,7 @@ fn check_padding(bytes: usize) -> Result<()> {
 }
 
 impl ValueGrowth {
-    /// Of a function by name; `None` where its values are bounded by its arguments.
+    /// The growth of a function by its name; `None` if its arguments bound its values.
     pub fn for_function(name: &str) -> Option<Self> {
         Some(match name {
             "repeat" => Self::Repeat,
@@ -94,7 +96,7 @@ impl ValueGrowth {
             "levenshtein" => Self::Distance,
             "encode" => Self::Times(2),
             "translate" => Self::Times(4),
-            // A control character becomes six.
+            // A control character becomes six characters.
             "json_build_object" => Self::Times(8),
             "string_to_array" | "parse_ident" => Self::Times(24),
             "concat"
@@ -122,10 +124,10 @@ impl ValueGrowth {
         })
     }
 
-    /// The most bytes that a call can make.
+    /// The most bytes that a call can produce.
     ///
     /// # Errors
-    /// Arrow's, of numbers that cannot be read.
+    /// Arrow's errors, for numbers that cannot be read.
     pub fn bound(self, call: &ScalarFunctionArgs) -> Result<usize> {
         let args = GrowthArguments(call);
         let rows = call.number_rows;
@@ -158,7 +160,8 @@ impl ValueGrowth {
                 added.saturating_add(args.bytes(0))
             }
             Self::RegexpReplace => {
-                // Each reference to a group adds that group, and all groups of a place are in it.
+                // Each reference to a group inserts that group, and a match contains all its
+                // groups.
                 let replacement = args.longest(2);
                 let places = args.bytes(0).saturating_add(rows);
                 let is_global = args.count() > 3;
@@ -203,7 +206,7 @@ impl ValueGrowth {
         Ok(bytes.saturating_add(own))
     }
 
-    /// Refuses types by name that are nested too deeply to be read.
+    /// Refuses type names that are nested too deeply to be parsed.
     ///
     /// # Errors
     /// 54001.
@@ -229,7 +232,7 @@ impl ValueGrowth {
     }
 }
 
-/// Refuses types whose every value is large, NULL too.
+/// Refuses types whose every value is large, even NULL.
 ///
 /// # Errors
 /// 53200.
@@ -238,13 +241,13 @@ pub fn check_width(data_type: &DataType) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "values of a type take at most {VALUE_WIDTH_MAX} bytes however short they are; those of \
+        "a type may take at most {VALUE_WIDTH_MAX} bytes for a value, however short it is; values of \
          {data_type} take more"
     );
     Err(refused("53200", message))
 }
 
-/// Refuses aggregates that are told to keep more than there is memory for.
+/// Refuses aggregates whose arguments ask them to keep more than memory can hold.
 ///
 /// # Errors
 /// 53200.
@@ -263,7 +266,7 @@ pub fn check_aggregate(name: &str, args: &[Expr]) -> Result<()> {
     Err(refused("22023", message))
 }
 
-/// Bytes of a value of a type, however short it is.
+/// The bytes that every value of a type takes, however short it is.
 fn fixed_bytes(data_type: &DataType) -> usize {
     match data_type {
         DataType::FixedSizeBinary(width) => usize::try_from(*width).unwrap_or(0),
@@ -290,7 +293,7 @@ impl GrowthArguments<'_> {
         self.0.args.get(at)
     }
 
-    /// Bytes of an argument in all rows.
+    /// The bytes of an argument in all rows.
     fn bytes(&self, at: usize) -> usize {
         match self.get(at) {
             Some(ColumnarValue::Array(array)) => array_bytes(array),
@@ -306,7 +309,7 @@ impl GrowthArguments<'_> {
         each.fold(0, usize::saturating_add)
     }
 
-    /// Bytes of an argument's largest value, at most.
+    /// An upper bound of the bytes of an argument's largest value.
     fn longest(&self, at: usize) -> usize {
         match self.get(at) {
             Some(ColumnarValue::Array(array)) => array_bytes(array),
@@ -315,7 +318,7 @@ impl GrowthArguments<'_> {
         }
     }
 
-    /// Bytes of an argument's shortest text, at least.
+    /// A lower bound of the bytes of an argument's shortest text.
     fn shortest_text(&self, at: usize) -> usize {
         match self.get(at) {
             Some(ColumnarValue::Scalar(value)) => value.try_as_str().flatten().map_or(0, str::len),
@@ -323,7 +326,7 @@ impl GrowthArguments<'_> {
         }
     }
 
-    /// The largest number of an argument; 0 where it has none above.
+    /// The largest number of an argument; 0 if none is positive.
     fn most(&self, at: usize) -> Result<usize> {
         let Some(argument) = self.get(at) else {
             return Ok(0);
@@ -339,7 +342,7 @@ impl GrowthArguments<'_> {
         Ok(usize::try_from(largest).unwrap_or(usize::MAX))
     }
 
-    /// Refuses texts whose distance would take too long.
+    /// Refuses texts whose distance would take too long to compute.
     fn check_distance(&self) -> Result<()> {
         for argument in &self.0.args {
             let texts = cast(
@@ -375,7 +378,7 @@ impl GrowthArguments<'_> {
         })
     }
 
-    /// Elements of the lists of an argument, and of the lists in them.
+    /// The number of elements in the lists of an argument and in the lists within them.
     fn elements(&self, at: usize) -> usize {
         match self.get(at) {
             Some(ColumnarValue::Array(array)) => elements(array),
@@ -387,7 +390,7 @@ impl GrowthArguments<'_> {
         }
     }
 
-    /// Elements of the ranges of all rows.
+    /// The number of elements in the ranges of all rows.
     fn steps(&self) -> Result<usize> {
         let arrays: Vec<ArrayRef> = self
             .0
@@ -414,7 +417,7 @@ impl GrowthArguments<'_> {
             else {
                 continue;
             };
-            // A step of none is refused by the function itself.
+            // The function itself refuses a step of zero.
             let count = match step.unsigned_abs() {
                 0 => 0,
                 step => (stop - start).unsigned_abs() / step + 2,
@@ -425,7 +428,8 @@ impl GrowthArguments<'_> {
     }
 }
 
-/// Numbers as they are, and times and intervals in nanoseconds, months as short as they get.
+/// Numbers unchanged, and times and intervals in nanoseconds, where a month has its shortest
+/// length.
 fn units(array: &ArrayRef) -> Result<Vec<Option<i128>>> {
     const DAY_NS: i128 = 86_400_000_000_000;
     let unit_ns = |array: &ArrayRef, ns: i128| -> Result<Vec<Option<i128>>> {
@@ -479,14 +483,14 @@ fn scalar_bytes(value: &ScalarValue) -> usize {
     }
 }
 
-/// Bytes of the rows of an array.
+/// The bytes of the rows of an array.
 fn array_bytes(array: &ArrayRef) -> usize {
     match array.data_type() {
         DataType::Utf8 => {
-            // Of the text alone: every value has its offset counted.
+            // Only the text: the offset of every value is counted elsewhere.
             span(array.as_string::<i32>().value_offsets())
         }
-        // Every row may be the longest of the dictionary.
+        // Every row may be the longest value of the dictionary.
         DataType::Dictionary(_, _) => match array.as_any_dictionary_opt() {
             Some(dictionary) => {
                 let values = dictionary.values().get_array_memory_size();

@@ -1,7 +1,7 @@
-//! The bounds of functions that stand in a plan without having come from the registry.
+//! Bounds the functions in a plan that do not come from the registry.
 //!
-//! DataFusion's planner writes calls for operators by itself (`[…]`, `||` of arrays, `SUBSTRING`), with
-//! functions of its own; and `||` of texts is an operator that no function bounds.
+//! DataFusion's planner itself translates operators (`[…]`, `||` of arrays, `SUBSTRING`) into calls
+//! of its own functions; and `||` of texts is an operator, which no function bounds.
 
 use super::concatenation::Concatenation;
 use super::{bound_calls, bounded};
@@ -15,7 +15,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Ope
 use datafusion::optimizer::AnalyzerRule;
 use std::sync::Arc;
 
-/// See the head of this file. It runs when types are settled.
+/// See the module documentation. The rule runs when types are final.
 #[derive(Debug)]
 pub struct BoundFunctions {
     pool: Arc<dyn MemoryPool>,
@@ -23,7 +23,7 @@ pub struct BoundFunctions {
 }
 
 impl BoundFunctions {
-    /// Bounds by what a pool has.
+    /// Creates the rule, which takes its bounds from a memory pool.
     pub fn new(pool: Arc<dyn MemoryPool>) -> Self {
         let concatenation = bounded(&Arc::new(ScalarUDF::from(Concatenation::new())), &pool);
         Self {
@@ -62,7 +62,7 @@ fn is_concatenation(expr: &Expr) -> bool {
     matches!(expr, Expr::BinaryExpr(binary) if binary.op == Operator::StringConcat)
 }
 
-/// The operands of a row of `||`, in their order.
+/// The operands of a chain of `||`, in order.
 fn operands(row: &Expr) -> Vec<&Expr> {
     let (mut operands, mut todo) = (Vec::new(), vec![row]);
     while let Some(next) = todo.pop() {
@@ -88,7 +88,7 @@ impl AnalyzerRule for BoundFunctions {
                 if !expr.exists(|part| Ok(is_concatenation(part)))? {
                     return self.bound(expr, &schema);
                 }
-                // The condition of an aggregate is named as it is displayed.
+                // An aggregate is named after the displayed form of its condition.
                 let name = names.save(&expr);
                 let bounded = self.bound(expr, &schema)?;
                 Ok(bounded.update_data(|expr| name.restore(expr)))

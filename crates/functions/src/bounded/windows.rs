@@ -1,9 +1,10 @@
-//! Aggregates over windows, which can be stopped and whose values are counted.
+//! Aggregates over windows that can be interrupted and whose values are accounted for.
 //!
-//! A window function evaluates an aggregate for each row of a batch, or of a partition, in one go: nobody
-//! can stop it from outside, and `array_agg` over all rows so far makes values that are together
-//! the square of its input. Here each evaluation asks whether the statement is still wanted, and values
-//! of no fixed width are reserved from the memory of queries until the partition is done.
+//! A window function evaluates an aggregate for each row of a batch, or of a partition, in one
+//! call. Nothing outside can stop that call, and the values of `array_agg` over all preceding rows
+//! together are as large as the square of its input. Here each evaluation checks whether the
+//! statement was cancelled, and values of no fixed width are reserved from the memory of queries
+//! until the partition is done.
 
 use crate::interrupt;
 use arrow::array::ArrayRef;
@@ -21,15 +22,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct WindowAggregate {
     inner: Arc<AggregateUDF>,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl WindowAggregate {
-    /// The function of a window that is to stand in its place, if it is an aggregate that does not
-    /// stand in one yet.
+    /// The wrapped function, if `function` is an aggregate that is not wrapped yet.
     pub fn around(
         function: &WindowFunctionDefinition,
         pool: &Arc<dyn MemoryPool>,
@@ -55,15 +55,15 @@ impl WindowAggregate {
     }
 }
 
-/// An accumulator of a window.
+/// The accumulator of a window.
 #[derive(Debug)]
 struct CountedValues {
     inner: Box<dyn Accumulator>,
-    /// What was evaluated.
+    /// The memory of the values evaluated so far.
     values: MemoryReservation,
 }
 
-/// Bytes of a value, if its type does not tell them.
+/// The bytes of a value whose type has no fixed width; 0 for other types.
 fn bytes_of(value: &ScalarValue) -> usize {
     match value {
         ScalarValue::Utf8(_)

@@ -1,11 +1,11 @@
-//! Whether buckets of one kind lie whole in those of another.
+//! Whether each bucket of one kind lies entirely within one of another kind.
 
 use super::{BucketWidth, TimeBuckets};
 use marigram_model::DAY_NS;
 
 impl TimeBuckets {
-    /// Whether each of these buckets lies whole in one of the `coarser`. Where that depends on the
-    /// history of a zone, only the same buckets do.
+    /// Whether each of these buckets lies entirely within one of the `coarser`. If that depends on
+    /// the history of a zone, this is true only if both are placed in the same way.
     pub fn nests_in(&self, coarser: &Self) -> bool {
         match (self.width, coarser.width) {
             (BucketWidth::Fixed(fine), BucketWidth::Fixed(wide))
@@ -13,7 +13,7 @@ impl TimeBuckets {
             {
                 wide % fine == 0 && self.begins_at(coarser.origin_ns, fine)
             }
-            // Months begin with a day.
+            // A month begins at the start of a day.
             (BucketWidth::Fixed(fine), BucketWidth::Months(_))
                 if self.zone.is_none() && coarser.zone.is_none() =>
             {
@@ -28,7 +28,7 @@ impl TimeBuckets {
         }
     }
 
-    /// Where one of the buckets of fixed width begins, ns; of others, the epoch.
+    /// The start of one of the buckets if they have a fixed width, ns; otherwise the epoch.
     pub fn origin_ns(&self) -> i64 {
         match self.fixed_ns() {
             Some(_) => self.origin_ns,
@@ -56,7 +56,7 @@ mod tests {
         TimeBuckets::new(parse_interval(width).unwrap(), origin, zone).unwrap()
     }
 
-    /// Every bucket that begins within some years, in the fine buckets of which times lie.
+    /// Whether, for the times of some years, each fine bucket lies within one coarser bucket.
     fn nest_in_fact(fine: &mut TimeBuckets, coarser: &mut TimeBuckets) -> bool {
         let (mut time, end) = (1_500_000_000_000_000_000, 1_600_000_000_000_000_000);
         time = coarser.floor(time).unwrap();

@@ -1,13 +1,14 @@
-//! From bucket to bucket, where gaps are filled.
+//! Steps from bucket to bucket, for gap filling.
 
 use super::{BucketError, BucketWidth, TimeBuckets};
 use marigram_model::DAY_NS;
 
 impl TimeBuckets {
-    /// Where the bucket after the one that holds `time` begins; `None` after the last time there is.
+    /// The start of the bucket after the one that holds `time`; `None` after the last possible
+    /// time.
     ///
     /// # Errors
-    /// As [`floor`](Self::floor).
+    /// Those of [`floor`](Self::floor).
     pub fn next(&mut self, time: i64) -> Result<Option<i64>, BucketError> {
         let start = self.floor(time)?;
         if let Some(ns) = self.fixed_ns() {
@@ -17,7 +18,7 @@ impl TimeBuckets {
         let end = known.map(|(_, end)| end).filter(|end| *end > time);
         match self.width {
             BucketWidth::Fixed(ns) if ns < DAY_NS => {
-                // Where clocks are set back, the bucket may go on after its width.
+                // When clocks are set back, the bucket may be longer than its width.
                 match end {
                     Some(end) if self.floor(end)? != start => Ok(Some(end)),
                     end => self.search(end.unwrap_or(time), start, ns),
@@ -27,8 +28,9 @@ impl TimeBuckets {
         }
     }
 
-    /// The first time after `inside` that is not in the bucket of `start`, by halves: near a change
-    /// of clocks, where buckets are shorter or longer than they are wide.
+    /// Searches for the first time after `inside` that is not in the bucket of `start`, by
+    /// bisection; for times near a clock change, where buckets are shorter or longer than their
+    /// width.
     fn search(
         &mut self,
         mut inside: i64,
@@ -54,7 +56,7 @@ impl TimeBuckets {
         Ok(Some(outside))
     }
 
-    /// About how many buckets there are from one time to another; seldom more.
+    /// The approximate number of buckets from one time to another; it is seldom too low.
     pub fn count(&self, first: i64, last: i64) -> u64 {
         let width = match self.width {
             BucketWidth::Fixed(ns) => ns,

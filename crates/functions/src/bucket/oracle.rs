@@ -1,5 +1,5 @@
-//! Buckets against an implementation of time zones of another origin (jiff), around every change of
-//! clocks of five zones, up to 2050.
+//! Compares buckets with an independent implementation of time zones (jiff), around every clock
+//! change of five zones up to 2050.
 
 use super::*;
 use crate::duration::parse_interval;
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone as OtherZone;
 
 const MINUTE_NS: i64 = 60_000_000_000;
 
-/// What there is to know of a zone's clocks: from when on they show which offset.
+/// The clocks of a zone: the offset that they show from each time on.
 struct OracleClocks {
     zone: OtherZone,
     /// The first time and the offset of each span, in order.
@@ -37,7 +37,7 @@ impl OracleClocks {
         Self { zone, spans }
     }
 
-    /// Where the bucket of less than a day begins: where clocks last showed a multiple of the
+    /// The start of a bucket of less than a day: the time when clocks last showed a multiple of the
     /// width, or were set forward past one.
     fn start_within_day(&self, time: i64, width: i64) -> i64 {
         let slot = |wall: i64| (wall - MONDAY_NS).div_euclid(width);
@@ -59,7 +59,7 @@ impl OracleClocks {
         panic!("the bucket begins before the first span");
     }
 
-    /// Where the bucket of days begins: at the last of these days that had begun.
+    /// The start of a bucket of days: the last of these days that had begun.
     fn start_of_days(&self, time: i64, first: fn(Date) -> Date) -> i64 {
         let date = Timestamp::from_nanosecond(i128::from(time)).unwrap();
         let date = date.to_zoned(self.zone.clone()).date();

@@ -1,4 +1,4 @@
-//! Buckets against answers worked out by hand, and against their own invariant.
+//! Compares buckets with results worked out by hand, and checks their invariant.
 
 use super::*;
 use crate::duration::parse_interval;
@@ -60,12 +60,12 @@ fn days_of_a_zone_begin_at_its_midnight() {
         bucket("1mo", berlin, "2024-04-01T00:00:00Z"),
         "2024-03-31T22:00:00Z"
     );
-    // Midnight does not exist on this day in Beirut: clocks go from 00:00 to 01:00.
+    // This midnight does not exist in Beirut: clocks go from 00:00 to 01:00.
     assert_eq!(
         bucket("1d", Some(Asia::Beirut), "2022-03-27T10:00:00Z"),
         "2022-03-26T22:00:00Z"
     );
-    // Samoa left out 30 December 2011.
+    // Samoa skipped 30 December 2011.
     assert_eq!(
         bucket("1d", Some(Pacific::Apia), "2011-12-30T12:00:00Z"),
         "2011-12-30T10:00:00Z"
@@ -101,7 +101,7 @@ fn an_hour_that_comes_twice_is_two_buckets() {
         bucket("1h", howe, "2024-04-06T15:30:00Z"),
         "2024-04-06T15:30:00Z"
     );
-    // St. John's set clocks back at 00:01: the bucket that began at midnight goes on.
+    // St. John's set clocks back at 00:01: the bucket that began at midnight continues.
     let john = Some(America::St_Johns);
     assert_eq!(
         bucket("1h", john, "2005-10-30T02:45:00Z"),
@@ -154,11 +154,11 @@ fn an_origin_and_an_offset_hold_on_the_clocks_of_a_zone() {
             .unwrap();
         naive(buckets.floor(ns(time)).unwrap()).to_string()
     };
-    // Days from six to six, across the change to summer time: 23 hours.
+    // Days from 6:00 to 6:00, across the change to summer time: 23 hours.
     let day = |time| floor("1d", None, "6h", time);
     assert_eq!(day("2024-03-31T03:59:59Z"), "2024-03-30 05:00:00");
     assert_eq!(day("2024-03-31T04:00:00Z"), "2024-03-31 04:00:00");
-    // Weeks from Sunday, six o'clock.
+    // Weeks from Sunday, 6:00.
     let week = |time| floor("1w", Some("2024-01-06T23:00:00Z"), "6h", time);
     assert_eq!(week("2024-03-31T03:59:59Z"), "2024-03-24 05:00:00");
     assert_eq!(week("2024-03-31T04:00:00Z"), "2024-03-31 04:00:00");

@@ -1,8 +1,8 @@
-//! Comparisons of floats. The machine's comparisons take the zeros as equal and are false of a NaN, so
-//! that each of PostgreSQL's is one or two of them.
+//! Comparisons of floats. The machine's comparisons treat the zeros as equal and are false for a
+//! NaN, so each of PostgreSQL's comparisons consists of one or two of them.
 #![expect(
     clippy::inline_always,
-    reason = "a call that is left in a loop keeps it from being done in vectors"
+    reason = "a call that remains in a loop prevents vectorization"
 )]
 
 use super::key::is_float;
@@ -129,7 +129,7 @@ impl FloatOperand {
         Ok(Self { array, is_scalar })
     }
 
-    /// Which rows are null; `None` if none is.
+    /// The rows that are null; `None` if no row is.
     fn nulls(&self, rows: usize) -> Option<NullBuffer> {
         match self.array.nulls() {
             Some(_) if self.is_scalar => {
@@ -180,7 +180,7 @@ where
     Ok(BooleanArray::new(made, None))
 }
 
-/// What each row comes to, whether null or not.
+/// The result of each row, including the rows that are null.
 fn bits<F: Copy + PartialOrd>(
     op: Operator,
     (a, one_a): (&[F], bool),
@@ -208,7 +208,7 @@ fn each<F: Copy>(
 ) -> BooleanBuffer {
     match (one_a, one_b) {
         (false, false) => {
-            // Told to the compiler, so that it does not look at each row.
+            // Tell the compiler the length, so that it does not check bounds for each row.
             let (a, b) = (&a[..rows], &b[..rows]);
             BooleanBuffer::collect_bool(rows, |row| is(a[row], b[row]))
         }
@@ -229,7 +229,7 @@ fn each<F: Copy>(
     clippy::eq_op,
     clippy::neg_cmp_op_on_partial_ord,
     clippy::needless_bitwise_bool,
-    reason = "only a NaN differs from itself, and there is no branch"
+    reason = "only a NaN differs from itself, and this needs no branch"
 )]
 #[inline(always)]
 fn less<F: Copy + PartialOrd>(a: F, b: F) -> bool {
@@ -239,7 +239,7 @@ fn less<F: Copy + PartialOrd>(a: F, b: F) -> bool {
 #[expect(
     clippy::eq_op,
     clippy::needless_bitwise_bool,
-    reason = "only a NaN differs from itself, and there is no branch"
+    reason = "only a NaN differs from itself, and this needs no branch"
 )]
 #[inline(always)]
 fn equal<F: Copy + PartialOrd>(a: F, b: F) -> bool {
@@ -252,7 +252,7 @@ mod tests {
     use arrow::array::Float64Array;
     use std::cmp::Ordering;
 
-    /// PostgreSQL's order, written down another way.
+    /// PostgreSQL's order, implemented differently.
     fn order(a: f64, b: f64) -> Ordering {
         match (a.is_nan(), b.is_nan()) {
             (true, true) => Ordering::Equal,

@@ -1,4 +1,4 @@
-//! Keys that give floats one zero and one NaN.
+//! Keys that give floats a single zero and a single NaN.
 
 use arrow::array::{Array, ArrayRef, AsArray, Float32Array, Float64Array};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
@@ -9,9 +9,9 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// A float with one zero and one NaN instead of several whose bits differ.
+/// A float type that has several zeros and NaNs with different bits.
 pub trait CanonicalFloat: Copy {
-    /// The one that it is equal to.
+    /// The canonical float that is equal to this one.
     fn canonical(self) -> Self;
 }
 
@@ -34,7 +34,7 @@ pub fn canonical<F: CanonicalFloat>(value: F) -> F {
     value.canonical()
 }
 
-/// A column with canonical floats; one of another type as it is.
+/// A column with canonical floats; a column of another type is returned unchanged.
 pub fn canonical_array(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float32 => {
@@ -49,7 +49,7 @@ pub fn canonical_array(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// A value likewise.
+/// The same for a single value.
 pub fn canonical_scalar(value: ScalarValue) -> ScalarValue {
     match value {
         ScalarValue::Float32(Some(value)) => ScalarValue::Float32(Some(canonical(value))),
@@ -58,12 +58,12 @@ pub fn canonical_scalar(value: ScalarValue) -> ScalarValue {
     }
 }
 
-/// Whether a type is one of floats that are ordered here.
+/// Whether a type is a float type whose order this module defines.
 pub fn is_float(kind: &DataType) -> bool {
     matches!(kind, DataType::Float32 | DataType::Float64)
 }
 
-/// The function that stands around what is sorted, grouped or joined by.
+/// The function that wraps expressions by which a plan sorts, groups or joins.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FloatKey {
     signature: Signature,
@@ -74,7 +74,7 @@ static KEY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::from(FloatKey { signature }))
 });
 
-/// An expression of floats with canonical ones; a constant as a constant.
+/// Wraps an expression of floats, so that it has canonical values; a constant stays a constant.
 pub(super) fn key(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(value, metadata) => Expr::Literal(canonical_scalar(value), metadata),
@@ -83,7 +83,7 @@ pub(super) fn key(expr: Expr) -> Expr {
     }
 }
 
-/// Whether an expression is made by [`key`].
+/// Whether an expression was made by [`key`].
 pub(super) fn is_key(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => is_key(&alias.expr),

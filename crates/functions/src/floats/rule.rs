@@ -1,4 +1,4 @@
-//! The logical rule that has floats compared, sorted, grouped and joined in PostgreSQL's order.
+//! The logical rule that makes plans compare, sort, group and join floats in PostgreSQL's order.
 
 use super::compare::{compares, comparison};
 use super::key::{canonical_scalar, is_float, is_key, key};
@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{AnalyzerRule, OptimizerConfig, OptimizerRule};
 
-/// Aggregates that sort, or look for equal values, by the bits of floats.
+/// Aggregates that sort floats, or look for equal ones, by their bits.
 const BY_BITS: [&str; 5] = [
     "approx_distinct",
     "approx_median",
@@ -25,12 +25,12 @@ const BY_BITS: [&str; 5] = [
     "median",
     "percentile_cont",
 ];
-/// Functions whose value is one of their arguments.
+/// Functions that return one of their arguments.
 const GIVING_ONE: [&str; 6] = ["coalesce", "greatest", "ifnull", "least", "nullif", "nvl"];
 /// Functions that compare their arguments.
 const COMPARING: [&str; 3] = ["greatest", "least", "nullif"];
 
-/// See the head of `crate::floats`.
+/// See the documentation of `crate::floats`.
 #[derive(Debug)]
 pub struct FloatOrderRule;
 
@@ -61,7 +61,7 @@ impl OptimizerRule for FloatOrderRule {
             return Ok(Transformed::no(plan));
         }
         let schema = merge_schema(&plan.inputs());
-        // Expressions by whose order or equality the node itself goes.
+        // Whether the node itself uses the order or equality of its expressions.
         let by_key = matches!(
             plan,
             LogicalPlan::Aggregate(_) | LogicalPlan::Join(_) | LogicalPlan::Sort(_)
@@ -83,8 +83,8 @@ impl OptimizerRule for FloatOrderRule {
     }
 }
 
-/// The same for comparisons of constants, which are folded before [`FloatOrderRule`] would see them; of
-/// others the constants are made such that their bits have the right order.
+/// Does the same for comparisons of constants, which are folded before [`FloatOrderRule`] would see
+/// them. In other comparisons, it changes the constants so that their bits have the right order.
 impl AnalyzerRule for FloatOrderRule {
     fn name(&self) -> &'static str {
         "float_order_of_constants"
@@ -124,8 +124,8 @@ impl AnalyzerRule for FloatOrderRule {
     }
 }
 
-/// A comparison of which no constant is a NaN with a sign or −0.0, nor an operand may turn out to be
-/// one: `coalesce(-0.0, x)`.
+/// A comparison in which no constant is −0.0 or a NaN with a sign, and no operand can evaluate to
+/// such a constant, as in `coalesce(-0.0, x)`.
 fn tamed(comparison: Expr) -> Result<Transformed<Expr>> {
     let operand = |expr: Expr| expr.transform_down(|part| Ok(tamed_operand(part)));
     match comparison {
@@ -148,7 +148,8 @@ fn tamed(comparison: Expr) -> Result<Transformed<Expr>> {
     }
 }
 
-/// Constants among the values that an operand can have; `'-0.0'::DOUBLE` is a cast of a text still.
+/// Makes the constants canonical that can be the value of an operand; `'-0.0'::DOUBLE` is still a
+/// cast of a text.
 fn tamed_operand(expr: Expr) -> Transformed<Expr> {
     match expr {
         Expr::Literal(value, metadata) if is_float(&value.data_type()) => {
@@ -182,7 +183,7 @@ fn is_of_floats(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|kind| is_float(&kind))
 }
 
-/// An expression by which a node groups, sorts or joins.
+/// Wraps an expression by which a node groups, sorts or joins in a key.
 fn keyed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let each = |exprs: Vec<Expr>| -> Result<Vec<Expr>> {
         let keyed = exprs.into_iter().map(|expr| Ok(keyed(expr, schema)?.data));
@@ -207,7 +208,7 @@ fn keyed(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }))
         }
         other if is_key(&other) || !is_of_floats(&other, schema) => Transformed::no(other),
-        // What is grouped by keeps its name, within grouping sets too.
+        // An expression to group by keeps its name, within grouping sets, too.
         other => {
             let (relation, name) = match &other {
                 Expr::Alias(alias) => (alias.relation.clone(), alias.name.clone()),
@@ -235,8 +236,8 @@ fn is_tame(expr: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-/// Whether a call is a NULLIF of floats whose first argument can stand in it twice: it is given as it
-/// is, with the sign of a zero.
+/// Whether a call is a NULLIF of floats whose first argument may be repeated in the plan: it is
+/// returned as it is, with the sign of a zero.
 fn is_nullif(function: &ScalarUDF, args: &[Expr], schema: &DFSchema) -> Result<bool> {
     let [value, other] = args else {
         return Ok(false);
@@ -247,7 +248,7 @@ fn is_nullif(function: &ScalarUDF, args: &[Expr], schema: &DFSchema) -> Result<b
         && value.get_type(schema)? == other.get_type(schema)?)
 }
 
-/// A comparison of floats as one of ours.
+/// Replaces a comparison of floats with one of ours.
 fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let floats = |expr: &Expr| is_of_floats(expr, schema);
     Ok(match expr {
@@ -338,11 +339,11 @@ fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// Puts keys in the place of floats; whether there were any.
+/// Wraps floats in keys and returns whether there were any.
 fn put_keys<'a>(exprs: impl Iterator<Item = &'a mut Expr>, schema: &DFSchema) -> bool {
     let mut changed = false;
     for expr in exprs {
-        // A constant orders nothing, and is one already.
+        // A constant orders nothing, and is canonical already.
         let is_constant = matches!(expr, Expr::Literal(..));
         if !is_constant && !is_key(expr) && is_of_floats(expr, schema) {
             *expr = key(std::mem::take(expr));
@@ -359,7 +360,7 @@ fn sort_expressions(orders: &mut [Sort]) -> impl Iterator<Item = &mut Expr> {
 fn aggregate(mut call: AggregateFunction, schema: &DFSchema) -> Transformed<Expr> {
     let mut changed = put_keys(sort_expressions(&mut call.params.order_by), schema);
     if call.params.distinct || BY_BITS.contains(&call.func.name()) {
-        // Of a percentile, the first argument is the value.
+        // The value of a percentile is its first argument.
         changed |= put_keys(call.params.args.iter_mut().take(1), schema);
     }
     let call = Expr::AggregateFunction(call);

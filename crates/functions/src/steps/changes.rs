@@ -1,5 +1,5 @@
-//! What changes from row to row. A row whose value or time is null is passed over: its own answer
-//! is null, and the next is compared with the last that was not.
+//! Functions of the change from row to row. They skip a row whose value or time is null: its own
+//! result is null, and the next row is compared with the last row that was not null.
 
 use super::super::numbers::{NumberColumn, NumberKind};
 use super::{WindowStep, time_at};
@@ -17,7 +17,7 @@ pub struct DifferenceStep {
 }
 
 impl DifferenceStep {
-    /// Of values of a type.
+    /// Creates the step for values of a type.
     pub fn new(values: &DataType) -> Result<Self> {
         let kind = NumberKind::from_type(values)?;
         Ok(Self {
@@ -55,7 +55,7 @@ pub struct DerivativeStep {
 }
 
 impl DerivativeStep {
-    /// Of values of a type, by a unit of time.
+    /// Creates the step for values of a type and a unit of time.
     pub fn new(values: &DataType, unit_ns: i64) -> Result<Self> {
         Ok(Self {
             kind: NumberKind::from_type(values)?,
@@ -76,7 +76,7 @@ impl WindowStep for DerivativeStep {
             let difference = self.kind.minus(value, before.1).float();
             (since != 0.0).then(|| difference / (since / self.unit_ns))
         });
-        // A counter that falls began again; how much it grew meanwhile is not known.
+        // A counter that falls restarted; its growth in between is not known.
         Ok(ScalarValue::Float64(
             slope.filter(|slope| slope.is_nan() || *slope >= 0.0),
         ))
@@ -85,19 +85,20 @@ impl WindowStep for DerivativeStep {
 
 /// `moving_avg(value, n)`: the mean of the last `n` values that are not null.
 ///
-/// A queue of two stacks: sums are only ever added to, so that no rounding piles up and an infinite
-/// value or a NaN is gone when it leaves.
+/// It uses a queue of two stacks, which only ever adds, so that rounding errors do not accumulate
+/// and an infinite value or a NaN is gone when it leaves the window.
 #[derive(Debug)]
 pub struct MovingAvg {
     n: usize,
-    /// Of the older values, from each to the last of them: the sums. The oldest is on top.
+    /// The sums of the older values, from each of them to the newest of them. The sum from the
+    /// oldest is on top.
     older: Vec<f64>,
     newer: VecDeque<f64>,
     newer_sum: f64,
 }
 
 impl MovingAvg {
-    /// Of `n` values.
+    /// Creates the step for `n` values.
     pub fn new(n: usize) -> Self {
         Self {
             n,

@@ -1,4 +1,5 @@
-//! Numbers of states, sessions, events and counted windows, and how long a state lasts.
+//! Functions that number states, sessions, events and counted windows, or tell how long a state has
+//! lasted.
 
 use super::{WindowStep, condition_at, time_at};
 use arrow::array::{Array, ArrayRef};
@@ -8,7 +9,8 @@ fn number(number: Option<i64>) -> ScalarValue {
     ScalarValue::Int64(number)
 }
 
-/// `state_count(condition)`: how many rows it has held; -1 where it does not.
+/// `state_count(condition)`: the number of rows for which the condition has held; -1 if it does not
+/// hold.
 #[derive(Debug, Default)]
 pub struct StateCount {
     count: i64,
@@ -30,7 +32,8 @@ impl WindowStep for StateCount {
     }
 }
 
-/// `state_duration(condition, time [, unit])`: how long it has held; -1 where it does not.
+/// `state_duration(condition, time [, unit])`: the time for which the condition has held; -1 if it
+/// does not hold.
 #[derive(Debug)]
 pub struct StateDuration {
     unit_ns: f64,
@@ -38,7 +41,7 @@ pub struct StateDuration {
 }
 
 impl StateDuration {
-    /// Counted in a unit of time.
+    /// Creates the step with a unit of time.
     pub fn new(unit_ns: i64) -> Self {
         Self {
             unit_ns: unit_ns as f64,
@@ -64,7 +67,7 @@ impl WindowStep for StateDuration {
     }
 }
 
-/// `session_id(time, gap)`: a new number after a longer gap.
+/// `session_id(time, gap)`: starts a new number after a longer gap.
 #[derive(Debug)]
 pub struct SessionId {
     gap_ns: u64,
@@ -73,7 +76,7 @@ pub struct SessionId {
 }
 
 impl SessionId {
-    /// Sessions with gaps up to `gap_ns` in them.
+    /// Creates the step for sessions whose gaps are at most `gap_ns`.
     pub fn new(gap_ns: i64) -> Self {
         Self {
             gap_ns: gap_ns.unsigned_abs(),
@@ -97,7 +100,7 @@ impl WindowStep for SessionId {
     }
 }
 
-/// `state_id(value)`: a new number where the value changes.
+/// `state_id(value)`: starts a new number when the value changes.
 #[derive(Debug, Default)]
 pub struct StateId {
     state: i64,
@@ -118,7 +121,7 @@ impl WindowStep for StateId {
     }
 }
 
-/// Equal, as SQL has it: there is one zero, and one NaN.
+/// Equality as in PostgreSQL: there is one zero, and one NaN.
 fn same(left: &ScalarValue, right: &ScalarValue) -> bool {
     let same = |left: f64, right: f64| left == right || (left.is_nan() && right.is_nan());
     match (left, right) {
@@ -132,7 +135,7 @@ fn same(left: &ScalarValue, right: &ScalarValue) -> bool {
     }
 }
 
-/// `event_id(start, end)`: the number of the event that a row is in; null outside.
+/// `event_id(start, end)`: the number of the event that contains a row; null outside events.
 #[derive(Debug, Default)]
 pub struct EventId {
     event: i64,
@@ -158,7 +161,7 @@ impl WindowStep for EventId {
     }
 }
 
-/// `count_id(n)`: a new number every `n` rows.
+/// `count_id(n)`: starts a new number every `n` rows.
 #[derive(Debug)]
 pub struct CountId {
     n: i64,
@@ -166,7 +169,7 @@ pub struct CountId {
 }
 
 impl CountId {
-    /// Windows of `n` rows.
+    /// Creates the step for windows of `n` rows.
     pub fn new(n: usize) -> Self {
         Self {
             n: n as i64,

@@ -1,4 +1,4 @@
-//! What aggregates make of all the points of a group.
+//! The results of aggregates that need all points of a group.
 
 use super::{Aggregate, Emitted, rank};
 use crate::point::Point;
@@ -29,11 +29,11 @@ pub(super) fn emit_points(aggregate: &Aggregate, mut points: Vec<Point>) -> Vec<
     }
 }
 
-/// The first point of each value, by time and value.
+/// The point of each value that was read first, by time and value.
 fn distinct(points: Vec<Point>) -> Vec<Emitted> {
     let mut first: Vec<Point> = Vec::new();
     let mut sorted = points;
-    sorted.sort_by(|a, b| a.value.order(&b.value).then(a.time.cmp(&b.time)));
+    sorted.sort_by(|a, b| a.value.order(&b.value));
     for point in sorted {
         if first
             .last()
@@ -57,7 +57,7 @@ fn median(mut points: Vec<Point>) -> Vec<Emitted> {
             .map(|point| {
                 let is_float = matches!(point.value, Value::Float(_));
                 let value = point.value.as_f64().map_or(Value::Null, Value::Float);
-                // Of floats the point itself is given, with its time.
+                // For floats, the point itself is returned, with its time.
                 (is_float.then_some(point.time), value, point.row)
             })
             .into_iter()
@@ -75,7 +75,7 @@ fn median(mut points: Vec<Point>) -> Vec<Emitted> {
     vec![(None, Value::Float(value), None)]
 }
 
-/// The most frequent value; of several, the one seen first.
+/// The most frequent value; if there are several, the one seen first.
 fn mode(mut points: Vec<Point>) -> Vec<Emitted> {
     if points.len() == 1 {
         return points

@@ -1,5 +1,4 @@
-//! Brings the points of functions together: one row for each series and time, and the columns
-//! computed over it.
+//! Joins the points of functions into one row for each series and time, and computes the columns.
 
 use super::{Grouping, Queue, SymbolChain};
 use crate::budget::Budget;
@@ -8,27 +7,27 @@ use crate::expression::Expression;
 use crate::point::{Point, Row};
 use crate::series::{SeriesKey, same};
 use crate::stage::{Chain, Limit};
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::Fill;
 use std::sync::Arc;
 
-/// A value that columns are computed from: that of a function or of a name.
+/// A value from which columns are computed: that of a function or of a name.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Symbol {
     /// Its type, if it is known.
-    pub(crate) kind: Option<ValueType>,
+    pub(crate) kind: Option<InfluxValueType>,
 }
 
-/// Rows of an answer from rows of the sources.
+/// Computes the rows of an answer from rows of the sources.
 pub(crate) struct Cursor {
     columns: Vec<Expression>,
     symbols: Vec<Symbol>,
     /// The symbols' values in the current row.
     values: Vec<Value>,
     functions: Vec<Function>,
-    /// Of each name its symbol, and its place in rows of the source.
+    /// For each name, its symbol, and its index in rows of the source.
     names: Vec<(usize, usize)>,
-    /// What stands for a value that is missing; `None` for the one before.
+    /// The replacement of a missing value; `None` for the previous value.
     default: Option<Value>,
     ascending: bool,
     series: Option<Arc<SeriesKey>>,
@@ -72,17 +71,17 @@ impl Cursor {
         }
     }
 
-    /// The rows that are ready.
+    /// Takes the finished rows.
     pub(crate) fn take(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.out)
     }
 
-    /// Whether LIMIT leaves no further row of the current series.
+    /// Whether LIMIT allows no further row of the current series.
     pub(crate) const fn is_full(&self) -> bool {
         self.limit.is_reached()
     }
 
-    /// Takes a row of the source.
+    /// Adds a row of the source.
     pub(crate) fn push(&mut self, row: &Row) {
         if self.functions.is_empty() {
             if self.limit.admits(&row.series) {
@@ -106,7 +105,7 @@ impl Cursor {
         self.bring_together(false);
     }
 
-    /// No row follows.
+    /// Ends the input.
     pub(crate) fn finish(&mut self) {
         let mut given = Vec::new();
         for function in &mut self.functions {
@@ -117,7 +116,7 @@ impl Cursor {
         self.bring_together(true);
     }
 
-    /// Makes rows of points, as far as none can come before them any more.
+    /// Makes rows from points, as long as no earlier points can arrive.
     fn bring_together(&mut self, all: bool) {
         loop {
             let mut first: Option<&Point> = None;
@@ -153,7 +152,7 @@ impl Cursor {
         }
     }
 
-    /// Begins a row; a new series forgets the values of the one before.
+    /// Begins a row; a new series discards the previous values.
     fn begin(&mut self, series: &Arc<SeriesKey>) {
         if !self
             .series
@@ -165,7 +164,7 @@ impl Cursor {
         }
     }
 
-    /// Takes the value of a function at a time, if it has one there.
+    /// Takes the value of a function at a time, if there is one.
     fn scan(&mut self, place: usize, series: &Arc<SeriesKey>, time: i64) {
         let Some(function) = self.functions.get_mut(place) else {
             return;
@@ -188,7 +187,7 @@ impl Cursor {
         }
     }
 
-    /// Takes the values of names from a row of the source, or what stands for them.
+    /// Takes the values of names from a row of the source, or their replacements.
     fn take_names(&mut self, row: Option<&[Value]>) {
         for place in 0..self.names.len() {
             let (symbol, source) = self.names[place];

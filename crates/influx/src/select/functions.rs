@@ -1,4 +1,4 @@
-//! A function of InfluxQL as stages.
+//! Turns a function of InfluxQL into stages.
 
 use super::Grouping;
 use crate::expression::Expression;
@@ -11,24 +11,24 @@ use crate::stage::{
     Chain, FillStage, FillWith, GroupTimes, Reduce, Stage, Transform, TransformStage,
 };
 use crate::typing::type_of;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use crate::window::Windows;
 use marigram_influxql::ast::{Fill, Literal, VarRef};
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
 
-/// What a function's stages are made with.
+/// The context in which a function's stages are created.
 pub(super) struct FunctionContext<'a> {
     pub(super) grouping: &'a Grouping,
     /// Whether the SELECT consists of one selector, which shows the time of its row.
     pub(super) is_selector: bool,
     /// Whether other columns of a selector's row are shown.
     pub(super) keeps_rows: bool,
-    /// Whether the column that it computes with is stored.
+    /// Whether the function's input column exists.
     pub(super) has_driver: bool,
 }
 
-/// Whether a function picks rows.
+/// Whether a function selects rows.
 pub(super) fn is_selector(call: &Expression) -> bool {
     matches!(call, Expression::Call(name, _) if matches!(
         name.as_str(),
@@ -36,7 +36,7 @@ pub(super) fn is_selector(call: &Expression) -> bool {
     ))
 }
 
-/// The name that a function computes with.
+/// The name of a function's input column.
 pub(super) fn driver(call: &Expression) -> Option<&VarRef> {
     let Expression::Call(_, args) = call else {
         return None;
@@ -50,7 +50,7 @@ pub(super) fn driver(call: &Expression) -> Option<&VarRef> {
 /// The stages of a function.
 ///
 /// # Errors
-/// If it does not take the type, or there is no such function here.
+/// If it does not accept the type, or is not supported.
 pub(super) fn chain(
     call: &Expression,
     context: &FunctionContext<'_>,
@@ -68,7 +68,7 @@ pub(super) fn chain(
     Ok(Chain {
         driver: place(SourceColumn {
             name: var.name.clone(),
-            kind: var.cast.and_then(ValueType::of_cast),
+            kind: var.cast.and_then(InfluxValueType::of_cast),
             is_driver: true,
         }),
         start_ns: builder.range.0,
@@ -81,7 +81,7 @@ pub(super) fn chain(
 struct Builder<'a> {
     context: &'a FunctionContext<'a>,
     stages: Vec<Box<dyn Stage>>,
-    /// The times of the source that are read.
+    /// The times to read from the source.
     range: (i64, i64),
 }
 
@@ -104,9 +104,9 @@ fn count_of(args: &[Expression]) -> usize {
     count.unwrap_or(1)
 }
 
-fn unsupported(function: &str, kind: ValueType) -> SqlError {
+fn unsupported(function: &str, kind: InfluxValueType) -> SqlError {
     let kind = match kind {
-        ValueType::Tag => "string",
+        InfluxValueType::Tag => "string",
         kind => kind.name(),
     };
     refused(format!(
@@ -152,7 +152,7 @@ impl Builder<'_> {
         let mut inner = windows.clone();
         let looks_back = !matches!(name.as_str(), "cumulative_sum" | "integral");
         if looks_back && inner.is_grouped() {
-            // As InfluxDB does, which finds nothing where WHERE says no first time: it wraps.
+            // InfluxDB does the same; if WHERE has no first time, this wraps, and nothing is found.
             if grouping.ascending {
                 inner.start_ns = inner.start_ns.wrapping_sub(inner.every_ns);
             } else {
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.call(argument, &inner)?;
         if let Some(kind) = type_of(argument)?
             && !kind.is_number()
-            && kind != ValueType::Tag
+            && kind != InfluxValueType::Tag
             && name != "elapsed"
             && self.context.has_driver
         {
@@ -197,7 +197,7 @@ impl Builder<'_> {
             self.call(inner, windows)?;
         } else if let Some(kind) = argument.map_or(Ok(None), type_of)?
             && !aggregate.takes(kind)
-            && kind != ValueType::Tag
+            && kind != InfluxValueType::Tag
             && self.context.has_driver
         {
             return Err(unsupported(name, kind));
@@ -207,7 +207,6 @@ impl Builder<'_> {
         }
         let is_distinct = aggregate == Aggregate::Distinct;
         let is_sample = matches!(aggregate, Aggregate::Sample(_));
-        let is_count = aggregate == Aggregate::Count;
         self.reduce(aggregate, windows, Arc::clone(&grouping.keys));
         if is_sample {
             return Ok(());
@@ -221,7 +220,7 @@ impl Builder<'_> {
         }
         self.stages.push(Box::new(GroupTimes(windows.clone())));
         if windows.is_grouped() {
-            self.fill(windows, is_count, argument);
+            self.fill(windows, name, argument);
         }
         Ok(())
     }
@@ -237,11 +236,6 @@ impl Builder<'_> {
         let call = Expression::Call(name.to_owned(), args.to_vec());
         let tags = extra_columns(&call);
         if !tags.is_empty() {
-            if grouping.has_target {
-                return Err(refused(format!(
-                    "{name}() with tags is not supported with INTO"
-                )));
-            }
             let all = grouping.keys.iter().map(ToString::to_string);
             let all = sorted_keys(all.chain(tags.iter().map(|var| var.name.clone())));
             let inner = match aggregate {
@@ -265,10 +259,15 @@ impl Builder<'_> {
         )));
     }
 
-    fn fill(&mut self, windows: &Windows, is_count: bool, argument: Option<&Expression>) {
+    fn fill(&mut self, windows: &Windows, name: &str, argument: Option<&Expression>) {
         let grouping = self.context.grouping;
-        let kind = argument.and_then(|argument| type_of(argument).ok().flatten());
-        let is_number = is_count || kind.is_none_or(ValueType::is_number);
+        let is_count = name == "count";
+        let kind = match name {
+            "count" => Some(InfluxValueType::Integer),
+            "mean" | "median" | "stddev" => Some(InfluxValueType::Float),
+            _ => argument.and_then(|argument| type_of(argument).ok().flatten()),
+        };
+        let is_number = kind.is_none_or(InfluxValueType::is_number);
         let with = match grouping.fill {
             Fill::None => return,
             Fill::Null if is_count => FillWith::Value(Value::Integer(0)),
@@ -276,7 +275,11 @@ impl Builder<'_> {
             Fill::Previous => FillWith::Previous,
             Fill::Linear if is_number => FillWith::Linear,
             Fill::Linear => FillWith::Value(Value::Null),
-            Fill::Integer(_) | Fill::Float(_) => FillWith::Value(grouping.fill_value.clone()),
+            Fill::Integer(_) | Fill::Float(_) => FillWith::Value(match kind {
+                Some(InfluxValueType::Boolean) => Value::Boolean(false),
+                Some(InfluxValueType::String | InfluxValueType::Tag) => Value::String("".into()),
+                kind => grouping.fill_value.cast_or_keep(kind),
+            }),
         };
         self.stages.push(Box::new(FillStage::new(
             windows.clone(),

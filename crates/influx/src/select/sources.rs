@@ -1,8 +1,8 @@
-//! The sources of a SELECT as one, in the order of its rows.
+//! Combines the sources of a SELECT into one, in the order of its rows.
 
 use super::{Around, Running, build};
 use crate::listing::series_keys;
-use crate::prepare::{Prepared, PreparedSource};
+use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
 use crate::series::SeriesKey;
 use crate::source::{
@@ -13,7 +13,7 @@ use marigram_sql::SqlResult;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a SELECT asks of its sources.
+/// What a SELECT requires of its sources.
 pub(super) struct SourceRequest<'a> {
     pub(super) columns: &'a [SourceColumn],
     pub(super) inner: &'a Around,
@@ -23,7 +23,7 @@ pub(super) struct SourceRequest<'a> {
 
 /// The sources of a SELECT as one.
 pub(super) fn sources(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     request: &SourceRequest<'_>,
 ) -> SqlResult<Box<dyn RowSource>> {
@@ -58,7 +58,7 @@ pub(super) fn sources(
             _ => Box::new(Merged::new(order, others)),
         });
     }
-    // Measurements come one after the other, so that only one is read at a time.
+    // Measurements are read one after the other, so that only one is open at a time.
     tables.sort_by(|(a, _), (b, _)| a.cmp(b));
     if !prepared.ascending {
         tables.reverse();
@@ -83,7 +83,7 @@ pub(super) fn sources(
 }
 
 fn table_rows(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     request: &SourceRequest<'_>,
     measurement: &StoredMeasurement,
@@ -117,20 +117,31 @@ fn table_rows(
     ))
 }
 
+/// What series are ordered by when SLIMIT counts them: the keys of the tags that they have, then the
+/// values. Answers are ordered by the values alone.
+fn counted_by(series: &SeriesKey) -> String {
+    let tags = || series.tags.iter().filter(|(_, value)| !value.is_empty());
+    let parts = tags()
+        .map(|(key, _)| key)
+        .chain(tags().map(|(_, value)| value));
+    parts.map(|part| &**part).collect::<Vec<&str>>().join("|")
+}
+
 /// The series that SLIMIT and SOFFSET leave, counted from the smallest.
 fn limited_series(
-    prepared: &Prepared,
+    prepared: &PreparedSelect,
     running: &Running,
     measurement: &StoredMeasurement,
     inner: &Around,
     (limit, offset): (u64, u64),
 ) -> SqlResult<HashSet<SeriesKey>> {
-    let keys = series_keys(
+    let mut keys = series_keys(
         &running.engine,
         measurement,
         &inner.keys,
         prepared.condition.as_ref(),
     )?;
+    keys.sort_by_cached_key(counted_by);
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     let limit = match limit {
         0 => usize::MAX,

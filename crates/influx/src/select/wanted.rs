@@ -1,18 +1,18 @@
-//! What a SELECT needs of its sources: names, functions, and the columns that they read.
+//! Collects what a SELECT needs from its sources: names, functions, and the columns that they read.
 
 use super::cursor::Symbol;
 use crate::evaluate::is_math;
 use crate::expression::Expression;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::source::SourceColumn;
 use crate::typing::type_of;
-use crate::value::ValueType;
+use crate::value::InfluxValueType;
 use marigram_influxql::ast::VarRef;
 use std::sync::Arc;
 
 /// The columns, functions and names that a SELECT needs.
 #[derive(Default)]
-pub(super) struct Wanted {
+pub(super) struct SelectSymbols {
     /// Names outside of functions, with their symbols.
     pub(super) names: Vec<(VarRef, usize)>,
     /// Functions, with their symbols.
@@ -21,14 +21,14 @@ pub(super) struct Wanted {
     count: usize,
 }
 
-/// The columns that are read, each once.
+/// The columns to read, each once.
 #[derive(Default)]
 pub(super) struct SourceColumns {
     pub(super) columns: Vec<SourceColumn>,
 }
 
 impl SourceColumns {
-    /// The place of a column, which is read from now on.
+    /// The index of a column, which is added if necessary.
     pub(super) fn place(&mut self, column: SourceColumn) -> usize {
         let known = self.columns.iter().position(|known| *known == column);
         known.unwrap_or_else(|| {
@@ -38,9 +38,9 @@ impl SourceColumns {
     }
 }
 
-impl Wanted {
+impl SelectSymbols {
     /// The columns of an answer over symbols.
-    pub(super) fn columns(&mut self, prepared: &Prepared) -> Vec<Expression> {
+    pub(super) fn columns(&mut self, prepared: &PreparedSelect) -> Vec<Expression> {
         let mut columns = Vec::new();
         for field in &prepared.fields {
             columns.push(self.resolved(&field.expression));
@@ -73,7 +73,7 @@ impl Wanted {
                 };
                 Some(Expression::Column(
                     symbol,
-                    var.cast.and_then(ValueType::of_cast),
+                    var.cast.and_then(InfluxValueType::of_cast),
                 ))
             }
             Expression::Call(name, _) if !is_math(name) => {
@@ -103,19 +103,19 @@ impl Wanted {
         extra.map(|var| var.name.as_str().into()).collect()
     }
 
-    /// The type of each symbol, and for names their place among the columns of the source.
+    /// The type of each symbol, and for names their index among the columns of the source.
     pub(super) fn symbols(&self) -> Vec<Symbol> {
         let mut symbols = vec![Symbol::default(); self.count];
         for (call, symbol) in &self.calls {
             symbols[*symbol].kind = type_of(call).ok().flatten();
         }
         for (var, symbol) in &self.names {
-            symbols[*symbol].kind = var.cast.and_then(ValueType::of_cast);
+            symbols[*symbol].kind = var.cast.and_then(InfluxValueType::of_cast);
         }
         symbols
     }
 
-    /// Of each name its symbol and its place in the source.
+    /// For each name, its symbol and its index in the source.
     pub(super) fn raw_places(&self) -> Vec<(usize, usize)> {
         let place = |var| {
             let column = source_column(var);
@@ -134,7 +134,7 @@ impl Wanted {
 fn source_column(var: &VarRef) -> SourceColumn {
     SourceColumn {
         name: var.name.clone(),
-        kind: var.cast.and_then(ValueType::of_cast),
+        kind: var.cast.and_then(InfluxValueType::of_cast),
         is_driver: false,
     }
 }

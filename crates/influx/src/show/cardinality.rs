@@ -1,14 +1,18 @@
-//! SHOW … CARDINALITY. All counts are exact; where InfluxDB estimates, its column says so.
+//! SHOW … CARDINALITY. All counts are exact, even if the column's name says that InfluxDB
+//! estimates.
 
-use super::{check_database, condition, has_series, limited, sources, tags};
-use crate::listing::{each_series, fulfils, tag_condition};
+use super::{
+    add_keys, by_name, check_database, condition, fields_of, has_series, limited, sources, tags,
+};
+use crate::expression::Expression;
+use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
-use crate::schema::refused;
-use crate::statement::StatementRun;
-use crate::value::{Value, ValueType};
-use marigram_influxql::ast::{Cardinality, ShowCardinality};
+use crate::schema::{StoredMeasurement, refused};
+use crate::statement_run::StatementRun;
+use crate::value::{InfluxValueType, Value};
+use marigram_influxql::ast::{Cardinality, ShowCardinality, Source};
 use marigram_sql::SqlResult;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 fn count(count: usize) -> Vec<Value> {
@@ -31,36 +35,49 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
     } else {
         "count"
     };
-    let mut listing = Listing::new(vec![(column, ValueType::Integer)]);
+    let mut listing = Listing::new(vec![(column, InfluxValueType::Integer)]);
     let mut all = 0;
     let mut counts: Vec<(Arc<str>, usize)> = Vec::new();
-    for measurement in sources(run, &show.database, &show.sources)? {
+    let mut measurements = sources(run, &show.database, &show.sources)?;
+    let names_policy = |source: &Source| matches!(source, Source::Measurement(of) if !of.retention_policy.is_empty());
+    if show.of == Cardinality::Series && !estimated && !show.sources.iter().any(names_policy) {
+        // As InfluxDB, which counts those of the default policy.
+        let (engine, database) = (run.context.engine(), &*show.database);
+        let policy = run
+            .policies
+            .default_policy(engine, database)
+            .unwrap_or_default();
+        measurements.retain(|measurement| {
+            let table = run
+                .policies
+                .table_name(engine, database, &policy, &measurement.name);
+            table.is_none_or(|table| *table == *measurement.table.name)
+        });
+    }
+    for named in by_name(&measurements) {
+        let tags_of = |filter, fulfils| {
+            let only = show.condition.as_ref();
+            tags::tags_of(run, named, filter, only, fulfils)
+        };
         let found = match &show.of {
-            Cardinality::Series => {
-                let only = only
-                    .as_ref()
-                    .and_then(|only| tag_condition(only, &measurement));
-                let mut found = 0;
-                each_series(run.context.engine(), &measurement, |tags| {
-                    found += usize::from(fulfils(only.as_ref(), tags));
-                })?;
-                found
+            Cardinality::Series => series_count(run, named, only.as_ref())?,
+            Cardinality::Measurement => {
+                let mut found = false;
+                for measurement in named {
+                    found = found || has_series(run, measurement, only.as_ref(), fulfils)?;
+                }
+                usize::from(found)
             }
-            Cardinality::Measurement => usize::from(has_series(run, &measurement, only.as_ref())?),
             Cardinality::TagKey => {
-                let found = tags::tags_of(run, &measurement, None, show.condition.as_ref())?;
-                let keys: BTreeSet<_> = found.into_iter().map(|(key, _)| key).collect();
-                keys.len()
+                let keys = tags_of(None, fulfils)?.into_iter().map(|(key, _)| key);
+                keys.collect::<BTreeSet<_>>().len()
             }
-            Cardinality::TagValues(filter) => {
-                let only = show.condition.as_ref();
-                tags::tags_of(run, &measurement, Some(filter), only)?.len()
-            }
-            Cardinality::FieldKey => measurement.fields().count(),
+            Cardinality::TagValues(filter) => tags_of(Some(filter), fulfils_with_tags)?.len(),
+            Cardinality::FieldKey => fields_of(named).len(),
         };
         all += found;
         if found > 0 {
-            counts.push((measurement.name, found));
+            counts.push((Arc::clone(&named[0].name), found));
         }
     }
     if estimated || show.of == Cardinality::Measurement {
@@ -76,4 +93,26 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
         }
     }
     Ok(listing)
+}
+
+/// How many series measurements of one name have that fulfil a condition. One that several of them have
+/// counts once.
+fn series_count(
+    run: &StatementRun<'_>,
+    named: &[StoredMeasurement],
+    only: Option<&Expression>,
+) -> SqlResult<usize> {
+    let [measurement] = named else {
+        let mut keys = Vec::new();
+        for measurement in named {
+            add_keys(run, measurement, only, &mut keys)?;
+        }
+        return Ok(keys.into_iter().collect::<HashSet<String>>().len());
+    };
+    let only = only.and_then(|only| tag_condition(only, measurement));
+    let mut found = 0;
+    each_series(run.context.engine(), measurement, |tags| {
+        found += usize::from(fulfils(only.as_ref(), tags));
+    })?;
+    Ok(found)
 }

@@ -1,4 +1,4 @@
-//! The rows of a table: a plan of DataFusion over a scan that knows series and times.
+//! The rows of a table: a DataFusion plan over a series-aware scan.
 
 mod columns;
 mod conditions;
@@ -11,7 +11,7 @@ use crate::expression::Expression;
 use crate::point::Row;
 use crate::schema::StoredMeasurement;
 use crate::series::SeriesKey;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::record_batch::RecordBatch;
 use columns::ColumnReader;
 use datafusion::common::{Column, ScalarValue};
@@ -27,16 +27,16 @@ use marigram_sql::{SqlError, SqlResult};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What is asked of a table.
+/// A request for rows of a table.
 #[derive(Clone)]
 pub struct MeasurementRequest {
     /// The table.
     pub measurement: StoredMeasurement,
     /// The columns.
     pub columns: Vec<SourceColumn>,
-    /// WHERE without times.
+    /// WHERE without its conditions on time.
     pub condition: Option<Expression>,
-    /// Times, both included.
+    /// The first and last time, both included.
     pub range: (i64, i64),
     /// The tags by which rows are ordered, sorted by key.
     pub order: Arc<[Arc<str>]>,
@@ -44,11 +44,11 @@ pub struct MeasurementRequest {
     pub keys: Arc<[Arc<str>]>,
     /// From old to new.
     pub ascending: bool,
-    /// The series that are shown; all where `None`.
+    /// The series to return; `None` for all.
     pub series: Option<HashSet<SeriesKey>>,
-    /// Rows that are needed at most.
+    /// The largest number of rows that are needed.
     pub fetch: Option<usize>,
-    /// Whether rows that have no value of a field among the columns are left out.
+    /// Whether to leave out rows without a value in any of the requested fields.
     pub needs_field: bool,
 }
 
@@ -56,16 +56,16 @@ pub struct MeasurementRequest {
 pub struct MeasurementRows {
     state: Arc<SessionState>,
     request: MeasurementRequest,
-    /// The condition over the columns that are read, where the scan cannot tell it all.
+    /// The part of the condition over the columns that the scan cannot evaluate.
     residual: Option<Expression>,
-    /// Columns that are read.
+    /// The columns to read.
     read: Vec<ReadColumn>,
     stream: Option<SendableRecordBatchStream>,
     ended: bool,
     last: Option<Arc<SeriesKey>>,
 }
 
-/// A column of the table, or what stands for one that it does not have.
+/// A column of the table, or the replacement of a column that it lacks.
 #[derive(Clone, Debug)]
 enum ReadColumn {
     Tag {
@@ -74,20 +74,20 @@ enum ReadColumn {
     },
     Field {
         name: String,
-        kind: Option<ValueType>,
+        kind: Option<InfluxValueType>,
     },
     Absent(Value),
 }
 
 impl MeasurementRows {
-    /// The rows that a request asks for. Nothing is read before the first are.
+    /// The rows of a request. Reading begins when the first rows are requested.
     pub fn new(state: Arc<SessionState>, request: MeasurementRequest) -> Self {
         let table = &request.measurement;
         let mut read: Vec<ReadColumn> = request
             .columns
             .iter()
             .map(|column| match table.type_of(&column.name) {
-                Some(ValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
+                Some(InfluxValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
                 _ => read_column(table, &column.name, column.kind, Value::Null),
             })
             .collect();
@@ -95,10 +95,10 @@ impl MeasurementRows {
             let rest = conditions::residual(condition, table)?;
             Some(rest.replaced(&mut |part| match part {
                 Expression::Name(var) => {
-                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let kind = var.cast.and_then(InfluxValueType::of_cast);
                     let empty = Value::String("".into());
                     let mut column = read_column(table, &var.name, kind, empty.clone());
-                    // What is neither field nor tag is a tag that no series has.
+                    // A name that is neither a field nor a tag is a tag that no series has.
                     if matches!(column, ReadColumn::Absent(_)) && table.type_of(&var.name).is_none()
                     {
                         column = ReadColumn::Absent(empty);
@@ -208,7 +208,7 @@ impl MeasurementRows {
         Ok(())
     }
 
-    /// The rows of a batch that fulfil the condition.
+    /// The rows of a batch that satisfy the condition.
     fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
         let times = columns::times(batch)?;
         let table = &self.request.measurement.table;
@@ -277,7 +277,7 @@ impl MeasurementRows {
         Ok(rows)
     }
 
-    /// The places of fields among the columns asked for.
+    /// The indexes of fields among the requested columns.
     fn asked_fields(&self) -> Vec<usize> {
         let asked = self.read.iter().take(self.request.columns.len());
         let fields = asked
@@ -314,30 +314,36 @@ impl RowSource for MeasurementRows {
     }
 }
 
-/// A column by its name as it is.
+/// A column by its exact name.
 fn column(name: &str) -> Expr {
     Expr::Column(Column::from_name(name))
 }
 
-/// What is read for a name in a type.
+/// What to read for a name with a type.
 fn read_column(
     table: &StoredMeasurement,
     name: &str,
-    kind: Option<ValueType>,
+    kind: Option<InfluxValueType>,
     absent: Value,
 ) -> ReadColumn {
-    match (table.type_of(name), kind) {
-        (Some(ValueType::Tag), None | Some(ValueType::Tag)) => ReadColumn::Tag {
+    let is_tag = kind == Some(InfluxValueType::Tag) && table.table.tag(name).is_some();
+    let known = match is_tag {
+        true => Some(InfluxValueType::Tag),
+        false => table.type_of(name),
+    };
+    match (known, kind) {
+        (Some(InfluxValueType::Tag), None | Some(InfluxValueType::Tag)) => ReadColumn::Tag {
             name: name.to_owned(),
             absent,
         },
-        (Some(ValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
-        (Some(_), Some(ValueType::Tag)) => ReadColumn::Absent(absent),
+        (Some(InfluxValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
+        (Some(_), Some(InfluxValueType::Tag)) => ReadColumn::Absent(absent),
         (Some(stored), asked) => {
             let asked = asked.unwrap_or(stored);
             if asked == stored || (asked.is_number() && stored.is_number()) {
+                let column = table.field_column(name).map_or(name, |(column, _)| column);
                 ReadColumn::Field {
-                    name: name.to_owned(),
+                    name: column.to_owned(),
                     kind: Some(asked),
                 }
             } else {

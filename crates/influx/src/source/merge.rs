@@ -1,4 +1,4 @@
-//! Several sources as one.
+//! Combines several sources into one.
 
 use super::{RowOrder, RowSource};
 use crate::point::Row;
@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
 use std::collections::VecDeque;
 
-/// Rows that are taken from merged sources at once.
+/// The number of rows that are taken from merged sources at once.
 const MERGED_ROWS: usize = 1024;
 
 /// A source without rows.
@@ -26,7 +26,7 @@ pub struct Concatenated {
 }
 
 impl Concatenated {
-    /// The sources in this order.
+    /// Concatenates the sources in this order.
     pub fn new(sources: Vec<Box<dyn RowSource>>) -> Self {
         Self {
             sources: sources.into(),
@@ -49,13 +49,13 @@ impl RowSource for Concatenated {
     }
 }
 
-/// Sources of one order, merged in it. Of equal rows those of the earlier source come first.
+/// Merges sources with the same order. Among equal rows, those of the earlier source come first.
 pub struct Merged {
     order: RowOrder,
-    sources: Vec<Head>,
+    sources: Vec<MergeHead>,
 }
 
-struct Head {
+struct MergeHead {
     source: Box<dyn RowSource>,
     rows: VecDeque<Row>,
     ended: bool,
@@ -64,7 +64,7 @@ struct Head {
 impl Merged {
     /// Merges sources.
     pub fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
-        let sources = sources.into_iter().map(|source| Head {
+        let sources = sources.into_iter().map(|source| MergeHead {
             source,
             rows: VecDeque::new(),
             ended: false,

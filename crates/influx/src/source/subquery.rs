@@ -1,29 +1,29 @@
-//! The rows of a subquery as the query around it sees them.
+//! The rows of a subquery, in the form that the enclosing query needs.
 
 use super::{RowSource, SourceColumn};
 use crate::evaluate::holds;
 use crate::expression::Expression;
 use crate::point::Row;
-use crate::prepare::{Prepared, extra_columns};
+use crate::prepare::{PreparedSelect, extra_columns};
 use crate::series::Narrowing;
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
 use std::sync::Arc;
 
-/// Where a column of the query around comes from.
+/// The source of a column of the enclosing query.
 #[derive(Clone, Debug)]
 enum Mapped {
     /// A column of the subquery, in a type.
-    Column(usize, Option<ValueType>),
+    Column(usize, Option<InfluxValueType>),
     /// A tag that the subquery groups by.
     Tag(String),
-    /// Nothing.
+    /// No column: the value is null.
     Null,
 }
 
-/// A subquery's rows, with the columns that are asked for.
+/// A subquery's rows, with the requested columns.
 pub struct SubqueryRows {
     source: Box<dyn RowSource>,
     columns: Vec<Mapped>,
@@ -31,7 +31,7 @@ pub struct SubqueryRows {
     narrowing: Narrowing,
 }
 
-fn mapped(inner: &Prepared, name: &str, kind: Option<ValueType>) -> Mapped {
+fn mapped(inner: &PreparedSelect, name: &str, kind: Option<InfluxValueType>) -> Mapped {
     let mut place = 0;
     for field in &inner.fields {
         if field.name == name {
@@ -69,10 +69,10 @@ fn value(mapped: &Mapped, row: &Row) -> Value {
 }
 
 impl SubqueryRows {
-    /// The rows of `inner`, which `source` gives, that fulfil a condition, with the columns asked
-    /// for and the tags of `keys`.
+    /// The rows of `inner`, which `source` returns, that satisfy a condition, with the requested
+    /// columns and the tags of `keys`.
     pub fn new(
-        inner: &Prepared,
+        inner: &PreparedSelect,
         source: Box<dyn RowSource>,
         columns: &[SourceColumn],
         condition: Option<&Expression>,
@@ -82,7 +82,7 @@ impl SubqueryRows {
             let mut found = Vec::new();
             let resolved = condition.replaced(&mut |part| match part {
                 Expression::Name(var) => {
-                    let kind = var.cast.and_then(ValueType::of_cast);
+                    let kind = var.cast.and_then(InfluxValueType::of_cast);
                     let name = var.name.clone();
                     found.push(match mapped(inner, &name, kind) {
                         Mapped::Null => Mapped::Tag(var.name.clone()),

@@ -1,4 +1,4 @@
-//! `fill(…)`: a point for each group of time, where there is none.
+//! `fill(…)`: adds a point for each group of time that has none.
 
 use super::{Stage, value_on_line};
 use crate::budget::Budget;
@@ -10,20 +10,20 @@ use marigram_influxql::time_range::TIME_MIN_NS;
 use marigram_sql::SqlError;
 use std::sync::Arc;
 
-/// What stands where a group is empty.
+/// The value of an empty group.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FillWith {
     /// Null, or a number.
     Value(Value),
-    /// The value before.
+    /// The previous value.
     Previous,
-    /// A value on the line between those around.
+    /// The linearly interpolated value between its neighbors.
     Linear,
 }
 
-/// Groups of time that one series can have.
+/// The largest number of groups of time in one series.
 const GROUPS_MAX: u64 = 100_000_000;
-/// Filled groups whose memory is counted at once.
+/// The number of filled groups whose memory is reserved at once.
 const COUNTED_GROUPS: u64 = 1024;
 
 /// Fills the groups of each series, from the statement's first to its last.
@@ -37,12 +37,12 @@ pub struct FillStage {
     last: i64,
     budget: Budget,
     series: Option<Arc<SeriesKey>>,
-    /// The group that comes next.
+    /// The next group.
     next: i64,
     zone_offset: i64,
     previous: Option<(i64, Value)>,
     filled: u64,
-    /// Memory that was taken for points that the stage behind has not counted yet.
+    /// The memory that was reserved for points that the following stage has not accounted for yet.
     taken: usize,
 }
 
@@ -83,7 +83,7 @@ impl FillStage {
         self.previous = None;
     }
 
-    /// Whether the next group is one of the statement's.
+    /// Whether the next group is within the statement's range.
     const fn is_within(&self) -> bool {
         if self.ascending {
             self.next <= self.last
@@ -92,7 +92,7 @@ impl FillStage {
         }
     }
 
-    /// Whether the next group comes before that of a time.
+    /// Whether the next group precedes the group of a time.
     const fn comes_before(&self, time: i64) -> bool {
         if self.ascending {
             self.next < time
@@ -101,7 +101,7 @@ impl FillStage {
         }
     }
 
-    /// Goes on to the group behind.
+    /// Advances to the following group.
     fn advance(&mut self) {
         let every = self.windows.every_ns;
         self.next = if self.ascending {
@@ -121,7 +121,7 @@ impl FillStage {
         }
     }
 
-    /// Gives a point for the next group. `behind` is the point that follows in the series.
+    /// Appends a point for the next group. `behind` is the point that follows in the series.
     fn fill(&mut self, behind: Option<&Point>, out: &mut Vec<Point>) -> bool {
         let Some(series) = self.series.clone() else {
             return false;

@@ -1,4 +1,4 @@
-//! Groups of points to what an aggregate or a selector makes of them.
+//! Reduces groups of points by an aggregate or a selector.
 
 use super::Stage;
 use crate::budget::Budget;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Reduce {
     aggregate: Aggregate,
     windows: Windows,
-    /// The tags by which the whole statement groups: what ends a group.
+    /// The tags by which the whole statement groups; a change ends a group.
     outer: Narrowing,
     /// The tags by which this function groups.
     own: Narrowing,
@@ -27,7 +27,7 @@ pub struct Reduce {
 }
 
 impl Reduce {
-    /// An aggregate whose points are ordered by `outer` tags, and grouped by `own`.
+    /// Creates an aggregate whose points are ordered by `outer` tags, and grouped by `own`.
     pub fn new(
         aggregate: Aggregate,
         windows: Windows,
@@ -49,7 +49,7 @@ impl Reduce {
         }
     }
 
-    /// The place of a group, which is made if it is new.
+    /// The index of a group, which is created if it is new.
     fn place(&mut self, series: Arc<SeriesKey>) -> usize {
         if let Some((known, _)) = self.groups.get(self.last)
             && same(known, &series)

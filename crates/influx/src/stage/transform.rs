@@ -1,4 +1,4 @@
-//! Transformations: what is made of each point and those before it.
+//! Transformations: compute each point from it and the preceding points.
 
 use super::{Stage, on_line};
 use crate::budget::Budget;
@@ -13,30 +13,30 @@ use std::sync::Arc;
 /// A transformation.
 #[derive(Clone, Debug)]
 pub enum Transform {
-    /// `derivative` for each so many nanoseconds.
+    /// `derivative` per unit of time.
     Derivative {
-        /// The unit of time.
+        /// The unit of time, ns.
         unit_ns: i64,
-        /// Leaves out what falls.
+        /// Whether to leave out decreases.
         non_negative: bool,
         /// The direction of reading.
         ascending: bool,
     },
     /// `difference`
     Difference {
-        /// Leaves out what falls.
+        /// Whether to leave out decreases.
         non_negative: bool,
     },
-    /// `elapsed` in so many nanoseconds.
+    /// `elapsed` in units of time.
     Elapsed {
         /// The unit of time.
         unit_ns: i64,
     },
-    /// `moving_average` of so many points.
+    /// `moving_average` of this number of points.
     MovingAverage(usize),
     /// `cumulative_sum`
     CumulativeSum,
-    /// `integral` by so many nanoseconds.
+    /// `integral` per unit of time.
     Integral {
         /// The unit of time.
         unit_ns: i64,
@@ -47,27 +47,27 @@ pub enum Transform {
     },
 }
 
-/// What a transformation remembers of one series.
+/// The state of a transformation for one series.
 #[derive(Debug, Default)]
-struct State {
+struct TransformState {
     previous: Option<(i64, Value)>,
     values: VecDeque<Value>,
     sum: Value,
     window: (i64, i64),
 }
 
-/// A transformation of each series.
+/// Applies a transformation to each series.
 pub struct TransformStage {
     transform: Transform,
     own: Narrowing,
     budget: Budget,
-    states: Vec<(Arc<SeriesKey>, State)>,
+    states: Vec<(Arc<SeriesKey>, TransformState)>,
     places: HashMap<Arc<SeriesKey>, usize>,
     last: usize,
 }
 
 impl TransformStage {
-    /// A transformation of series by these tags.
+    /// Creates a transformation of series by these tags.
     pub fn new(transform: Transform, own: Arc<[Arc<str>]>, budget: Budget) -> Self {
         Self {
             transform,
@@ -89,9 +89,10 @@ impl TransformStage {
             return *place;
         }
         let place = self.states.len();
-        self.budget.take(size_of::<State>() + 128);
+        self.budget.take(size_of::<TransformState>() + 128);
         self.places.insert(Arc::clone(series), place);
-        self.states.push((Arc::clone(series), State::default()));
+        self.states
+            .push((Arc::clone(series), TransformState::default()));
         place
     }
 }
@@ -137,7 +138,7 @@ impl Stage for TransformStage {
     }
 }
 
-impl State {
+impl TransformState {
     fn add(&mut self, transform: &Transform, time: i64, value: &Value) -> Option<(i64, Value)> {
         match transform {
             Transform::Derivative {
@@ -187,7 +188,7 @@ impl State {
         }
     }
 
-    /// The point before this one, which a further point of the same time does not replace.
+    /// The point before this one; further points with the same time do not replace it.
     fn step(&mut self, time: i64, value: &Value) -> Option<(i64, Value)> {
         if self
             .previous

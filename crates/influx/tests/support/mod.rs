@@ -1,4 +1,4 @@
-//! A database in memory of the test, asked in InfluxQL, which answers in the JSON of `/query`.
+//! A test database in memory that takes InfluxQL and answers in the JSON of `/query`.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
@@ -15,7 +15,7 @@ use marigram_sql::{SqlOptions, SqlService};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// A database, and who asks it.
+/// A database and a client session.
 pub struct Harness {
     engine: Engine,
     sql: SqlService,
@@ -56,7 +56,10 @@ impl Harness {
             lines.as_bytes(),
             Precision::Nanoseconds,
             0,
-            LineLimits::default(),
+            LineLimits {
+                tagged_fields: true,
+                ..LineLimits::default()
+            },
         );
         assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
         for batch in &parsed.batches {
@@ -68,7 +71,7 @@ impl Harness {
         }
     }
 
-    /// The answer to a request, as `/query?epoch=ns` gives it.
+    /// The answer to a request, in the form of `/query?epoch=ns`.
     pub async fn ask(&self, text: &str) -> String {
         let request = LanguageRequest::new(Language::InfluxQl, text);
         let mut answers = match self.sql.run(&self.session, request).await {
@@ -140,7 +143,7 @@ async fn series(rows: RowStream) -> Result<String, String> {
     Ok(format!(",\"series\":[{}]", all.join(",")))
 }
 
-/// What a row's series is, and its values.
+/// The series of a row, and its values.
 fn cut(batch: &RecordBatch, row: usize) -> (String, String) {
     let (mut head, mut tags) = (String::new(), Vec::new());
     let (mut columns, mut values) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ pub struct CreateDatabase {
     pub name: String,
     /// Whether WITH describes the default retention policy.
     pub with_policy: bool,
-    /// DURATION in nanoseconds; 0 for ever.
+    /// DURATION in nanoseconds; 0 means forever.
     pub duration_ns: Option<i64>,
     /// REPLICATION, at least 1.
     pub replication: Option<u32>,
@@ -29,13 +29,13 @@ pub struct CreateRetentionPolicy {
     pub name: String,
     /// Its database.
     pub database: String,
-    /// How long rows are kept, in nanoseconds; 0 for ever.
+    /// How long rows are kept, in nanoseconds; 0 means forever.
     pub duration_ns: i64,
     /// REPLICATION, at least 1.
     pub replication: u32,
     /// SHARD DURATION in nanoseconds; 0 if it is not written.
     pub shard_duration_ns: i64,
-    /// Whether the database uses it where no policy is named.
+    /// Whether it is the database's default policy.
     pub default: bool,
 }
 
@@ -46,13 +46,13 @@ pub struct AlterRetentionPolicy {
     pub name: String,
     /// Its database.
     pub database: String,
-    /// How long rows are kept, in nanoseconds; 0 for ever.
+    /// How long rows are kept, in nanoseconds; 0 means forever.
     pub duration_ns: Option<i64>,
     /// REPLICATION, at least 1.
     pub replication: Option<u32>,
     /// SHARD DURATION in nanoseconds.
     pub shard_duration_ns: Option<i64>,
-    /// Whether the database uses it from now on where no policy is named.
+    /// Whether it becomes the database's default policy.
     pub default: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct CreateContinuousQuery {
     pub resample_every_ns: i64,
     /// RESAMPLE FOR in nanoseconds; 0 if it is not written.
     pub resample_for_ns: i64,
-    /// What is computed; it has a target.
+    /// The query to compute; it has a target.
     pub select: Box<Select>,
 }
 
@@ -76,22 +76,22 @@ pub struct CreateContinuousQuery {
 pub struct CreateSubscription {
     /// The new subscription.
     pub name: String,
-    /// The database whose writes are sent on.
+    /// The database whose writes are forwarded.
     pub database: String,
     /// Its retention policy.
     pub retention_policy: String,
-    /// Which destination gets a write.
+    /// The destinations that receive a write.
     pub mode: SubscriptionMode,
     /// Addresses; at least one.
     pub destinations: Vec<String>,
 }
 
-/// Which destination of a subscription gets a write.
+/// The destinations of a subscription that receive a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SubscriptionMode {
     /// Every one.
     All,
-    /// One after the other.
+    /// One after another, in turn.
     Any,
 }
 

@@ -26,11 +26,11 @@ pub enum Expr {
 
 /// Two expressions and the operator between them.
 pub struct Binary {
-    /// What stands before the operator. Chains of operators nest here.
+    /// The expression before the operator. Chains of operators nest here.
     pub lhs: Expr,
     /// The operator.
     pub op: BinaryOp,
-    /// What stands behind the operator.
+    /// The expression after the operator.
     pub rhs: Expr,
 }
 
@@ -59,7 +59,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// How tightly the operator binds, from 1 to 5. Operators of the same strength group from the
+    /// How tightly the operator binds, from 1 to 5. Operators with equal precedence group from the
     /// left.
     pub const fn precedence(self) -> u8 {
         match self {
@@ -78,7 +78,7 @@ impl BinaryOp {
         }
     }
 
-    /// The operator as it is written.
+    /// The operator as users write it.
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Add => "+",
@@ -102,12 +102,12 @@ impl BinaryOp {
         }
     }
 
-    /// Whether the operator answers yes or no.
+    /// Whether the operator's result is a boolean.
     pub const fn is_predicate(self) -> bool {
         self.precedence() <= 3
     }
 
-    /// The comparison that says the same with its sides exchanged.
+    /// The equivalent comparison with exchanged sides.
     #[must_use]
     pub const fn mirrored(self) -> Self {
         match self {
@@ -138,7 +138,7 @@ pub struct VarRef {
     pub cast: Option<Cast>,
 }
 
-/// What may stand behind `::`.
+/// A type after `::`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cast {
     /// A 64-bit float.
@@ -158,7 +158,7 @@ pub enum Cast {
 }
 
 impl Cast {
-    /// The word behind `::`.
+    /// The word after `::`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Float => "float",
@@ -172,7 +172,7 @@ impl Cast {
     }
 }
 
-/// `*` and what it stands for.
+/// `*` and its variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Wildcard {
     /// `*`
@@ -183,17 +183,17 @@ pub enum Wildcard {
     Tags,
 }
 
-/// What a visitor wants to see next.
+/// Where a visitor continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Walk {
-    /// The parts of this expression.
+    /// With the parts of this expression.
     Into,
-    /// What comes behind this expression.
+    /// With whatever follows this expression.
     Over,
 }
 
 impl Expr {
-    /// A field or tag of this name, without a cast.
+    /// A field or tag with this name, without a cast.
     pub fn var(name: impl Into<String>) -> Self {
         let name = name.into();
         Self::VarRef(VarRef { name, cast: None })
@@ -217,8 +217,8 @@ impl Expr {
         matches!(self, Self::VarRef(var) if var.name.eq_ignore_ascii_case("time"))
     }
 
-    /// Shows every expression in this one to `visit`, itself first, then its parts in the order in
-    /// which they are written.
+    /// Calls `visit` for every expression in this one: first for itself, then for its parts in the
+    /// order of the text.
     pub fn walk<'a>(&'a self, mut visit: impl FnMut(&'a Expr) -> Walk) {
         let mut open = vec![self];
         while let Some(expr) = open.pop() {
@@ -234,7 +234,7 @@ impl Expr {
         }
     }
 
-    /// Whether `is` holds for this expression or one in it.
+    /// Whether `is` is true for this expression or one in it.
     pub fn any(&self, mut is: impl FnMut(&Expr) -> bool) -> bool {
         let mut found = false;
         self.walk(|expr| {
@@ -244,7 +244,7 @@ impl Expr {
         found
     }
 
-    /// The name of the kind of expression, as InfluxDB's errors give it.
+    /// The name of the kind of expression in InfluxDB's errors.
     pub(crate) const fn kind_name(&self) -> &'static str {
         match self {
             Self::Binary(_) => "*influxql.BinaryExpr",
@@ -275,8 +275,8 @@ impl From<Literal> for Expr {
 }
 
 impl Binary {
-    /// The chain of operators that ends in this one, from the left: the first operand that `goes_on`
-    /// does not enter, then each operator with what stands behind it.
+    /// The chain of operators that ends in this one, from the left: the first operand that
+    /// `goes_on` does not enter, then each operator with the operand after it.
     pub fn chain(&self, goes_on: impl Fn(BinaryOp) -> bool) -> (&Expr, Vec<(BinaryOp, &Expr)>) {
         let mut links = vec![(self.op, &self.rhs)];
         let mut first = &self.lhs;

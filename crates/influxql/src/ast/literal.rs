@@ -13,23 +13,23 @@ pub enum Literal {
     Boolean(bool),
     /// A whole number.
     Integer(i64),
-    /// A whole number that only fits an unsigned one.
+    /// A whole number that only fits into an unsigned integer.
     Unsigned(u64),
     /// A number with a decimal point.
     Number(f64),
-    /// Text; beside a time it may mean one.
+    /// Text; next to a time it may denote one.
     String(String),
     /// A length of time in nanoseconds.
     Duration(i64),
     /// A regular expression.
     Regex(RegexSource),
-    /// A moment. Only the folding of constants makes one.
+    /// A moment. Only constant folding produces one.
     Time(TimeValue),
-    /// Nothing. Only the folding of constants makes it.
+    /// No value. Only constant folding produces it.
     Nil,
 }
 
-/// A regular expression in Go's syntax, checked.
+/// A validated regular expression in Go's syntax.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RegexSource(pub(crate) String);
 
@@ -45,7 +45,7 @@ impl RegexSource {
     }
 }
 
-/// A moment, which may lie outside of what can be stored.
+/// A moment, which may be outside the range that can be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeValue {
     /// Nanoseconds since the Unix epoch.
@@ -54,7 +54,7 @@ pub struct TimeValue {
     pub offset_seconds: i32,
 }
 
-/// Two moments are the same whatever offset they were written with.
+/// Two moments are equal whatever their offsets.
 impl PartialEq for TimeValue {
     fn eq(&self, other: &Self) -> bool {
         self.unix_ns == other.unix_ns

@@ -1,10 +1,10 @@
-//! The syntax tree: plain values, as the parser read them.
+//! The syntax tree: plain values, as the parser reads them.
 //!
-//! Every node prints as InfluxDB prints it (`Display`): `SHOW QUERIES`, `SHOW CONTINUOUS QUERIES` and
-//! errors show these texts. What is printed reads back as the same tree, but for passwords, which
-//! are never printed, and floats, of which three decimals are.
+//! Every node prints in InfluxDB's form (`Display`), which `SHOW QUERIES`,
+//! `SHOW CONTINUOUS QUERIES` and errors show. The printed text parses to the same tree, except for
+//! passwords, which are never printed, and floats, which are printed with three decimals.
 //!
-//! Chains of operators nest to the left without bound, so nothing here recurses along them.
+//! Chains of operators nest to the left without a limit, so no code here recurses along them.
 
 mod admin;
 mod expr;
@@ -30,5 +30,5 @@ pub use show::{
     Cardinality, ShowCardinality, ShowFieldKeys, ShowMeasurements, ShowSeries, ShowTagKeys,
     ShowTagValues, TagKeyFilter,
 };
-pub use span::Span;
-pub use statement::{Query, Statement};
+pub use span::SourceSpan;
+pub use statement::{InfluxQlQuery, Statement};

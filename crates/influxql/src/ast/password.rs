@@ -1,4 +1,4 @@
-//! Passwords, kept out of every log.
+//! Passwords, which must not appear in any log.
 
 use std::fmt;
 

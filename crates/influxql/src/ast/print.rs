@@ -3,7 +3,7 @@
 use crate::quote::{QuotedIdent, write_list};
 use std::fmt::{self, Display, Formatter};
 
-/// ` ON database`, unless it is the default one.
+/// ` ON database`, unless it is the request's database.
 pub(super) fn on(f: &mut Formatter<'_>, database: &str) -> fmt::Result {
     if database.is_empty() {
         return Ok(());

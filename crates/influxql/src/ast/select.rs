@@ -1,9 +1,9 @@
-//! SELECT and what it is made of.
+//! SELECT and its parts.
 
 use super::expr::Expr;
 use super::literal::RegexSource;
 use super::print;
-use super::span::Span;
+use super::span::SourceSpan;
 use crate::number::ShortestFloat;
 use crate::quote::QuotedIdent;
 use std::fmt::{self, Write};
@@ -11,11 +11,11 @@ use std::fmt::{self, Write};
 /// A SELECT statement or a subquery.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Select {
-    /// The columns asked for.
+    /// The selected columns.
     pub fields: Vec<Field>,
-    /// Where the answer is written, with INTO.
+    /// The target of INTO, to which the answer is written.
     pub target: Option<Target>,
-    /// Where rows come from; at least one.
+    /// The sources of rows; at least one.
     pub sources: Vec<Source>,
     /// WHERE.
     pub condition: Option<Expr>,
@@ -23,29 +23,29 @@ pub struct Select {
     pub dimensions: Vec<Dimension>,
     /// `fill(…)`.
     pub fill: Fill,
-    /// ORDER BY: nothing, or the time in one direction.
+    /// ORDER BY: absent, or the time in one direction.
     pub order_by: Option<SortField>,
-    /// Rows of a series at most; 0 for all.
+    /// The largest number of rows per series; 0 for all.
     pub limit: u64,
-    /// Rows of a series that are left out at its beginning.
+    /// The number of rows to skip at the beginning of each series.
     pub offset: u64,
-    /// Series at most; 0 for all.
+    /// The largest number of series; 0 for all.
     pub slimit: u64,
-    /// Series that are left out at the beginning.
+    /// The number of series to skip.
     pub soffset: u64,
     /// The name in `tz('…')`.
     pub time_zone: Option<String>,
 }
 
-/// An expression of the list behind SELECT.
+/// An expression in the list after SELECT.
 #[derive(Debug, Clone)]
 pub struct Field {
-    /// What is computed.
+    /// The expression to compute.
     pub expr: Expr,
-    /// The name behind AS, or nothing.
+    /// The name after AS, or empty.
     pub alias: String,
     /// Where it stands in the text. Two fields that stand elsewhere can still be equal.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 impl PartialEq for Field {
@@ -54,18 +54,18 @@ impl PartialEq for Field {
     }
 }
 
-/// Where a SELECT writes its answer.
+/// The destination of a SELECT's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The database, or nothing for the one of the request.
+    /// The database, or empty for that of the request.
     pub database: String,
-    /// The retention policy, or nothing for the default one.
+    /// The retention policy, or empty for the default one.
     pub retention_policy: String,
-    /// The measurement; nothing for `:MEASUREMENT`, which is that of each row's source.
+    /// The measurement; `None` for `:MEASUREMENT`, which means that of each row's source.
     pub measurement: Option<String>,
 }
 
-/// Where rows come from.
+/// A source of rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Source {
     /// Stored rows.
@@ -77,67 +77,67 @@ pub enum Source {
 /// One measurement, or all whose names match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measurement {
-    /// The database, or nothing for the one of the request.
+    /// The database, or empty for that of the request.
     pub database: String,
-    /// The retention policy, or nothing for the default one.
+    /// The retention policy, or empty for the default one.
     pub retention_policy: String,
-    /// Which measurement.
+    /// The measurement's name, or a pattern of names.
     pub name: MeasurementName,
 }
 
-/// Which measurement is meant.
+/// How measurements are selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MeasurementName {
-    /// The one of this name.
+    /// By this name.
     Name(String),
-    /// Every one whose name matches.
+    /// By a pattern that their names match.
     Regex(RegexSource),
 }
 
-/// An expression behind GROUP BY: a tag, `time(…)`, `*`, or a regular expression over tags.
+/// An expression in GROUP BY: a tag, `time(…)`, `*`, or a regular expression over tags.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dimension(pub Expr);
 
-/// What stands where a group of time holds no row.
+/// The value of a group of time without rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Fill {
     /// Null.
     #[default]
     Null,
-    /// Nothing: the group is left out.
+    /// No value: the group is left out.
     None,
     /// A whole number.
     Integer(i64),
     /// A number.
     Float(f64),
-    /// The value of the group before.
+    /// The value of the previous group.
     Previous,
-    /// A value on the line between the groups around.
+    /// The linearly interpolated value between its neighbors.
     Linear,
 }
 
 /// An order of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SortField {
-    /// `time`, or nothing where only the direction is written.
+    /// `time`, or empty if only the direction is given.
     pub name: String,
     /// From old to new.
     pub ascending: bool,
 }
 
 impl Select {
-    /// Whether rows come from old to new.
+    /// Whether rows are sorted from old to new.
     pub fn is_ascending(&self) -> bool {
         self.order_by.as_ref().is_none_or(|order| order.ascending)
     }
 
-    /// Whether no function is called in the list of fields.
+    /// Whether the list of fields contains no function calls.
     pub fn is_raw(&self) -> bool {
         let calls = |field: &Field| field.expr.any(|expr| matches!(expr, Expr::Call(_)));
         !self.fields.iter().any(calls)
     }
 
-    /// Shows this SELECT and every subquery in it to `visit`, from the outside in.
+    /// Calls `visit` for this SELECT and every subquery in it, from the outside in.
     pub fn each_select<'a>(&'a self, visit: &mut impl FnMut(&'a Select)) {
         visit(self);
         for source in &self.sources {
@@ -147,7 +147,7 @@ impl Select {
         }
     }
 
-    /// Shows every measurement in FROM to `visit`, those of subqueries too.
+    /// Calls `visit` for every measurement in FROM, including those of subqueries.
     pub fn each_measurement<'a>(&'a self, visit: &mut impl FnMut(&'a Measurement)) {
         self.each_select(&mut |select| {
             for source in &select.sources {
@@ -192,7 +192,7 @@ impl fmt::Display for Field {
     }
 }
 
-/// The segments before the name of a measurement, each with its point.
+/// The segments before the name of a measurement, each followed by a dot.
 fn write_place(f: &mut fmt::Formatter<'_>, database: &str, policy: &str) -> fmt::Result {
     if !database.is_empty() {
         write!(f, "{}.", QuotedIdent(database))?;
@@ -243,7 +243,7 @@ impl fmt::Display for Dimension {
     }
 }
 
-/// With a blank before it; nothing for null.
+/// Prints a leading blank; nothing for null.
 impl fmt::Display for Fill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -103,7 +103,7 @@ pub struct ShowFieldKeys {
 pub struct ShowCardinality {
     /// What is counted.
     pub of: Cardinality,
-    /// Counted one by one (EXACT), or estimated.
+    /// Whether to count one by one (EXACT) instead of estimating.
     pub exact: bool,
     /// The database behind ON, or nothing for the one of the request.
     pub database: String,
@@ -134,7 +134,7 @@ pub enum Cardinality {
     FieldKey,
 }
 
-/// WITH KEY: which tags are meant.
+/// WITH KEY: selects tags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TagKeyFilter {
     /// `= key`
@@ -180,7 +180,7 @@ impl fmt::Display for ShowSeries {
 impl fmt::Display for ShowMeasurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SHOW MEASUREMENTS")?;
-        // InfluxDB quotes the database everywhere but here.
+        // InfluxDB quotes the database in all other statements.
         print::optional(
             f,
             "ON",

@@ -2,9 +2,9 @@
 
 /// A part of the text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Span {
+pub struct SourceSpan {
     /// Its first byte.
     pub start: usize,
-    /// The byte behind it.
+    /// The byte after it.
     pub end: usize,
 }

@@ -1,4 +1,4 @@
-//! Statements and queries of several.
+//! Statements, and queries with several statements.
 
 use super::admin::{
     AlterRetentionPolicy, CreateContinuousQuery, CreateDatabase, CreateRetentionPolicy,
@@ -11,17 +11,17 @@ use super::select::{Select, Source};
 use super::show::{
     ShowCardinality, ShowFieldKeys, ShowMeasurements, ShowSeries, ShowTagKeys, ShowTagValues,
 };
-use super::span::Span;
+use super::span::SourceSpan;
 use crate::quote::{QuotedIdent, QuotedString, write_list};
 use std::fmt;
 
-/// Statements with `;` between them.
+/// Statements separated by `;`.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Query {
+pub struct InfluxQlQuery {
     /// The statements, in order. A statement's number in an answer is its index here.
     pub statements: Vec<Statement>,
     /// Where each statement stands in the text.
-    pub spans: Vec<Span>,
+    pub spans: Vec<SourceSpan>,
 }
 
 /// One statement.
@@ -34,7 +34,7 @@ pub enum Statement {
     Explain {
         /// ANALYZE: run it and measure.
         analyze: bool,
-        /// What is explained.
+        /// The query to explain.
         select: Box<Select>,
     },
     /// DELETE: rows, by measurement, tags and time.
@@ -142,40 +142,40 @@ pub enum Statement {
         /// The new password; never printed.
         password: Password,
     },
-    /// GRANT … ON a database, or without ON the right to do anything.
+    /// GRANT … ON a database, or without ON the right to do everything.
     Grant {
         /// What is granted.
         privilege: Privilege,
         /// The database; nothing makes the user an administrator.
         database: Option<String>,
-        /// Who gets it.
+        /// The user who gets it.
         user: String,
     },
-    /// REVOKE … ON a database, or without ON the right to do anything.
+    /// REVOKE … ON a database, or without ON the right to do everything.
     Revoke {
-        /// What is taken.
+        /// The revoked privilege.
         privilege: Privilege,
-        /// The database; nothing makes the user no administrator.
+        /// The database; `None` removes the administrator's rights.
         database: Option<String>,
-        /// Who loses it.
+        /// The user who loses it.
         user: String,
     },
     /// KILL QUERY
     KillQuery {
-        /// The number that SHOW QUERIES gives.
+        /// The number from SHOW QUERIES.
         id: u64,
-        /// The host behind ON, or nothing.
+        /// The host after ON, or empty.
         host: String,
     },
 }
 
-impl fmt::Display for Query {
+impl fmt::Display for InfluxQlQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_list(f, &self.statements, ";\n")
     }
 }
 
-/// FROM and WHERE, of a statement that removes something.
+/// Writes FROM and WHERE of a statement that removes something.
 fn write_removal(
     f: &mut fmt::Formatter<'_>,
     sources: &[Source],
@@ -185,12 +185,12 @@ fn write_removal(
     print::optional(f, "WHERE", condition)
 }
 
-/// ` ON database`, where a privilege is for one.
+/// Writes ` ON database`, if a privilege is for one database.
 fn write_database(f: &mut fmt::Formatter<'_>, database: Option<&str>) -> fmt::Result {
     database.map_or(Ok(()), |name| write!(f, " ON {}", QuotedIdent(name)))
 }
 
-/// ` FOR 'module'`, unless all are meant.
+/// Writes ` FOR 'module'`, unless it means all modules.
 fn write_module(f: &mut fmt::Formatter<'_>, module: &str) -> fmt::Result {
     if module.is_empty() {
         return Ok(());

@@ -1,6 +1,6 @@
-//! What wildcards stand for, and names of columns.
+//! Tests of wildcards and of the names of columns.
 
-use super::{FieldType, SourceSchema, column_names, expand_wildcards};
+use super::{InfluxFieldType, SourceSchema, column_names, expand_wildcards};
 use crate::ast::{RegexSource, Select, Statement};
 use crate::parse_query;
 use crate::quote::QuotedIdent;
@@ -68,18 +68,18 @@ fn columns_are_named_after_what_is_in_them() {
     assert_eq!(names("top(v, host, 2) INTO w"), "time top");
 }
 
-/// Fields `b` to `u` named after their types, tags `host` and `region`; a regular expression matches
-/// names that contain it.
+/// Fields `b` to `u`, named after their types, and tags `host` and `region`; a regular expression
+/// matches names that contain it.
 fn expanded(columns: &str) -> Result<String, String> {
     let (_, analysis) = analyzed(&format!("SELECT {columns}"));
     let matches = |regex: &RegexSource, name: &str| name.contains(regex.as_str());
     let schema = SourceSchema {
         fields: [
-            ("u", FieldType::Unsigned),
-            ("f", FieldType::Float),
-            ("b", FieldType::Boolean),
-            ("s", FieldType::String),
-            ("i", FieldType::Integer),
+            ("u", InfluxFieldType::Unsigned),
+            ("f", InfluxFieldType::Float),
+            ("b", InfluxFieldType::Boolean),
+            ("s", InfluxFieldType::String),
+            ("i", InfluxFieldType::Integer),
         ]
         .map(|(name, kind)| (name.to_owned(), kind))
         .to_vec(),

@@ -1,10 +1,10 @@
-//! Operators between two constants.
+//! Computes operators between two constants.
 
 use crate::ast::{BinaryOp, Literal, TimeValue};
 use crate::civil;
 use crate::zone::Zone;
 
-/// What `lhs op rhs` is, where it can be computed.
+/// The value of `lhs op rhs`, if it can be computed.
 pub(super) fn fold_literals(
     op: BinaryOp,
     lhs: &Literal,
@@ -39,7 +39,7 @@ pub(super) fn fold_literals(
         (Duration(lhs), Duration(rhs)) => durations(op, *lhs, *rhs),
         (Duration(lhs), Number(rhs)) => scaled(op, *lhs, to_integer(*rhs), *rhs == 0.0),
         (Duration(lhs), Integer(rhs)) => scaled(op, *lhs, *rhs, *rhs == 0),
-        // A whole number beside a duration is a moment, beside a moment it is a duration.
+        // A whole number is a moment next to a duration, and a duration next to a moment.
         (Integer(lhs), Duration(rhs)) => moved(op, utc(*lhs), *rhs),
         (Duration(lhs) | Integer(lhs), Time(rhs)) => later(op, *lhs, *rhs),
         (Duration(lhs) | Integer(lhs), String(rhs)) => later(op, *lhs, to_time(rhs, zone)?),
@@ -54,7 +54,7 @@ pub(super) fn fold_literals(
     }
 }
 
-/// The moment that a text means.
+/// The moment that a text denotes.
 pub(crate) fn to_time(text: &str, zone: Option<Zone<'_>>) -> Option<TimeValue> {
     if !civil::looks_like_time(text) {
         return None;
@@ -67,10 +67,10 @@ pub(crate) fn to_time(text: &str, zone: Option<Zone<'_>>) -> Option<TimeValue> {
     })
 }
 
-/// A float as an integer, as Go converts it on this kind of machine: what does not fit becomes the
-/// smallest integer.
+/// Converts a float to an integer as Go does on this kind of machine: a value that does not fit
+/// becomes the smallest integer.
 fn to_integer(value: f64) -> i64 {
-    // Two to the 63rd, which is the first float above every integer.
+    // 2^63, the first float above every integer.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) {
         value as i64
@@ -99,7 +99,8 @@ const fn compares_equality(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Eq | BinaryOp::Neq)
 }
 
-/// What an order says of two values of which the left one is `below` the right one, or above it.
+/// The result of a comparison of two different values; `below` says whether the left one is
+/// smaller.
 fn order(op: BinaryOp, below: bool) -> Option<Literal> {
     match op {
         BinaryOp::Lt | BinaryOp::Lte => Some(Literal::Boolean(below)),
@@ -177,8 +178,8 @@ fn durations(op: BinaryOp, lhs: i64, rhs: i64) -> Option<Literal> {
     }))
 }
 
-/// A duration times or by a number, of which only the whole part counts. InfluxDB fails on a division
-/// by less than one; here it is 0, as a division by 0 is.
+/// A duration multiplied or divided by a number; only the whole part of the number counts. InfluxDB
+/// fails on a division by less than one; here the result is 0, as for a division by 0.
 fn scaled(op: BinaryOp, lhs: i64, rhs: i64, by_zero: bool) -> Option<Literal> {
     match op {
         BinaryOp::Mul => Some(Literal::Duration(lhs.wrapping_mul(rhs))),

@@ -2,8 +2,8 @@
 
 use crate::ast::Literal;
 
-/// The value of a function, where it is a mathematical one. Of what is no number it is
-/// [`Literal::Nil`].
+/// The value of a function, if it is a mathematical one; [`Literal::Nil`] if the argument is not a
+/// number.
 pub(super) fn call(name: &str, args: &[&Literal]) -> Option<Literal> {
     match args {
         [arg] => rounding(name, arg).or_else(|| of_one(name, arg)),
@@ -25,7 +25,7 @@ fn rounding(name: &str, arg: &Literal) -> Option<Literal> {
         Literal::Number(value) => Literal::Number(function(*value)),
         Literal::Integer(value) if name == "abs" => Literal::Integer(value.wrapping_abs()),
         Literal::Integer(value) => Literal::Integer(*value),
-        // InfluxDB has no literal for the unsigned number that comes out.
+        // InfluxDB has no literal for the resulting unsigned number.
         _ => Literal::Nil,
     })
 }

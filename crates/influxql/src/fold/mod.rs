@@ -1,7 +1,9 @@
-//! Constants in expressions, computed before anything runs: `now() - 1h`, `2 * 3`, `abs(-1)`.
+//! Constant folding: computes constants in expressions before a statement runs: `now() - 1h`,
+//! `2 * 3`, `abs(-1)`.
 //!
-//! Arithmetic is InfluxDB's: whole numbers divide to a float, x/0 is 0, integers wrap around, a text
-//! that looks like a time is one where a time is meant. What cannot be computed stays as it is.
+//! The arithmetic is InfluxDB's: the quotient of whole numbers is a float, x/0 is 0, integers wrap,
+//! and a text that looks like a time is one where a time is expected. Expressions that cannot be
+//! computed stay unchanged.
 
 mod literals;
 mod math;
@@ -15,7 +17,7 @@ pub(crate) use literals::to_time;
 /// What may be computed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Folding<'a> {
-    /// The value of `now()` in nanoseconds since the epoch, where it has one.
+    /// The value of `now()` in nanoseconds since the epoch, if it has one.
     pub(crate) now_ns: Option<i64>,
     /// Whether functions such as `abs` are computed.
     pub(crate) math: bool,
@@ -23,7 +25,7 @@ pub(crate) struct Folding<'a> {
     pub(crate) zone: Option<Zone<'a>>,
 }
 
-/// The expression with its constants computed, without parentheses around it.
+/// The expression with its constants computed, without enclosing parentheses.
 pub(crate) fn fold(expr: &Expr, folding: Folding<'_>) -> Expr {
     match fold_inner(expr, folding) {
         Expr::Paren(inner) => *inner,
@@ -48,7 +50,7 @@ pub(crate) fn fold_inner(expr: &Expr, folding: Folding<'_>) -> Expr {
     }
 }
 
-/// Parentheses around what needs them: operators.
+/// Adds parentheses to expressions that need them: operators.
 pub(crate) fn in_parentheses(inner: Expr) -> Expr {
     match inner {
         Expr::Binary(_) => Expr::Paren(Box::new(inner)),
@@ -59,7 +61,7 @@ pub(crate) fn in_parentheses(inner: Expr) -> Expr {
 /// `lhs op rhs` of folded operands, folded.
 pub(crate) fn join(lhs: Expr, op: BinaryOp, rhs: Expr, folding: Folding<'_>) -> Expr {
     let is = |expr: &Expr, value| matches!(expr, Expr::Literal(Literal::Boolean(b)) if *b == value);
-    // What decides AND and OR alone, whatever the other side is.
+    // The value that alone decides AND or OR, whatever the other side is.
     let deciding = match op {
         BinaryOp::And => Some(false),
         BinaryOp::Or => Some(true),

@@ -1,4 +1,4 @@
-//! What is computed, and what stays.
+//! Tests which expressions are computed, and which stay unchanged.
 
 use super::{Folding, fold};
 use crate::parse_expr;

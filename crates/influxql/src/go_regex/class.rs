@@ -2,13 +2,13 @@
 
 use super::RegexError;
 
-/// Names that may stand in `[[:name:]]`, with or without `^`.
+/// Names that are allowed in `[[:name:]]`, with or without `^`.
 const POSIX_CLASSES: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
     "space", "upper", "word", "xdigit",
 ];
 
-/// Writes a character that means itself, wherever it stands.
+/// Writes a character that stands for itself in every position.
 pub(super) fn literal(ch: char, rust: &mut String) {
     if r"\.+*?()|[]{}^$#&-~".contains(ch) {
         rust.push('\\');
@@ -16,7 +16,7 @@ pub(super) fn literal(ch: char, rust: &mut String) {
     rust.push(ch);
 }
 
-/// `[…]` at the beginning of `source`; gives what is behind it.
+/// Translates `[…]` at the beginning of `source`; returns the rest.
 pub(super) fn bracketed<'a>(source: &'a str, rust: &mut String) -> Result<&'a str, RegexError> {
     let mut rest = &source[1..];
     rust.push('[');
@@ -72,7 +72,7 @@ pub(super) fn bracketed<'a>(source: &'a str, rust: &mut String) -> Result<&'a st
     Ok(&rest[1..])
 }
 
-/// One character of a class, and what is behind it.
+/// One character of a class, and the rest.
 fn member<'a>(rest: &'a str, class: &str) -> Result<(char, &'a str), RegexError> {
     match rest.chars().next() {
         None => Err(RegexError::new("missing closing ]", class)),
@@ -81,7 +81,7 @@ fn member<'a>(rest: &'a str, class: &str) -> Result<(char, &'a str), RegexError>
     }
 }
 
-/// What `\d`, `\w`, `\s` and their negations hold, to stand in brackets.
+/// The contents of `\d`, `\w`, `\s` and their negations, for use in brackets.
 pub(super) fn perl_class(rest: &str) -> Option<(&'static str, &str)> {
     let class = match rest.get(..2)? {
         r"\d" => "0-9",
@@ -138,7 +138,7 @@ fn is_class_name(name: &str) -> bool {
     }
 }
 
-/// The character that an escape at the beginning of `source` means, and what is behind it.
+/// The character denoted by an escape at the beginning of `source`, and the rest.
 pub(super) fn escape(source: &str) -> Result<(char, &str), RegexError> {
     let mut chars = source[1..].chars();
     let Some(first) = chars.next() else {
@@ -165,7 +165,7 @@ pub(super) fn escape(source: &str) -> Result<(char, &str), RegexError> {
     found.map(|ch| (ch, rest)).ok_or_else(error)
 }
 
-/// Up to three octal digits. One alone that is not zero would be a reference to a group.
+/// Up to three octal digits. A single digit other than zero would be a reference to a group.
 fn octal(first: char, chars: &mut std::str::Chars<'_>) -> Option<char> {
     let next_digit = |chars: &std::str::Chars<'_>| chars.clone().next()?.to_digit(8);
     let mut value = first.to_digit(8)?;

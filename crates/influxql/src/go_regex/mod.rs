@@ -1,12 +1,13 @@
-//! Go's regular expressions (RE2), which InfluxQL takes: checked with Go's error texts, and written
-//! again for Rust's `regex`, which reads some of the same signs in another way.
+//! Go's regular expressions (RE2), which InfluxQL uses: checks them with Go's error texts, and
+//! translates them for Rust's `regex`, which reads some of the syntax differently.
 //!
-//! In Go `\d`, `\w`, `\s` and `\b` know ASCII only, `{` that begins no repetition is a literal, a
-//! class has no operators (`[a&&b]` holds an `&`), and `\Q…\E` and octal escapes exist.
+//! In Go, `\d`, `\w`, `\s` and `\b` match only ASCII, a `{` that does not begin a repetition is a
+//! literal, a class has no operators (`[a&&b]` contains an `&`), and `\Q…\E` and octal escapes
+//! exist.
 //!
-//! Not checked: the size of what a repetition of repetitions expands to, the names of scripts in
-//! Unicode classes, and groups of the same name. `(?<name>…)`, which only later versions of Go read,
-//! is read. `(?U)` between an element and what repeats it counts for what follows only.
+//! Not checked: the size to which nested repetitions expand, the names of scripts in Unicode
+//! classes, and groups with the same name. `(?<name>…)`, which only later versions of Go support,
+//! is accepted. `(?U)` between an element and its repetition only affects what follows.
 
 mod class;
 
@@ -18,7 +19,7 @@ const REPEAT_MAX: u32 = 1000;
 /// Deepest nesting of groups; Go allows as many.
 const DEPTH_MAX: usize = 1000;
 
-/// Why a text is no regular expression, in Go's words.
+/// Why a text is not a regular expression, in Go's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {code}: `{part}`")]
 pub struct RegexError {
@@ -33,10 +34,10 @@ impl RegexError {
     }
 }
 
-/// A Go expression as one that Rust's `regex` (with Unicode on) matches in the same way.
+/// Translates a Go expression to one that Rust's `regex` (with Unicode on) matches in the same way.
 ///
 /// # Errors
-/// Where Go would refuse it.
+/// If Go would refuse it.
 pub fn translate(source: &str) -> Result<String, RegexError> {
     let mut translation = Translation {
         source,
@@ -54,10 +55,10 @@ struct Translation<'a> {
     source: &'a str,
     rest: &'a str,
     rust: String,
-    /// Flags such as `(?i)` that were read and not written: what repeats the element before them may
-    /// follow, and Rust wants it to follow at once.
+    /// Flags such as `(?i)` that were read but not written yet: a repetition of the element before
+    /// them may follow, and Rust requires it to follow immediately.
     flags: String,
-    /// Whether there is something before the cursor that can be repeated.
+    /// Whether an element that can be repeated precedes the cursor.
     has_atom: bool,
     /// Open groups.
     groups: usize,
@@ -65,12 +66,12 @@ struct Translation<'a> {
 
 impl<'a> Translation<'a> {
     fn run(&mut self) -> Result<(), RegexError> {
-        // The text from the repetition just before, if the last thing read was one.
+        // The text since the previous repetition, if the last thing read was one.
         let mut repetition = None;
         while let Some(first) = self.rest.chars().next() {
             let previous = repetition.take();
             let repeats = match first {
-                // What is in a parenthesis decides there.
+                // The contents of the parenthesis decide there.
                 '*' | '+' | '?' | '(' => true,
                 '{' => counted(self.rest).is_some(),
                 _ => false,
@@ -165,8 +166,8 @@ impl<'a> Translation<'a> {
                 return Err(RegexError::new("invalid named capture", capture));
             }
             self.write_flags();
-            // What a group is called does not change what matches, and Rust's names may not begin
-            // with a digit.
+            // A group's name does not change what matches, and Rust's names may not begin with a
+            // digit.
             self.rust.push('(');
             self.rest = &self.rest[end + 1..];
             return self.enter();
@@ -221,8 +222,8 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A repetition of `len` bytes and the `?` that makes it lazy. `previous` is the text from the
-    /// repetition that it follows at once.
+    /// Translates a repetition of `len` bytes and the `?` that makes it lazy. `previous` is the
+    /// text of the repetition that immediately precedes it.
     fn repeat(&mut self, len: usize, previous: Option<&'a str>) -> Result<(), RegexError> {
         let before = self.rest;
         let lazy = usize::from(before[len..].starts_with('?'));
@@ -278,8 +279,8 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// The bytes of `{n}`, `{n,}` or `{n,m}` at the beginning of `text`, and whether its numbers may be
-/// so. Anything else after the brace makes it a literal.
+/// The length in bytes of `{n}`, `{n,}` or `{n,m}` at the beginning of `text`, and whether its
+/// numbers are valid. If anything else follows the brace, it is a literal.
 fn counted(text: &str) -> Option<(usize, bool)> {
     let end = text.find('}')?;
     let inside = &text[1..end];

@@ -1,4 +1,4 @@
-//! What is refused, in Go's words, and how the rest is written for Rust.
+//! Tests of the errors, in Go's words, and of the translation for Rust.
 
 use super::translate;
 use regex::Regex;

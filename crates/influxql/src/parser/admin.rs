@@ -1,4 +1,5 @@
-//! Statements about databases, retention policies, continuous queries, subscriptions and users.
+//! Parses statements about databases, retention policies, continuous queries, subscriptions and
+//! users.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
@@ -8,10 +9,10 @@ use crate::ast::{
 };
 use crate::duration::InfluxDuration;
 use crate::error::ParseError;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use std::borrow::Cow;
 
-/// What is wrong with SHARD DURATION INF.
+/// The error for SHARD DURATION INF.
 const INF_SHARD: &str = "invalid duration INF for shard duration";
 
 impl Parser<'_> {
@@ -26,7 +27,7 @@ impl Parser<'_> {
     fn name_on_policy(&mut self) -> Parsed<(String, String, String)> {
         let (name, database) = self.name_on_database()?;
         let dot = self.scan();
-        if dot.token != Token::Dot {
+        if dot.token != InfluxQlToken::Dot {
             return self.unexpected(&dot, &["."]);
         }
         Ok((name, database, self.ident()?))
@@ -45,7 +46,7 @@ impl Parser<'_> {
                 Keyword::Shard,
             ];
             let next = self.next();
-            if !options.map(Token::Keyword).contains(&next.token) {
+            if !options.map(InfluxQlToken::Keyword).contains(&next.token) {
                 return self.unexpected(&next, &options.map(Keyword::text));
             }
             self.unscan();
@@ -89,11 +90,11 @@ impl Parser<'_> {
         }))
     }
 
-    /// What follows SHARD.
+    /// Parses the words after SHARD.
     fn shard_duration(&mut self) -> Parsed<i64> {
         self.expect_keywords(&[Keyword::Duration])?;
         let next = self.next();
-        if next.token == Token::Keyword(Keyword::Inf) {
+        if next.token == InfluxQlToken::Keyword(Keyword::Inf) {
             return self.message(INF_SHARD, &next);
         }
         self.unscan();
@@ -103,8 +104,8 @@ impl Parser<'_> {
     pub(super) fn alter_retention_policy(&mut self) -> Parsed<Statement> {
         let name = self.next();
         let name = match name.token {
-            Token::Keyword(Keyword::Default) => "default".to_owned(),
-            Token::Ident => name.text,
+            InfluxQlToken::Keyword(Keyword::Default) => "default".to_owned(),
+            InfluxQlToken::Ident => name.text,
             _ => return self.unexpected(&name, &["identifier"]),
         };
         self.expect_keywords(&[Keyword::On])?;
@@ -121,14 +122,16 @@ impl Parser<'_> {
                 return self.message(message, &next);
             }
             match next.token {
-                Token::Keyword(Keyword::Duration) => alter.duration_ns = Some(self.duration()?),
-                Token::Keyword(Keyword::Replication) => {
+                InfluxQlToken::Keyword(Keyword::Duration) => {
+                    alter.duration_ns = Some(self.duration()?)
+                }
+                InfluxQlToken::Keyword(Keyword::Replication) => {
                     alter.replication = Some(self.replication()?);
                 }
-                Token::Keyword(Keyword::Shard) => {
+                InfluxQlToken::Keyword(Keyword::Shard) => {
                     alter.shard_duration_ns = Some(self.shard_duration()?);
                 }
-                Token::Keyword(Keyword::Default) => alter.default = true,
+                InfluxQlToken::Keyword(Keyword::Default) => alter.default = true,
                 _ if found.is_empty() => {
                     let options = ["DURATION", "REPLICATION", "SHARD", "DEFAULT"];
                     return self.unexpected(&next, &options);
@@ -157,7 +160,7 @@ impl Parser<'_> {
         let select = self.select(TargetRule::Required)?;
         let interval = interval_of(&select);
         if !select.is_raw() && !interval.is_ok_and(|ns| ns != 0) {
-            // InfluxDB goes two tokens back to name one.
+            // InfluxDB goes back two tokens to name one.
             self.unscan();
             self.unscan();
             let next = self.next();
@@ -177,13 +180,13 @@ impl Parser<'_> {
         }))
     }
 
-    /// EVERY or FOR with a duration, if that is next; else 0.
+    /// EVERY or FOR with a duration, if that is next; otherwise 0.
     fn resample(&mut self, keyword: Keyword) -> Parsed<i64> {
         if !self.next_is_keyword(keyword) {
             return Ok(0);
         }
         let next = self.next();
-        if next.token != Token::DurationValue {
+        if next.token != InfluxQlToken::DurationValue {
             return self.unexpected(&next, &["duration"]);
         }
         self.duration_of(&next)
@@ -194,12 +197,12 @@ impl Parser<'_> {
         self.expect_keywords(&[Keyword::Destinations])?;
         let next = self.next();
         let mode = match next.token {
-            Token::Keyword(Keyword::All) => SubscriptionMode::All,
-            Token::Keyword(Keyword::Any) => SubscriptionMode::Any,
+            InfluxQlToken::Keyword(Keyword::All) => SubscriptionMode::All,
+            InfluxQlToken::Keyword(Keyword::Any) => SubscriptionMode::Any,
             _ => return self.unexpected(&next, &["ALL", "ANY"]),
         };
         let mut destinations = vec![self.string()?];
-        while self.next_is(Token::Comma) {
+        while self.next_is(InfluxQlToken::Comma) {
             destinations.push(self.string()?);
         }
         Ok(Statement::CreateSubscription(CreateSubscription {
@@ -237,7 +240,7 @@ impl Parser<'_> {
 
     pub(super) fn set_password(&mut self) -> Parsed<Statement> {
         let name = self.ident()?;
-        self.expect(Token::Eq)?;
+        self.expect(InfluxQlToken::Eq)?;
         let password = Password(self.string()?);
         Ok(Statement::SetPassword { name, password })
     }
@@ -266,24 +269,24 @@ impl Parser<'_> {
         })
     }
 
-    /// A privilege, ON with a database, and TO or FROM with a user. Only all privileges can be given
-    /// without a database.
+    /// A privilege, ON with a database, and TO or FROM with a user. Only all privileges can be
+    /// granted without a database.
     fn privilege_of_user(
         &mut self,
         before_user: Keyword,
     ) -> Parsed<(Privilege, Option<String>, String)> {
         let next = self.next();
         let privilege = match next.token {
-            Token::Keyword(Keyword::Read) => Privilege::Read,
-            Token::Keyword(Keyword::Write) => Privilege::Write,
-            Token::Keyword(Keyword::All) => {
+            InfluxQlToken::Keyword(Keyword::Read) => Privilege::Read,
+            InfluxQlToken::Keyword(Keyword::Write) => Privilege::Write,
+            InfluxQlToken::Keyword(Keyword::All) => {
                 self.next_is_keyword(Keyword::Privileges);
                 Privilege::All
             }
             _ => return self.unexpected(&next, &["READ", "WRITE", "ALL [PRIVILEGES]"]),
         };
         let next = self.next();
-        if next.token == Token::Keyword(Keyword::On) {
+        if next.token == InfluxQlToken::Keyword(Keyword::On) {
             let database = self.ident()?;
             self.expect_keywords(&[before_user])?;
             return Ok((privilege, Some(database), self.ident()?));
@@ -291,7 +294,7 @@ impl Parser<'_> {
         if privilege != Privilege::All {
             return self.unexpected(&next, &["ON"]);
         }
-        if next.token != Token::Keyword(before_user) {
+        if next.token != InfluxQlToken::Keyword(before_user) {
             return self.unexpected(&next, &["ON", before_user.text()]);
         }
         Ok((privilege, None, self.ident()?))

@@ -1,11 +1,11 @@
-//! Clauses and values that many statements have.
+//! Parses clauses and values that many statements have.
 
 use super::{Parsed, Parser};
 use crate::ast::{Dimension, Expr, Literal, SortField, TagKeyFilter};
 use crate::duration::parse_duration;
 use crate::error::ParseError;
 use crate::scanner::Scanned;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use std::num::IntErrorKind;
 
 /// What ORDER BY cannot do.
@@ -15,7 +15,7 @@ impl Parser<'_> {
     /// A name.
     pub(super) fn ident(&mut self) -> Parsed<String> {
         let next = self.next();
-        if next.token == Token::Ident {
+        if next.token == InfluxQlToken::Ident {
             return Ok(next.text);
         }
         self.unexpected(&next, &["identifier"])
@@ -24,7 +24,7 @@ impl Parser<'_> {
     /// A string.
     pub(super) fn string(&mut self) -> Parsed<String> {
         let next = self.next();
-        if next.token == Token::String {
+        if next.token == InfluxQlToken::String {
             return Ok(next.text);
         }
         self.unexpected(&next, &["string"])
@@ -60,7 +60,7 @@ impl Parser<'_> {
                 dimensions.push(Dimension(self.expr()?));
                 self.skip_whitespace();
             }
-            if self.scan().token != Token::Comma {
+            if self.scan().token != InfluxQlToken::Comma {
                 self.unscan();
                 return Ok(dimensions);
             }
@@ -75,11 +75,11 @@ impl Parser<'_> {
         self.expect_keywords(&[Keyword::By])?;
         let first = self.next();
         let field = match first.token {
-            Token::Keyword(direction @ (Keyword::Asc | Keyword::Desc)) => SortField {
+            InfluxQlToken::Keyword(direction @ (Keyword::Asc | Keyword::Desc)) => SortField {
                 name: String::new(),
                 ascending: direction == Keyword::Asc,
             },
-            Token::Ident => {
+            InfluxQlToken::Ident => {
                 self.unscan();
                 let field = self.sort_field()?;
                 if first.text != "time" {
@@ -90,7 +90,7 @@ impl Parser<'_> {
             _ => return self.unexpected(&first, &["identifier", "ASC", "DESC"]),
         };
         let mut more = false;
-        while self.next_is(Token::Comma) {
+        while self.next_is(InfluxQlToken::Comma) {
             self.sort_field()?;
             more = true;
         }
@@ -106,16 +106,16 @@ impl Parser<'_> {
         Ok(SortField { name, ascending })
     }
 
-    /// A keyword and a number, if that is next; else 0.
+    /// A keyword and a number, if that is next; otherwise 0.
     pub(super) fn count(&mut self, keyword: Keyword) -> Parsed<u64> {
         if !self.next_is_keyword(keyword) {
             return Ok(0);
         }
         let next = self.next();
-        if next.token != Token::Integer {
+        if next.token != InfluxQlToken::Integer {
             return self.unexpected(&next, &["integer"]);
         }
-        // A number that does not fit counts as the largest. Only a parameter can be below zero.
+        // A number that does not fit counts as the largest. Only a parameter can be negative.
         let count = next.text.parse().unwrap_or(if next.text.starts_with('-') {
             i64::MIN
         } else {
@@ -131,8 +131,8 @@ impl Parser<'_> {
     pub(super) fn duration(&mut self) -> Parsed<i64> {
         let next = self.next();
         match next.token {
-            Token::Keyword(Keyword::Inf) => Ok(0),
-            Token::DurationValue => self.duration_of(&next),
+            InfluxQlToken::Keyword(Keyword::Inf) => Ok(0),
+            InfluxQlToken::DurationValue => self.duration_of(&next),
             _ => self.unexpected(&next, &["duration"]),
         }
     }
@@ -148,7 +148,7 @@ impl Parser<'_> {
     /// A replication factor.
     pub(super) fn replication(&mut self) -> Parsed<u32> {
         let next = self.next();
-        if next.token != Token::Integer {
+        if next.token != InfluxQlToken::Integer {
             return self.unexpected(&next, &["integer"]);
         }
         let value: i64 = match next.text.parse() {
@@ -167,7 +167,7 @@ impl Parser<'_> {
     /// A whole number that is not negative.
     pub(super) fn unsigned(&mut self) -> Parsed<u64> {
         let next = self.next();
-        if next.token != Token::Integer {
+        if next.token != InfluxQlToken::Integer {
             return self.unexpected(&next, &["integer"]);
         }
         match next.text.parse() {
@@ -176,7 +176,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A number that Go's function does not read.
+    /// The error for a number that Go's function cannot read.
     fn bad_number<T>(&self, function: &str, scanned: &Scanned, kind: IntErrorKind) -> Parsed<T> {
         let why = match kind {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
@@ -191,19 +191,19 @@ impl Parser<'_> {
         self.expect_keywords(&[Keyword::With, Keyword::Key])?;
         let next = self.next();
         match next.token {
-            Token::Keyword(Keyword::In) => {
-                self.expect(Token::LeftParen)?;
+            InfluxQlToken::Keyword(Keyword::In) => {
+                self.expect(InfluxQlToken::LeftParen)?;
                 let mut keys = vec![self.ident()?];
-                while self.next_is(Token::Comma) {
+                while self.next_is(InfluxQlToken::Comma) {
                     keys.push(self.ident()?);
                 }
-                self.expect(Token::RightParen)?;
+                self.expect(InfluxQlToken::RightParen)?;
                 Ok(TagKeyFilter::In(keys))
             }
-            Token::Eq => self.ident().map(TagKeyFilter::Eq),
-            Token::Neq => self.ident().map(TagKeyFilter::Neq),
-            Token::EqRegex => self.required_regex().map(TagKeyFilter::Matches),
-            Token::NeqRegex => self.required_regex().map(TagKeyFilter::MatchesNot),
+            InfluxQlToken::Eq => self.ident().map(TagKeyFilter::Eq),
+            InfluxQlToken::Neq => self.ident().map(TagKeyFilter::Neq),
+            InfluxQlToken::EqRegex => self.required_regex().map(TagKeyFilter::Matches),
+            InfluxQlToken::NeqRegex => self.required_regex().map(TagKeyFilter::MatchesNot),
             _ => self.unexpected(&next, &["IN", "=", "=~"]),
         }
     }

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Parses expressions.
 
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOp, Call, Cast, Expr, Literal, RegexSource, VarRef, Wildcard};
@@ -7,9 +7,9 @@ use crate::error::ParseError;
 use crate::go_regex;
 use crate::quote::quote_segments;
 use crate::scanner::Scanned;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
-/// What may begin an expression, as errors list it.
+/// The tokens that may begin an expression, as errors list them.
 const OPERAND: [&str; 4] = ["identifier", "string", "number", "bool"];
 
 impl Parser<'_> {
@@ -31,7 +31,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A regular expression that must be there.
+    /// A regular expression that is required.
     pub(super) fn required_regex(&mut self) -> Parsed<RegexSource> {
         match self.regex()? {
             Some(regex) => Ok(regex),
@@ -42,39 +42,41 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand: everything but operators between operands.
+    /// An operand: everything except operators between operands.
     fn operand(&mut self) -> Parsed<Expr> {
         let next = self.next();
         let literal = match next.token {
-            Token::LeftParen => {
+            InfluxQlToken::LeftParen => {
                 return self.nested(|parser| {
                     let inner = parser.expr()?;
-                    parser.expect(Token::RightParen)?;
+                    parser.expect(InfluxQlToken::RightParen)?;
                     Ok(Expr::Paren(Box::new(inner)))
                 });
             }
-            Token::Ident => {
-                if self.scan().token == Token::LeftParen {
+            InfluxQlToken::Ident => {
+                if self.scan().token == InfluxQlToken::LeftParen {
                     return self.call(&next.text);
                 }
                 self.unscan();
                 self.unscan();
                 return self.var_ref();
             }
-            Token::Keyword(Keyword::Distinct) => return self.distinct(),
-            Token::Mul => return self.wildcard(),
-            Token::Add | Token::Sub => return self.signed(next.token == Token::Sub),
-            Token::String => Literal::String(next.text),
-            Token::Number => self.number(&next)?,
-            Token::Integer => self.integer(&next)?,
-            Token::Keyword(Keyword::True) => Literal::Boolean(true),
-            Token::Keyword(Keyword::False) => Literal::Boolean(false),
-            Token::DurationValue => {
+            InfluxQlToken::Keyword(Keyword::Distinct) => return self.distinct(),
+            InfluxQlToken::Mul => return self.wildcard(),
+            InfluxQlToken::Add | InfluxQlToken::Sub => {
+                return self.signed(next.token == InfluxQlToken::Sub);
+            }
+            InfluxQlToken::String => Literal::String(next.text),
+            InfluxQlToken::Number => self.number(&next)?,
+            InfluxQlToken::Integer => self.integer(&next)?,
+            InfluxQlToken::Keyword(Keyword::True) => Literal::Boolean(true),
+            InfluxQlToken::Keyword(Keyword::False) => Literal::Boolean(false),
+            InfluxQlToken::DurationValue => {
                 let parsed = parse_duration(&next.text);
                 Literal::Duration(parsed.map_err(|error| ParseError::plain(error.to_string()))?)
             }
-            Token::Regex => Literal::Regex(self.checked_regex(next)?),
-            Token::BoundParam => {
+            InfluxQlToken::Regex => Literal::Regex(self.checked_regex(next)?),
+            InfluxQlToken::BoundParam => {
                 let name = next.text.strip_prefix('$').unwrap_or(&next.text);
                 return Err(ParseError::plain(if name.is_empty() {
                     "empty bound parameter".to_owned()
@@ -104,15 +106,15 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a sign.
+    /// Parses what follows a sign.
     fn signed(&mut self, negative: bool) -> Parsed<Expr> {
         let next = self.next();
         let may_follow = [
-            Token::Number,
-            Token::Integer,
-            Token::DurationValue,
-            Token::LeftParen,
-            Token::Ident,
+            InfluxQlToken::Number,
+            InfluxQlToken::Integer,
+            InfluxQlToken::DurationValue,
+            InfluxQlToken::LeftParen,
+            InfluxQlToken::Ident,
         ];
         if !may_follow.contains(&next.token) {
             return self.unexpected(&next, &["identifier", "number", "duration", "("]);
@@ -120,7 +122,7 @@ impl Parser<'_> {
         self.unscan();
         let literal = match self.operand()? {
             Expr::Literal(literal) => literal,
-            // Anything else is multiplied, which no name of a column shows.
+            // Anything else is multiplied, which no column name shows.
             expr => {
                 let sign = Literal::Integer(if negative { -1 } else { 1 });
                 return Ok(Expr::binary(sign.into(), BinaryOp::Mul, expr));
@@ -141,14 +143,14 @@ impl Parser<'_> {
         }))
     }
 
-    /// What follows DISTINCT: a call with parentheses, or a name alone.
+    /// Parses what follows DISTINCT: a call with parentheses, or only a name.
     fn distinct(&mut self) -> Parsed<Expr> {
         let next = self.scan();
         match next.token {
-            Token::LeftParen => self.call("distinct"),
-            Token::Whitespace => {
+            InfluxQlToken::LeftParen => self.call("distinct"),
+            InfluxQlToken::Whitespace => {
                 let name = self.next();
-                if name.token == Token::Ident {
+                if name.token == InfluxQlToken::Ident {
                     return Ok(Expr::Distinct(name.text));
                 }
                 self.unexpected(&name, &["identifier"])
@@ -159,14 +161,14 @@ impl Parser<'_> {
 
     /// What follows `*`.
     fn wildcard(&mut self) -> Parsed<Expr> {
-        if self.scan().token != Token::DoubleColon {
+        if self.scan().token != InfluxQlToken::DoubleColon {
             self.unscan();
             return Ok(Expr::Wildcard(Wildcard::All));
         }
         let next = self.scan();
         match next.token {
-            Token::Keyword(Keyword::Field) => Ok(Expr::Wildcard(Wildcard::Fields)),
-            Token::Keyword(Keyword::Tag) => Ok(Expr::Wildcard(Wildcard::Tags)),
+            InfluxQlToken::Keyword(Keyword::Field) => Ok(Expr::Wildcard(Wildcard::Fields)),
+            InfluxQlToken::Keyword(Keyword::Tag) => Ok(Expr::Wildcard(Wildcard::Tags)),
             _ => self.unexpected(&next, &["field", "tag"]),
         }
     }
@@ -174,15 +176,15 @@ impl Parser<'_> {
     /// A field or tag, with its cast.
     fn var_ref(&mut self) -> Parsed<Expr> {
         let name = self.segments()?.join(".");
-        if self.scan().token != Token::DoubleColon {
+        if self.scan().token != InfluxQlToken::DoubleColon {
             self.unscan();
             return Ok(Expr::VarRef(VarRef { name, cast: None }));
         }
         let next = self.scan();
         let cast = match next.token {
-            Token::Keyword(Keyword::Field) => Cast::Field,
-            Token::Keyword(Keyword::Tag) => Cast::Tag,
-            Token::Ident => {
+            InfluxQlToken::Keyword(Keyword::Field) => Cast::Field,
+            InfluxQlToken::Keyword(Keyword::Tag) => Cast::Tag,
+            InfluxQlToken::Ident => {
                 let types = [
                     Cast::Float,
                     Cast::Integer,
@@ -198,7 +200,7 @@ impl Parser<'_> {
                 };
                 cast
             }
-            // InfluxDB forgets one type here.
+            // InfluxDB omits one type here.
             _ => {
                 let expected = ["float", "integer", "string", "boolean", "field", "tag"];
                 return self.unexpected(&next, &expected);
@@ -208,12 +210,12 @@ impl Parser<'_> {
         Ok(Expr::VarRef(VarRef { name, cast }))
     }
 
-    /// One to three names with points between them; one in the middle may be missing.
+    /// One to three names separated by dots; one in the middle may be missing.
     pub(super) fn segments(&mut self) -> Parsed<Vec<String>> {
         let mut segments = vec![self.ident()?];
-        while self.scan().token == Token::Dot {
+        while self.scan().token == InfluxQlToken::Dot {
             match self.reader.peek() {
-                // What follows is for the caller.
+                // The caller handles what follows.
                 '/' | ':' => return self.checked_segments(segments),
                 '.' => segments.push(String::new()),
                 _ => segments.push(self.ident()?),
@@ -228,10 +230,10 @@ impl Parser<'_> {
             return Ok(segments);
         }
         let message = format!("too many segments in {}", quote_segments(&segments));
-        Err(ParseError::at(message, self.reader.position(0)))
+        Err(ParseError::with_position(message, self.reader.position(0)))
     }
 
-    /// A function's arguments, the parenthesis before them being read.
+    /// A function's arguments, after the opening parenthesis.
     fn call(&mut self, name: &str) -> Parsed<Expr> {
         let name = name.to_lowercase();
         self.nested(|parser| {
@@ -239,27 +241,27 @@ impl Parser<'_> {
             if let Some(regex) = parser.regex()? {
                 args.push(Literal::Regex(regex).into());
             } else {
-                if parser.scan().token == Token::RightParen {
+                if parser.scan().token == InfluxQlToken::RightParen {
                     return Ok(Expr::Call(Call { name, args }));
                 }
                 parser.unscan();
                 args.push(parser.expr()?);
             }
-            while parser.next_is(Token::Comma) {
+            while parser.next_is(InfluxQlToken::Comma) {
                 args.push(match parser.regex()? {
                     Some(regex) => Literal::Regex(regex).into(),
                     None => parser.expr()?,
                 });
             }
             let end = parser.scan();
-            if end.token != Token::RightParen {
+            if end.token != InfluxQlToken::RightParen {
                 return parser.unexpected(&end, &[")"]);
             }
             Ok(Expr::Call(Call { name, args }))
         })
     }
 
-    /// A regular expression, if one is next. It looks at the text, not at tokens put back.
+    /// A regular expression, if one is next. This reads the text, not tokens that were put back.
     pub(super) fn regex(&mut self) -> Parsed<Option<RegexSource>> {
         if matches!(self.reader.peek(), ' ' | '\t' | '\n') {
             self.skip_whitespace();
@@ -268,7 +270,7 @@ impl Parser<'_> {
             '$' => {
                 let token = self.scan().token;
                 self.unscan();
-                if token != Token::Regex {
+                if token != InfluxQlToken::Regex {
                     return Ok(None);
                 }
             }
@@ -277,10 +279,14 @@ impl Parser<'_> {
         }
         let scanned = self.scan_regex();
         match scanned.token {
-            Token::Regex => self.checked_regex(scanned).map(Some),
+            InfluxQlToken::Regex => self.checked_regex(scanned).map(Some),
             // The text is what a string without its end would show.
-            Token::BadEscape => self.message(format!("bad escape: {}", scanned.text), &scanned),
-            Token::BadRegex => self.message(format!("bad regex: {}", scanned.text), &scanned),
+            InfluxQlToken::BadEscape => {
+                self.message(format!("bad escape: {}", scanned.text), &scanned)
+            }
+            InfluxQlToken::BadRegex => {
+                self.message(format!("bad regex: {}", scanned.text), &scanned)
+            }
             _ => self.unexpected(&scanned, &["regex"]),
         }
     }
@@ -294,13 +300,13 @@ impl Parser<'_> {
 
     /// Reads blanks, if they are next.
     pub(super) fn skip_whitespace(&mut self) {
-        if self.scan().token != Token::Whitespace {
+        if self.scan().token != InfluxQlToken::Whitespace {
             self.unscan();
         }
     }
 }
 
-/// Operands that wait for an operator that binds less than the one before them.
+/// Operands that wait for an operator that binds less tightly than the preceding one.
 struct Operands {
     waiting: Vec<Expr>,
     operators: Vec<BinaryOp>,
@@ -322,7 +328,7 @@ impl Operands {
         self.waiting.push(std::mem::replace(&mut self.last, rhs));
     }
 
-    /// Joins what operators of this precedence and above stand between.
+    /// Joins the operands of operators with at least this precedence.
     fn reduce(&mut self, precedence: u8) {
         while let Some(op) = self.operators.pop_if(|op| op.precedence() >= precedence)
             && let Some(lhs) = self.waiting.pop()
@@ -338,26 +344,26 @@ impl Operands {
     }
 }
 
-fn operator(token: Token) -> Option<BinaryOp> {
+fn operator(token: InfluxQlToken) -> Option<BinaryOp> {
     Some(match token {
-        Token::Add => BinaryOp::Add,
-        Token::Sub => BinaryOp::Sub,
-        Token::Mul => BinaryOp::Mul,
-        Token::Div => BinaryOp::Div,
-        Token::Mod => BinaryOp::Mod,
-        Token::BitwiseAnd => BinaryOp::BitwiseAnd,
-        Token::BitwiseOr => BinaryOp::BitwiseOr,
-        Token::BitwiseXor => BinaryOp::BitwiseXor,
-        Token::Keyword(Keyword::And) => BinaryOp::And,
-        Token::Keyword(Keyword::Or) => BinaryOp::Or,
-        Token::Eq => BinaryOp::Eq,
-        Token::Neq => BinaryOp::Neq,
-        Token::EqRegex => BinaryOp::EqRegex,
-        Token::NeqRegex => BinaryOp::NeqRegex,
-        Token::Lt => BinaryOp::Lt,
-        Token::Lte => BinaryOp::Lte,
-        Token::Gt => BinaryOp::Gt,
-        Token::Gte => BinaryOp::Gte,
+        InfluxQlToken::Add => BinaryOp::Add,
+        InfluxQlToken::Sub => BinaryOp::Sub,
+        InfluxQlToken::Mul => BinaryOp::Mul,
+        InfluxQlToken::Div => BinaryOp::Div,
+        InfluxQlToken::Mod => BinaryOp::Mod,
+        InfluxQlToken::BitwiseAnd => BinaryOp::BitwiseAnd,
+        InfluxQlToken::BitwiseOr => BinaryOp::BitwiseOr,
+        InfluxQlToken::BitwiseXor => BinaryOp::BitwiseXor,
+        InfluxQlToken::Keyword(Keyword::And) => BinaryOp::And,
+        InfluxQlToken::Keyword(Keyword::Or) => BinaryOp::Or,
+        InfluxQlToken::Eq => BinaryOp::Eq,
+        InfluxQlToken::Neq => BinaryOp::Neq,
+        InfluxQlToken::EqRegex => BinaryOp::EqRegex,
+        InfluxQlToken::NeqRegex => BinaryOp::NeqRegex,
+        InfluxQlToken::Lt => BinaryOp::Lt,
+        InfluxQlToken::Lte => BinaryOp::Lte,
+        InfluxQlToken::Gt => BinaryOp::Gt,
+        InfluxQlToken::Gte => BinaryOp::Gte,
         _ => return None,
     })
 }

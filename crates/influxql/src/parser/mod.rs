@@ -1,9 +1,9 @@
-//! Reads statements.
+//! Parses statements.
 //!
-//! Recursive descent over the tokens, with the buffer of three tokens that InfluxDB's parser has:
-//! what it may put back, and what it looks at past tokens that were put back, decides which error a
-//! wrong statement gets. Operators are read with a stack, so that their chains may be long; what
-//! nests (parentheses, calls, subqueries) may do so [`NESTING_MAX`] deep.
+//! This is recursive descent over the tokens, with the same buffer of three tokens as InfluxDB's
+//! parser: which tokens it can put back, and what it sees past them, determines the error of a
+//! wrong statement. Operators are parsed with a stack, so that chains may be long; parentheses,
+//! calls and subqueries may nest [`NESTING_MAX`] deep.
 
 mod admin;
 mod clauses;
@@ -13,45 +13,48 @@ mod show;
 mod source;
 mod statement;
 
-use crate::ast::{Expr, Query, Span, Statement};
+use crate::ast::{Expr, InfluxQlQuery, SourceSpan, Statement};
 use crate::error::ParseError;
 use crate::params::Params;
 use crate::reader::Reader;
 use crate::scanner::{Scanned, scan, scan_regex};
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 use crate::zone::TimeZones;
 use std::borrow::Cow;
 
-/// How deeply parentheses, calls and subqueries may stand in one another. InfluxDB has no limit but
+/// The deepest accepted nesting of parentheses, calls and subqueries. InfluxDB is limited only by
 /// its memory.
 pub const NESTING_MAX: usize = 200;
 
-/// What a query is read with.
+/// The options for parsing a query.
 #[derive(Clone, Copy, Default)]
 pub struct ParseOptions<'a> {
     /// Values for `$name`.
     pub params: Option<&'a Params>,
-    /// The zones that `tz('…')` may name. Without it every name passes.
+    /// The zones that `tz('…')` may name. Without it, every name is accepted.
     pub time_zones: Option<&'a dyn TimeZones>,
 }
 
-/// Reads a query: statements with `;` between them.
+/// Parses a query: statements separated by `;`.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
-pub fn parse_query(text: &str) -> Result<Query, ParseError> {
+pub fn parse_query(text: &str) -> Result<InfluxQlQuery, ParseError> {
     parse_query_with(text, ParseOptions::default())
 }
 
-/// Reads a query, with parameters and time zones.
+/// Parses a query, with parameters and time zones.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
-pub fn parse_query_with(text: &str, options: ParseOptions<'_>) -> Result<Query, ParseError> {
+pub fn parse_query_with(
+    text: &str,
+    options: ParseOptions<'_>,
+) -> Result<InfluxQlQuery, ParseError> {
     Parser::new(text, options).query()
 }
 
-/// Reads one expression and leaves what stands behind it.
+/// Parses one expression and ignores what follows it.
 ///
 /// # Errors
 /// The first error, in InfluxDB's words.
@@ -69,9 +72,9 @@ struct Parser<'a> {
     buffer: [Scanned; BUFFERED],
     /// The newest token in the ring.
     newest: usize,
-    /// Tokens that were put back.
+    /// The number of tokens that were put back.
     put_back: usize,
-    /// Open parentheses, calls and subqueries.
+    /// The number of open parentheses, calls and subqueries.
     nesting: usize,
 }
 
@@ -80,7 +83,7 @@ type Parsed<T> = Result<T, ParseError>;
 impl<'a> Parser<'a> {
     fn new(text: &'a str, options: ParseOptions<'a>) -> Self {
         let none = || Scanned {
-            token: Token::Illegal,
+            token: InfluxQlToken::Illegal,
             text: String::new(),
             at: 0,
         };
@@ -94,18 +97,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn query(&mut self) -> Parsed<Query> {
-        let mut query = Query::default();
+    fn query(&mut self) -> Parsed<InfluxQlQuery> {
+        let mut query = InfluxQlQuery::default();
         let mut separated = true;
         loop {
             let next = self.next();
             match next.token {
-                Token::Eof | Token::Semicolon => {
+                InfluxQlToken::Eof | InfluxQlToken::Semicolon => {
                     if let (false, Some(span)) = (separated, query.spans.last_mut()) {
                         *span = self.trimmed(span.start, next.at);
                     }
                     separated = true;
-                    if next.token == Token::Eof {
+                    if next.token == InfluxQlToken::Eof {
                         return Ok(query);
                     }
                 }
@@ -115,7 +118,7 @@ impl<'a> Parser<'a> {
                     let statement: Statement = self.statement()?;
                     query.statements.push(statement);
                     let (start, end) = (next.at, next.at);
-                    query.spans.push(Span { start, end });
+                    query.spans.push(SourceSpan { start, end });
                     separated = false;
                 }
             }
@@ -123,23 +126,23 @@ impl<'a> Parser<'a> {
     }
 
     /// The part of the text between two cursors, without blanks around it.
-    fn trimmed(&self, start: usize, end: usize) -> Span {
+    fn trimmed(&self, start: usize, end: usize) -> SourceSpan {
         let text = self.reader.text();
         let end = end.min(text.len()).max(start);
         let Some(part) = text.get(start..end) else {
-            return Span { start, end };
+            return SourceSpan { start, end };
         };
         let start = end - part.trim_start().len();
         let end = start + part.trim().len();
-        Span { start, end }
+        SourceSpan { start, end }
     }
 
-    /// The next token, blanks and comments too.
+    /// The next token, including blanks and comments.
     fn scan(&mut self) -> Scanned {
         self.scan_by(scan)
     }
 
-    /// The next token where a regular expression may stand.
+    /// The next token in a place where a regular expression is allowed.
     fn scan_regex(&mut self) -> Scanned {
         self.scan_by(scan_regex)
     }
@@ -156,9 +159,9 @@ impl<'a> Parser<'a> {
         self.substituted(scanned.clone())
     }
 
-    /// The value of a parameter, where the token is one that has a value.
+    /// Replaces a token that is a parameter with its value, if it has one.
     fn substituted(&self, mut scanned: Scanned) -> Scanned {
-        if scanned.token == Token::BoundParam
+        if scanned.token == InfluxQlToken::BoundParam
             && let Some(params) = self.options.params
             && let Some((token, text)) = params.token(&scanned.text[1..])
         {
@@ -167,11 +170,14 @@ impl<'a> Parser<'a> {
         scanned
     }
 
-    /// The next token that is no blank and no comment.
+    /// The next token that is neither blank nor a comment.
     fn next(&mut self) -> Scanned {
         loop {
             let scanned = self.scan();
-            if !matches!(scanned.token, Token::Whitespace | Token::Comment) {
+            if !matches!(
+                scanned.token,
+                InfluxQlToken::Whitespace | InfluxQlToken::Comment
+            ) {
                 return scanned;
             }
         }
@@ -183,7 +189,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the next token if it is this one.
-    fn next_is(&mut self, token: Token) -> bool {
+    fn next_is(&mut self, token: InfluxQlToken) -> bool {
         let is = self.next().token == token;
         if !is {
             self.unscan();
@@ -193,11 +199,11 @@ impl<'a> Parser<'a> {
 
     /// Reads the next token if it is this keyword.
     fn next_is_keyword(&mut self, keyword: Keyword) -> bool {
-        self.next_is(Token::Keyword(keyword))
+        self.next_is(InfluxQlToken::Keyword(keyword))
     }
 
     /// Reads a token that must be there.
-    fn expect(&mut self, token: Token) -> Parsed<()> {
+    fn expect(&mut self, token: InfluxQlToken) -> Parsed<()> {
         let next = self.next();
         if next.token == token {
             return Ok(());
@@ -205,19 +211,19 @@ impl<'a> Parser<'a> {
         self.unexpected(&next, &[token.name()])
     }
 
-    /// Reads keywords that must be there.
+    /// Reads required keywords.
     fn expect_keywords(&mut self, keywords: &[Keyword]) -> Parsed<()> {
         keywords
             .iter()
-            .try_for_each(|keyword| self.expect(Token::Keyword(*keyword)))
+            .try_for_each(|keyword| self.expect(InfluxQlToken::Keyword(*keyword)))
     }
 
-    /// Reads something that stands inside of something.
+    /// Parses something nested.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.nesting == NESTING_MAX {
             let message = format!("query is nested more than {NESTING_MAX} levels deep");
             let position = self.reader.position(self.reader.before());
-            return Err(ParseError::at(message, position));
+            return Err(ParseError::with_position(message, position));
         }
         self.nesting += 1;
         let read = read(self);
@@ -236,6 +242,9 @@ impl<'a> Parser<'a> {
     }
 
     fn message<T>(&self, message: impl Into<String>, at: &Scanned) -> Parsed<T> {
-        Err(ParseError::at(message, self.reader.position(at.at)))
+        Err(ParseError::with_position(
+            message,
+            self.reader.position(at.at),
+        ))
     }
 }

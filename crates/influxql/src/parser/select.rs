@@ -1,9 +1,9 @@
-//! SELECT.
+//! Parses SELECT.
 
 use super::{Parsed, Parser};
 use crate::ast::{BinaryOp, Expr, Field, Fill, Literal, Select, Walk};
 use crate::error::ParseError;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
 /// Whether a SELECT must have INTO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum TargetRule {
 }
 
 impl Parser<'_> {
-    /// A SELECT whose first word was read.
+    /// A SELECT whose first word has been read.
     pub(super) fn select(&mut self, target: TargetRule) -> Parsed<Select> {
         let mut select = Select {
             fields: self.fields()?,
@@ -46,7 +46,7 @@ impl Parser<'_> {
             let behind = self.scan();
             field.span = self.trimmed(start.min(self.reader.text().len()), behind.at);
             fields.push(field);
-            if behind.token != Token::Comma {
+            if behind.token != InfluxQlToken::Comma {
                 self.unscan();
                 return Ok(fields);
             }
@@ -79,7 +79,7 @@ impl Parser<'_> {
             String::new()
         };
         self.skip_whitespace();
-        let span = crate::ast::Span::default();
+        let span = crate::ast::SourceSpan::default();
         Ok(Field { expr, alias, span })
     }
 
@@ -121,7 +121,7 @@ impl Parser<'_> {
         let Some(Literal::String(name)) = name.as_literal() else {
             return Err(ParseError::plain("expected string argument in tz()"));
         };
-        // Go knows these without looking for them.
+        // Go knows these names without looking them up.
         let name = if name.is_empty() { "UTC" } else { name };
         let known = match self.options.time_zones {
             Some(zones) => name == "UTC" || zones.offset_seconds(name, 0).is_some(),
@@ -134,23 +134,23 @@ impl Parser<'_> {
         Ok(Some(name.to_owned()))
     }
 
-    /// Whether a name that is no keyword is next; it is left there.
+    /// Whether a word that is not a keyword is next; does not consume it.
     fn word_is_next(&mut self, word: &str) -> bool {
         let next = self.next();
         self.unscan();
-        next.token == Token::Ident && next.text.eq_ignore_ascii_case(word)
+        next.token == InfluxQlToken::Ident && next.text.eq_ignore_ascii_case(word)
     }
 }
 
-/// The first operator in the expression that answers yes or no, as InfluxDB looks for it: from the
-/// outside in, from left to right.
+/// The first operator in the expression whose result is a boolean, in InfluxDB's search order: from
+/// the outside in, from left to right.
 fn first_predicate(expr: &Expr) -> Option<BinaryOp> {
     let mut found = None;
     expr.walk(|expr| {
         if let Expr::Binary(binary) = expr
             && binary.op.is_predicate()
         {
-            // A later one is not inside of an earlier one: the last that is seen is named.
+            // A later one is not inside an earlier one: the last one found is reported.
             found = Some(binary.op);
             return Walk::Over;
         }

@@ -1,16 +1,16 @@
-//! The SHOW statements that have clauses.
+//! Parses the SHOW statements that have clauses.
 
 use super::{Parsed, Parser};
 use crate::ast::{
     Cardinality, ShowCardinality, ShowFieldKeys, ShowMeasurements, ShowSeries, ShowTagKeys,
     ShowTagValues, Statement,
 };
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
 impl Parser<'_> {
     /// What follows SHOW SERIES.
     pub(super) fn show_series(&mut self) -> Parsed<Statement> {
-        // InfluxDB reads over EXACT where no CARDINALITY follows.
+        // InfluxDB ignores EXACT unless CARDINALITY follows.
         let exact = self.next_is_keyword(Keyword::Exact);
         if self.next_is_keyword(Keyword::Cardinality) {
             return self.show_cardinality(Cardinality::Series, exact);
@@ -32,7 +32,7 @@ impl Parser<'_> {
         if self.next_is_keyword(Keyword::With) {
             self.expect_keywords(&[Keyword::Measurement])?;
             let next = self.next();
-            if !matches!(next.token, Token::Eq | Token::EqRegex) {
+            if !matches!(next.token, InfluxQlToken::Eq | InfluxQlToken::EqRegex) {
                 return self.unexpected(&next, &["=", "=~"]);
             }
             measurement = Some(self.measurement()?);
@@ -115,7 +115,7 @@ impl Parser<'_> {
     pub(super) fn show_key_cardinality(&mut self, of: Cardinality) -> Parsed<Statement> {
         let exact = self.next_is_keyword(Keyword::Exact);
         let next = self.next();
-        if next.token != Token::Keyword(Keyword::Cardinality) {
+        if next.token != InfluxQlToken::Keyword(Keyword::Cardinality) {
             let expected = ["EXACT", "CARDINALITY"];
             return self.unexpected(&next, &expected[usize::from(exact)..]);
         }

@@ -1,9 +1,9 @@
-//! Where rows come from and where they go: measurements and subqueries.
+//! Parses sources and targets of rows: measurements and subqueries.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
 use crate::ast::{Measurement, MeasurementName, Select, Source, Target};
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
 impl Parser<'_> {
     /// FROM with measurements, if that is next.
@@ -23,7 +23,7 @@ impl Parser<'_> {
     /// One or more of something.
     fn comma_separated<T>(&mut self, read: impl Fn(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut items = vec![read(self)?];
-        while self.next_is(Token::Comma) {
+        while self.next_is(InfluxQlToken::Comma) {
             items.push(read(self)?);
         }
         Ok(items)
@@ -37,7 +37,7 @@ impl Parser<'_> {
                 name: MeasurementName::Regex(regex),
             }));
         }
-        if self.next_is(Token::LeftParen) {
+        if self.next_is(InfluxQlToken::LeftParen) {
             let select = self.nested(Self::subquery)?;
             return Ok(Source::Subquery(Box::new(select)));
         }
@@ -47,11 +47,11 @@ impl Parser<'_> {
     fn subquery(&mut self) -> Parsed<Select> {
         self.expect_keywords(&[Keyword::Select])?;
         let select = self.select(TargetRule::Optional)?;
-        self.expect(Token::RightParen)?;
+        self.expect(InfluxQlToken::RightParen)?;
         Ok(select)
     }
 
-    /// A measurement, or a regular expression that names some.
+    /// A measurement, or a regular expression that matches several.
     pub(super) fn measurement(&mut self) -> Parsed<Measurement> {
         match self.regex()? {
             Some(regex) => Ok(Measurement {
@@ -88,7 +88,7 @@ impl Parser<'_> {
     pub(super) fn target(&mut self) -> Parsed<Target> {
         let mut segments = self.segments()?;
         if segments.len() < 3 && self.reader.peek() == ':' {
-            self.expect(Token::Colon)?;
+            self.expect(InfluxQlToken::Colon)?;
             self.expect_keywords(&[Keyword::Measurement])?;
             segments.push(String::new());
         }

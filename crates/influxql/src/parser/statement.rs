@@ -1,12 +1,12 @@
-//! The words that begin statements.
+//! Parses the words that begin statements.
 
 use super::select::TargetRule;
 use super::{Parsed, Parser};
 use crate::ast::{Cardinality, Expr, Source, Statement};
 use crate::error::ParseError;
-use crate::token::{Keyword, Token};
+use crate::token::{InfluxQlToken, Keyword};
 
-/// What is read once a statement is known by its first words.
+/// The function that parses a statement known by its first words.
 type Reading<'a> = fn(&mut Parser<'a>) -> Parsed<Statement>;
 
 impl<'a> Parser<'a> {
@@ -47,10 +47,10 @@ impl<'a> Parser<'a> {
         ])
     }
 
-    /// Reads one of the keywords, which are what an error says was expected, and goes on as it says.
+    /// Reads one of the keywords, which errors list as expected, and continues with its function.
     fn branch(&mut self, branches: &[(Keyword, Reading<'a>)]) -> Parsed<Statement> {
         let next = self.next();
-        if let Token::Keyword(keyword) = next.token
+        if let InfluxQlToken::Keyword(keyword) = next.token
             && let Some((_, go_on)) = branches.iter().find(|(branch, _)| *branch == keyword)
         {
             return go_on(self);
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
             }
         }
         if let Some(refusal) = refusal {
-            return Err(ParseError::at(refusal, self.reader.position(0)));
+            return Err(ParseError::with_position(refusal, self.reader.position(0)));
         }
         let condition = self.condition()?;
         if condition.is_none() && sources.is_empty() {

@@ -1,6 +1,6 @@
 //! Times in conditions, with time zones.
 
-use super::{TimeContext, TimeRange, split_condition};
+use super::{ConditionTimeRange, TimeContext, split_condition};
 use crate::duration::{DAY, SECOND};
 use crate::parse_expr;
 use crate::zone::TimeZones;
@@ -23,7 +23,10 @@ impl TimeZones for Berlin {
     }
 }
 
-fn split(text: &str, time_zone: Option<&str>) -> Result<(Option<String>, TimeRange), String> {
+fn split(
+    text: &str,
+    time_zone: Option<&str>,
+) -> Result<(Option<String>, ConditionTimeRange), String> {
     let context = TimeContext {
         now_ns: NOW_NS,
         time_zone,
@@ -110,8 +113,8 @@ fn a_time_without_an_offset_is_in_the_zone() {
         ("time >= '2000-01-01T00:00:00Z'", Y2K_NS),
         ("time >= '2000-07-01'", 962_402_400 * SECOND),
         ("time >= '2000-07-01' + 1h", 962_406_000 * SECOND),
-        // Half past two does not exist on the day when clocks go forward, and exists twice on the
-        // day when they go back.
+        // Half past two does not exist on the day when clocks are set forward, and exists twice on
+        // the day when they are set back.
         ("time >= '2000-03-26 02:30:00'", 954_034_200 * SECOND),
         ("time >= '2000-10-29 02:30:00'", 972_783_000 * SECOND),
     ] {

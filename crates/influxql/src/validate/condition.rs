@@ -1,4 +1,4 @@
-//! Functions in WHERE: only mathematical ones.
+//! Checks functions in WHERE: only mathematical ones are allowed.
 
 use super::functions::is_math;
 use crate::ast::{Binary, BinaryOp, Expr, Literal, Walk};
@@ -12,7 +12,7 @@ pub(super) fn check(condition: &Expr) -> Result<(), SelectError> {
             return Walk::Over;
         }
         match expr {
-            // `a =~ /x/ * 2` can be read. InfluxDB fails on it in another way.
+            // `a =~ /x/ * 2` can be parsed. InfluxDB fails on it differently.
             Expr::Binary(binary) if matches_no_regex(binary) => {
                 refusal = Some(SelectError::InvalidCondition(expr.to_string()));
                 Walk::Over
@@ -23,7 +23,7 @@ pub(super) fn check(condition: &Expr) -> Result<(), SelectError> {
                 Walk::Over
             }
             Expr::Call(call) => {
-                // `log` has two arguments elsewhere.
+                // Elsewhere, `log` has two arguments.
                 let two = matches!(call.name.as_str(), "atan2" | "pow");
                 let expected = Arity::Exactly(if two { 2 } else { 1 });
                 if !expected.allows(call.args.len()) {
@@ -36,14 +36,14 @@ pub(super) fn check(condition: &Expr) -> Result<(), SelectError> {
                 }
                 Walk::Into
             }
-            // InfluxDB does not look into parentheses.
+            // InfluxDB does not check inside parentheses.
             _ => Walk::Over,
         }
     });
     refusal.map_or(Ok(()), Err)
 }
 
-/// Whether something else than a regular expression stands behind `=~` or `!~`.
+/// Whether anything but a regular expression follows `=~` or `!~`.
 fn matches_no_regex(binary: &Binary) -> bool {
     let matches = matches!(binary.op, BinaryOp::EqRegex | BinaryOp::NeqRegex);
     matches && !matches!(binary.rhs, Expr::Literal(Literal::Regex(_)))

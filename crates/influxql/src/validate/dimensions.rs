@@ -1,4 +1,4 @@
-//! GROUP BY: the interval of time, and the rest.
+//! Checks GROUP BY: the interval of time, and the other expressions.
 
 use super::Interval;
 use crate::ast::{Call, Expr, Literal, Select};
@@ -7,7 +7,7 @@ use crate::fold::{Folding, fold, to_time};
 use crate::select_error::SelectError;
 use crate::time_range::TimeContext;
 
-/// The interval, and what else is grouped by.
+/// The interval, and the other expressions of GROUP BY.
 pub(super) fn split(
     select: &Select,
     context: &TimeContext<'_>,
@@ -26,7 +26,7 @@ pub(super) fn split(
                     Some(offset) => offset_of(offset, every_ns, context)?,
                     None => 0,
                 };
-                // A length of 0 is none.
+                // A length of 0 means no interval.
                 interval = (every_ns != 0).then_some(Interval {
                     every_ns,
                     offset_ns,

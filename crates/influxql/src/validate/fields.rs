@@ -1,6 +1,6 @@
-//! The columns of a SELECT: what may stand in one, and which may stand together.
+//! Checks the columns of a SELECT: what each may contain, and which may be combined.
 
-use super::functions::{self, Inner};
+use super::functions::{self, FunctionArgument};
 use super::state::{ColumnState, IntervalUse};
 use super::{FunctionUse, folded, is_plain_time};
 use crate::ast::{Call, Expr, Fill, Literal, Select};
@@ -8,7 +8,7 @@ use crate::select_error::SelectError;
 
 type Checked = Result<(), SelectError>;
 
-/// Looks at each column, then at all together.
+/// Checks each column, then all of them together.
 pub(super) fn check(
     select: &Select,
     interval: IntervalUse,
@@ -62,7 +62,7 @@ fn check_expr(state: &mut ColumnState, expr: &Expr) -> Checked {
         Expr::Binary(binary) => {
             state.wildcard_allowed = false;
             let (first, links) = binary.chain(|_| true);
-            // InfluxDB sees a pair of constants before it looks at either. Only the first two
+            // InfluxDB detects a pair of constants before it checks either. Only the first two
             // operands of a chain can be one.
             let is_literal = |expr: &Expr| expr.as_literal().is_some();
             if is_literal(first) && is_literal(links[0].1) {
@@ -79,24 +79,24 @@ fn check_expr(state: &mut ColumnState, expr: &Expr) -> Checked {
 
 fn check_call(state: &mut ColumnState, call: &Call) -> Checked {
     match functions::check(state, call)? {
-        Inner::Operands(args) => {
+        FunctionArgument::Operands(args) => {
             let mut operands = args.iter().filter(|arg| arg.as_literal().is_none());
             operands.try_for_each(|arg| check_expr(state, arg))
         }
-        Inner::Field(arg) => check_field_argument(state, &call.name, arg),
-        Inner::Transformed(arg) => check_transformed(state, &call.name, arg),
-        Inner::Nested(inner) => check_nested(state, inner),
-        Inner::Call(inner) => check_call(state, inner),
-        Inner::Distinct { args, nested } => check_distinct(state, args, nested),
-        Inner::DistinctName => {
+        FunctionArgument::Field(arg) => check_field_argument(state, &call.name, arg),
+        FunctionArgument::Transformed(arg) => check_transformed(state, &call.name, arg),
+        FunctionArgument::Nested(inner) => check_nested(state, inner),
+        FunctionArgument::Call(inner) => check_call(state, inner),
+        FunctionArgument::Distinct { args, nested } => check_distinct(state, args, nested),
+        FunctionArgument::DistinctName => {
             note_distinct(state, true);
             Ok(())
         }
-        Inner::Nothing => Ok(()),
+        FunctionArgument::Nothing => Ok(()),
     }
 }
 
-/// A call in a function that takes `distinct` as an aggregate.
+/// Checks a call in a function that accepts `distinct` as an aggregate.
 fn check_nested(state: &mut ColumnState, call: &Call) -> Checked {
     if call.name == "distinct" {
         return check_distinct(state, &call.args, true);
@@ -104,7 +104,7 @@ fn check_nested(state: &mut ColumnState, call: &Call) -> Checked {
     check_call(state, call)
 }
 
-/// The argument of an aggregate: a field, or a wildcard for many.
+/// Checks the argument of an aggregate: a field, or a wildcard for several.
 fn check_field_argument(state: &mut ColumnState, function: &str, arg: &Expr) -> Checked {
     let name = || function.to_owned();
     match arg {
@@ -122,7 +122,8 @@ fn check_field_argument(state: &mut ColumnState, function: &str, arg: &Expr) -> 
     Ok(())
 }
 
-/// The argument of a transformation: an aggregate where there are groups of time, else a field.
+/// Checks the argument of a transformation: an aggregate if there are groups of time, otherwise a
+/// field.
 fn check_transformed(state: &mut ColumnState, function: &str, arg: &Expr) -> Checked {
     match arg {
         Expr::Call(_) if !state.has_interval() => {
@@ -153,7 +154,7 @@ fn note_distinct(state: &mut ColumnState, nested: bool) {
     state.functions.only_selectors = false;
 }
 
-/// Whether the columns may stand beside one another.
+/// Checks whether the columns may be combined.
 fn check_together(state: &ColumnState, fill: Fill) -> Checked {
     let FunctionUse {
         calls,

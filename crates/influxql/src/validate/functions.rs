@@ -1,11 +1,11 @@
-//! The functions, and what each takes.
+//! Checks functions and their arguments.
 
 use super::state::ColumnState;
 use crate::ast::{Call, Expr, Literal};
 use crate::duration::InfluxDuration;
 use crate::select_error::{Arity, SelectError};
 
-/// Whether a function is computed row by row.
+/// Whether a function is computed for each row.
 pub(super) fn is_math(name: &str) -> bool {
     matches!(
         name,
@@ -31,34 +31,35 @@ pub(super) fn is_math(name: &str) -> bool {
 }
 
 /// What is left to look at once a call's own arguments are checked.
-pub(super) enum Inner<'a> {
+pub(super) enum FunctionArgument<'a> {
     /// Expressions and constants.
     Operands(&'a [Expr]),
     /// The field of an aggregate.
     Field(&'a Expr),
-    /// What a transformation goes over: an aggregate where there are groups of time, else a field.
+    /// The argument of a transformation: an aggregate if there are groups of time, otherwise a
+    /// field.
     Transformed(&'a Expr),
-    /// A call whose values are used, where `distinct` counts as an aggregate.
+    /// A call whose values are used; `distinct` counts as an aggregate.
     Nested(&'a Call),
     /// A call whose values are used.
     Call(&'a Call),
-    /// The column of `distinct`, which stands alone or in `count`.
+    /// The column of `distinct`, which is alone or in `count`.
     Distinct {
-        /// What stands in its parentheses.
+        /// Its arguments.
         args: &'a [Expr],
-        /// Whether it stands in another function.
+        /// Whether it is inside another function.
         nested: bool,
     },
-    /// The column behind DISTINCT without parentheses, in `count`.
+    /// The column after DISTINCT without parentheses, in `count`.
     DistinctName,
     /// Nothing.
     Nothing,
 }
 
-type Checked<'a> = Result<Inner<'a>, SelectError>;
+type Checked<'a> = Result<FunctionArgument<'a>, SelectError>;
 
-/// Checks a call: that there is such a function, its number of arguments, and each of them but the
-/// one that is an expression, which comes back.
+/// Checks a call: that the function exists, its number of arguments, and each of them except the
+/// one that is an expression, which is returned.
 pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     if is_math(&call.name) {
         return math(call);
@@ -67,7 +68,7 @@ pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> 
     match call.name.as_str() {
         "percentile" => percentile(call),
         "sample" => sample(call),
-        "distinct" => Ok(Inner::Distinct {
+        "distinct" => Ok(FunctionArgument::Distinct {
             args: &call.args,
             nested: false,
         }),
@@ -76,7 +77,7 @@ pub(super) fn check<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> 
         "difference" | "non_negative_difference" | "cumulative_sum" => {
             count_arguments(call, Arity::Exactly(1))?;
             state.looks_back(1);
-            Ok(Inner::Transformed(&call.args[0]))
+            Ok(FunctionArgument::Transformed(&call.args[0]))
         }
         "moving_average" => moving_average(state, call),
         "exponential_moving_average"
@@ -119,7 +120,7 @@ fn refuse<T>(text: impl Into<String>) -> Result<T, SelectError> {
 fn math(call: &Call) -> Checked<'_> {
     let two = matches!(call.name.as_str(), "atan2" | "pow" | "log");
     count_arguments(call, Arity::Exactly(if two { 2 } else { 1 }))?;
-    Ok(Inner::Operands(&call.args))
+    Ok(FunctionArgument::Operands(&call.args))
 }
 
 fn aggregate<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -134,16 +135,16 @@ fn aggregate<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     if call.name == "count" {
         match &call.args[0] {
             Expr::Call(inner) if inner.name == "distinct" => {
-                return Ok(Inner::Distinct {
+                return Ok(FunctionArgument::Distinct {
                     args: &inner.args,
                     nested: true,
                 });
             }
-            Expr::Distinct(_) => return Ok(Inner::DistinctName),
+            Expr::Distinct(_) => return Ok(FunctionArgument::DistinctName),
             _ => {}
         }
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn percentile(call: &Call) -> Checked<'_> {
@@ -152,7 +153,7 @@ fn percentile(call: &Call) -> Checked<'_> {
         Some(Literal::Integer(_) | Literal::Number(_)) => {}
         _ => return refuse("expected float argument in percentile()"),
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn sample(call: &Call) -> Checked<'_> {
@@ -164,10 +165,10 @@ fn sample(call: &Call) -> Checked<'_> {
         Some(Literal::Integer(_)) => {}
         _ => return refuse("expected integer argument in sample()"),
     }
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
-/// A unit of time, which must be longer than nothing.
+/// A unit of time, which must be positive.
 fn unit(arg: &Expr, otherwise: impl FnOnce() -> String) -> Result<(), SelectError> {
     match arg.as_literal() {
         Some(Literal::Duration(ns)) if *ns <= 0 => {
@@ -189,7 +190,7 @@ fn with_unit<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         })?;
     }
     state.looks_back(1);
-    Ok(Inner::Transformed(&call.args[0]))
+    Ok(FunctionArgument::Transformed(&call.args[0]))
 }
 
 fn integral<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -198,7 +199,7 @@ fn integral<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         unit(arg, || "second argument must be a duration".to_owned())?;
     }
     state.functions.only_selectors = false;
-    Ok(Inner::Field(&call.args[0]))
+    Ok(FunctionArgument::Field(&call.args[0]))
 }
 
 fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
@@ -218,10 +219,10 @@ fn moving_average<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         ));
     }
     state.looks_back(window.unsigned_abs());
-    Ok(Inner::Transformed(&call.args[0]))
+    Ok(FunctionArgument::Transformed(&call.args[0]))
 }
 
-/// Averages of technical analysis: a period, a hold period, and how they warm up.
+/// Moving averages of technical analysis: a period, a hold period, and how they warm up.
 fn smoothing<'a>(
     state: &mut ColumnState,
     call: &'a Call,
@@ -240,7 +241,7 @@ fn smoothing<'a>(
     if let Some(hold) = call.args.get(2) {
         let least = i64::from(name == "triple_exponential_derivative");
         match hold.as_literal() {
-            // -1 asks for the default.
+            // -1 means the default.
             Some(Literal::Integer(hold)) if *hold < least && *hold != -1 => {
                 return refuse(format!(
                     "{name} hold period must be greater than or equal to {least}"
@@ -264,8 +265,8 @@ fn smoothing<'a>(
     }
     match &call.args[0] {
         // `distinct` is no aggregate here.
-        Expr::Call(inner) if state.has_interval() => Ok(Inner::Call(inner)),
-        other => Ok(Inner::Transformed(other)),
+        Expr::Call(inner) if state.has_interval() => Ok(FunctionArgument::Call(inner)),
+        other => Ok(FunctionArgument::Transformed(other)),
     }
 }
 
@@ -293,7 +294,7 @@ fn holt_winters<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
     state.functions.only_selectors = false;
     match &call.args[0] {
         Expr::Call(_) if !state.has_interval() => Err(SelectError::NeedsInterval(name.clone())),
-        Expr::Call(inner) => Ok(Inner::Nested(inner)),
+        Expr::Call(inner) => Ok(FunctionArgument::Nested(inner)),
         _ => refuse(format!("must use aggregate function with {name}")),
     }
 }
@@ -339,5 +340,5 @@ fn top_bottom<'a>(state: &mut ColumnState, call: &'a Call) -> Checked<'a> {
         state.named_in_top_bottom();
     }
     state.functions.top_bottom = Some(name.clone());
-    Ok(Inner::Nothing)
+    Ok(FunctionArgument::Nothing)
 }

@@ -1,9 +1,9 @@
-//! What InfluxDB checks of a SELECT before it looks at what is stored, and what it finds out by it.
+//! The checks of a SELECT that InfluxDB makes before it reads the schema, and their results.
 //!
-//! [`analyze`] refuses what InfluxDB's compiler refuses, in the same order and words, and gives the
-//! rest as a planner needs it: the time taken out of the condition, the interval of GROUP BY, columns
-//! with their constants computed, and which kinds of functions are used. It knows no schema: whether
-//! a name is a field or a tag, and of which type, is for the planner.
+//! [`analyze`] refuses what InfluxDB's compiler refuses, in the same order and words, and returns
+//! the rest in the form that a planner needs: the condition without its times, the interval of
+//! GROUP BY, columns with their constants computed, and the kinds of functions that are used. It
+//! knows no schema: the planner determines whether a name is a field or a tag, and its type.
 
 mod condition;
 mod dimensions;
@@ -15,81 +15,84 @@ mod statements;
 use crate::ast::{Call, Expr, Field, Fill, Select, Source, VarRef};
 use crate::fold::{Folding, fold};
 use crate::select_error::SelectError;
-use crate::time_range::{TIME_MAX_NS, TIME_MIN_NS, TimeContext, TimeRange, split_condition};
+use crate::time_range::{
+    ConditionTimeRange, TIME_MAX_NS, TIME_MIN_NS, TimeContext, split_condition,
+};
 use state::IntervalUse;
 
 pub use statements::check_statement;
 
-/// The groups of time that GROUP BY asks for.
+/// The groups of time of GROUP BY.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
     /// The length of a group in nanoseconds; not 0, but it may be negative.
     pub every_ns: i64,
-    /// How far groups are moved from multiples of their length, in nanoseconds.
+    /// The offset of the groups from multiples of their length, in nanoseconds.
     pub offset_ns: i64,
 }
 
-/// A SELECT that may run, as far as can be said without a schema.
+/// A SELECT that may run, as far as this can be decided without a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SelectAnalysis {
     /// The columns, without `time`: constants are computed, `DISTINCT x` is `distinct(x)`.
     pub fields: Vec<Field>,
     /// The name of the column of times.
     pub time_column: String,
-    /// WHERE without its times.
+    /// WHERE without its conditions on time.
     pub condition: Option<Expr>,
-    /// The times asked for, both included. Groups of time end at `now()` unless WHERE says when.
+    /// The first and last time, both included. Groups of time end at `now()` unless WHERE gives an
+    /// end.
     pub min_ns: i64,
     /// See `min_ns`.
     pub max_ns: i64,
-    /// What GROUP BY names besides `time(…)`.
+    /// The expressions of GROUP BY besides `time(…)`.
     pub dimensions: Vec<Expr>,
-    /// `time(…)` of GROUP BY, or that of the query around this one.
+    /// `time(…)` of GROUP BY, or that of the enclosing query.
     pub interval: Option<Interval>,
-    /// Whether the interval is that of the query around this one.
+    /// Whether the interval is that of the enclosing query.
     pub interval_is_inherited: bool,
-    /// Groups before the first that functions such as `derivative` look at.
+    /// The number of groups before the first that functions such as `derivative` read.
     pub extra_intervals: u64,
-    /// From old to new. A subquery goes as the query around it does.
+    /// From old to new. A subquery has the direction of the enclosing query.
     pub ascending: bool,
-    /// What stands where a group of time is empty. A subquery that would show null leaves it out.
+    /// The value of an empty group of time. A subquery that would show null leaves the group out.
     pub fill: Fill,
-    /// What the functions are.
+    /// The kinds of its functions.
     pub functions: FunctionUse,
-    /// One for each subquery in FROM, in their order.
+    /// One for each subquery in FROM, in order.
     pub subqueries: Vec<SelectAnalysis>,
 }
 
 /// Which kinds of functions a SELECT uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionUse {
-    /// Calls, those inside of others too, but for mathematical ones.
+    /// The number of calls, including nested ones, except mathematical ones.
     pub calls: usize,
-    /// Whether every function picks rows (`max`, `first`), so that other columns of the row can
-    /// stand beside it.
+    /// Whether every function selects rows (`max`, `first`), so that other columns of the row can
+    /// be shown.
     pub only_selectors: bool,
-    /// Whether `distinct` stands alone.
+    /// Whether `distinct` is alone.
     pub has_distinct: bool,
-    /// Whether a field or tag stands outside of functions.
+    /// Whether a field or tag occurs outside functions.
     pub has_bare_columns: bool,
     /// `top` or `bottom`, if one of them is used.
     pub top_bottom: Option<String>,
 }
 
-/// Checks a SELECT and takes it apart.
+/// Checks and analyzes a SELECT.
 ///
 /// # Errors
-/// What InfluxDB's compiler refuses, in its words.
+/// The refusals of InfluxDB's compiler, in its words.
 pub fn analyze(select: &Select, context: &TimeContext<'_>) -> Result<SelectAnalysis, SelectError> {
     let context = context.with_zone(select.time_zone.as_deref());
-    let head = Head::read(select, &context)?;
+    let head = SelectHead::read(select, &context)?;
     head.compile(select, &context)
 }
 
 /// What a SELECT says besides its columns.
-struct Head {
+struct SelectHead {
     condition: Option<Expr>,
-    time_range: TimeRange,
+    time_range: ConditionTimeRange,
     dimensions: Vec<Expr>,
     interval: Option<Interval>,
     interval_is_inherited: bool,
@@ -97,7 +100,7 @@ struct Head {
     fill: Fill,
 }
 
-impl Head {
+impl SelectHead {
     fn read(select: &Select, context: &TimeContext<'_>) -> Result<Self, SelectError> {
         let split = split_condition(select.condition.as_ref(), context)?;
         if let Some(condition) = &split.condition {
@@ -110,7 +113,7 @@ impl Head {
         }
         Ok(Self {
             condition: split.condition,
-            time_range: TimeRange {
+            time_range: ConditionTimeRange {
                 min_ns: min_ns.or(Some(TIME_MIN_NS)),
                 max_ns: max_ns.or(Some(TIME_MAX_NS)),
             },
@@ -164,7 +167,7 @@ impl Head {
         })
     }
 
-    /// Checks a subquery, which takes over what it does not say itself.
+    /// Checks a subquery, which inherits what it does not specify itself.
     fn subquery(
         &self,
         select: &Select,
@@ -188,7 +191,7 @@ impl Head {
     }
 }
 
-/// Whether a column is `time`, which is always there: only its name counts.
+/// Whether a column is `time`, which is always present: only its name counts.
 fn is_plain_time(expr: &Expr) -> bool {
     matches!(expr, Expr::VarRef(var) if var.name == "time")
 }
@@ -202,7 +205,7 @@ fn folded(field: &Field) -> Expr {
     fold(&field.expr, folding)
 }
 
-/// The columns but `time`, with constants computed and `DISTINCT x` as a call.
+/// The columns except `time`, with constants computed and `DISTINCT x` as a call.
 fn compiled_fields(select: &Select) -> Vec<Field> {
     let named = select
         .fields

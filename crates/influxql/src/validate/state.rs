@@ -1,4 +1,4 @@
-//! What is known of the columns of a SELECT while they are looked at.
+//! The state of checking the columns of a SELECT.
 
 use super::FunctionUse;
 
@@ -7,26 +7,26 @@ use super::FunctionUse;
 pub(super) enum IntervalUse {
     /// There are none.
     None,
-    /// GROUP BY asks for them.
+    /// GROUP BY specifies them.
     Own,
-    /// Those of the query around this one.
+    /// They are those of the enclosing query.
     Inherited,
 }
 
-/// What is known of the columns.
+/// The facts about the columns so far.
 #[derive(Debug)]
 pub(super) struct ColumnState {
     pub(super) functions: FunctionUse,
-    /// Groups before the first that functions look at.
+    /// The number of groups before the first that functions read.
     pub(super) extra_intervals: u64,
-    /// Columns but `time`.
+    /// The number of columns except `time`.
     pub(super) count: usize,
     pub(super) interval: IntervalUse,
     /// LIMIT, 0 for none.
     pub(super) limit: u64,
-    /// The answer is written somewhere.
+    /// Whether the answer is written to a target.
     pub(super) has_target: bool,
-    /// A wildcard may stand here: not behind an operator.
+    /// Whether a wildcard is allowed here: not after an operator.
     pub(super) wildcard_allowed: bool,
 }
 
@@ -36,13 +36,14 @@ impl ColumnState {
         self.interval != IntervalUse::None
     }
 
-    /// Notes a transformation that needs groups of time before the first.
+    /// Records a transformation that needs groups of time before the first.
     pub(super) fn looks_back(&mut self, intervals: u64) {
         self.functions.only_selectors = false;
         self.extra_intervals = self.extra_intervals.max(intervals);
     }
 
-    /// Counts a tag named in `top` or `bottom` as a column, unless the answer is written somewhere.
+    /// Counts a tag named in `top` or `bottom` as a column, unless the answer is written to a
+    /// target.
     pub(super) fn named_in_top_bottom(&mut self) {
         if !self.has_target {
             self.count += 1;

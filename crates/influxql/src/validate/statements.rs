@@ -1,13 +1,13 @@
-//! What InfluxDB refuses of statements before it runs them, besides what is wrong with a SELECT.
+//! The checks that InfluxDB makes on statements before it runs them, besides those of a SELECT.
 
 use crate::ast::{BinaryOp, Cardinality, Expr, Measurement, MeasurementName, Source, Statement};
 use crate::select_error::SelectError;
 
-/// Checks a statement as a whole: that it does not ask for what is InfluxDB's own, and that WHERE has
-/// no time where only names and tags are looked at. A SELECT needs [`super::analyze`] too.
+/// Checks a statement as a whole: that it does not use what is internal to InfluxDB, and that WHERE
+/// has no time if only names and tags are read. A SELECT needs [`super::analyze`] too.
 ///
 /// # Errors
-/// What InfluxDB refuses, in its words.
+/// The refusals of InfluxDB, in its words.
 pub fn check_statement(statement: &Statement) -> Result<(), SelectError> {
     let no_time = |condition: &Option<Expr>, statement: &'static str| {
         if condition.as_ref().is_some_and(has_time) {
@@ -33,7 +33,7 @@ pub fn check_statement(statement: &Statement) -> Result<(), SelectError> {
     }
 }
 
-/// Refuses the measurements that InfluxDB answers SHOW statements from.
+/// Refuses the measurements from which InfluxDB answers SHOW statements.
 fn check_source(source: &Source) -> Result<(), SelectError> {
     let Source::Measurement(Measurement {
         name: MeasurementName::Name(name),
@@ -55,7 +55,7 @@ fn check_source(source: &Source) -> Result<(), SelectError> {
     Err(SelectError::SystemSource { system, instead })
 }
 
-/// Whether `time` is compared with something, on its left side.
+/// Whether `time` is on the left side of a comparison.
 fn has_time(condition: &Expr) -> bool {
     let joins = |op| matches!(op, BinaryOp::And | BinaryOp::Or);
     match condition {

@@ -1,4 +1,4 @@
-//! What is found out of a SELECT. What is refused stands in `tests/statements/compile.txt`.
+//! Tests the analysis of a SELECT. `tests/statements/compile.txt` tests the refusals.
 
 use super::{Interval, SelectAnalysis, analyze};
 use crate::ast::{Fill, Statement};

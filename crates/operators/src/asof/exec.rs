@@ -1,4 +1,4 @@
-//! The operator: it asks for both sides in order, and merges them as a stream.
+//! The operator: requires both sides in order, and merges them as a stream.
 
 use super::merge::{AsOfKeys, AsOfMatch, AsOfMerge, AsOfSide};
 use super::node::{AsOfCondition, AsOfJoin};
@@ -25,7 +25,7 @@ use datafusion::physical_planner::PhysicalPlanner;
 use std::fmt;
 use std::sync::Arc;
 
-/// The operator of a node.
+/// Creates the operator of a node.
 ///
 /// # Errors
 /// If an expression cannot be evaluated.
@@ -84,13 +84,13 @@ impl AsOfJoinExec {
         let (of_left, of_right) = (left.schema(), right.schema());
         let fields = of_left.fields().iter().cloned();
         let found = of_right.fields().iter();
-        // A row may have none.
+        // A left row may have no match.
         let found = found.map(|field| Arc::new(Field::clone(field).with_nullable(true)));
         let fields: Vec<_> = fields.chain(found).collect();
         let schema = Arc::new(Schema::new(fields));
         let orders = (order(&by.0, matching)?, order(&by.1, matching)?);
         let properties = PlanProperties::new(
-            // The left side's columns stand where they stood.
+            // The left side's columns keep their positions.
             EquivalenceProperties::new_with_orderings(Arc::clone(&schema), [orders.0.clone()]),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
@@ -169,7 +169,7 @@ impl ExecutionPlan for AsOfJoinExec {
         vec![Some(left.clone().into()), Some(right.clone().into())]
     }
 
-    /// Another order asked of the answer must not be asked of the input.
+    /// An order required of the output does not have to hold for the input.
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![false, false]
     }

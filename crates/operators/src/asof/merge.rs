@@ -1,4 +1,4 @@
-//! The merge: both sides in the order of keys and time, each row of the left side looked up.
+//! The merge: reads both sides in the order of keys and time, and finds the match of each left row.
 
 use super::node::AsOfCondition;
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatchOptions, new_null_array};
@@ -13,10 +13,10 @@ use futures::StreamExt;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Most batches of the right side from which one batch of the answer is made.
+/// The largest number of right batches that contribute to one output batch.
 const HELD_MAX: usize = 16;
 
-/// What a side is compared by.
+/// The expressions by which a side is compared.
 #[derive(Clone, Debug)]
 pub struct AsOfKeys {
     /// Keys.
@@ -25,17 +25,17 @@ pub struct AsOfKeys {
     pub time: Arc<dyn PhysicalExpr>,
 }
 
-/// A batch of a side, with what it is compared by.
+/// A batch of a side, with its keys and times.
 struct AsOfBatch {
     number: usize,
     batch: RecordBatch,
     keys: Option<Rows>,
-    /// Whether a key is null; then nothing is equal to it.
+    /// Whether a key is null; such a row matches nothing.
     without_key: Vec<bool>,
     times: Int64Array,
 }
 
-/// A side that is read.
+/// A side of the join, and the position in it.
 pub struct AsOfSide {
     stream: SendableRecordBatchStream,
     by: AsOfKeys,
@@ -49,7 +49,7 @@ pub struct AsOfSide {
 }
 
 impl AsOfSide {
-    /// Reads `stream`, whose keys are of `kinds`.
+    /// Reads `stream`, whose keys have the types `kinds`.
     ///
     /// # Errors
     /// If keys cannot be compared.
@@ -83,7 +83,7 @@ impl AsOfSide {
         })
     }
 
-    /// Reads on where the batch has no more rows; whether there is a row.
+    /// Reads on if the batch has no more rows; returns whether there is a row.
     async fn ready(&mut self) -> Result<bool> {
         while !self.ended
             && self
@@ -124,7 +124,7 @@ impl AsOfSide {
         }
         let times = cast(&of(&self.by.time)?, &DataType::Int64)?;
         let times = datafusion::common::cast::as_int64_array(&times)?;
-        // Turned around, the next row is the last.
+        // With inverted times, the next row becomes the last one.
         let times = if self.forward {
             times.unary(|time: i64| !time)
         } else {
@@ -154,17 +154,18 @@ fn compare(one: &AsOfBatch, row: usize, other: &AsOfBatch, other_row: usize) -> 
 
 /// A merge of two sides.
 pub struct AsOfMerge {
-    /// Rows that are looked up for.
+    /// The rows for which matches are sought.
     pub left: AsOfSide,
-    /// Rows that are looked up.
+    /// The rows that may match.
     pub right: AsOfSide,
-    /// How they match.
+    /// The condition of a match.
     pub matching: AsOfCondition,
-    /// Columns of the left side, then of the right.
+    /// The columns of the left side, then those of the right side.
     pub schema: SchemaRef,
     /// Columns of the right side.
     pub right_schema: SchemaRef,
-    /// The last row of the right side that is not after the row of the left, of the same keys.
+    /// The last row of the right side with the same keys that is not after the row of the left
+    /// side.
     pub found: AsOfMatch,
 }
 
@@ -186,7 +187,7 @@ impl AsOfMerge {
         };
         let start = self.left.row;
         let mut held: Vec<Arc<AsOfBatch>> = Vec::new();
-        // Place 0 is a null.
+        // Index 0 is a null.
         let mut places: Vec<(usize, usize)> = Vec::new();
         while self.left.row < left.batch.num_rows() && held.len() < HELD_MAX {
             let row = self.left.row;
@@ -238,7 +239,7 @@ impl AsOfMerge {
             match compare(&right, at, left, row) {
                 Ordering::Greater => break,
                 Ordering::Less => {}
-                // Nulls come last of their keys.
+                // Among equal keys, nulls come last.
                 Ordering::Equal if right.times.is_null(at) => break,
                 Ordering::Equal => {
                     let found = right.times.value(at);

@@ -7,38 +7,38 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-/// Which rows of the right side match in time.
+/// The condition on times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AsOfCondition {
-    /// Whether rows at the same time do not.
+    /// Whether rows at the same time do not match.
     pub strict: bool,
-    /// Whether the next row is meant and not the last.
+    /// Whether the next row matches instead of the last.
     pub forward: bool,
-    /// The longest time between; inclusive.
+    /// The longest time between two matching rows; inclusive.
     pub most: Option<i64>,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AsOfJoin {
-    /// Rows of which each is answered once.
+    /// The rows that the join returns, once each.
     pub left: LogicalPlan,
-    /// Rows that are looked up.
+    /// The rows that may match.
     pub right: LogicalPlan,
-    /// What must be equal: of the left side, of the right side.
+    /// The expressions that must be equal: of the left side, of the right side.
     pub on: Vec<(Expr, Expr)>,
-    /// The times that are compared: of the left side, of the right side.
+    /// The times to compare: of the left side, of the right side.
     pub times: (Expr, Expr),
-    /// How they match.
+    /// The condition on these times.
     pub matching: AsOfCondition,
     schema: DFSchemaRef,
 }
 
 impl AsOfJoin {
-    /// The join of two plans.
+    /// Creates the join of two plans.
     ///
     /// # Errors
-    /// If both have a column of one name.
+    /// If both have a column with the same name.
     pub fn new(
         left: LogicalPlan,
         right: LogicalPlan,
@@ -65,7 +65,7 @@ impl AsOfJoin {
         }
     }
 
-    /// As a plan.
+    /// Wraps the node in a plan.
     pub fn into_plan(self) -> LogicalPlan {
         LogicalPlan::Extension(Extension {
             node: Arc::new(self),
@@ -73,7 +73,7 @@ impl AsOfJoin {
     }
 }
 
-/// Nodes have no order but being the same.
+/// Nodes have no order; they can only be equal.
 impl PartialOrd for AsOfJoin {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self == other).then_some(Ordering::Equal)

@@ -1,4 +1,4 @@
-//! The rule that finds marked joins, and hands conditions around them on to their sides.
+//! The rule that finds marked joins, and pushes the surrounding conditions down to their sides.
 
 use super::asof_join_error;
 use super::node::{AsOfCondition, AsOfJoin};
@@ -13,7 +13,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use marigram_functions::marker_functions::AS_OF;
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct AsOfJoinRule;
 
@@ -27,7 +27,7 @@ impl OptimizerRule for AsOfJoinRule {
         plan: LogicalPlan,
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        // Most plans have none.
+        // Most plans have no such join.
         if !has_join(&plan)? {
             return Ok(Transformed::no(plan));
         }
@@ -67,7 +67,7 @@ fn is_marked(join: &Join) -> bool {
     join.join_type == JoinType::Left && filter.into_iter().any(|expr| mark(expr).is_some())
 }
 
-/// Whether an expression is of one side.
+/// Whether an expression only uses columns of one side.
 fn is_of(expr: &Expr, side: &DFSchema) -> bool {
     let columns = expr.column_refs();
     !columns.is_empty() && columns.iter().all(|column| side.has_column(column))
@@ -97,7 +97,7 @@ fn joined(join: Join) -> Result<LogicalPlan> {
         };
         let Some((of_left, of_right)) = sides else {
             let message = format!(
-                "ON of ASOF JOIN takes equalities of the two sides, not {condition}; write other \
+                "ON of ASOF JOIN accepts only equalities between the two sides, not {condition}; write other \
                  conditions in WHERE, or in a subquery"
             );
             return Err(asof_join_error("0A000", message));
@@ -119,7 +119,7 @@ fn no_match() -> DataFusionError {
     asof_join_error("0A000", message)
 }
 
-/// What a match condition says: a comparison, and perhaps how far times may be apart.
+/// Reads a match condition: a comparison, and optionally the longest time between the rows.
 fn times(
     condition: &Expr,
     left: &DFSchema,
@@ -175,7 +175,7 @@ fn times(
     }
     let most = match bound {
         None => None,
-        // The greater less the smaller, so that what is apart is positive.
+        // Subtract the smaller from the greater, so that the distance is positive.
         Some((
             Expr::BinaryExpr(BinaryExpr {
                 left,
@@ -204,7 +204,7 @@ fn times(
     Ok((matching, (of_left.clone(), of_right.clone())))
 }
 
-/// A bound that is written out, in the unit of times.
+/// A literal bound, in the unit of times.
 fn literal(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Literal(ScalarValue::DurationNanosecond(value) | ScalarValue::Int64(value), _) => {
@@ -214,8 +214,8 @@ fn literal(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// A condition of the left side alone selects rows before they are joined; one of the left side's
-/// keys selects rows of the right side too.
+/// Pushes a condition down: a condition on the left side alone filters rows before the join; one on
+/// the left side's keys also filters the right side.
 fn handed_on(filter: Filter) -> Result<Transformed<LogicalPlan>> {
     let Some(node) = AsOfJoin::from_plan(&filter.input) else {
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
@@ -243,7 +243,7 @@ fn handed_on(filter: Filter) -> Result<Transformed<LogicalPlan>> {
     }))
 }
 
-/// A condition on keys of the left side, as one on those of the right side.
+/// Translates a condition on keys of the left side to the keys of the right side.
 fn by_keys(expr: &Expr, on: &[(Expr, Expr)]) -> Option<Expr> {
     let mut all = true;
     let replaced = expr.clone().transform(|expr| {

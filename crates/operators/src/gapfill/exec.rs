@@ -1,4 +1,4 @@
-//! The operator: it asks for rows in the order of keys and bucket, and fills them as a stream.
+//! The operator: requires rows in the order of keys and bucket, and fills gaps as a stream.
 
 use super::fill::{GapFillLayout, GapFiller};
 use super::groups::GroupGatherer;
@@ -31,7 +31,7 @@ use marigram_functions::TimeBuckets;
 use std::fmt;
 use std::sync::Arc;
 
-/// The operator of a node.
+/// Creates the operator of a node.
 ///
 /// # Errors
 /// If an expression cannot be evaluated.
@@ -50,7 +50,7 @@ pub fn plan(
     let column = |expr: &Expr| {
         let expr = physical(expr)?;
         let column = expr.downcast_ref::<Column>().map(Column::index);
-        column.ok_or_else(|| internal_datafusion_err!("a group key is no column"))
+        column.ok_or_else(|| internal_datafusion_err!("a group key is not a column"))
     };
     let fills = node.fills.iter();
     let fills = fills
@@ -80,7 +80,7 @@ pub fn plan(
     Ok(Arc::new(exec))
 }
 
-/// Fills gaps between rows that come in the order of keys and bucket.
+/// Fills gaps between rows that arrive in the order of keys and bucket.
 #[derive(Debug)]
 struct GapFillExec {
     input: Arc<dyn ExecutionPlan>,
@@ -150,7 +150,7 @@ impl DisplayAs for GapFillExec {
     }
 }
 
-/// An execution.
+/// The state of one execution.
 struct GapFillRun {
     input: SendableRecordBatchStream,
     gather: GroupGatherer,
@@ -213,7 +213,7 @@ impl ExecutionPlan for GapFillExec {
         vec![Some(OrderingRequirements::from(self.order.clone()))]
     }
 
-    /// Another order asked of the answer must not be asked of the input.
+    /// An order required of the output does not have to hold for the input.
     fn maintains_input_order(&self) -> Vec<bool> {
         vec![false]
     }

@@ -1,4 +1,4 @@
-//! Whole groups, answered batch by batch with the missing buckets between.
+//! Fills whole groups, batch by batch, with the missing buckets inserted.
 
 use super::groups::WholeGroups;
 use super::interpolation::{FillSource, draw};
@@ -16,31 +16,31 @@ use datafusion::physical_expr::PhysicalExpr;
 use marigram_functions::TimeBuckets;
 use std::sync::Arc;
 
-/// What is filled, in the terms of columns.
+/// The columns to fill.
 #[derive(Debug)]
 pub struct GapFillLayout {
-    /// Columns of the input, then those filled.
+    /// The columns of the input, then the filled columns.
     pub schema: SchemaRef,
-    /// The input's columns that are keys beside the bucket.
+    /// The indexes of the input's key columns, without the bucket.
     pub keys: Vec<usize>,
-    /// The input's column that is the bucket.
+    /// The index of the input's bucket column.
     pub bucket: usize,
-    /// Values over the input's columns, and how they are filled.
+    /// Expressions over the input's columns, and how to fill them.
     pub fills: Vec<(Arc<dyn PhysicalExpr>, FillMethod)>,
 }
 
-/// A row of the answer.
+/// A row of the output.
 #[derive(Clone, Copy)]
 struct GapFillRow {
     /// The first row of its group.
     group: u32,
     /// Its bucket.
     time: Option<i64>,
-    /// The row it is, if it is there.
+    /// The input row, if there is one.
     row: Option<u32>,
-    /// The row at it or the last before, of the group.
+    /// The input row at or before this one, in the group.
     before: Option<u32>,
-    /// The row at it or the next after, of the group.
+    /// The input row at or after this one, in the group.
     after: Option<u32>,
 }
 
@@ -48,13 +48,13 @@ struct GapFillRow {
 struct GapFillColumn {
     values: ArrayRef,
     how: FillMethod,
-    /// For each row, the last row that has a value, up to it; where nulls are missing values.
+    /// For each row, the last row up to it that has a value; used if nulls are missing values.
     last: Vec<Option<u32>>,
-    /// For each row, the next that has one, from it on.
+    /// For each row, the first row from it on that has a value.
     next: Vec<Option<u32>>,
 }
 
-/// Groups that are being answered.
+/// Groups that are being filled.
 pub struct GapFiller {
     shape: Arc<GapFillLayout>,
     rows: RecordBatch,
@@ -62,19 +62,19 @@ pub struct GapFiller {
     columns: Vec<GapFillColumn>,
     times: TimestampNanosecondArray,
     buckets: TimeBuckets,
-    /// First and last bucket to fill; none in an empty range.
+    /// The first and last bucket to fill; `None` for an empty range.
     range: Option<(i64, i64)>,
-    /// Groups that are done.
+    /// The number of finished groups.
     done: usize,
-    /// First row of the group, and the next to come.
+    /// The first row of the group, and the next row to process.
     start: usize,
     row: usize,
-    /// The next bucket that must not be missing.
+    /// The next bucket that must be present.
     due: Option<i64>,
 }
 
 impl GapFiller {
-    /// Begins to answer groups.
+    /// Starts to fill groups.
     ///
     /// # Errors
     /// If a value cannot be evaluated.
@@ -93,7 +93,7 @@ impl GapFiller {
             .as_primitive_opt::<TimestampNanosecondType>();
         let times = times
             .cloned()
-            .ok_or_else(|| exec_datafusion_err!("a bucket is no time"))?;
+            .ok_or_else(|| exec_datafusion_err!("a bucket is not a time"))?;
         let columns = shape.fills.iter().map(|(value, how)| {
             let values = value.evaluate(&rows)?.into_array(rows.num_rows())?;
             let by_value = matches!(how, FillMethod::Locf(true) | FillMethod::Interpolate(true));
@@ -124,10 +124,10 @@ impl GapFiller {
         })
     }
 
-    /// The next batch, of at most `most` rows; none when all groups are done.
+    /// The next batch, of at most `most` rows; `None` when all groups are finished.
     ///
     /// # Errors
-    /// If a bucket is out of the range of times.
+    /// If a bucket is outside the range of times.
     pub fn next_batch(&mut self, most: usize) -> Result<Option<RecordBatch>> {
         let mut spaced = Vec::new();
         while spaced.len() < most
@@ -193,7 +193,7 @@ impl GapFiller {
             let next = next.map_err(|reason| {
                 DataFusionError::Execution(format!("time_bucket_gapfill: {reason}"))
             })?;
-            // What does not go on would never end.
+            // Buckets that do not advance would never end.
             self.due = next.filter(|next| due < *next && *next <= last);
         }
         Ok(())
@@ -282,8 +282,8 @@ impl GapFiller {
     }
 }
 
-/// For each row the last row of its group that has a value and a time, up to it, and the next from
-/// it on.
+/// For each row, the last row of its group up to it that has a value and a time, and the first such
+/// row from it on.
 fn neighbours(
     values: &ArrayRef,
     times: &TimestampNanosecondArray,
@@ -308,7 +308,7 @@ fn neighbours(
     (last, next)
 }
 
-/// The values at rows; nulls where there is none.
+/// The values of rows; nulls if there are no values.
 fn picked(values: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     if values.is_empty() {
         return Ok(new_null_array(values.data_type(), rows.len()));
@@ -316,7 +316,7 @@ fn picked(values: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     Ok(take(values, rows, None)?)
 }
 
-/// Rows were counted when they came.
+/// The rows were counted when they arrived.
 fn index(row: usize) -> u32 {
     u32::try_from(row).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Rows that come in the order of keys, gathered until a group of them is whole.
+//! Collects rows that arrive in the order of keys until a group is complete.
 
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::concat_batches;
@@ -8,32 +8,32 @@ use arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
-/// Rows of whole groups.
+/// The rows of complete groups.
 pub struct WholeGroups {
     /// The rows.
     pub rows: RecordBatch,
-    /// Where each group ends.
+    /// The end of each group.
     pub ends: Vec<usize>,
 }
 
-/// Gathers rows.
+/// Collects rows.
 pub struct GroupGatherer {
     schema: SchemaRef,
     keys: Vec<usize>,
-    /// None without keys: then there is one group.
+    /// `None` without keys: then there is one group.
     converter: Option<RowConverter>,
-    /// Rows of the group that is not whole yet.
+    /// The rows of the group that is not complete yet.
     open: Vec<RecordBatch>,
-    /// Their key.
+    /// The key of these rows.
     key: Option<OwnedRow>,
     /// Bytes of `open`.
     open_bytes: usize,
-    /// Those, and the bytes of the groups that were given last.
+    /// The memory of `open`, and of the groups that were returned last.
     reservation: MemoryReservation,
 }
 
 impl GroupGatherer {
-    /// Rows of `schema` with keys in the columns `keys`.
+    /// Collects rows of `schema` whose keys are in the columns `keys`.
     ///
     /// # Errors
     /// If a key has a type that cannot be compared.
@@ -61,7 +61,8 @@ impl GroupGatherer {
         })
     }
 
-    /// Takes rows; gives those of groups that are whole now. Those given before are done with.
+    /// Adds rows and returns those of groups that are now complete. Groups that it returned before
+    /// are released.
     ///
     /// # Errors
     /// If there is not enough memory for a group.
@@ -104,10 +105,10 @@ impl GroupGatherer {
         Ok(Some(WholeGroups { rows, ends }))
     }
 
-    /// The last group. Without keys there is one, also of no rows.
+    /// The last group. Without keys there is one, even if it has no rows.
     ///
     /// # Errors
-    /// If its rows cannot be put together.
+    /// If its rows cannot be concatenated.
     pub fn finish(&mut self) -> Result<Option<WholeGroups>> {
         if self.open.is_empty() && self.converter.is_some() {
             return Ok(None);
@@ -117,9 +118,9 @@ impl GroupGatherer {
         Ok(Some(WholeGroups { rows, ends }))
     }
 
-    /// The rows that are open as one batch.
+    /// The rows of the open group as one batch.
     fn whole(&mut self) -> Result<RecordBatch> {
-        // While they are put together there are two of each.
+        // During concatenation, there are two copies of each row.
         self.reservation.try_grow(self.open_bytes)?;
         let rows = concat_batches(&self.schema, &self.open)?;
         self.open.clear();
@@ -137,7 +138,7 @@ impl GroupGatherer {
     }
 }
 
-/// What the rows of a batch take, without what is in its buffers besides.
+/// The bytes of a batch's rows, without the rest of the buffers that they share.
 fn bytes(batch: &RecordBatch) -> usize {
     let of = |column: &ArrayRef| {
         let data = column.to_data();

@@ -1,25 +1,26 @@
-//! Values on the line between two others.
+//! Linear interpolation between two values.
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, UInt64Type};
 use datafusion::common::{Result, internal_err};
 use std::sync::Arc;
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Copy, Debug)]
 pub enum FillSource {
-    /// From nowhere.
+    /// No value.
     Nothing,
-    /// From a row.
+    /// The value of a row.
     Row(u32),
-    /// From between two rows: which, the time since the first, and the time from one to the other.
+    /// A value between two rows: their indexes, the time since the first, and the time between
+    /// them.
     Between(u32, u32, i128, i128),
 }
 
-/// The values at `spots`.
+/// The values for `spots`.
 ///
 /// # Errors
-/// If they are no numbers.
+/// If they are not numbers.
 pub fn draw(values: &ArrayRef, spots: &[FillSource]) -> Result<ArrayRef> {
     Ok(match values.data_type() {
         DataType::Int32 => typed::<Int32Type>(values, spots, |from, to, done, all| {
@@ -66,12 +67,12 @@ fn real(from: f64, to: f64, done: i128, all: i128) -> f64 {
     if rise.is_finite() {
         from + rise * part
     } else {
-        // The difference of finite numbers may not be finite.
+        // The difference of finite numbers may be infinite.
         from * (1.0 - part) + to * part
     }
 }
 
-/// The nearest whole number; halves go to the greater.
+/// The nearest whole number, rounded half up.
 fn whole(from: i128, to: i128, done: i128, all: i128) -> i128 {
     let exact = (to - from)
         .checked_mul(done)

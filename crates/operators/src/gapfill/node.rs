@@ -1,4 +1,4 @@
-//! The logical node: an aggregate's rows, with those of missing buckets between.
+//! The logical node: adds the rows of missing buckets to an aggregate's rows.
 
 use super::BUCKETS_MAX;
 use super::gap_fill_error;
@@ -13,24 +13,24 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// The buckets that are filled.
+/// The buckets to fill.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BucketGrid {
-    /// As `time_bucket` takes them.
+    /// The width, in the form that `time_bucket` takes.
     pub width: ScalarValue,
     /// Origin, offset and zone.
     pub places: Vec<ScalarValue>,
     /// First time of the range, ns.
     pub first_ns: i64,
-    /// Last time of the range, ns; before the first where the range is empty.
+    /// The last time of the range, ns; before the first if the range is empty.
     pub last_ns: i64,
 }
 
 impl BucketGrid {
-    /// The buckets, and the starts of the first and the last to fill.
+    /// The buckets, and the starts of the first and the last bucket to fill.
     ///
     /// # Errors
-    /// If there are no such buckets, or too many.
+    /// If the buckets are invalid, or there are too many.
     pub fn buckets(&self) -> Result<(TimeBuckets, Option<(i64, i64)>)> {
         let mut buckets = time_buckets(&self.width, &self.places).map_err(|error| {
             let text = error
@@ -53,8 +53,8 @@ impl BucketGrid {
         let count = buckets.count(first, last);
         if count > BUCKETS_MAX {
             let message = format!(
-                "time_bucket_gapfill would make {count} rows for each group, and {BUCKETS_MAX} are \
-                 the most; ask for a shorter range of times or wider buckets"
+                "time_bucket_gapfill would make {count} rows for each group, but the limit is \
+                 {BUCKETS_MAX}; ask for a shorter range of times or wider buckets"
             );
             return Err(gap_fill_error("54000", BUCKET, message));
         }
@@ -62,29 +62,30 @@ impl BucketGrid {
     }
 }
 
-/// How a value that is missing is found.
+/// How to compute a missing value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum FillMethod {
-    /// The last one before; whether a null counts as missing.
+    /// Carries the last value forward; the flag says whether a null counts as missing.
     Locf(bool),
-    /// On the line between the one before and the one after; whether a null counts as missing.
+    /// Interpolates between the neighbouring values; the flag says whether a null counts as
+    /// missing.
     Interpolate(bool),
-    /// A constant.
+    /// Fills in a constant.
     Value(ScalarValue),
 }
 
-/// A column in which missing values are filled.
+/// A column whose missing values are filled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FillColumn {
     /// Its name.
     pub name: String,
-    /// What it is where there is a row, over the columns of the input.
+    /// The value of existing rows, over the columns of the input.
     pub value: Expr,
-    /// What it is where there is none.
+    /// How to fill missing rows.
     pub how: FillMethod,
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GapFill {
     input: LogicalPlan,
@@ -92,18 +93,18 @@ pub struct GapFill {
     pub keys: Vec<Expr>,
     /// The bucket: a column of the input.
     pub bucket: Expr,
-    /// Which there are.
+    /// The buckets to fill.
     pub grid: BucketGrid,
-    /// Columns behind those of the input.
+    /// The columns that follow those of the input.
     pub fills: Vec<FillColumn>,
     schema: DFSchemaRef,
 }
 
 impl GapFill {
-    /// The node over `input`.
+    /// Creates the node over `input`.
     ///
     /// # Errors
-    /// If an expression does not suit the input.
+    /// If an expression does not match the input.
     pub fn new(
         input: LogicalPlan,
         keys: Vec<Expr>,
@@ -116,7 +117,7 @@ impl GapFill {
         let mut fields: Vec<_> = known
             .iter()
             .map(|(relation, field)| {
-                // Where there is no row, there is no value.
+                // A row that does not exist has no value.
                 let nullable = field.is_nullable() || !is_key(field.name());
                 let field = field.as_ref().clone().with_nullable(nullable);
                 (relation.cloned(), Arc::new(field))
@@ -146,7 +147,7 @@ impl GapFill {
         }
     }
 
-    /// As a plan.
+    /// Wraps the node in a plan.
     pub fn into_plan(self) -> LogicalPlan {
         LogicalPlan::Extension(Extension {
             node: Arc::new(self),
@@ -158,10 +159,10 @@ impl GapFill {
         &self.input
     }
 
-    /// The same over another input.
+    /// The same node over another input.
     ///
     /// # Errors
-    /// If an expression does not suit it.
+    /// If an expression does not match it.
     pub fn over(&self, input: LogicalPlan) -> Result<Self> {
         let Self {
             keys,
@@ -178,7 +179,7 @@ fn is_column(expr: &Expr, name: &str) -> bool {
     matches!(expr, Expr::Column(column) if column.name == name)
 }
 
-/// Nodes have no order but being the same.
+/// Nodes have no order; they can only be equal.
 impl PartialOrd for GapFill {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self == other).then_some(Ordering::Equal)
@@ -204,7 +205,8 @@ impl UserDefinedLogicalNodeCore for GapFill {
         keys.chain(values).cloned().collect()
     }
 
-    /// A condition on keys alone takes whole groups; every other would make gaps of what it rejects.
+    /// A condition on keys alone selects whole groups; any other condition would create gaps from
+    /// the rows that it rejects.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
         let fields = self.schema.fields();
         let count = |name: &str| fields.iter().filter(|field| field.name() == name).count();
@@ -227,7 +229,8 @@ impl UserDefinedLogicalNodeCore for GapFill {
         )
     }
 
-    /// The columns behind those of the input come from expressions, which count by themselves.
+    /// The columns after those of the input come from expressions, which report the columns that
+    /// they need themselves.
     fn necessary_children_exprs(&self, output: &[usize]) -> Option<Vec<Vec<usize>>> {
         let own = self.input.schema().fields().len();
         Some(vec![

@@ -1,5 +1,5 @@
-//! The range of times that a query asks for: from arguments, or from the conditions below the
-//! aggregate.
+//! Determines the range of times that a query asks for: from arguments, or from the conditions
+//! below the aggregate.
 
 use arrow::datatypes::{DataType, TimeUnit};
 use chrono::{DateTime, Utc};
@@ -12,7 +12,7 @@ use datafusion::optimizer::OptimizerConfig;
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use std::sync::Arc;
 
-/// Times are ns without a zone, or of UTC.
+/// Whether times are in ns, without a zone or in UTC.
 fn is_plain(kind: &DataType) -> bool {
     match kind {
         DataType::Timestamp(TimeUnit::Nanosecond, zone) => zone
@@ -22,7 +22,7 @@ fn is_plain(kind: &DataType) -> bool {
     }
 }
 
-/// Evaluates what does not depend on rows.
+/// Evaluates expressions that do not depend on rows.
 pub struct ConstantEvaluator {
     simplifier: ExprSimplifier,
     options: Arc<ConfigOptions>,
@@ -43,7 +43,7 @@ fn simplifier(
 }
 
 impl ConstantEvaluator {
-    /// With the time at which the query began as `now()`.
+    /// Creates the evaluator, in which `now()` is the time when the query began.
     pub fn new(config: &dyn OptimizerConfig) -> Self {
         let (options, start) = (config.options(), config.query_execution_start_time());
         let nothing = Arc::new(DFSchema::empty());
@@ -54,7 +54,7 @@ impl ConstantEvaluator {
         }
     }
 
-    /// A condition over columns of `schema` in the form that DataFusion's rules would give it.
+    /// Simplifies a condition over columns of `schema` as DataFusion's rules would.
     ///
     /// # Errors
     /// If a constant in it cannot be evaluated.
@@ -62,7 +62,7 @@ impl ConstantEvaluator {
         simplifier(Arc::clone(schema), &self.options, self.start).simplify(condition)
     }
 
-    /// The value of a constant; `None` of what is none.
+    /// The value of a constant; `None` if the expression is not constant.
     ///
     /// # Errors
     /// If it cannot be evaluated.
@@ -76,17 +76,17 @@ impl ConstantEvaluator {
         }
     }
 
-    /// The time that a constant means, ns; `None` of what is none.
+    /// The time that a constant denotes, ns; `None` if the expression is not constant.
     ///
     /// # Errors
-    /// If it cannot be evaluated, or is no time.
+    /// If it cannot be evaluated, or is not a time.
     pub fn time(&self, expr: &Expr) -> Result<Option<i64>> {
         let Some(value) = self.value(expr)? else {
             return Ok(None);
         };
         let value = match &value {
             value if is_plain(&value.data_type()) => value.clone(),
-            // What is shown on another zone's clocks is no time in UTC.
+            // The wall time of another zone is not a time in UTC.
             ScalarValue::TimestampNanosecond(_, Some(_)) => return Ok(None),
             value => value.cast_to(&DataType::Timestamp(TimeUnit::Nanosecond, None))?,
         };
@@ -115,7 +115,7 @@ impl TimeBounds {
         self.last = Some(self.last.map_or(time, |known| known.min(time)));
     }
 
-    /// Takes in what the conditions in `plan` say about its column `time`.
+    /// Narrows the bounds by the conditions in `plan` on its column `time`.
     ///
     /// # Errors
     /// If a bound cannot be evaluated.
@@ -208,7 +208,7 @@ impl TimeBounds {
     }
 }
 
-/// The column that an expression is, under another name or type of time.
+/// The column that an expression refers to, possibly under an alias or with another type of time.
 pub fn column(expr: &Expr) -> Option<&Column> {
     match expr {
         Expr::Column(column) => Some(column),

@@ -1,7 +1,7 @@
-//! The rule that finds `time_bucket_gapfill` in GROUP BY, and the filling functions around it.
+//! The rule that finds `time_bucket_gapfill` in GROUP BY, and the surrounding filling functions.
 //!
-//! Invariant: behind it no call of them is left in the plan; what stands where it means nothing is
-//! an error that says where to put it.
+//! Invariant: after this rule, the plan has no calls of these functions. A call in a place where it
+//! has no meaning is an error that says where to put it.
 
 use super::gap_fill_error;
 use super::node::{BucketGrid, FillColumn, FillMethod, GapFill};
@@ -15,7 +15,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF, VALUE, time_bucket};
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct GapFillRule;
 
@@ -34,7 +34,7 @@ impl OptimizerRule for GapFillRule {
         }
         let constants = ConstantEvaluator::new(config);
         let done = plan.transform_up_with_subqueries(|node| {
-            // Columns below may have come to be null.
+            // Columns below may have become nullable.
             let node = node.recompute_schema()?;
             rewritten(node, &constants).map(Transformed::yes)
         })?;
@@ -45,7 +45,7 @@ impl OptimizerRule for GapFillRule {
     }
 }
 
-/// The first function of ours in a plan.
+/// The first of these functions in a plan.
 fn first_call(plan: &LogicalPlan) -> Result<Option<String>> {
     let mut found = None;
     plan.apply_with_subqueries(|node| {
@@ -80,13 +80,13 @@ fn call_in(expr: &Expr) -> Option<String> {
 
 fn misplaced(name: &str) -> DataFusionError {
     let message = if name == BUCKET {
-        "time_bucket_gapfill stands by itself in GROUP BY: SELECT time_bucket_gapfill('1m', time) AS \
+        "time_bucket_gapfill must be a key of its own in GROUP BY: SELECT time_bucket_gapfill('1m', time) AS \
          b, avg(x) FROM t WHERE time >= … AND time < … GROUP BY b"
             .to_owned()
     } else {
         format!(
-            "{name} stands around aggregates in a SELECT that is grouped by time_bucket_gapfill: \
-             {name}(avg(x)); what it answers can be sorted and filtered in a query around that SELECT"
+            "{name} applies to aggregates in a SELECT that is grouped by time_bucket_gapfill: \
+             {name}(avg(x)); its results can be sorted and filtered in a query around that SELECT"
         )
     };
     gap_fill_error("42803", name, message)
@@ -95,7 +95,7 @@ fn misplaced(name: &str) -> DataFusionError {
 fn rewritten(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     match node {
         LogicalPlan::Aggregate(aggregate) => fill(aggregate, constants),
-        // A HAVING says which rows there are, so that those it rejects are gaps.
+        // HAVING decides which rows exist, so that the rows it rejects become gaps.
         LogicalPlan::Filter(Filter {
             predicate, input, ..
         }) if GapFill::from_plan(&input).is_some() && call_in(&predicate).is_none() => {
@@ -110,7 +110,8 @@ fn rewritten(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<Logical
     }
 }
 
-/// An aggregate by a bucket that is to be filled; another stays as it is.
+/// Adds gap filling to an aggregate by a bucket that is to be filled; leaves other aggregates
+/// unchanged.
 fn fill(aggregate: Aggregate, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     let calls: Vec<(usize, ScalarFunction)> = aggregate
         .group_expr
@@ -127,7 +128,7 @@ fn fill(aggregate: Aggregate, constants: &ConstantEvaluator) -> Result<LogicalPl
         .iter()
         .any(|expr| grouping_set(expr) && call_in(expr).is_some())
     {
-        let message = "time_bucket_gapfill does not go with ROLLUP, CUBE or GROUPING SETS";
+        let message = "time_bucket_gapfill cannot be combined with ROLLUP, CUBE or GROUPING SETS";
         return Err(gap_fill_error("0A000", BUCKET, message));
     }
     let (at, call) = match calls.as_slice() {
@@ -160,7 +161,7 @@ fn fill(aggregate: Aggregate, constants: &ConstantEvaluator) -> Result<LogicalPl
     Ok(GapFill::new(aggregate, keys, bucket, grid, Vec::new())?.into_plan())
 }
 
-/// The buckets that a call means, and the arguments that `time_bucket` gets of it.
+/// The buckets that a call defines, and the arguments that `time_bucket` takes from it.
 fn grid(
     call: &ScalarFunction,
     input: &LogicalPlan,
@@ -181,7 +182,7 @@ fn grid(
         range.read(input, time, constants)?;
     }
     let bound = |at: usize, found: Option<i64>| -> Result<i64> {
-        // A NULL stands for what the conditions say, as in TimescaleDB.
+        // NULL means that the conditions decide, as in TimescaleDB.
         let asked = given[at].map(|value| match constants.value(value)? {
             None => {
                 let message = format!("{BUCKET}: '{}' is not the same for all rows", ENDS[at]);
@@ -190,7 +191,7 @@ fn grid(
             Some(value) if value.is_null() => Ok(None),
             Some(value) => {
                 let time = constants.time(&Expr::Literal(value, None))?;
-                // The end is the first time that is not in the range.
+                // The end is exclusive.
                 Ok(time.map(|time| time.saturating_sub(i64::from(at == 1))))
             }
         });
@@ -209,12 +210,12 @@ fn grid(
             .map(|place| constant(place, constants))
             .collect::<Result<_>>()?,
     };
-    // What is wrong with the buckets is told before anything is read.
+    // Report wrong buckets before anything is read.
     grid.buckets()?;
     Ok((grid, arguments))
 }
 
-/// An argument that is an end of the range: which, and its value.
+/// An argument that is an end of the range: which end, and its value.
 fn end(argument: &Expr) -> Option<(usize, &Expr)> {
     let Expr::ScalarFunction(call) = argument.clone_free() else {
         return None;
@@ -230,7 +231,7 @@ fn end(argument: &Expr) -> Option<(usize, &Expr)> {
     Some((at, value))
 }
 
-/// An expression without the names it was given.
+/// An expression without its aliases.
 trait WithoutAliases {
     fn clone_free(&self) -> &Expr;
 }
@@ -262,7 +263,7 @@ fn no_range(at: usize, time: &Expr) -> DataFusionError {
     gap_fill_error("22023", BUCKET, message)
 }
 
-/// Takes the calls of filling functions out of a node, and hands them to the node below that fills.
+/// Moves the calls of filling functions from a node to the node below that fills gaps.
 fn take_fills(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<LogicalPlan> {
     let names = NamePreserver::new(&node);
     let mut fills: Vec<FillColumn> = Vec::new();
@@ -292,7 +293,7 @@ fn take_fills(node: LogicalPlan, constants: &ConstantEvaluator) -> Result<Logica
     node.with_new_exprs(exprs, vec![input])
 }
 
-/// A call of a filling function.
+/// Reads a call of a filling function.
 fn as_fill(expr: &Expr, constants: &ConstantEvaluator) -> Result<Option<FillColumn>> {
     let Expr::ScalarFunction(call) = expr else {
         return Ok(None);
@@ -304,7 +305,7 @@ fn as_fill(expr: &Expr, constants: &ConstantEvaluator) -> Result<Option<FillColu
     };
     if let Some(inner) = call_in(value) {
         let name = call.name();
-        let message = format!("{inner} cannot stand in {name}; fill in a query around the SELECT");
+        let message = format!("{inner} cannot be inside {name}; fill in a query around the SELECT");
         return Err(gap_fill_error("42803", name, message));
     }
     let second = second.map(|second| match constants.value(second)? {
@@ -329,8 +330,8 @@ fn as_fill(expr: &Expr, constants: &ConstantEvaluator) -> Result<Option<FillColu
     }))
 }
 
-/// The plan with columns of `fills` behind its own: below it, or below windows over it, must be a
-/// node that fills.
+/// Adds columns of `fills` to the plan: a node that fills gaps must be below it, or below windows
+/// over it.
 fn with_fills(plan: LogicalPlan, fills: &[FillColumn]) -> Result<LogicalPlan> {
     if let Some(node) = GapFill::from_plan(&plan) {
         let mut all = node.fills.clone();
@@ -363,7 +364,7 @@ fn with_fills(plan: LogicalPlan, fills: &[FillColumn]) -> Result<LogicalPlan> {
             let input = with_fills(Arc::unwrap_or_clone(input), fills)?;
             Window::try_new(window_expr, Arc::new(input)).map(LogicalPlan::Window)
         }
-        // A QUALIFY.
+        // A QUALIFY clause.
         LogicalPlan::Filter(Filter {
             predicate, input, ..
         }) => {

@@ -1,4 +1,4 @@
-//! Takes what names the left side out of a lateral subquery.
+//! Removes references to the left side from a lateral subquery.
 
 use super::lateral_error;
 use super::rows::RowLimit;
@@ -14,31 +14,31 @@ use std::sync::Arc;
 
 /// A subquery without its correlation.
 pub struct DecorrelatedSubquery {
-    /// What is left of it; behind its columns come those that `conditions` and `order` need.
+    /// The remaining plan; its columns are followed by those that `conditions` and `order` need.
     pub plan: LogicalPlan,
-    /// What must hold of a row of each side; columns of the left side are outer references.
+    /// The conditions on a row of each side; columns of the left side are outer references.
     pub conditions: Vec<Expr>,
     /// The order of its rows.
     pub order: Vec<Sort>,
-    /// The rows that are to be taken for each row of the left side, where that is not done.
+    /// The rows to take for each row of the left side, if the plan does not do so itself.
     pub rows: Option<RowLimit>,
-    /// Columns that were added so far.
+    /// The number of columns added so far.
     added: usize,
 }
 
-/// What a condition of a subquery says of the left side.
+/// What a condition in a subquery says about the left side.
 #[derive(Debug)]
 pub enum CorrelatedCondition {
-    /// Nothing of the subquery.
+    /// It does not use the subquery's columns.
     Outer,
-    /// How an expression of the left side compares with one of the subquery.
+    /// It compares an expression of the left side with one of the subquery.
     Compared(Box<Expr>, Operator, Box<Expr>),
     /// Anything else.
     Other,
 }
 
 impl CorrelatedCondition {
-    /// Reads a condition.
+    /// Classifies a condition.
     pub fn classify(condition: &Expr) -> Self {
         if !condition.any_column_refs() {
             return Self::Outer;
@@ -59,16 +59,16 @@ impl CorrelatedCondition {
     }
 }
 
-/// Whether a plan names what is outside.
+/// Whether a plan refers to columns outside it.
 pub fn is_correlated(plan: &LogicalPlan) -> bool {
     !plan.all_out_ref_exprs().is_empty()
 }
 
 impl DecorrelatedSubquery {
-    /// Takes a subquery apart.
+    /// Decorrelates a subquery.
     ///
     /// # Errors
-    /// If the left side is named where it cannot be taken out.
+    /// If the left side is named in a place from which it cannot be removed.
     pub fn new(plan: &LogicalPlan) -> Result<Self> {
         if !is_correlated(plan) {
             return Ok(Self {
@@ -81,7 +81,7 @@ impl DecorrelatedSubquery {
         }
         if plan.contains_outer_reference() && !matches!(plan, LogicalPlan::Filter(_)) {
             return Err(lateral_error(
-                "a LATERAL subquery with a LIMIT names the left side in its WHERE only",
+                "a LATERAL subquery with a LIMIT can only refer to the left side in its WHERE",
             ));
         }
         match plan {
@@ -115,8 +115,8 @@ impl DecorrelatedSubquery {
                 Ok(Self { plan, ..below })
             }
             _ => Err(lateral_error(
-                "a LATERAL subquery with a LIMIT has the conditions on the left side in its own WHERE, \
-                 and neither GROUP BY, DISTINCT, UNION nor window functions beside them",
+                "a LATERAL subquery with a LIMIT must have its conditions on the left side in its own WHERE, \
+                 without GROUP BY, DISTINCT, UNION or window functions",
             )),
         }
     }
@@ -124,7 +124,7 @@ impl DecorrelatedSubquery {
     fn filtered(mut self, filter: &Filter) -> Result<Self> {
         if self.rows.is_some() {
             return Err(lateral_error(
-                "conditions around the LIMIT of a LATERAL subquery belong into ON or WHERE of the join",
+                "conditions around the LIMIT of a LATERAL subquery belong in ON or WHERE of the join",
             ));
         }
         let (correlated, own): (Vec<&Expr>, Vec<&Expr>) = split_conjunction(&filter.predicate)
@@ -138,7 +138,7 @@ impl DecorrelatedSubquery {
         Ok(self)
     }
 
-    /// A projection, with what is needed further up behind it.
+    /// A projection, followed by the columns that are needed above it.
     fn projected(mut self, mut exprs: Vec<Expr>) -> Result<Self> {
         let (mut added, mut known) = (self.added, Vec::<(Column, Column)>::new());
         self.for_columns(|column| {
@@ -149,7 +149,7 @@ impl DecorrelatedSubquery {
                 .iter()
                 .filter(|expr| expr.qualified_name().1 == column.name);
             let name = match (same.next(), same.next()) {
-                // It is there, and nothing else goes by its name.
+                // The column is selected already, and nothing else has its name.
                 (Some(Expr::Column(there)), None) if *there == column => column.clone(),
                 _ => {
                     let name = Column::new_unqualified(format!("__lateral_{added}"));
@@ -177,7 +177,7 @@ impl DecorrelatedSubquery {
 
     fn limited(mut self, limit: &Limit) -> Result<Self> {
         if self.rows.is_some() {
-            return Err(lateral_error("a LATERAL subquery takes one LIMIT"));
+            return Err(lateral_error("a LATERAL subquery can have only one LIMIT"));
         }
         let rows = RowLimit::from_limit(limit)?;
         let mut keys = Vec::new();
@@ -203,10 +203,10 @@ impl DecorrelatedSubquery {
         Ok(self)
     }
 
-    /// The same under the name that the join knows.
+    /// The same subquery, under the name by which the join knows it.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn under(self, name: Option<&TableReference>) -> Result<Self> {
         match name {
             Some(name) => self.named(name),
@@ -214,7 +214,7 @@ impl DecorrelatedSubquery {
         }
     }
 
-    /// Puts other columns in the place of those that conditions and order name.
+    /// Replaces the columns that conditions and order name.
     fn for_columns(&mut self, mut other: impl FnMut(Column) -> Column) -> Result<()> {
         let orders = self.order.iter_mut().map(|order| &mut order.expr);
         for expr in self.conditions.iter_mut().chain(orders) {

@@ -1,4 +1,4 @@
-//! Which rows a LIMIT takes, of all or of each partition.
+//! The rows that a LIMIT takes, of all rows or of each partition.
 
 use super::lateral_error;
 use datafusion::common::{Column, Result};
@@ -11,26 +11,26 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
-/// Which of some rows in order are taken.
+/// Which of the rows in an order are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLimit {
-    /// Left out before the first.
+    /// The number of rows to skip.
     pub skip: u64,
-    /// Taken at most; all where `None`.
+    /// The largest number of rows to take; `None` for all.
     pub fetch: Option<u64>,
 }
 
-/// The first row, and no other.
+/// The first row only.
 pub const FIRST: RowLimit = RowLimit {
     skip: 0,
     fetch: Some(1),
 };
 
 impl RowLimit {
-    /// What a LIMIT says.
+    /// Reads a LIMIT.
     ///
     /// # Errors
-    /// If its numbers are not written out.
+    /// If its numbers are not literals.
     pub fn from_limit(limit: &Limit) -> Result<Self> {
         match (limit.get_skip_type()?, limit.get_fetch_type()?) {
             (SkipType::Literal(skip), FetchType::Literal(fetch)) => Ok(Self {
@@ -38,15 +38,15 @@ impl RowLimit {
                 fetch: fetch.map(|fetch| fetch as u64),
             }),
             _ => Err(lateral_error(
-                "LIMIT and OFFSET of a LATERAL subquery must be numbers that are written out",
+                "LIMIT and OFFSET of a LATERAL subquery must be literal numbers",
             )),
         }
     }
 
-    /// These rows of each partition of a plan, with the plan's columns.
+    /// Takes these rows of each partition of a plan, with the plan's columns.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn of_each(
         self,
         plan: LogicalPlan,
@@ -75,7 +75,8 @@ impl RowLimit {
     }
 }
 
-/// As `DISTINCT ON` is planned, but for the order of its answer: the form that last values answer.
+/// Plans the rows like `DISTINCT ON`, except for the order of the output: last values can answer
+/// this form.
 fn first_of_each(plan: LogicalPlan, keys: Vec<Expr>, order: Vec<Sort>) -> Result<LogicalPlan> {
     let first = columns_of(&plan).into_iter().map(|column| {
         let call = first_value_udaf().call(vec![column]);

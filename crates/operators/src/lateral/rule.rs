@@ -14,10 +14,10 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// The number of a row of the left side.
+/// The column that numbers the rows of the left side.
 const NUMBER: &str = "__lateral_row";
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct LateralLimitRule;
 
@@ -31,7 +31,7 @@ impl OptimizerRule for LateralLimitRule {
         plan: LogicalPlan,
         _: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        // Most plans have none.
+        // Most plans have no such subquery.
         let mut found = false;
         plan.apply_with_subqueries(|node| {
             found = matches!(node, LogicalPlan::Join(join) if limited(&join.right).is_some());
@@ -44,7 +44,7 @@ impl OptimizerRule for LateralLimitRule {
         if !found {
             return Ok(Transformed::no(plan));
         }
-        // From below, so that what is within a subquery is taken apart before it.
+        // Bottom up, so that nested subqueries are decorrelated first.
         plan.transform_up_with_subqueries(|node| {
             let LogicalPlan::Join(join) = &node else {
                 return Ok(Transformed::no(node));
@@ -72,7 +72,7 @@ fn limited(right: &LogicalPlan) -> Option<(&LogicalPlan, Option<&TableReference>
     loop {
         match plan {
             LogicalPlan::Limit(_) => return is_correlated(plan).then_some((subquery, name)),
-            // Names for its columns.
+            // These only rename its columns.
             LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => plan = plan.inputs()[0],
             _ => return None,
         }
@@ -86,7 +86,7 @@ fn joined(
 ) -> Result<LogicalPlan> {
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
         return Err(lateral_error(
-            "a LATERAL subquery is joined by CROSS JOIN, JOIN or LEFT JOIN",
+            "a LATERAL subquery must be joined by CROSS JOIN, JOIN or LEFT JOIN",
         ));
     }
     let right = DecorrelatedSubquery::new(subquery)?.under(name)?;
@@ -98,8 +98,9 @@ fn joined(
         _ => None,
     });
     if let Some(column) = beyond {
-        let message =
-            format!("'{column}' is not of the left side of LATERAL, but of a query around");
+        let message = format!(
+            "'{column}' does not belong to the left side of LATERAL, but to an enclosing query"
+        );
         return Err(lateral_error(message));
     }
     let equal = join.on.iter();
@@ -118,7 +119,7 @@ fn joined(
         Some(_) => {
             if join.join_type == JoinType::Left && !on.is_empty() {
                 return Err(lateral_error(
-                    "LEFT JOIN LATERAL takes ON true where its subquery has a LIMIT, and conditions on \
+                    "LEFT JOIN LATERAL requires ON true if its subquery has a LIMIT and conditions on \
                      the left side that are not equalities",
                 ));
             }
@@ -147,7 +148,7 @@ fn is_true(condition: &Expr) -> bool {
     )
 }
 
-/// A condition that names the left side by its own columns.
+/// Replaces outer references in a condition with the left side's own columns.
 fn on_left_side(condition: Expr) -> Result<Expr> {
     let replaced = condition.transform(|expr| {
         Ok(match expr {
@@ -162,8 +163,8 @@ fn conditions(right: &DecorrelatedSubquery) -> Result<Vec<Expr>> {
     right.conditions.iter().cloned().map(on_left_side).collect()
 }
 
-/// The row of the right side that is next in time, by an `ASOF JOIN`; `None` where anything else is
-/// asked.
+/// Finds the row of the right side that is next in time by an `ASOF JOIN`; `None` if the subquery
+/// asks for anything else.
 fn as_of(join: &Join, right: &DecorrelatedSubquery) -> Result<Option<LogicalPlan>> {
     let ([order], Some(FIRST)) = (right.order.as_slice(), right.rows) else {
         return Ok(None);
@@ -227,7 +228,7 @@ fn counted(join: &Join, right: DecorrelatedSubquery) -> Result<LogicalPlan> {
     let rows = right.rows.unwrap_or(FIRST);
     if join.join_type == JoinType::Left && (rows.skip > 0 || rows.fetch == Some(0)) {
         return Err(lateral_error(
-            "LEFT JOIN LATERAL takes neither OFFSET nor LIMIT 0 where its subquery has conditions on the \
+            "LEFT JOIN LATERAL cannot have OFFSET or LIMIT 0 if its subquery has conditions on the \
              left side that are not equalities",
         ));
     }

@@ -1,4 +1,4 @@
-//! Predicates against the sets they stand for.
+//! Compares predicates with the sets that they denote.
 
 use super::*;
 use datafusion::logical_expr::{col, lit};

@@ -1,4 +1,4 @@
-//! Predicates on the value of one tag, as tests that the series index makes once for each value.
+//! Predicates on the value of one tag, as tests that the series index evaluates once per value.
 
 use super::{PredicateLiteral, PredicateRows, equality, literal, tag_of, tag_value};
 use datafusion::logical_expr::{Like, Operator};
@@ -11,7 +11,7 @@ pub(super) fn compare(ordinal: u16, op: Operator, value: TagValue) -> PredicateR
     let regex = |expression: &TagValue, ignore_case, wanted| match expression {
         TagValue::String(text) => match ValueTest::regex(text, ignore_case) {
             Ok(test) => matching(ordinal, test, wanted),
-            // Evaluation says what is wrong with it.
+            // Evaluating the predicate reports what is wrong with it.
             Err(_) => PredicateRows::all(),
         },
         _ => PredicateRows::all(),
@@ -51,8 +51,8 @@ pub(super) fn like(like: &Like, wanted: bool, schema: &TableSchema) -> Predicate
     }
 }
 
-/// Whether each backslash stands before what means something in a pattern, so that nobody can
-/// differ over it.
+/// Whether each backslash precedes a special character of the pattern, so that all readers agree on
+/// its meaning.
 fn escapes_are_plain(pattern: &str) -> bool {
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {

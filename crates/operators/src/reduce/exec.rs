@@ -1,4 +1,4 @@
-//! The operator: partitions side by side, then one answer.
+//! The operator: processes partitions in parallel, then produces one result.
 
 use super::group_cache::GroupAssignment;
 use super::groups::{GroupMembers, GroupSlots, SeriesGroups};
@@ -34,12 +34,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// To hand work to another thread and to be woken again takes some 50 µs, as long as to read a few
-/// pages. Up to so many steps, pages and slots, work is done on the thread that polls the
-/// plan; what is more goes to threads for blocking work, so that no other query waits for it.
+/// Handing work to another thread and being woken again takes about 50 µs, as long as reading a few
+/// pages. Up to this many steps, pages and slots, the thread that polls the plan does the work; the
+/// rest runs on threads for blocking work, so that no other query waits for it.
 const INLINE_STEPS_MAX: usize = 1024;
 const INLINE_PAGES_MAX: u64 = 4;
-/// Where some came late, so few rows may lie in many segments, a page each: then more pages are read.
+/// If some rows arrived late, few rows may be spread over many segments, with a page in each: then
+/// the limit on pages is higher.
 const FEW_ROWS_MAX: u64 = 16 << 10;
 const INLINE_PAGES_MAX_OF_FEW_ROWS: u64 = 32;
 const INLINE_SLOTS_MAX: usize = 4096;
@@ -49,7 +50,8 @@ const INLINE_SLOTS_MAX: usize = 4096;
 pub struct SeriesAggregate {
     pub(super) recipe: Arc<AggregateRecipe>,
     pub(super) scan: Arc<SeriesScan>,
-    /// The same by DataFusion's operators, which can spill; over `scan`, or a hole in its place.
+    /// The same aggregate by DataFusion's operators, which can spill; over `scan`, or over a
+    /// placeholder for it.
     pub(super) fallback: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
     spent: Arc<ReduceTimings>,
@@ -57,23 +59,23 @@ pub struct SeriesAggregate {
     pub(super) properties: Arc<PlanProperties>,
 }
 
-/// What a slot takes where the answer is put in order, and each of its values, bytes.
+/// The bytes of a slot while the result is sorted, and of each of its values.
 const FINISHED_SLOT_BYTES: usize = 24;
 const ANSWER_VALUE_BYTES: usize = 8;
 
-/// Where the time went that the engine does not count, ns, over all threads.
+/// The time spent in stages that the engine does not measure, ns, over all threads.
 #[derive(Debug, Default)]
 struct ReduceTimings {
     /// Until partitions could be read.
     beginning: AtomicU64,
-    /// With partitions, the engine's time among it.
+    /// In partitions, including the engine's time.
     partitions: AtomicU64,
-    /// Until there was an answer.
+    /// Until the result was ready.
     finishing: AtomicU64,
 }
 
 impl SeriesAggregate {
-    /// Of parts.
+    /// Creates the operator from its parts.
     pub(super) fn with(
         recipe: Arc<AggregateRecipe>,
         scan: Arc<SeriesScan>,
@@ -93,7 +95,7 @@ impl SeriesAggregate {
 }
 
 impl ReduceTimings {
-    /// The stages that are not the engine's, ns.
+    /// The time of the stages outside the engine, ns.
     fn stages(&self, counts: &ScanMetrics, scan: &SeriesScan) -> [(&'static str, u64); 2] {
         let load = |stage: &AtomicU64| stage.load(Ordering::Relaxed);
         let engine = [&counts.planning_ns, &counts.reading_ns, &counts.merging_ns];
@@ -137,10 +139,10 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// A partition and what takes its rows in.
+/// A partition and the worker that consumes its rows.
 type PartitionWorker = (ReducePartition, AggregateWorker);
 
-/// What an execution takes along.
+/// The state that an execution shares.
 #[derive(Clone)]
 struct AggregateRun {
     recipe: Arc<AggregateRecipe>,
@@ -153,7 +155,8 @@ struct AggregateRun {
 }
 
 impl AggregateRun {
-    /// Groups, what is known already, and the partitions with their workers. Blocks.
+    /// Determines the groups, the values known already, and the partitions with their workers.
+    /// Blocks.
     fn begin(&self) -> Result<BegunAggregate> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
@@ -234,8 +237,8 @@ impl AggregateRun {
         Ok(worker.finish())
     }
 
-    /// Reads what is short on this thread; gives what it came to and the partitions that are not
-    /// done. Most small answers are done here, without waiting for other threads.
+    /// Reads short partitions on this thread; returns their output and the unfinished partitions.
+    /// Most small results are complete here, without waiting for other threads.
     fn read_short(
         &self,
         partitions: Vec<PartitionWorker>,
@@ -319,7 +322,7 @@ impl AggregateRun {
         blocking(move || timed(&run.spent.finishing, || run.finish(&groups, taken))).await
     }
 
-    /// The answer.
+    /// Produces the result.
     fn finish(&self, groups: &SeriesGroups, mut taken: WorkerOutput) -> Result<AggregateAnswer> {
         let compute = self.baseline.elapsed_compute().clone();
         let _timer = compute.timer();
@@ -327,7 +330,7 @@ impl AggregateRun {
         let columns_bytes = ANSWER_VALUE_BYTES * recipe.schema.fields().len();
         let held = self.reservation();
         held.try_grow(taken.present.len() * (FINISHED_SLOT_BYTES + columns_bytes))?;
-        // Without GROUP BY there is one row, whatever there is to add up.
+        // Without GROUP BY there is always one row.
         let always = recipe.keys.is_empty();
         let mut slots: Vec<u32> = (0..taken.present.len() as u32)
             .filter(|slot| always || taken.present[*slot as usize])
@@ -368,7 +371,7 @@ impl AggregateRun {
         Ok(self.cut(&whole, held))
     }
 
-    /// The answer in batches.
+    /// Splits the result into batches.
     fn cut(&self, whole: &RecordBatch, held: MemoryReservation) -> AggregateAnswer {
         self.baseline.record_output(whole.num_rows());
         let rows = self.context.session_config().batch_size().max(1);
@@ -383,13 +386,13 @@ impl AggregateRun {
     }
 }
 
-/// The whole answer, and the memory that it takes until it is read.
+/// The whole result, and its memory until it is read.
 struct AggregateAnswer {
     batches: Vec<RecordBatch>,
     held: MemoryReservation,
 }
 
-/// What two partitions came to.
+/// Merges the output of two partitions.
 fn joined_taken(taken: Option<WorkerOutput>, other: WorkerOutput) -> Result<WorkerOutput> {
     match taken {
         Some(mut taken) => {
@@ -402,11 +405,11 @@ fn joined_taken(taken: Option<WorkerOutput>, other: WorkerOutput) -> Result<Work
 
 /// An execution that has begun.
 enum BegunAggregate {
-    /// It is done already.
+    /// It is finished already.
     Answered(RecordBatch, MemoryReservation),
     Reading {
         groups: Arc<SeriesGroups>,
-        /// What was known without reading.
+        /// The values that were known without reading.
         known: Option<WorkerOutput>,
         partitions: Vec<PartitionWorker>,
     },
@@ -472,7 +475,7 @@ impl ExecutionPlan for SeriesAggregate {
                     });
                     Ok(futures::stream::iter(batches).boxed())
                 }
-                // Nothing was given out yet: it is begun anew by operators that can spill.
+                // Nothing was returned yet: start again with operators that can spill.
                 Err(error)
                     if matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)) =>
                 {
@@ -510,7 +513,7 @@ impl ExecutionPlan for SeriesAggregate {
     }
 }
 
-/// Makes a plan ready that no rule but ours has seen, and starts it.
+/// Prepares a plan that only our rule has processed, and starts it.
 fn spilling(
     mut plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,

@@ -1,9 +1,9 @@
-//! Folds: what is kept of the rows of each group while they are read, for one argument of one or
-//! several aggregates.
+//! Folds: the states of all groups while rows are read, for one argument of one or several
+//! aggregates.
 //!
-//! Groups have *slots*, numbers from 0 on. A fold takes rows in as stretches of an array that
-//! belong to one slot each, so that its loops run over slices and know nothing of groups; and it
-//! takes whole pages in by their statistics where those tell enough.
+//! Groups have *slots*, which are numbers from 0 on. A fold takes rows as runs of an array that
+//! belong to one slot each, so that its loops process slices and know nothing about groups. It
+//! takes whole pages by their statistics if these suffice.
 
 mod accumulator;
 mod counts;
@@ -25,36 +25,36 @@ use marigram_engine::PageStats;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// Consecutive rows of one slot; where a fold goes by time, of one series, in order of time.
+/// Consecutive rows of one slot; for folds that depend on time, of one series, in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotRun {
     /// The slot.
     pub slot: u32,
     /// First row.
     pub start: u32,
-    /// Row behind the last one.
+    /// The row after the last one.
     pub end: u32,
 }
 
 impl SlotRun {
-    /// Its rows.
+    /// The rows of the run.
     pub fn rows(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
-/// What is known of a page's rows of one slot without reading them.
+/// Facts about a page's rows of one slot, known without reading them.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotStatistics<'a> {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Whether they are all of the page, so that `stats` are theirs.
+    /// Whether these are all rows of the page, so that `stats` apply to them.
     pub whole: bool,
-    /// Statistics of the argument; `None` where no row has a value.
+    /// The statistics of the argument; `None` if no row has a value.
     pub stats: Option<&'a PageStats>,
 }
 
-/// What is asked of a fold.
+/// A result that a fold can produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoldOutput {
     /// Number of rows, or of values that are not null.
@@ -63,59 +63,59 @@ pub enum FoldOutput {
     Sum,
     /// Mean.
     Avg,
-    /// Least value.
+    /// Minimum.
     Min,
-    /// Greatest value.
+    /// Maximum.
     Max,
-    /// Variance, of a sample or not, or its root.
+    /// Variance or standard deviation, of a sample or a population.
     Spread {
-        /// Whether of a sample: divided by one less.
+        /// Whether it is of a sample: divided by one less.
         sample: bool,
-        /// Whether its root.
+        /// Whether it is the square root.
         root: bool,
     },
-    /// The only thing that the fold knows.
+    /// The only result of the fold.
     Value,
 }
 
-/// Rows of a page or batch as a fold takes them.
+/// The rows of a page or batch, in the form that folds take.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRows<'a> {
-    /// The arguments; `None` for one of which no row has a value.
+    /// The arguments; `None` for an argument without any value.
     pub args: &'a [Option<ArrayRef>],
-    /// Times, ns; empty where nobody needs them.
+    /// Times, ns; empty if no fold needs them.
     pub times: &'a [i64],
-    /// Whose the rows are, ascending and not overlapping.
+    /// The runs of rows with their slots, ascending and not overlapping.
     pub stretches: &'a [SlotRun],
 }
 
-/// See the head of this file.
+/// See the module documentation.
 pub trait SeriesFold: Debug + Send {
-    /// Makes room for so many slots. They only become more.
+    /// Makes room for this many slots. The number never shrinks.
     fn resize(&mut self, slots: usize);
 
-    /// Whether [`take_page`](Self::take_page) can take these rows in.
+    /// Whether [`take_page`](Self::take_page) can process these rows.
     fn can_take_page(&self, facts: &SlotStatistics<'_>) -> bool;
 
-    /// Takes the rows of a page in.
+    /// Processes the rows of a page by their statistics.
     fn take_page(&mut self, slot: usize, facts: &SlotStatistics<'_>);
 
-    /// Takes rows in.
+    /// Processes rows.
     ///
     /// # Errors
-    /// Those of a function that is not ours.
+    /// The errors of a function that is not ours.
     fn take_rows(&mut self, rows: FoldRows<'_>) -> Result<()>;
 
-    /// Takes in what another fold of the same kind knows: its slot `from[i]` is this one's `to[i]`.
+    /// Merges another fold of the same kind: its slot `from[i]` is this one's `to[i]`.
     ///
     /// # Errors
-    /// As [`take_rows`](Self::take_rows).
+    /// Those of [`take_rows`](Self::take_rows).
     fn merge(&mut self, other: Box<dyn SeriesFold>, from: &[u32], to: &[u32]) -> Result<()>;
 
-    /// The answer for each of `slots`.
+    /// The result for each of `slots`.
     ///
     /// # Errors
-    /// Where the answer does not fit into its type.
+    /// If a result does not fit its type.
     fn finish(&mut self, answer: FoldOutput, slots: &[u32]) -> Result<ArrayRef>;
 
     /// Memory in use, bytes.
@@ -125,7 +125,7 @@ pub trait SeriesFold: Debug + Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// The other fold of a merge as what it is.
+/// Downcasts the other fold of a merge.
 fn same<F: SeriesFold + 'static>(other: Box<dyn SeriesFold>) -> Result<F> {
     match other.into_any().downcast() {
         Ok(other) => Ok(*other),

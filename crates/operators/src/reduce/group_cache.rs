@@ -1,7 +1,7 @@
-//! Groups that were found before.
+//! The group cache: groups that were determined before.
 //!
-//! A series keeps its tags as long as it lives, and its number is never given to another. So the
-//! groups of the same series by the same tags are the same at any time, whatever is written.
+//! A series keeps its tags for life, and its id is never reused. So the groups of the same series
+//! by the same tags never change, whatever is written.
 
 use super::groups::{GroupMembers, SeriesGroups};
 use super::order::GroupOrder;
@@ -19,25 +19,25 @@ use roaring::RoaringBitmap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Series below which groups are found as fast as they are looked up.
+/// For fewer series, determining the groups is as fast as looking them up.
 const SERIES_MIN: u64 = 8;
-/// Groupings that are kept at most.
+/// The largest number of cache entries.
 const ENTRIES_MAX: usize = 64;
 
-/// The groups of some series, and which series is of which.
+/// The groups of some series, and the assignment of series to groups.
 #[derive(Clone, Debug)]
 pub struct GroupAssignment {
     /// The groups.
     pub groups: Arc<SeriesGroups>,
-    /// Of each part, the groups of its series.
+    /// The groups of the series of each part.
     pub members: Vec<GroupMembers>,
 }
 
-/// What groups are of.
+/// What the groups depend on.
 #[derive(Debug, PartialEq)]
 struct GroupCacheKey {
     table: TableId,
-    /// Ordinals of the tags by which rows are grouped.
+    /// The ordinals of the tags by which rows are grouped.
     tags: Vec<u16>,
     order: GroupOrder,
     /// Shards and series.
@@ -45,7 +45,7 @@ struct GroupCacheKey {
 }
 
 impl GroupCacheKey {
-    /// `None` where it is not worth it, or rows are grouped by more than tags as they are.
+    /// `None` if caching is not worthwhile, or if rows are grouped by more than plain tags.
     fn new(
         table: TableId,
         tags: &GroupingTags,
@@ -71,7 +71,7 @@ impl GroupCacheKey {
         })
     }
 
-    /// About the memory that it takes, bytes.
+    /// The approximate memory of the key, bytes.
     fn size(&self) -> usize {
         let series = self
             .parts
@@ -88,16 +88,16 @@ struct GroupCacheEntry {
     bytes: usize,
 }
 
-/// See the head of this file; an extension of the session's configuration.
+/// See the module documentation; an extension of the session's configuration.
 #[derive(Debug)]
 pub struct GroupCache {
     bytes_max: usize,
-    /// What was used last stands last.
+    /// In LRU order: the most recently used entry is last.
     entries: Mutex<VecDeque<GroupCacheEntry>>,
 }
 
 impl GroupCache {
-    /// At most so many bytes.
+    /// Creates a cache of at most this many bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -105,7 +105,7 @@ impl GroupCache {
         }
     }
 
-    /// What was found before.
+    /// Looks up an assignment.
     fn find(&self, key: &GroupCacheKey) -> Option<GroupAssignment> {
         let mut entries = self.entries.lock();
         let at = entries.iter().rposition(|entry| entry.key == *key)?;
@@ -115,7 +115,7 @@ impl GroupCache {
         Some(answer)
     }
 
-    /// Keeps what was found, as far as there is room, and lets go of what was not used for longest.
+    /// Caches an assignment if there is room, and evicts the least recently used entries.
     fn keep(&self, key: GroupCacheKey, found: &GroupAssignment) {
         let bytes = key.size() + found.size();
         if bytes > self.bytes_max {
@@ -137,10 +137,11 @@ impl GroupCache {
 }
 
 impl GroupAssignment {
-    /// The groups of the series of some parts (shards and series), known or found.
+    /// The groups of the series of some parts (shards and series), from the cache or computed.
     ///
     /// # Errors
-    /// If an expression over tags fails; `ResourcesExhausted` if there is no memory for them.
+    /// If an expression over tags fails; `ResourcesExhausted` if there is not enough memory for
+    /// them.
     pub fn find_or_compute(
         recipe: &AggregateRecipe,
         snapshot: &TableSnapshot,

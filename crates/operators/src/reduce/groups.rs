@@ -1,4 +1,4 @@
-//! Groups: which one each series is of, and the slots of groups and buckets.
+//! Groups: the group of each series, and the slots of groups and buckets.
 
 use super::order::{GroupOrder, GroupRanks};
 use super::recipe::GroupingTags;
@@ -24,23 +24,24 @@ use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-/// Series whose tags are looked up at once.
+/// The number of series whose tags are read at once.
 const SERIES_BATCH: usize = 8192;
 /// Groups up to this size are not reserved twice, bytes.
 const SMALL_BYTES: usize = 64 << 10;
-/// Up to so many slots are laid out beforehand, groups by buckets; more are made as rows come.
+/// Up to this many slots (groups times buckets) are laid out in advance; otherwise slots are added
+/// as rows arrive.
 const LAID_OUT_MAX: u64 = 1 << 18;
 
 /// The groups of a query, by tags alone.
 #[derive(Debug)]
 pub struct SeriesGroups {
-    /// How many.
+    /// The number of groups.
     pub count: usize,
-    /// A column of each expression over tags, with one row a group.
+    /// One column per expression over tags, with one row per group.
     pub keys: Vec<ArrayRef>,
-    /// Their order, where one is asked for.
+    /// The order of the groups, if one is required.
     pub ranks: GroupRanks,
-    /// The memory that they hold, and which series is of which.
+    /// The memory of the groups and of the assignment of series to groups.
     _held: Option<MemoryReservation>,
 }
 
@@ -53,10 +54,10 @@ pub enum GroupMembers {
     Dense {
         /// First series.
         first: u32,
-        /// Its group and those of the series that follow.
+        /// The group of the first series and of each series that follows.
         groups: Arc<[u32]>,
     },
-    /// Few series far apart.
+    /// For few series that are far apart.
     Sparse(Arc<HashMap<u32, u32, foldhash::fast::RandomState>>),
 }
 
@@ -101,7 +102,7 @@ impl GroupMembers {
 }
 
 impl SeriesGroups {
-    /// One group of all series.
+    /// One group that contains all series.
     pub fn one() -> Self {
         Self {
             count: 1,
@@ -111,10 +112,12 @@ impl SeriesGroups {
         }
     }
 
-    /// Finds the groups of the series of some parts: shards and series. They keep `held`.
+    /// Determines the groups of the series of some parts (shards and series). The groups keep
+    /// `held`.
     ///
     /// # Errors
-    /// If an expression over tags fails; `ResourcesExhausted` if `held` cannot hold what they take.
+    /// If an expression over tags fails; `ResourcesExhausted` if `held` cannot be made large
+    /// enough.
     pub fn find(
         tags: &GroupingTags,
         order: &GroupOrder,
@@ -149,7 +152,7 @@ impl SeriesGroups {
         }
         let values_bytes = values.size();
         if values_bytes > SMALL_BYTES {
-            // What was found, and the same as keys.
+            // The interned values, and a copy of them as keys.
             held.try_resize(2 * values_bytes + members_bytes)?;
         }
         let (count, keys) = values.finish()?;
@@ -167,9 +170,9 @@ impl SeriesGroups {
     }
 }
 
-/// Finds groups of series.
+/// Assigns series to groups.
 trait GroupInterner {
-    /// Appends the group of each of some series of a shard.
+    /// Appends the groups of some series of a shard.
     fn intern(
         &mut self,
         snapshot: &TableSnapshot,
@@ -185,7 +188,7 @@ trait GroupInterner {
     fn finish(self: Box<Self>) -> Result<(usize, Vec<ArrayRef>)>;
 }
 
-/// Groups by any expressions over tags.
+/// Groups by arbitrary expressions over tags.
 struct ExpressionGroups<'a> {
     tags: &'a GroupingTags,
     values: Box<dyn GroupValues>,
@@ -228,15 +231,15 @@ impl GroupInterner for ExpressionGroups<'_> {
     }
 }
 
-/// Groups by one tag of text, which most queries ask for: without keys as rows.
+/// Groups by one text tag, as most queries do: this needs no keys in row format.
 struct TextGroups {
     ordinal: u16,
-    /// Hash and group of each word.
+    /// The hash and the group of each text.
     known: HashTable<(u64, u32)>,
     state: foldhash::fast::RandomState,
     /// The group of series without the tag.
     none: Option<usize>,
-    /// By group.
+    /// The text of each group.
     words: StringBuilder,
     bytes: usize,
 }
@@ -253,7 +256,7 @@ impl TextGroups {
         }
     }
 
-    /// The group of a word, which is `next` where it is new.
+    /// The group of a text, which is `next` if the text is new.
     fn group(&mut self, text: &str, next: usize) -> usize {
         let hash = self.state.hash_one(text);
         let (bytes, ends) = (self.words.values_slice(), self.words.offsets_slice());
@@ -303,7 +306,7 @@ impl GroupInterner for TextGroups {
     }
 
     fn size(&self) -> usize {
-        // Their vectors may be twice as long as what is in them.
+        // The capacity of the vectors may be twice their length.
         self.known.allocation_size() + 2 * (self.bytes + size_of::<i32>() * self.words.len())
     }
 
@@ -318,7 +321,7 @@ impl GroupInterner for TextGroups {
     }
 }
 
-/// A batch of so many rows.
+/// A batch with this number of rows.
 pub fn batch_of(
     schema: &Arc<Schema>,
     mut columns: Vec<ArrayRef>,
@@ -338,31 +341,31 @@ pub fn batch_of(
 pub enum GroupSlots {
     /// A slot is a group.
     Groups {
-        /// How many.
+        /// The number of groups.
         count: usize,
     },
     /// Each group has a slot for each bucket of one width.
     LaidOut {
         /// Start of the first bucket, ns.
         first: i64,
-        /// Width of a bucket, ns.
+        /// The width of a bucket, ns.
         width: i64,
-        /// Buckets of a group.
+        /// The number of buckets per group.
         buckets: usize,
-        /// How many groups.
+        /// The number of groups.
         groups: usize,
     },
-    /// Slots are made as rows come.
+    /// Slots are added as rows arrive.
     Made {
-        /// Slot of a group and the start of a bucket.
+        /// The slot of a group and the start of a bucket.
         places: HashMap<(u32, i64), u32, foldhash::fast::RandomState>,
-        /// The other way round.
+        /// The reverse mapping.
         keys: Vec<(u32, i64)>,
     },
 }
 
 impl GroupSlots {
-    /// Slots for rows of `groups` groups between two times.
+    /// Creates the slots for rows of `groups` groups within `range`.
     pub fn new(groups: usize, buckets: Option<&TimeBuckets>, range: TimeRange) -> Self {
         let Some(buckets) = buckets else {
             return Self::Groups { count: groups };
@@ -390,7 +393,7 @@ impl GroupSlots {
             .unwrap_or_else(made)
     }
 
-    /// How many there are.
+    /// The number of slots.
     pub fn len(&self) -> usize {
         match self {
             Self::Groups { count } => *count,
@@ -401,11 +404,11 @@ impl GroupSlots {
         }
     }
 
-    /// The slot of a group and the start of a bucket (which is of no account without buckets).
+    /// The slot of a group and the start of a bucket (which is ignored without buckets).
     ///
     /// # Errors
-    /// If the bucket is not between the times that the slots are for: a file has rows at times that
-    /// its index does not tell.
+    /// If the bucket is outside the times for which the slots were made: then a file has rows at
+    /// times that its index does not mention.
     pub fn slot(&mut self, group: u32, start: i64) -> Result<u32> {
         Ok(match self {
             Self::Groups { .. } => group,
@@ -420,7 +423,7 @@ impl GroupSlots {
                 let bucket = bucket.filter(|bucket| (*bucket as usize) < *buckets);
                 let Some(bucket) = bucket else {
                     return exec_err!(
-                        "rows lie at times that the index of their file does not tell"
+                        "rows have times that the index of their file does not mention"
                     );
                 };
                 group * *buckets as u32 + bucket
@@ -432,7 +435,7 @@ impl GroupSlots {
         })
     }
 
-    /// Group and start of the bucket of a slot.
+    /// The group of a slot, and the start of its bucket.
     pub fn key(&self, slot: u32) -> (u32, i64) {
         match self {
             Self::Groups { .. } => (slot, 0),
@@ -461,7 +464,7 @@ impl GroupSlots {
     }
 }
 
-/// An error of buckets as DataFusion's.
+/// Converts an error of buckets to DataFusion's.
 pub fn bucket_error(reason: String) -> DataFusionError {
     DataFusionError::Execution(format!("time_bucket: {reason}"))
 }

@@ -1,15 +1,16 @@
-//! Which aggregates take little time to begin, or as a whole, and how many rows they give.
+//! Decides which aggregates begin quickly, or run quickly as a whole, and estimates their number of
+//! rows.
 
 use super::groups::GroupSlots;
 use super::recipe::AggregateRecipe;
 use crate::scan::SeriesScan;
 
-/// Series up to which an aggregate is begun on the thread that polls the plan.
+/// Up to this many series, an aggregate begins on the thread that polls the plan.
 const INLINE_BEGIN_SERIES_MAX: u64 = 4096;
-/// Series up to which a whole statement is carried out on the thread of who asks.
+/// Up to this many series, a whole statement runs on the calling thread.
 const INLINE_STATEMENT_SERIES_MAX: u64 = 1024;
 
-/// Whether all of it takes little time, unless there are more pages to be read than are read at once.
+/// Whether the whole aggregate runs quickly, unless it must read more pages than the inline limit.
 pub(super) fn runs_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
     if is_one_group(recipe, scan) {
         return true;
@@ -17,13 +18,14 @@ pub(super) fn runs_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
     scan.request().selection.len() <= INLINE_STATEMENT_SERIES_MAX && begins_inline(recipe, scan)
 }
 
-/// Whether no series is looked at by itself: all are one group, and no part of them has to be found.
+/// Whether no series needs a group of its own: all series form one group, and no part of them has
+/// to be selected.
 fn is_one_group(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
     let is_whole = scan.request().partitions <= scan.snapshot().views().len();
     is_whole && recipe.tags.is_none() && !recipe.needs_last_rows_only()
 }
 
-/// Whether to begin takes less than to hand it to another thread.
+/// Whether beginning takes less time than handing it to another thread.
 pub(super) fn begins_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
     let selection = &scan.request().selection;
     if is_one_group(recipe, scan) {
@@ -33,7 +35,7 @@ pub(super) fn begins_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool
         && (!recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection))
 }
 
-/// About how many rows the answer has, or more.
+/// An estimate of the result's number of rows, or more.
 pub(super) fn estimated_rows(recipe: &AggregateRecipe, scan: &SeriesScan) -> usize {
     let series = scan.request().selection.len();
     let groups = if recipe.tags.is_some() { series } else { 1 };

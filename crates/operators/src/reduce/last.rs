@@ -1,4 +1,4 @@
-//! Last rows of series, from the last-value cache: where they are all that is asked for.
+//! The last rows of series, from the last-value cache, for aggregates that need nothing else.
 
 use super::groups::{SeriesGroups, batch_of};
 use super::recipe::{AggregateRecipe, CallSource, FoldArgument, RecipeKey};
@@ -19,19 +19,18 @@ use std::sync::Arc;
 pub struct LastRows {
     /// The shard.
     pub shard: usize,
-    /// Those that tell all that is asked.
+    /// The series whose last rows suffice.
     pub series: RoaringBitmap,
     rows: SortedRows,
     spans: Vec<RowSpan>,
 }
 
 impl LastRows {
-    /// The last rows of the series of `request`, which goes on with the series alone of which
-    /// they do not tell all: because a field is null there, or the row is after the times asked
-    /// for.
+    /// The last rows of the series of `request`. Afterwards, `request` only contains the series
+    /// whose last rows do not suffice, because a field is null in them, or because they are after
+    /// the requested times.
     ///
-    /// # Errors
-    /// The engine's.
+    /// The engine's errors.
     pub fn find(
         recipe: &AggregateRecipe,
         snapshot: &TableSnapshot,
@@ -76,7 +75,7 @@ impl LastRows {
         Ok(all)
     }
 
-    /// A column of the rows that tell all.
+    /// A column, reduced to the rows that suffice.
     fn column(&self, values: &ArrayRef) -> Result<ArrayRef> {
         if self.spans.len() == values.len() {
             return Ok(Arc::clone(values));
@@ -91,10 +90,10 @@ impl LastRows {
         Arc::new(TimestampNanosecondArray::from_iter_values(times))
     }
 
-    /// Shows the rows to a worker.
+    /// Passes the rows to a worker.
     ///
     /// # Errors
-    /// The worker's.
+    /// The worker's errors.
     pub fn show(&self, worker: &mut AggregateWorker) -> Result<()> {
         let times = self.spans.iter();
         let times = times.map(|span| self.rows.times[span.start as usize]);
@@ -114,12 +113,12 @@ impl LastRows {
     }
 }
 
-/// The answer, where each row is a group by itself, so that there is nothing to add up: the columns
-/// as the cache gave them. `None` where some rows share a group.
+/// The result if each row is a group by itself, so that nothing needs to be aggregated: the columns
+/// as the cache returned them. `None` if some rows share a group.
 ///
 /// # Errors
-/// `ResourcesExhausted` if `held` cannot hold what it takes; Arrow's, of columns that do not fit
-/// together.
+/// `ResourcesExhausted` if `held` cannot be made large enough; Arrow's errors for columns that do
+/// not match.
 pub fn answer(
     recipe: &AggregateRecipe,
     all: &[LastRows],
@@ -134,7 +133,7 @@ pub fn answer(
     let columns = columns.chain(&groups.keys);
     let bytes: usize = columns.map(Array::get_array_memory_size).sum();
     let times = rows * size_of::<i64>();
-    // As the cache gave it, as the answer, and in order.
+    // The rows from the cache, the result, and the sorted result.
     held.try_grow(3 * (bytes + times))?;
     let fields = recipe.schema.fields();
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(fields.len());
@@ -142,7 +141,7 @@ pub fn answer(
         let RecipeKey::Tags(place) = key else {
             return Ok(None);
         };
-        // Groups are numbered as their first series come.
+        // Groups are numbered in the order of their first series.
         columns.push(Arc::clone(&groups.keys[*place]));
     }
     for from in &recipe.answers {

@@ -1,8 +1,8 @@
-//! The order of the answer, where it is to be sorted by group keys and nothing else.
+//! The order of the result if it is sorted by group keys only.
 //!
-//! Groups by tags are far fewer than rows by tags and buckets, and are often in order as their series
-//! come. So each group gets its rank among the keys over tags, and rows are sorted by two numbers and
-//! a time.
+//! There are far fewer groups by tags than rows by tags and buckets, and they are often in order
+//! already. So each group gets its rank by the keys over tags, and rows are sorted by two numbers
+//! and a time.
 
 use super::recipe::{AggregateRecipe, CallSource, RecipeKey};
 use arrow::array::{Array, ArrayRef, DynComparator, UInt32Array, make_comparator};
@@ -14,7 +14,7 @@ use datafusion::physical_expr::{LexOrdering, PhysicalSortExpr};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Whether keys of a type can be put in order here.
+/// Whether this module can sort keys of a type.
 pub fn is_sortable(kind: &DataType) -> bool {
     match kind {
         DataType::Boolean | DataType::Utf8 => true,
@@ -23,8 +23,8 @@ pub fn is_sortable(kind: &DataType) -> bool {
     }
 }
 
-/// The keys by which the answer is sorted: those over tags before and after the bucket, by their
-/// place among [`Tags::keys`](super::recipe::GroupingTags::keys).
+/// The keys by which the result is sorted: those over tags before and after the bucket, by their
+/// index in [`GroupingTags::keys`](super::recipe::GroupingTags::keys).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupOrder {
     before: Vec<(usize, SortOptions)>,
@@ -33,7 +33,7 @@ pub struct GroupOrder {
 }
 
 impl AggregateRecipe {
-    /// The same as an ordering of the answer's columns; `None` where there is none.
+    /// The order as an ordering of the result's columns; `None` if there is none.
     pub fn ordering(&self) -> Option<LexOrdering> {
         LexOrdering::new(self.sorted_by.iter().map(|(column, options)| {
             let column = Column::new(self.schema.field(*column).name(), *column);
@@ -41,7 +41,7 @@ impl AggregateRecipe {
         }))
     }
 
-    /// The group key that a column of the answer is.
+    /// The group key in a column of the result.
     pub fn key_of(&self, column: usize) -> Option<usize> {
         let Some(answer) = column.checked_sub(self.keys.len()) else {
             return Some(column);
@@ -52,7 +52,7 @@ impl AggregateRecipe {
         }
     }
 
-    /// The order that is asked for.
+    /// The required order.
     pub fn order(&self) -> GroupOrder {
         let mut order = GroupOrder::default();
         for (column, options) in &self.sorted_by {
@@ -72,21 +72,21 @@ impl AggregateRecipe {
     }
 }
 
-/// The places of groups in the order that is asked for. Those that are equal share a rank; there are
-/// none where nothing is asked for.
+/// The ranks of groups in the required order. Equal groups share a rank; there are no ranks if no
+/// order is required.
 #[derive(Debug, Default)]
 pub struct GroupRanks {
     before: Vec<u32>,
     after: Vec<u32>,
-    /// Groups by their ranks before the bucket, where they are not in that order as they come.
+    /// The groups sorted by their ranks before the bucket, unless they are in that order already.
     sorted: Option<UInt32Array>,
 }
 
 impl GroupRanks {
-    /// Of groups with these keys.
+    /// Computes the ranks of groups with these keys.
     ///
     /// # Errors
-    /// Arrow's, of keys that cannot be compared.
+    /// Arrow's errors, for keys that cannot be compared.
     pub fn from_keys(order: &GroupOrder, keys: &[ArrayRef]) -> Result<Self> {
         let (before, sorted) = ranks(&order.before, keys)?;
         let (after, _) = ranks(&order.after, keys)?;
@@ -97,8 +97,8 @@ impl GroupRanks {
         })
     }
 
-    /// Groups in the order that is asked for, where there are no buckets; `None` where they are in
-    /// it as they come.
+    /// The groups in the required order, if there are no buckets; `None` if they are in that order
+    /// already.
     pub fn sorted(&self) -> Option<&UInt32Array> {
         self.sorted.as_ref()
     }
@@ -111,13 +111,13 @@ impl GroupRanks {
 }
 
 impl GroupOrder {
-    /// What the ranks of a group take while they are found, bytes.
+    /// The bytes that the ranks of a group take while they are computed.
     pub fn group_bytes(&self) -> usize {
         let sorts = usize::from(!self.before.is_empty()) + usize::from(!self.after.is_empty());
         sorts * 4 * size_of::<u32>()
     }
 
-    /// Puts slots in this order; `key` tells group and start of the bucket of each.
+    /// Sorts slots in this order; `key` returns the group and the start of the bucket of each.
     pub fn arrange(&self, ranks: &GroupRanks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
         let rank = |ranks: &[u32], group: u32| ranks.get(group as usize).copied().unwrap_or(0);
         let bucket = |start: i64| match self.bucket {

@@ -1,4 +1,5 @@
-//! What an aggregate over a scan computes, in the terms of series: read out of DataFusion's plan.
+//! The recipe: what an aggregate over a scan computes, in terms of series, as read from
+//! DataFusion's plan.
 
 mod calls;
 mod keys;
@@ -27,10 +28,10 @@ use std::sync::Arc;
 
 type PhysicalExprRef = Arc<dyn PhysicalExpr>;
 
-/// A group key of the answer.
+/// A group key of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecipeKey {
-    /// An expression over tags: its place among [`GroupingTags::keys`].
+    /// An expression over tags: its index in [`GroupingTags::keys`].
     Tags(usize),
     /// The start of the bucket.
     Bucket,
@@ -39,18 +40,18 @@ pub enum RecipeKey {
 /// The expressions over tags by which rows are grouped.
 #[derive(Debug)]
 pub struct GroupingTags {
-    /// The tags that they name.
+    /// The tags that they use.
     pub ordinals: Vec<(u16, TagType)>,
-    /// Those tags as a batch.
+    /// The schema of a batch with those tags.
     pub schema: SchemaRef,
     /// The expressions.
     pub keys: Vec<PhysicalExprRef>,
-    /// What they give.
+    /// The schema of their values.
     pub keys_schema: SchemaRef,
 }
 
 impl GroupingTags {
-    /// The tag, where they are nothing but one of text.
+    /// The tag, if rows are grouped by a single text tag.
     pub fn one_text(&self) -> Option<u16> {
         match (&self.keys[..], &self.ordinals[..]) {
             ([key], [(ordinal, TagType::String)]) if key.downcast_ref::<Column>().is_some() => {
@@ -64,15 +65,15 @@ impl GroupingTags {
 /// An argument of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoldArgument {
-    /// A field, by its place among the scan's columns.
+    /// A field, by its index among the scan's columns.
     Field(usize),
     /// Times.
     Time,
-    /// An expression, by its place among [`AggregateRecipe::computed`].
+    /// An expression, by its index in [`AggregateRecipe::computed`].
     Computed(usize),
 }
 
-/// An expression over rows. Where `mask` is not true, it is null.
+/// An expression over rows. It is null unless `mask` is true.
 #[derive(Clone, Debug)]
 pub struct RowExpression {
     /// The expression.
@@ -98,7 +99,7 @@ pub enum NumberType {
     Time,
 }
 
-/// How a fold is made.
+/// The kind of a fold.
 #[derive(Clone, Debug)]
 pub enum FoldKind {
     /// Number of rows.
@@ -109,26 +110,27 @@ pub enum FoldKind {
     Numbers(NumberType, DataType, NumericOutputs),
     /// Variance of numbers of a type.
     Moments(NumberType),
-    /// First or last value by time; whether a null is one.
+    /// First or last value by time; the flag says whether a null counts as a value.
     Edges(FoldSide, bool, DataType),
-    /// A function that is not ours, with the types of its arguments; whether it has a FILTER.
+    /// A function that is not ours, with the types of its arguments; the flag says whether it has a
+    /// FILTER.
     Foreign(Arc<AggregateFunctionExpr>, Vec<DataType>, bool),
 }
 
 /// A fold and its arguments.
 #[derive(Clone, Debug)]
 pub struct FoldSpec {
-    /// How it is made.
+    /// Its kind.
     pub make: FoldKind,
-    /// Of what.
+    /// Its arguments.
     pub args: Vec<FoldArgument>,
 }
 
 impl FoldSpec {
-    /// A fold without slots.
+    /// Creates the fold, without slots.
     ///
     /// # Errors
-    /// If a function that is not ours makes no accumulator.
+    /// If a function that is not ours cannot create an accumulator.
     pub fn fold(&self) -> Result<Box<dyn SeriesFold>> {
         Ok(match &self.make {
             FoldKind::Rows => Box::new(CountFold::rows()),
@@ -161,62 +163,63 @@ impl FoldSpec {
     }
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct AggregateRecipe {
-    /// Group keys, then answers of the calls.
+    /// Group keys, then the results of the calls.
     pub schema: SchemaRef,
-    /// Group keys in their order.
+    /// Group keys in order.
     pub keys: Vec<RecipeKey>,
-    /// What they are made of, where there are any over tags.
+    /// The expressions over tags among the keys, if any.
     pub tags: Option<GroupingTags>,
-    /// Buckets of time, where rows are grouped by them.
+    /// The buckets of time, if rows are grouped by them.
     pub buckets: Option<TimeBuckets>,
-    /// What must be true of a row.
+    /// The condition on rows.
     pub predicate: Option<PhysicalExprRef>,
-    /// Columns of the scan that `predicate` and `computed` name, as they number them.
+    /// The columns of the scan that `predicate` and `computed` use, in their numbering.
     pub inputs: Vec<OutputColumnSource>,
-    /// Those columns as a batch.
+    /// The schema of a batch with those columns.
     pub inputs_schema: SchemaRef,
     /// Expressions over rows.
     pub computed: Vec<RowExpression>,
-    /// What is kept.
+    /// The folds.
     pub folds: Vec<FoldSpec>,
-    /// For each call, where its answer comes from.
+    /// The source of each call's result.
     pub answers: Vec<CallSource>,
-    /// By which columns of `schema` the answer is sorted: group keys alone. Empty: in any order.
+    /// The columns of `schema` by which the result is sorted, which are group keys. Empty for any
+    /// order.
     pub sorted_by: Vec<(usize, SortOptions)>,
 }
 
-/// Where the answer of a call comes from.
+/// The source of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallSource {
-    /// A fold, and what is asked of it.
+    /// A fold, and which of its results.
     Fold(usize, FoldOutput),
     /// A group key.
     Key(usize),
 }
 
 impl AggregateRecipe {
-    /// Whether rows are looked at one by one, and not only columns of them.
+    /// Whether expressions must be evaluated for the rows.
     pub fn has_expressions(&self) -> bool {
         self.predicate.is_some() || !self.computed.is_empty()
     }
 
-    /// Whether times are needed beyond finding buckets.
+    /// Whether times are needed for more than finding buckets.
     pub fn needs_times(&self) -> bool {
         let by_time = |spec: &FoldSpec| spec.args.contains(&FoldArgument::Time);
         let order = self.needs_order();
         order || self.inputs.contains(&OutputColumnSource::Time) || self.folds.iter().any(by_time)
     }
 
-    /// Whether a fold goes by the order of times.
+    /// Whether a fold depends on the order of times.
     pub fn needs_order(&self) -> bool {
         let by_order = |spec: &FoldSpec| matches!(spec.make, FoldKind::Edges(..));
         self.folds.iter().any(by_order)
     }
 
-    /// Whether the last row of each series is all that is needed.
+    /// Whether only the last row of each series is needed.
     pub fn needs_last_rows_only(&self) -> bool {
         let by_last = |spec: &FoldSpec| match (&spec.make, spec.args.as_slice()) {
             (
@@ -232,8 +235,7 @@ impl AggregateRecipe {
         plain && !self.folds.is_empty() && self.folds.iter().all(by_last)
     }
 
-    /// Of a series whose last row is known: whether it tells all, for the columns that are null in
-    /// it do not matter.
+    /// Whether the last row of a series suffices even if this column is null in it.
     pub fn takes_nulls(&self, column: usize) -> bool {
         let takes = |spec: &FoldSpec| match spec.make {
             FoldKind::Edges(_, nulls, _) => nulls || spec.args != [FoldArgument::Field(column)],
@@ -242,10 +244,11 @@ impl AggregateRecipe {
         self.folds.iter().all(takes)
     }
 
-    /// Reads an aggregate with all that it stands on; `None` where it is not one of ours.
+    /// Reads an aggregate and the operators below it; `None` if the series-aware operator does not
+    /// support it.
     ///
     /// # Errors
-    /// DataFusion's, of expressions.
+    /// DataFusion's errors, for expressions.
     pub fn from_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, Arc<SeriesScan>)>> {
         let Some(last) = plan.downcast_ref::<AggregateExec>() else {
             return Ok(None);
@@ -324,7 +327,7 @@ impl AggregateRecipe {
     }
 }
 
-/// The expressions of an aggregate, in terms of what stands below it.
+/// The expressions of an aggregate, in terms of the operator below it.
 struct AggregateInput {
     keys: Vec<PhysicalExprRef>,
     args: Vec<Vec<PhysicalExprRef>>,
@@ -334,7 +337,8 @@ struct AggregateInput {
 }
 
 impl AggregateInput {
-    /// Goes down to the scan, through projections and filters; `None` where anything else comes.
+    /// Descends to the scan, through projections and filters; `None` if there is any other
+    /// operator.
     fn descend(&mut self, mut plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<SeriesScan>>> {
         loop {
             if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
@@ -375,7 +379,7 @@ impl AggregateInput {
         }
     }
 
-    /// Puts `exprs` in the place of columns.
+    /// Replaces columns with `exprs`.
     fn replace(&mut self, exprs: &[PhysicalExprRef]) -> Result<()> {
         let all = self.keys.iter_mut().chain(self.args.iter_mut().flatten());
         let filters = self.filters.iter_mut().flatten();
@@ -388,7 +392,7 @@ impl AggregateInput {
     }
 }
 
-/// An expression with others in the place of its columns.
+/// An expression whose columns are replaced.
 pub fn replaced(
     expr: &PhysicalExprRef,
     mut with: impl FnMut(&Column) -> Result<PhysicalExprRef>,
@@ -402,10 +406,10 @@ pub fn replaced(
     Ok(replaced.data)
 }
 
-/// A recipe in the making.
+/// A recipe under construction.
 struct RecipeBuilder<'a> {
     scan: &'a SeriesScan,
-    /// Columns of the scan that expressions name.
+    /// The columns of the scan that expressions use.
     inputs: Vec<usize>,
     computed: Vec<RowExpression>,
     folds: Vec<FoldSpec>,
@@ -418,7 +422,7 @@ struct ScanAggregateCall<'a> {
     args: &'a [PhysicalExprRef],
     orders: &'a [PhysicalSortExpr],
     filter: Option<&'a PhysicalExprRef>,
-    /// What rows are grouped by.
+    /// The group keys.
     keys: &'a [PhysicalExprRef],
 }
 
@@ -433,12 +437,12 @@ impl<'a> RecipeBuilder<'a> {
         }
     }
 
-    /// What a column of the scan is.
+    /// The source of a column of the scan.
     fn source(&self, column: &Column) -> OutputColumnSource {
         self.scan.sources()[column.index()]
     }
 
-    /// An expression over the scan's columns as one over `inputs`.
+    /// Rewrites an expression over the scan's columns to one over `inputs`.
     fn input(&mut self, expr: &PhysicalExprRef) -> Result<PhysicalExprRef> {
         replaced(expr, |column| {
             let known = self

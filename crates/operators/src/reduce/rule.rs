@@ -1,7 +1,7 @@
-//! The rule that puts [`SeriesAggregate`] in the place of DataFusion's aggregates over a scan. It is
-//! the first of the physical rules: partitions and orders are settled after it. Where a sort by group
-//! keys stands above, the aggregate gives its answer in that order, and a later rule finds that there
-//! is nothing left to sort.
+//! The rule that replaces DataFusion's aggregates over a scan with [`SeriesAggregate`]. It is the
+//! first of the physical rules, before those that decide partitions and orders. If there is a sort
+//! by group keys above, the aggregate returns its result in that order, and a later rule finds that
+//! nothing is left to sort.
 
 use super::exec::SeriesAggregate;
 use super::order::is_sortable;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 const CHANGED: ReplaceChildrenOptions =
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct SeriesAggregateRule;
 
@@ -63,7 +63,7 @@ impl PhysicalOptimizerRule for SeriesAggregateRule {
 }
 
 impl SeriesAggregate {
-    /// `recipe` over `scan`; `fallback` is the plan in whose place it stands, without the order.
+    /// `recipe` over `scan`; `fallback` is the plan that this operator replaces, without the order.
     fn new(
         recipe: AggregateRecipe,
         scan: Arc<SeriesScan>,
@@ -84,8 +84,8 @@ impl SeriesAggregate {
     }
 }
 
-/// A sort by group keys over an aggregate of ours, with projections and filters between them at most,
-/// and with the aggregate in that order; `None` for anything else.
+/// A sort by group keys over our aggregate, with only projections and filters between them, and
+/// with the aggregate in that order; `None` for anything else.
 fn in_order(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(sort) = node.downcast_ref::<SortExec>() else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What those who keep plans want of the operator: what of it depends on no data, to be used again,
-//! and whether it is short.
+//! What plan caches need from the operator: the part of it that depends on no data and can be
+//! reused, and whether it can run inline.
 
 use super::exec::SeriesAggregate;
 use super::inline::runs_inline;
@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 use std::sync::Arc;
 
-/// An aggregate over no scan yet.
+/// An aggregate that has no scan yet.
 #[derive(Debug)]
 pub struct SeriesAggregateTemplate {
     recipe: Arc<AggregateRecipe>,
@@ -18,10 +18,10 @@ pub struct SeriesAggregateTemplate {
 }
 
 impl SeriesAggregate {
-    /// The same over no scan.
+    /// The aggregate without its scan.
     ///
     /// # Errors
-    /// DataFusion's, of operators that cannot be walked through.
+    /// DataFusion's errors, for operators that cannot be traversed.
     pub fn template(&self) -> Result<SeriesAggregateTemplate> {
         Ok(SeriesAggregateTemplate {
             recipe: Arc::clone(&self.recipe),
@@ -30,14 +30,14 @@ impl SeriesAggregate {
         })
     }
 
-    /// Whether it takes little time, unless there are more pages to be read than are read at once.
+    /// Whether it runs quickly, unless it must read more pages than the inline limit.
     pub fn runs_inline(&self) -> bool {
         runs_inline(&self.recipe, &self.scan)
     }
 }
 
 impl SeriesAggregateTemplate {
-    /// The aggregate over a scan of the same columns.
+    /// The aggregate over a scan with the same columns.
     pub fn over(&self, scan: Arc<SeriesScan>) -> SeriesAggregate {
         SeriesAggregate::with(
             Arc::clone(&self.recipe),

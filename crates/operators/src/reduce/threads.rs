@@ -1,21 +1,21 @@
-//! Work on the clock, and on other threads.
+//! Measures work, and runs it on other threads.
 
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, Result};
 use marigram_engine::ScanMetrics;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Does some work, and adds how long it took, ns.
+/// Does some work, and adds the time that it took, ns.
 pub(super) fn timed<T>(spent: &AtomicU64, work: impl FnOnce() -> T) -> T {
     let (done, took_ns) = ScanMetrics::timed(work);
     spent.fetch_add(took_ns, Ordering::Relaxed);
     done
 }
 
-/// Does some work on a thread for work that blocks.
+/// Does some work on a thread for blocking work.
 ///
 /// # Errors
-/// The work's own.
+/// The errors of the work.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -25,7 +25,7 @@ pub(super) async fn blocking<T: Send + 'static>(
         .map_err(joined)?
 }
 
-/// The error of a task that did not end.
+/// The error of a task that did not finish.
 pub(super) fn joined(error: tokio::task::JoinError) -> DataFusionError {
     DataFusionError::ExecutionJoin(Box::new(error))
 }

@@ -1,4 +1,4 @@
-//! One partition of an aggregate: pages and rows to groups, and from there to folds.
+//! The worker of one partition: assigns pages and rows to groups, and passes them to folds.
 
 mod selected_rows;
 mod slot_runs;
@@ -22,12 +22,12 @@ use selected_rows::{SelectedRows, truths_of};
 use slot_runs::CachedSlotRuns;
 use std::sync::Arc;
 
-/// Memory is asked for in steps of so many bytes.
+/// Memory is reserved in steps of this many bytes.
 const MEMORY_STEP: usize = 64 << 10;
-/// What a slot takes in most folds, bytes.
+/// The bytes that a slot takes in most folds.
 const FOLD_SLOT_BYTES: usize = 16;
 
-/// An error on the way through the engine.
+/// An error that passes through the engine.
 #[derive(Debug)]
 pub struct WorkerFailure(pub DataFusionError);
 
@@ -43,31 +43,32 @@ impl From<DataFusionError> for WorkerFailure {
     }
 }
 
-/// What rows of a partition came to.
+/// The result of a partition's rows.
 #[derive(Debug)]
 pub struct WorkerOutput {
     /// Slots of groups and buckets.
     pub slots: GroupSlots,
     /// Whether a slot has rows.
     pub present: Vec<bool>,
-    /// One for each of the recipe's folds.
+    /// One fold for each of the recipe's folds.
     pub folds: Vec<Box<dyn SeriesFold>>,
-    /// The memory that they hold.
+    /// The memory of the slots and folds.
     pub reservation: MemoryReservation,
 }
 
 impl WorkerOutput {
-    /// Nothing yet.
+    /// Creates an empty output.
     ///
     /// # Errors
-    /// If a function that is not ours makes no accumulator, or there is no memory for the slots.
+    /// If a function that is not ours cannot create an accumulator, or there is not enough memory
+    /// for the slots.
     pub fn new(
         recipe: &AggregateRecipe,
         slots: GroupSlots,
         reservation: MemoryReservation,
     ) -> Result<Self> {
         let folds = recipe.folds.iter().map(super::recipe::FoldSpec::fold);
-        // Asked for before it is taken; what it is in truth comes after.
+        // Reserved before it is allocated; the actual size is reserved afterwards.
         let bytes = slots.len() * (1 + FOLD_SLOT_BYTES * recipe.folds.len());
         reservation.try_grow(bytes.next_multiple_of(MEMORY_STEP))?;
         let mut taken = Self {
@@ -81,13 +82,13 @@ impl WorkerOutput {
         Ok(taken)
     }
 
-    /// Makes room for slots that were made.
+    /// Makes room for slots that were added.
     fn grow(&mut self) {
         let slots = self.slots.len();
         if slots == self.present.len() {
             return;
         }
-        // In powers of two, so that it is not done for each.
+        // Grow in powers of two, not for each slot.
         let room = if matches!(self.slots, GroupSlots::Made { .. }) {
             slots.next_power_of_two().max(64)
         } else {
@@ -112,10 +113,10 @@ impl WorkerOutput {
         Ok(())
     }
 
-    /// Takes in what another partition came to.
+    /// Merges the output of another partition.
     ///
     /// # Errors
-    /// If there is no memory for it, or a function fails.
+    /// If there is not enough memory for it, or a function fails.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         let from: Vec<u32> = (0..other.present.len() as u32)
             .filter(|slot| other.present[*slot as usize])
@@ -136,7 +137,7 @@ impl WorkerOutput {
     }
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct AggregateWorker {
     recipe: Arc<AggregateRecipe>,
@@ -147,18 +148,18 @@ pub struct AggregateWorker {
     /// Start and end of the last bucket, ns.
     bucket: (i64, i64),
     taken: WorkerOutput,
-    /// Whether rows of several series may be one stretch: not where the order of times matters.
+    /// Whether a run may contain rows of several series: not if the order of times matters.
     joins: bool,
-    /// Slots of the page in hand, with how many rows each has of it; kept for its memory.
+    /// The slots of the current page, with the number of rows of each; kept to reuse its memory.
     slots: Vec<(u32, u32)>,
-    /// Kept for its memory.
+    /// Kept to reuse its memory.
     stretches: Vec<SlotRun>,
-    /// Pages that were seen.
+    /// Pages whose runs are cached.
     outlines: Vec<CachedSlotRuns>,
 }
 
 impl AggregateWorker {
-    /// For a partition of a shard, whose series are `members`.
+    /// Creates the worker of a partition of a shard, whose series are `members`.
     pub fn new(
         recipe: Arc<AggregateRecipe>,
         snapshot: Arc<TableSnapshot>,
@@ -181,7 +182,7 @@ impl AggregateWorker {
         }
     }
 
-    /// What the rows came to.
+    /// The result of the rows.
     pub fn finish(self) -> WorkerOutput {
         self.taken
     }
@@ -199,7 +200,8 @@ impl AggregateWorker {
         Ok(self.bucket.0)
     }
 
-    /// Start of the bucket that all times of a range are in; `None` where they are in more than one.
+    /// The start of the bucket that contains all times of a range; `None` if there are several
+    /// buckets.
     fn bucket_within(&mut self, range: TimeRange) -> Result<Option<i64>> {
         if self.buckets.is_some() && range == TimeRange::ALL {
             return Ok(None);
@@ -209,8 +211,8 @@ impl AggregateWorker {
         Ok(is_one.then_some(start))
     }
 
-    /// Finds the slots of spans whose rows are all between two times; `false` where they are in more
-    /// than one bucket.
+    /// Finds the slots of spans whose rows are all between two times; returns `false` if they are
+    /// in more than one bucket.
     fn find_slots(&mut self, outline: &PageOutline<'_>) -> Result<bool> {
         let Some(start) = self.bucket_within(outline.range)? else {
             return Ok(false);
@@ -228,7 +230,7 @@ impl AggregateWorker {
         Ok(true)
     }
 
-    /// Takes a page in by its statistics, if they tell enough.
+    /// Processes a page by its statistics, if they suffice.
     fn answer(&mut self, outline: &PageOutline<'_>, slots: &[(u32, u32)]) -> bool {
         if self.recipe.has_expressions() {
             return false;
@@ -246,7 +248,7 @@ impl AggregateWorker {
             [FoldArgument::Time] => Some(&times),
             _ => None,
         };
-        // First and last of a page are those of its first and last series.
+        // The first and last values of a page are those of its first and last series.
         let ordered = self.joins || outline.spans.len() == 1;
         let whole = outline.whole && slots.len() == 1 && ordered;
         let specs = &self.recipe.folds;
@@ -277,8 +279,8 @@ impl AggregateWorker {
         true
     }
 
-    /// Rows with expressions over them: only those that are asked for are shown to expressions, so
-    /// that no other row makes one fail.
+    /// Processes rows by evaluating expressions: these only see the requested rows, so that no
+    /// other row can make them fail.
     fn take_expressions(&mut self, rows: &PageRows<'_>) -> Result<()> {
         let mut part = SelectedRows::from_page(rows, &self.recipe)?;
         let mut batch = self.batch(&part)?;
@@ -306,7 +308,7 @@ impl AggregateWorker {
         self.fold(&part.columns, &part.times, &computed)
     }
 
-    /// The columns that expressions name.
+    /// The columns that expressions use.
     fn batch(&self, part: &SelectedRows) -> Result<RecordBatch> {
         let schema = &self.recipe.inputs_schema;
         let mut columns = Vec::with_capacity(self.recipe.inputs.len());
@@ -373,7 +375,7 @@ impl PageReducer for AggregateWorker {
     type Error = WorkerFailure;
 
     fn takes_totals(&mut self, range: TimeRange) -> Result<bool, WorkerFailure> {
-        // Series of several groups, or an order of times, are for the pages to tell.
+        // With several groups, or if the order of times matters, the pages must be inspected.
         let may = matches!(self.members, GroupMembers::One) && self.joins;
         Ok(may && !self.recipe.has_expressions() && self.bucket_within(range)?.is_some())
     }

@@ -1,4 +1,4 @@
-//! The newest rows: `ORDER BY time DESC LIMIT n` reads windows of time from the newest on, each
+//! The newest rows: `ORDER BY time DESC LIMIT n` reads windows of time from the newest back, each
 //! wider than the one before, until there are enough rows.
 
 use super::SeriesScan;
@@ -20,29 +20,29 @@ use marigram_model::{SortedRows, TimeRange};
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// A window is so many times wider than the one before.
+/// Each window is this many times wider than the one before.
 const GROWTH: u64 = 8;
 
 const RECOMPUTED: ReplaceChildrenOptions =
     ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
 
-/// Windows of time from the newest on.
+/// Windows of time, from the newest back.
 pub(super) struct TimeWindows {
     snapshot: Arc<TableSnapshot>,
     counts: Arc<ScanMetrics>,
     request: ScanRequest,
     shard: usize,
-    /// Times that were not looked at yet.
+    /// The times that were not read yet.
     left: TimeRange,
     width: u64,
-    /// Rows that are still needed.
+    /// The number of rows that are still needed.
     rows: usize,
     current: Vec<ScanPartition>,
 }
 
 impl TimeWindows {
-    /// For `rows` of the newest rows of a partition, of which there are about `rows_max` between
-    /// the times of `range`.
+    /// Creates the windows for the `rows` newest rows of a partition, which has about `rows_max`
+    /// rows within `range`.
     pub(super) fn new(
         snapshot: Arc<TableSnapshot>,
         counts: Arc<ScanMetrics>,
@@ -114,8 +114,8 @@ impl TimeWindows {
     }
 }
 
-/// The rule that finds sorts by descending time with a limit, over nothing but a scan. It comes
-/// before DataFusion's own.
+/// The rule that finds sorts by descending time with a limit directly over a scan. It runs before
+/// DataFusion's own rules.
 #[derive(Debug)]
 pub struct NewestRowsRule;
 
@@ -153,8 +153,8 @@ impl PhysicalOptimizerRule for NewestRowsRule {
     }
 }
 
-/// `plan` with a scan of the newest rows, where it is a scan below projections alone, and `order` is
-/// its time.
+/// Makes the scan of `plan` return the newest rows, if there are only projections above it and
+/// `order` is its time.
 fn newest(
     plan: &Arc<dyn ExecutionPlan>,
     order: Arc<dyn PhysicalExpr>,

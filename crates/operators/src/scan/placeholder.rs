@@ -1,4 +1,4 @@
-//! Operators without their scans, and so without data.
+//! Operators without their scans, and therefore without data.
 
 use super::SeriesScan;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -11,21 +11,21 @@ use datafusion::physical_plan::{
 use std::fmt;
 use std::sync::Arc;
 
-/// Stands where a scan was.
+/// Takes the position of a scan.
 #[derive(Debug)]
 pub struct ScanPlaceholder(Arc<PlanProperties>);
 
 impl ScanPlaceholder {
-    /// In the place of an operator.
+    /// Creates a placeholder for an operator.
     pub fn in_place_of(operator: &dyn ExecutionPlan) -> Arc<Self> {
         Arc::new(Self(Arc::clone(operator.properties())))
     }
 }
 
-/// `plan` with holes in the places of its scans.
+/// `plan` with placeholders instead of its scans.
 ///
 /// # Errors
-/// DataFusion's, of operators that cannot be walked through.
+/// DataFusion's errors, for operators that cannot be traversed.
 pub fn with_scan_placeholders(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = Arc::clone(plan).transform_up(|node| {
         Ok(if node.is::<SeriesScan>() {
@@ -37,10 +37,10 @@ pub fn with_scan_placeholders(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn E
     Ok(plan.data)
 }
 
-/// `plan` with `scan` in the places of holes.
+/// `plan` with `scan` instead of placeholders.
 ///
 /// # Errors
-/// DataFusion's, of operators that cannot be walked through.
+/// DataFusion's errors, for operators that cannot be traversed.
 pub fn fill_scan_placeholders(
     plan: Arc<dyn ExecutionPlan>,
     scan: &Arc<SeriesScan>,
@@ -97,6 +97,6 @@ impl ExecutionPlan for ScanPlaceholder {
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        internal_err!("a plan that was kept was carried out without its scan")
+        internal_err!("a cached plan was executed without its scan")
     }
 }

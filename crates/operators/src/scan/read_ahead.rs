@@ -1,8 +1,9 @@
-//! Reading a partition ahead of its reader, in steps on threads for blocking work; but the first
-//! rows of a few series at once, since to hand over a step takes longer than such a step.
+//! Reads a partition ahead of its reader, in steps on threads for blocking work; but reads the
+//! first rows of a few series inline, since handing over such a step takes longer than the step
+//! itself.
 //!
-//! Where scans hold much of the memory that they can have, nothing is read ahead, and pages go with
-//! each step: readers that do not read must not keep others from theirs.
+//! If scans hold much of the memory that they may use, nothing is read ahead, and each step
+//! releases its pages: readers that do not read must not keep others from reading.
 
 use super::external;
 use super::newest::TimeWindows;
@@ -19,11 +20,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
-/// Most batches of one step, and bytes after which it ends before.
+/// The largest number of batches of a step, and the bytes after which it ends earlier.
 const STEP_BATCHES_MAX: usize = 8;
 const STEP_BYTES_MAX: usize = 4 << 20;
 
-/// Where a partition's rows come from.
+/// The source of a partition's rows.
 pub(super) enum PartitionFeed {
     /// All of them, in order.
     Whole(Box<ScanPartition>),
@@ -39,11 +40,11 @@ impl PartitionFeed {
         }
     }
 
-    /// Gives back what can be read again.
+    /// Releases data that can be read again.
     fn release_pages(&mut self) {
         match self {
             Self::Whole(partition) => partition.release_pages(),
-            // It holds what it found, and no pages.
+            // It holds its results, and no pages.
             Self::Newest(_) => {}
         }
     }
@@ -56,40 +57,40 @@ impl PartitionFeed {
     }
 }
 
-/// What reads a partition; goes from step to step.
+/// The state of reading a partition; it passes from step to step.
 pub(super) struct PartitionReader {
-    /// Read one after the other.
+    /// The sources, which are read one after the other.
     pub(super) feeds: VecDeque<PartitionFeed>,
     pub(super) schema: SchemaRef,
     pub(super) sources: Arc<[OutputColumnSource]>,
     pub(super) snapshot: Arc<TableSnapshot>,
     pub(super) batches_next: usize,
     pub(super) rows_left: usize,
-    /// Rows that are read on the thread of who polls, before others read ahead.
+    /// The number of rows to read on the polling thread before other threads read ahead.
     pub(super) rows_inline: usize,
     pub(super) baseline: BaselineMetrics,
 }
 
-/// What a step gives: batches, and the reader where there may be more.
+/// The result of a step: batches, and the reader if there may be more.
 struct ReadStep {
     batches: VecDeque<(Result<RecordBatch>, MemoryReservation)>,
     reader: Option<Box<PartitionReader>>,
 }
 
 impl PartitionReader {
-    /// Bytes of a batch that waits for its reader, counted: the pages that it may share memory
-    /// with are given back already.
+    /// Accounts for the bytes of a batch that waits for its reader: the pages with which it may
+    /// share memory are released already.
     fn held(&self, bytes: usize) -> MemoryReservation {
         MemoryReservation::counted(self.snapshot.memory(), Holder::Scan, bytes)
     }
 
-    /// Whether scans hold so much memory that each makes do with little.
+    /// Whether scans hold so much memory that each must use little.
     fn is_tight(&self) -> bool {
         let memory = self.snapshot.memory();
         memory.used_by(Holder::Scan) > memory.share(Holder::Scan) / 2
     }
 
-    /// Reads a few batches: one at first, so that the first rows come soon, then more.
+    /// Reads a few batches: one at first, so that the first rows arrive soon, then more.
     fn step(mut self: Box<Self>) -> ReadStep {
         let is_tight = self.is_tight();
         if is_tight {
@@ -159,7 +160,7 @@ impl PartitionReader {
     }
 }
 
-/// Bytes of a batch's own rows: not of the larger buffers that its arrays may be slices of.
+/// The bytes of a batch's own rows, without the rest of the buffers that its arrays may share.
 fn bytes_of(batch: &RecordBatch) -> usize {
     let columns = batch.columns().iter().map(|values| {
         let sliced = values.to_data().get_slice_memory_size();
@@ -172,12 +173,12 @@ struct ReadAheadStream {
     ready: VecDeque<(Result<RecordBatch>, MemoryReservation)>,
     running: Option<JoinHandle<ReadStep>>,
     idle: Option<Box<PartitionReader>>,
-    /// Rows that may still be read on the thread of the reader.
+    /// The number of rows that may still be read on the reader's thread.
     inline: usize,
 }
 
 impl ReadAheadStream {
-    /// Begins the next step, ahead of the reader where there is memory for it.
+    /// Begins the next step, ahead of the reader if there is memory for it.
     fn go_on(&mut self, reader: Box<PartitionReader>) {
         if self.inline > 0 || reader.is_tight() {
             self.idle = Some(reader);
@@ -213,7 +214,7 @@ pub(super) fn read_ahead(
     state.idle = Some(Box::new(reader));
     futures::stream::unfold(state, |mut state| async move {
         loop {
-            // From here on the batch is its reader's.
+            // From here on, the reader accounts for the batch.
             if let Some((batch, _)) = state.ready.pop_front() {
                 return Some((batch, state));
             }

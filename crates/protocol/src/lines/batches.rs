@@ -4,7 +4,7 @@
 use super::series::{LineSeries, LineTag, TIME};
 use super::text::{find, shown, unescape, unescape_into};
 use super::value::{KINDS, LineValue};
-use super::{LineFault, fault};
+use super::{LineFault, TAGGED_FIELD_SUFFIX, fault};
 use hashbrown::{HashMap, HashSet};
 use marigram_model::{BatchBuilder, FieldValueRef, Limits, TagValueRef, WriteBatch};
 
@@ -21,6 +21,8 @@ pub(super) struct LineField<'a> {
 pub(super) struct TableBatch<'a> {
     /// Whether further rows of the table go to another batch.
     pub(super) is_closed: bool,
+    /// Whether a field may have the name of a tag.
+    tagged_fields: bool,
     table: String,
     builder: BatchBuilder,
     lines: Vec<u32>,
@@ -56,9 +58,10 @@ struct ColumnName<'a> {
 }
 
 impl<'a> TableBatch<'a> {
-    pub(super) fn new(table: &str) -> Self {
+    pub(super) fn new(table: &str, tagged_fields: bool) -> Self {
         Self {
             is_closed: false,
+            tagged_fields,
             table: table.to_owned(),
             builder: BatchBuilder::new(table),
             lines: Vec::new(),
@@ -107,10 +110,13 @@ impl<'a> TableBatch<'a> {
         let hint = self.hints.get(nth).copied();
         let hit =
             hint.filter(|hint| text.as_bytes()[at..].starts_with(self.names[*hint as usize].raw));
-        let number = match hit {
+        let mut number = match hit {
             Some(number) => number,
             None => self.other_name(text, at, nth)?,
         };
+        if self.tagged_fields && !self.names[number as usize].is_used {
+            number = self.beside_tag(number, at, nth, new)?;
+        }
         let name = &mut self.names[number as usize];
         if name.serial == serial {
             return fault(at, format!("field '{}' occurs twice", shown(&name.text)));
@@ -130,6 +136,35 @@ impl<'a> TableBatch<'a> {
             None => find(text.as_bytes(), at, b"=").map_or(text.len(), |equals| equals + 1),
         };
         Ok((number, end))
+    }
+
+    /// The number of the name under which a field is stored: another one if it is that of a tag.
+    fn beside_tag(
+        &mut self,
+        number: u32,
+        at: usize,
+        nth: usize,
+        new: Option<&LineSeries<'_>>,
+    ) -> Result<u32, LineFault> {
+        let text = &self.names[number as usize].text;
+        let is_new = |new: &LineSeries<'_>| new.tags.iter().any(|tag| tag.name == *text);
+        if !self.tag_names.contains(text) && !new.is_some_and(is_new) {
+            return Ok(number);
+        }
+        let stored = format!("{text}{TAGGED_FIELD_SUFFIX}");
+        if let Err(error) = Limits::check_name("field", &stored) {
+            return fault(at, error.to_string());
+        }
+        self.by_name.remove(text);
+        if let Some(known) = self.by_name.get(&stored) {
+            if let Some(hint) = self.hints.get_mut(nth) {
+                *hint = *known;
+            }
+            return Ok(*known);
+        }
+        self.by_name.insert(stored.clone(), number);
+        self.names[number as usize].text = stored;
+        Ok(number)
     }
 
     /// Reads a name that differs from the one at this position of the previous line.

@@ -79,11 +79,20 @@ impl Precision {
 pub struct LineLimits {
     /// Errors that are described; further ones are only counted.
     pub errors_max: usize,
+    /// Whether a field may have the name of a tag, as in InfluxDB. Its column is then called
+    /// `name::field`, see [`TAGGED_FIELD_SUFFIX`]. Otherwise the line is refused.
+    pub tagged_fields: bool,
 }
+
+/// What follows the name of a tag in the name of the column that holds the field of that name.
+pub const TAGGED_FIELD_SUFFIX: &str = "::field";
 
 impl Default for LineLimits {
     fn default() -> Self {
-        Self { errors_max: 1000 }
+        Self {
+            errors_max: 1000,
+            tagged_fields: false,
+        }
     }
 }
 

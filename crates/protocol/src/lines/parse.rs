@@ -212,7 +212,8 @@ impl<'a> LineParser<'a> {
             return *number;
         }
         let number = self.batches.len() as u32;
-        self.batches.push(TableBatch::new(&series.table));
+        self.batches
+            .push(TableBatch::new(&series.table, self.limits.tagged_fields));
         self.by_table
             .insert(series.table.clone().into_owned(), number);
         number
@@ -225,7 +226,8 @@ impl<'a> LineParser<'a> {
         let closed = &mut self.batches[batch as usize];
         closed.is_closed = true;
         let table = closed.table().to_owned();
-        self.batches.push(TableBatch::new(&table));
+        self.batches
+            .push(TableBatch::new(&table, self.limits.tagged_fields));
         self.by_table.insert(table, number);
     }
 

@@ -300,7 +300,10 @@ fn lines_that_are_not_utf8_are_refused_alone() {
 #[test]
 fn errors_beyond_the_limit_are_counted() {
     let body = "x\n".repeat(10);
-    let limits = LineLimits { errors_max: 3 };
+    let limits = LineLimits {
+        errors_max: 3,
+        ..LineLimits::default()
+    };
     let parsed = parse(body.as_bytes(), Precision::Nanoseconds, 0, limits);
     assert_eq!((parsed.errors.len(), parsed.errors_omitted), (3, 7));
 }
@@ -460,4 +463,27 @@ fn a_sample_of_a_fleet_is_read_without_errors() {
     let parsed = parsed(&body);
     assert_eq!(parsed.errors, []);
     assert_eq!(parsed.rows(), body.lines().count());
+}
+
+#[test]
+fn a_field_with_the_name_of_a_tag_has_a_column_of_its_own() {
+    let limits = LineLimits {
+        tagged_fields: true,
+        ..LineLimits::default()
+    };
+    let body = "m,core=1 core=7i,v=1 1\nm v=2,core=8i 2\nm,core=2 c\\ore=9i,core=3i 3\n";
+    let parsed = parse(body.as_bytes(), Precision::Nanoseconds, 0, limits);
+    assert_eq!(parsed.errors, vec![]);
+    let batch = &parsed.batches[0];
+    let fields: Vec<&str> = batch.fields.iter().map(|field| &*field.name).collect();
+    assert_eq!(fields, ["core::field", "v", "c\\ore"]);
+    assert_eq!(batch.tags[0].name, "core");
+    // A name that is already that of a field is no tag.
+    let parsed = parse(
+        b"m core=1 1\nm,core=1 v=1 2",
+        Precision::Nanoseconds,
+        0,
+        limits,
+    );
+    assert_eq!(parsed.errors[0].reason, "'core' is a field, and now a tag");
 }

@@ -80,7 +80,7 @@ pub(super) fn load(
     if checksum.is_some_and(|checksum| checksum != loaded.extent.checksum) {
         let reason = format!(
             "the checksum of the first {valid_bytes} bytes is not the one that the manifest names: \
-             another file stands in its place"
+             it was replaced by another file"
         );
         return corrupt(0, reason);
     }

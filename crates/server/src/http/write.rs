@@ -417,7 +417,11 @@ fn parse(
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let now_ns = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-    let mut parsed = lines::parse(&body, precision.unit(), now_ns, LineLimits::default());
+    let limits = LineLimits {
+        tagged_fields: true,
+        ..LineLimits::default()
+    };
+    let mut parsed = lines::parse(&body, precision.unit(), now_ns, limits);
     for batch in &mut parsed.batches {
         precision.apply(batch);
     }

@@ -55,10 +55,13 @@ pub enum SettingScope {
 
 /// What `sql` means for settings.
 pub fn setting_scope(sql: &str) -> SettingScope {
-    let tokens: Vec<Token> = StatementLexer::new(sql)
-        .map(|(_, token)| token)
-        .take(6)
-        .collect();
+    let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
+    let first = tokens.next();
+    let is_setting = |token: &Token| token.is_keyword("set") || token.is_keyword("reset");
+    let Some(first) = first.filter(is_setting) else {
+        return SettingScope::Other;
+    };
+    let tokens: Vec<Token> = std::iter::once(first).chain(tokens).take(6).collect();
     let word = |at: usize| match tokens.get(at) {
         Some(Token::Word(word)) => word.as_str(),
         _ => "",

@@ -1,6 +1,6 @@
-//! `information_schema` with PostgreSQL's names of types.
+//! `information_schema` with PostgreSQL's type names.
 //!
-//! DataFusion's has Arrow's names, counts columns from 0, and lacks `udt_name`.
+//! DataFusion's schema has Arrow's names, counts columns from 0, and lacks `udt_name`.
 
 use crate::error::in_sql;
 use async_trait::async_trait;
@@ -16,10 +16,10 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct InformationSchema {
-    /// DataFusion's.
+    /// DataFusion's schema.
     pub inner: Arc<dyn SchemaProvider>,
 }
 
@@ -38,14 +38,12 @@ impl SchemaProvider for InformationSchema {
         let mut columns: Vec<Expr> = Vec::new();
         for field in table.schema().fields() {
             let column = col(field.name());
-            columns.push(match field.name().as_str() {
+            let value = match field.name().as_str() {
                 "data_type" => TYPE_NAME.call(vec![column, lit(false)]),
                 "ordinal_position" => cast(column, DataType::Int32) + lit(1_i32),
                 _ => column,
-            });
-            if let Some(last) = columns.pop() {
-                columns.push(last.alias(field.name()));
-            }
+            };
+            columns.push(value.alias(field.name()));
         }
         columns.push(col("table_catalog").alias("udt_catalog"));
         columns.push(lit("pg_catalog").alias("udt_schema"));
@@ -73,7 +71,7 @@ static TYPE_NAME: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// PostgreSQL's name of an Arrow type; with a second argument the name that `pg_type` has.
+/// PostgreSQL's name of an Arrow type; with a second argument, the name used in `pg_type`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TypeName {
     signature: Signature,
@@ -107,12 +105,12 @@ impl ScalarUDFImpl for TypeName {
     }
 }
 
-/// The name that PostgreSQL has for what an Arrow type holds.
+/// PostgreSQL's name for the type that corresponds to an Arrow type.
 fn postgres_type(arrow: &str, is_short: bool) -> String {
     let long = match in_sql(arrow).as_str() {
         "bytes" => "bytea".to_owned(),
         "timestamp" => "timestamp without time zone".to_owned(),
-        // The wire has numbers without a sign in the next larger type.
+        // The wire protocol sends unsigned numbers as the next larger type.
         "bigint unsigned" => "numeric".to_owned(),
         exact if exact.starts_with("numeric(") => "numeric".to_owned(),
         list if list.ends_with("[]") => "ARRAY".to_owned(),

@@ -1,8 +1,8 @@
-//! Plain views as plans: the query of each, planned when a statement first needs it, and again when
-//! something that it reads has changed.
+//! Plain views as plans: the query of each view is planned when a statement first needs it, and
+//! again when something that it reads has changed.
 //!
-//! The catalog holds what a view reads in place, so that a plan goes wrong only where a function
-//! of another version is gone; such a view is an error for who asks it.
+//! The catalog keeps everything that a view reads from being dropped, so that planning only fails
+//! if a function of another version is gone; a statement that uses such a view gets an error.
 
 use crate::catalog::plan_dependencies::are_current;
 use crate::error::SqlError;
@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// See the head of this file. Cheap to clone.
+/// See the module documentation. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct ViewPlans {
     read: Arc<Mutex<HashMap<TableId, ViewPlan>>>,
@@ -25,15 +25,15 @@ pub struct ViewPlans {
 
 #[derive(Debug)]
 struct ViewPlan {
-    /// The view, and everything that it reads, directly or by other views.
+    /// The view, and everything that it reads, directly or through other views.
     made_of: Vec<Arc<TableSchema>>,
-    /// Its columns; or why there is no plan.
+    /// The plan, or why there is none.
     plan: std::result::Result<LogicalPlan, String>,
 }
 
 impl ViewPlans {
-    /// Views whose plans are missing or old, each after those that it reads. Forgets views that are
-    /// gone.
+    /// Views whose plans are missing or outdated, each after those that it reads. Forgets views
+    /// that were dropped.
     pub fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
         let all = engine.views();
         let mut read = self.read.lock();
@@ -53,7 +53,7 @@ impl ViewPlans {
         missing
     }
 
-    /// Keeps the plan of a view's query, or why there is none.
+    /// Stores the plan of a view's query, or why there is none.
     pub fn put(
         &self,
         engine: &Engine,
@@ -62,7 +62,7 @@ impl ViewPlans {
     ) {
         let made_of = through(engine, view);
         let plan = plan.and_then(|plan| {
-            let query = view.view.as_deref().ok_or("it is no view")?;
+            let query = view.view.as_deref().ok_or("it is not a view")?;
             columns(plan, query).map_err(|error| error.to_string())
         });
         self.read.lock().insert(view.id, ViewPlan { made_of, plan });
@@ -78,7 +78,7 @@ impl ViewPlans {
         let reason = match read.get(&view.id).map(|view| &view.plan) {
             Some(Ok(plan)) => return Ok(Arc::new(ViewTable::new(plan.clone(), query))),
             Some(Err(reason)) => reason.as_str(),
-            None => "it changes at this moment; try again",
+            None => "it is being changed; try again",
         };
         let message = format!("the query of view '{}' cannot be read: {reason}", view.name);
         Err(DataFusionError::External(Box::new(SqlError::invalid(
@@ -87,7 +87,7 @@ impl ViewPlans {
     }
 }
 
-/// A view and everything that it reads, directly or by other views; each once.
+/// A view and everything that it reads, directly or through other views; each once.
 pub fn through(engine: &Engine, view: &Arc<TableSchema>) -> Vec<Arc<TableSchema>> {
     let mut found = vec![Arc::clone(view)];
     let mut next = 0;
@@ -103,7 +103,7 @@ pub fn through(engine: &Engine, view: &Arc<TableSchema>) -> Vec<Arc<TableSchema>
     found
 }
 
-/// The columns that a view had when it was made, by the names that it gives them.
+/// The columns that a view had when it was created, under the names that it gives them.
 fn columns(plan: LogicalPlan, view: &View) -> Result<LogicalPlan> {
     let schema = Arc::clone(plan.schema());
     let columns = view.columns.iter().map(|column| {
@@ -115,11 +115,11 @@ fn columns(plan: LogicalPlan, view: &View) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
-/// The same plan, in which all scans of a table see one snapshot, whether they stand in views or
+/// The same plan, in which all scans of a table see one snapshot, whether they are inside views or
 /// not.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn one_snapshot(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut tables: HashMap<(TableId, bool), Arc<dyn TableSource>> = HashMap::new();
     let shared = plan.transform_down_with_subqueries(|mut node| {

@@ -1,4 +1,4 @@
-//! What a plan depends on besides data.
+//! What a plan depends on other than data.
 
 use crate::rollup::RollupTableProvider;
 use crate::tables::table::SeriesTable;
@@ -10,10 +10,10 @@ use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use std::sync::Arc;
 
-/// Longest statement of which something is kept, bytes.
+/// Longest statement that is cached, bytes.
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
-/// Whether the tables of a plan are still those that it was made for.
+/// Whether the tables of a plan are still those for which it was made.
 pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
     tables.iter().all(|known| {
         engine
@@ -25,7 +25,7 @@ pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
 /// The engine's tables that a plan reads or writes.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn tables_of(plan: &LogicalPlan) -> Result<Vec<Arc<TableSchema>>> {
     let mut tables = Vec::new();
     let mut note = |source: &Arc<dyn TableSource>| {
@@ -50,24 +50,24 @@ pub fn tables_of(plan: &LogicalPlan) -> Result<Vec<Arc<TableSchema>>> {
     Ok(tables)
 }
 
-/// Whether the plan of a statement, not yet optimized, may be kept with its parameters.
+/// Whether the plan of a statement, not yet optimized, may be cached with its parameters.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
     depends_on_tables_alone(sql, plan, true)
 }
 
-/// Whether the plan of a statement, not yet optimized, may be kept.
+/// Whether the plan of a statement, not yet optimized, may be cached.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
     depends_on_tables_alone(sql, plan, false)
 }
 
-/// Whether a plan, not yet optimized, depends on nothing but what the cache knows of, and on
-/// `parameters` where that is said.
+/// Whether a plan, not yet optimized, depends only on what the cache checks, and on parameters if
+/// `parameters` allows them.
 fn depends_on_tables_alone(sql: &str, plan: &LogicalPlan, parameters: bool) -> Result<bool> {
     if sql.len() > STATEMENT_BYTES_MAX {
         return Ok(false);
@@ -91,6 +91,6 @@ fn depends_on_tables_alone(sql: &str, plan: &LogicalPlan, parameters: bool) -> R
             })
         })
     })?;
-    // Tables that are not ours tell nobody when they change.
+    // Tables that are not ours do not report changes.
     Ok(kept && tables_of(plan)?.len() == scans)
 }

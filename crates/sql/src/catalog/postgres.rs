@@ -1,8 +1,9 @@
-//! PostgreSQL's catalog: the tables of `datafusion-pg-catalog`, with what clients ask for and the library
-//! leaves out.
+//! PostgreSQL's catalog: the tables of `datafusion-pg-catalog`, extended by what clients ask for
+//! and the library lacks.
 //!
-//! Every table has a primary key here, its tags and its time: rows of one key replace each other. So
-//! object-relational mappers can tell rows apart. Nothing else has an index or a constraint.
+//! Every table has a primary key here: its tags and its time, since rows with the same key replace
+//! each other. So object-relational mappers can tell rows apart. There are no other indexes or
+//! constraints.
 
 use super::external;
 use async_trait::async_trait;
@@ -16,9 +17,9 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, li
 use marigram_engine::Engine;
 use std::sync::Arc;
 
-/// OIDs of the indexes of primary keys are those of their tables and this.
+/// The OID of a primary key's index is the OID of its table plus this number.
 const INDEX_OID: i32 = 1_000_000_000;
-/// OIDs of primary keys are those of their tables and this.
+/// The OID of a primary key is the OID of its table plus this number.
 const KEY_OID: i32 = 1_500_000_000;
 
 /// PostgreSQL's catalog, without the database `postgres` that the library always lists.
@@ -42,6 +43,10 @@ impl SchemaProvider for PgCatalog {
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);
         };
+        let missing = missing_columns(name);
+        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
+            return Ok(Some(table));
+        }
         let plan = match name {
             "pg_database" => {
                 let names = self.engine.databases().into_iter().map(lit).collect();
@@ -51,10 +56,6 @@ impl SchemaProvider for PgCatalog {
             "pg_index" | "pg_constraint" => self.of_keys(name, &table.schema()).await?,
             _ => LogicalPlanBuilder::scan(name, provider_as_source(table), None)?,
         };
-        let missing = missing_columns(name);
-        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
-            return self.inner.table(name).await;
-        }
         let mut columns = Vec::new();
         for (relation, field) in plan.schema().iter() {
             if !missing.iter().any(|(missing, _)| missing == field.name()) {
@@ -73,7 +74,7 @@ impl SchemaProvider for PgCatalog {
     }
 }
 
-/// Columns that the library does not have, or has as texts where they are arrays. They are empty.
+/// Columns that the library lacks, or has as texts although they are arrays. They are empty.
 fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
     let texts = DataType::new_list(DataType::Utf8, true);
     match table {
@@ -92,8 +93,8 @@ fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
     }
 }
 
-/// Columns that hold arrays, and of what, in the tables of indexes and constraints: the library has
-/// texts in their place.
+/// Columns of arrays, and the types of their elements, in the tables of indexes and constraints:
+/// the library has texts instead.
 fn arrays_of(table: &str) -> &'static [(&'static str, DataType)] {
     match table {
         "pg_constraint" => &[
@@ -144,7 +145,7 @@ impl PgCatalog {
         joined.project(columns.collect::<Result<Vec<_>>>()?)
     }
 
-    /// The tables, and the numbers of the columns of their keys: the tags and the time.
+    /// The tables, and the numbers of their key columns: the tags and the time.
     fn keys(&self) -> Result<Arc<dyn TableProvider>> {
         let tables = self.engine.tables(&self.database).map_err(external)?;
         let tables = tables
@@ -180,7 +181,7 @@ impl PgCatalog {
     }
 }
 
-/// What a primary key has in a column of `pg_index` or `pg_constraint`.
+/// The value of a primary key in a column of `pg_index` or `pg_constraint`.
 fn of_primary_key(column: &str) -> Option<Expr> {
     let table = || col("pg_class.oid");
     Some(match column {
@@ -199,7 +200,7 @@ fn of_primary_key(column: &str) -> Option<Expr> {
     })
 }
 
-/// What stands in a column of which nothing is known.
+/// The value of a column that Marigram cannot fill.
 fn absent(kind: &DataType) -> Result<ScalarValue> {
     match kind {
         DataType::Boolean => Ok(ScalarValue::Boolean(Some(false))),

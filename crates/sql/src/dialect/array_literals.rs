@@ -1,16 +1,16 @@
-//! Texts that are cast to arrays, as `'{1,2}'::int[]`: they become `ARRAY['1', '2']::int[]`, whose
-//! elements are cast one by one.
+//! Texts that are cast to arrays, such as `'{1,2}'::int[]`: they become `ARRAY['1', '2']::int[]`,
+//! whose elements are cast one by one.
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{Array, DataType, Expr, Value, VisitorMut};
 use std::ops::ControlFlow;
 
-/// Whether a statement may have such texts.
+/// Whether a statement may contain such texts.
 pub fn may_have_some(sql: &str) -> bool {
     sql.contains('{')
 }
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct ArrayLiterals;
 
 impl VisitorMut for ArrayLiterals {
@@ -50,8 +50,8 @@ impl VisitorMut for ArrayLiterals {
     }
 }
 
-/// The elements of an array of one dimension, as PostgreSQL's `array_in` reads them; `None` of a text
-/// that is none.
+/// The elements of a one-dimensional array, as PostgreSQL's `array_in` reads them; `None` if the
+/// text is not such an array.
 fn elements(text: &str) -> Option<Vec<Option<String>>> {
     let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
     let mut elements = Vec::new();
@@ -63,7 +63,7 @@ fn elements(text: &str) -> Option<Vec<Option<String>>> {
         while rest.next_if(|next| next.is_whitespace()).is_some() {}
         let is_quoted = rest.next_if_eq(&'"').is_some();
         let mut element = String::new();
-        // Blanks behind an element are none of it, unless a backslash stands before them.
+        // Blanks after an element do not belong to it, unless a backslash precedes them.
         let mut length = 0;
         let is_last = loop {
             match rest.next() {

@@ -1,5 +1,5 @@
-//! `ARRAY(SELECT x FROM t ORDER BY y)`, which is `(SELECT array_agg(x ORDER BY y) FROM …)`; an empty array where
-//! there is no row.
+//! `ARRAY(SELECT x FROM t ORDER BY y)` becomes `(SELECT array_agg(x ORDER BY y) FROM …)`; the array
+//! is empty if there are no rows.
 
 use crate::dialect::ast_walk::walk;
 use crate::dialect::grammar::MarigramDialect;
@@ -11,13 +11,13 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Value, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
-use marigram_functions::ARRAY_OR_EMPTY;
+use marigram_functions::{ARRAY_OR_EMPTY, is_aggregate_name};
 use std::ops::ControlFlow;
 
 /// The column of the elements.
 const ELEMENT: &str = "element";
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct ArraySubqueries;
 
 impl VisitorMut for ArraySubqueries {
@@ -40,25 +40,7 @@ impl VisitorMut for ArraySubqueries {
     }
 }
 
-/// Aggregates that have one row where a query has no GROUP BY.
-const AGGREGATES: [&str; 14] = [
-    "count",
-    "sum",
-    "min",
-    "max",
-    "avg",
-    "array_agg",
-    "string_agg",
-    "first",
-    "last",
-    "bool_and",
-    "bool_or",
-    "stddev",
-    "variance",
-    "median",
-];
-
-/// Whether a SELECT has a row for each of those it reads.
+/// Aggregates, which produce one row if a query has no GROUP BY.
 fn is_plain(query: &Query, select: &Select) -> bool {
     struct AggregateFinder;
 
@@ -70,7 +52,7 @@ fn is_plain(query: &Query, select: &Select) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = function.name.to_string().to_lowercase();
-            if function.over.is_some() || AGGREGATES.contains(&name.as_str()) {
+            if function.over.is_some() || is_aggregate_name(&name) {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())
@@ -101,7 +83,7 @@ fn array_agg(element: Expr, order: Vec<OrderByExpr>) -> Expr {
     aggregate
 }
 
-/// A query whose one row is the array of the rows of `query`.
+/// A query that returns one row: the array of the rows of `query`.
 fn aggregated(mut query: Query) -> Option<Query> {
     let order: Vec<OrderByExpr> = match query.order_by.as_ref().map(|by| &by.kind) {
         Some(OrderByKind::Expressions(order)) => order.clone(),
@@ -121,7 +103,7 @@ fn aggregated(mut query: Query) -> Option<Query> {
         && let SetExpr::Select(select) = query.body.as_mut()
     {
         let order = order.into_iter().map(|mut key| {
-            // A number is the place of the one column.
+            // A number is the position of the only column.
             if matches!(&key.expr, Expr::Value(value) if matches!(value.value, Value::Number(..))) {
                 key.expr = element.clone();
             }
@@ -135,8 +117,8 @@ fn aggregated(mut query: Query) -> Option<Query> {
     of_derived(query, order)
 }
 
-/// `SELECT array_agg(element ORDER BY …) FROM (query) AS elements (element)`: what is sorted by must be the
-/// column.
+/// `SELECT array_agg(element ORDER BY …) FROM (query) AS elements (element)`; the sort key must be
+/// the column.
 fn of_derived(query: Query, mut order: Vec<OrderByExpr>) -> Option<Query> {
     for key in &mut order {
         key.expr = Expr::Identifier(Ident::new(ELEMENT));

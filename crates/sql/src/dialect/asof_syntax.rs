@@ -9,12 +9,12 @@ use datafusion::sql::sqlparser::ast::{
 use marigram_functions::marker_functions::AS_OF;
 use std::ops::ControlFlow;
 
-/// Whether a statement may have such a join.
-pub fn may_join(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("asof")
+/// Whether a statement, in lower case, may contain such a join.
+pub fn may_join(folded: &str) -> bool {
+    folded.contains("asof")
 }
 
-/// Makes such joins LEFT JOINs with a mark in their condition.
+/// Turns such joins into LEFT JOINs with a marker in their condition.
 pub struct AsOfJoinMarker;
 
 impl VisitorMut for AsOfJoinMarker {

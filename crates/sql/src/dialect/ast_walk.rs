@@ -1,8 +1,8 @@
-//! Walks over syntax trees, all through one instance of the parser's traversal.
+//! Walks over syntax trees, which all share one instance of the parser's traversal.
 //!
-//! The parser's `visit` is generic over the visitor, and goes through some hundred types of nodes:
-//! each visitor of its own costs half a megabyte of code and seconds of compilation. Here the
-//! traversal knows one visitor, which calls the real one through a pointer.
+//! The parser's `visit` is generic over the visitor and traverses about a hundred types of nodes,
+//! so each instance for another visitor costs half a megabyte of code and seconds of compilation.
+//! Here the traversal knows one visitor, which calls the real one through a pointer.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut,
@@ -16,7 +16,7 @@ pub fn walk<V: Visitor>(node: &impl Visit, visitor: &mut V) -> ControlFlow<V::Br
         visitor,
         broken: None,
     };
-    // What broke off stands in the caller.
+    // The caller holds the value of a break.
     let _ = node.visit(&mut ReadPointer(&mut caller));
     caller
         .broken
@@ -29,20 +29,20 @@ pub fn walk_mut<V: VisitorMut>(node: &mut impl VisitMut, visitor: &mut V) -> Con
         visitor,
         broken: None,
     };
-    // What broke off stands in the caller.
+    // The caller holds the value of a break.
     let _ = node.visit(&mut ChangePointer(&mut caller));
     caller
         .broken
         .map_or(ControlFlow::Continue(()), ControlFlow::Break)
 }
 
-/// Keeps what a visitor breaks off with, so that every visitor breaks off with the same type.
+/// Stores the value with which a visitor breaks, so that every visitor breaks with the same type.
 fn keep<B>(flow: ControlFlow<B>, broken: &mut Option<B>) -> ControlFlow<()> {
     flow.map_break(|with| *broken = Some(with))
 }
 
-/// The visitor that the traversal knows (`$pointer`), what it points to (`$calls`), and the real
-/// visitor behind that (`$caller`).
+/// Defines the visitor that the traversal knows (`$pointer`), the trait to which it points
+/// (`$calls`), and the adapter of the real visitor (`$caller`).
 macro_rules! through_a_pointer {
     ($trait:ident, $calls:ident, $caller:ident, $pointer:ident, $($method:ident($node:ty)),+ $(,)?) => {
         trait $calls {

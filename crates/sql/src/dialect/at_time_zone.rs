@@ -1,5 +1,6 @@
-//! `t AT TIME ZONE 'Europe/Berlin'`, which becomes `timezone('Europe/Berlin', t)` as in PostgreSQL, and
-//! `date_trunc('day', t, 'Europe/Berlin')`; and intervals in forms that PostgreSQL alone reads.
+//! `t AT TIME ZONE 'Europe/Berlin'` becomes `timezone('Europe/Berlin', t)`, as in PostgreSQL; also
+//! rewrites `date_trunc('day', t, 'Europe/Berlin')`, and intervals in forms that only PostgreSQL
+//! reads.
 
 use crate::dialect::rewriting::call;
 use crate::error::SqlError;
@@ -11,7 +12,7 @@ use marigram_functions::parse_postgres_interval;
 use marigram_functions::zone_functions::{TIMEZONE, TRUNC_IN_ZONE};
 use std::ops::ControlFlow;
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct AtTimeZone;
 
 impl VisitorMut for AtTimeZone {
@@ -53,7 +54,7 @@ impl VisitorMut for AtTimeZone {
     }
 }
 
-/// An interval of a form that PostgreSQL reads and the planner does not, as the planner reads it.
+/// An interval that PostgreSQL can read but the planner cannot, in a form that the planner reads.
 fn planned_interval(text: &str) -> Option<String> {
     if parse_interval_month_day_nano(text).is_ok() {
         return None;
@@ -65,7 +66,7 @@ fn planned_interval(text: &str) -> Option<String> {
     ))
 }
 
-/// Whether a statement, in small letters, may have what is rewritten.
+/// Whether a statement, in lower case, may contain something to rewrite.
 pub fn may_name_zone(folded: &str) -> bool {
     ["zone", "date_trunc", "interval"]
         .iter()

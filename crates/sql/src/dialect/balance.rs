@@ -1,11 +1,12 @@
-//! Long rows of OR and UNION become balanced trees.
+//! Turns long chains of OR and UNION into balanced trees.
 //!
-//! `a OR b OR c OR …` is parsed into a tree that is as deep as it is long. OR, UNION and UNION ALL
-//! are associative, so that a tree of logarithmic depth means the same. Generated statements have
-//! thousands of them in a row; what walks through trees by recursion would run out of stack.
+//! `a OR b OR c OR …` is parsed into a tree that is as deep as the chain is long. OR, UNION and
+//! UNION ALL are associative, so that a tree of logarithmic depth has the same meaning. Generated
+//! statements have chains of thousands, and recursive code that walks the tree would run out of
+//! stack.
 #![expect(
     clippy::result_large_err,
-    reason = "the error is the expression itself, given back as it was"
+    reason = "the error is the expression itself, returned unchanged"
 )]
 
 use crate::dialect::nesting::BALANCE_MIN;
@@ -17,10 +18,10 @@ use datafusion::sql::sqlparser::ast::{
 use std::mem;
 use std::ops::ControlFlow;
 
-/// Balances the rows of a statement.
+/// Balances the chains of a statement.
 ///
 /// # Errors
-/// None; the visit is never broken off.
+/// None; the visitor never breaks.
 pub fn balance(statement: &mut Statement) -> crate::error::SqlResult<()> {
     rewrite(statement, &mut TreeBalancer)
 }
@@ -30,7 +31,7 @@ struct TreeBalancer;
 impl VisitorMut for TreeBalancer {
     type Break = crate::error::SqlError;
 
-    /// Before its operands are visited: the visit then goes down the balanced tree.
+    /// Runs before the operands are visited, so that the visit descends into the balanced tree.
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         if is_long(expr, left_of_or) {
             let nothing = Expr::Value(Value::Null.into());
@@ -50,7 +51,7 @@ impl VisitorMut for TreeBalancer {
     }
 }
 
-/// Also rows of UNION below other set operations, and the other way round.
+/// Also balances chains of UNION below other set operations, and vice versa.
 fn balance_unions(body: &mut SetExpr) {
     let mut todo = vec![body];
     while let Some(body) = todo.pop() {
@@ -82,8 +83,8 @@ fn balance_unions(body: &mut SetExpr) {
     }
 }
 
-/// Whether a row is so long that it is worth the while, and leans to the left: a balanced tree does
-/// not, so that nothing is balanced twice.
+/// Whether a chain is long enough to be worth balancing, and leans to the left: a balanced tree
+/// does not lean, so that nothing is balanced twice.
 fn is_long<T>(mut tree: &T, left: impl Fn(&T) -> Option<&T>) -> bool {
     for _ in 0..BALANCE_MIN {
         match left(tree) {
@@ -116,7 +117,7 @@ fn split_or(expr: Expr) -> Result<(Expr, Expr), Expr> {
     }
 }
 
-/// Whether this is a UNION, and if so whether of all rows.
+/// Whether this is a UNION, and if so, whether of all rows.
 fn union(body: &SetExpr) -> Option<bool> {
     match body {
         SetExpr::SetOperation {
@@ -149,7 +150,7 @@ fn split_union(body: SetExpr, all: bool) -> Result<(SetExpr, SetExpr), SetExpr> 
     }
 }
 
-/// The operands of a row, in their order.
+/// The operands of a chain, in order.
 fn operands<T>(row: T, split: impl Fn(T) -> Result<(T, T), T>) -> Vec<T> {
     let (mut operands, mut todo) = (Vec::new(), vec![row]);
     while let Some(next) = todo.pop() {
@@ -161,7 +162,7 @@ fn operands<T>(row: T, split: impl Fn(T) -> Result<(T, T), T>) -> Vec<T> {
     operands
 }
 
-/// The balanced tree of operands, which are at least one.
+/// The balanced tree of the operands; there is at least one.
 fn tree<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> T {
     while operands.len() > 1 {
         let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
@@ -182,7 +183,7 @@ mod tests {
     use crate::dialect::parse::parse;
     use crate::dialect::statement::Command;
 
-    /// The statement as it is printed, and its depth in parentheses of its debug form.
+    /// The printed statement, and its depth, counted in parentheses of its debug form.
     fn printed(sql: &str) -> (String, usize) {
         let Command::Plan(statement, _) = parse(sql).unwrap() else {
             panic!("a plan");

@@ -1,10 +1,10 @@
-//! Casts of what is also there without one, or with another one: `SELECT max(v), max(v::INT)`, or
-//! `GROUP BY unit, unit::TEXT`.
+//! Casts of an expression that also occurs without a cast, or with a different one:
+//! `SELECT max(v), max(v::INT)`, or `GROUP BY unit, unit::TEXT`.
 //!
-//! DataFusion names a cast as it names what is cast, and takes each name of a key, an aggregate or a
-//! window function once. Where two of them would have one name, each of their casts is put into
-//! [`named_cast`](marigram_functions::NAMED_CAST), which has a name of its own and is taken out again
-//! when the plan is simplified. Statements without such casts stay as they are.
+//! DataFusion names a cast after its operand, and requires unique names of keys, aggregates and
+//! window functions. If two of them would have the same name, each of their casts is wrapped in
+//! [`named_cast`](marigram_functions::NAMED_CAST), which has a name of its own and is removed again
+//! when the plan is simplified. Statements without such casts stay unchanged.
 
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::rewriting::{call, selects};
@@ -18,11 +18,11 @@ use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
-/// Bytes of keys and calls that are compared; of more, which calls in one another make of a long
-/// statement, nothing is rewritten.
+/// The most bytes of keys and calls that are compared; if nested calls of a long statement add up
+/// to more, nothing is rewritten.
 const COMPARED_BYTES_MAX: usize = 4 << 20;
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct NamedCasts;
 
 impl VisitorMut for NamedCasts {
@@ -41,7 +41,7 @@ impl VisitorMut for NamedCasts {
     }
 }
 
-/// Puts casts of a SELECT that would have the name of something else into calls.
+/// Wraps the casts of a SELECT that would have the name of something else.
 fn name_casts(select: &mut Select, order_by: Option<&mut OrderBy>) {
     let mut compared = CastFreeExpressions::default();
     for key in keys(select) {
@@ -67,7 +67,7 @@ fn name_casts(select: &mut Select, order_by: Option<&mut OrderBy>) {
     }
 }
 
-/// Gives casts of columns that are selected PostgreSQL's names, and those that come again a number.
+/// Gives selected casts of columns PostgreSQL's names, and repeated ones a number.
 fn name_columns(selected: &mut [SelectItem]) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     for item in selected.iter() {
@@ -94,7 +94,7 @@ fn name_columns(selected: &mut [SelectItem]) {
     }
 }
 
-/// What a SELECT is grouped by.
+/// The expressions by which a SELECT groups.
 fn keys(select: &Select) -> Vec<&Expr> {
     let GroupByExpr::Expressions(keys, _) = &select.group_by else {
         return Vec::new();
@@ -103,7 +103,7 @@ fn keys(select: &Select) -> Vec<&Expr> {
     keys.iter().filter_map(meant).collect()
 }
 
-/// A key, or the column that it is the number of.
+/// A key, or the column to whose position it refers.
 fn meant_key<'a>(selected: &'a [SelectItem], key: &'a Expr) -> Option<&'a Expr> {
     let Expr::Value(number) = key else {
         return Some(key);
@@ -112,14 +112,14 @@ fn meant_key<'a>(selected: &'a [SelectItem], key: &'a Expr) -> Option<&'a Expr> 
         return None;
     };
     let at = number.parse::<usize>().ok()?.checked_sub(1)?;
-    // A number counts columns, of which a wildcard may be several.
+    // A position counts columns, and a wildcard may be several.
     match selected.get(at).filter(|_| selected.iter().all(is_one))? {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
     }
 }
 
-/// Whether something that is selected is one column.
+/// Whether a selected item is a single column.
 fn is_one(item: &SelectItem) -> bool {
     matches!(
         item,
@@ -127,7 +127,7 @@ fn is_one(item: &SelectItem) -> bool {
     )
 }
 
-/// The column that is cast.
+/// The operand of a cast, if it is a column.
 fn column(expr: &Expr) -> Option<Ident> {
     match expr {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => column(expr),
@@ -137,8 +137,8 @@ fn column(expr: &Expr) -> Option<Ident> {
     }
 }
 
-/// An expression without its casts, as text in which a column is its name alone, and `count(*)` what it
-/// is planned as. More expressions may have one text than have one name.
+/// An expression without its casts, as text, in which a column is just its name, and `count(*)` has
+/// its planned form. Expressions with different names may have the same text.
 fn without_casts(expr: &Expr) -> String {
     struct CastEraser;
 
@@ -169,7 +169,7 @@ fn without_casts(expr: &Expr) -> String {
     text.replace("count(*)", "count(1)")
 }
 
-/// The cast that was put into a call.
+/// The cast inside a `named_cast` call.
 fn named_cast(expr: &Expr) -> Option<&Expr> {
     let Expr::Function(function) = expr else {
         return None;
@@ -187,7 +187,7 @@ fn named_cast(expr: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The texts of what is cast in an expression.
+/// The texts of the operands of casts in an expression.
 #[derive(Default)]
 struct CastOperands(HashSet<String>);
 
@@ -202,10 +202,10 @@ impl Visitor for CastOperands {
     }
 }
 
-/// Keys and calls, by their text without casts.
+/// Keys and calls, by their texts without casts.
 #[derive(Default)]
 struct CastFreeExpressions {
-    /// The texts with casts, and what is cast in them.
+    /// The texts with casts, and the operands of these casts.
     by_text: HashMap<String, (HashSet<String>, CastOperands)>,
     bytes: usize,
 }
@@ -223,7 +223,7 @@ impl CastFreeExpressions {
         }
     }
 
-    /// What is cast where several have one text.
+    /// The operands of casts for texts that occur several times.
     fn named(self) -> CastNamer {
         if self.bytes > COMPARED_BYTES_MAX {
             return CastNamer::default();
@@ -250,7 +250,7 @@ impl Visitor for CastFreeExpressions {
     }
 }
 
-/// Puts the casts of these operands into calls.
+/// Wraps the casts of these operands in calls.
 #[derive(Default)]
 struct CastNamer(HashSet<String>);
 
@@ -266,7 +266,7 @@ impl VisitorMut for CastNamer {
     }
 }
 
-/// Whether a statement has casts at all.
-pub fn may_cast(sql: &str) -> bool {
-    sql.contains("::") || sql.to_ascii_lowercase().contains("cast")
+/// Whether a statement, in lower case, may contain casts.
+pub fn may_cast(folded: &str) -> bool {
+    folded.contains("::") || folded.contains("cast")
 }

@@ -1,8 +1,8 @@
-//! Statements that ask PostgreSQL's catalog: forms of PostgreSQL's that the planner does not take,
-//! rewritten by the rules of `datafusion-pg-catalog`.
+//! Statements that query PostgreSQL's catalog: the rules of `datafusion-pg-catalog` rewrite the
+//! forms of PostgreSQL that the planner does not accept.
 //!
-//! Its parser is used for the few statements of clients that it knows by their text. Of its rules, the
-//! one that puts NULL in the place of correlated subqueries is left out: they are answered.
+//! The library's parser handles the few client statements that it knows by their text. One of its
+//! rules is left out, which would replace correlated subqueries with NULL: Marigram evaluates them.
 
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast;
@@ -16,7 +16,7 @@ use datafusion_pg_catalog::sql::rules::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// What stands in statements that the library answers by their text: those of psql for policies, extended
+/// Text in statements that the library recognizes: queries of psql for policies, extended
 /// statistics and publications, which are empty here.
 const KNOWN_BY_TEXT: [&str; 6] = [
     "from pg_catalog.pg_policy pol",
@@ -27,9 +27,10 @@ const KNOWN_BY_TEXT: [&str; 6] = [
     "c.relnamespace='public'",
 ];
 
-/// Whether a statement may need PostgreSQL's catalogs or forms that only the rewrite rules know.
-/// Others keep their positions for error messages, and save the time.
-pub fn asks_postgres(sql: &str) -> bool {
+/// Whether a statement, in lower case, may need PostgreSQL's catalogs or forms that only the rewrite
+/// rules know.
+/// Other statements skip the rules, which saves time and keeps the positions of errors.
+pub fn asks_postgres(folded: &str) -> bool {
     const SIGNS: [&str; 13] = [
         "pg_",
         "information_schema",
@@ -45,19 +46,17 @@ pub fn asks_postgres(sql: &str) -> bool {
         "any (",
         "all(",
     ];
-    let lower = sql.to_lowercase();
-    SIGNS.iter().any(|sign| lower.contains(sign))
+    SIGNS.iter().any(|sign| folded.contains(sign))
 }
 
-/// What the library has in the place of a statement that it knows by its text.
+/// The library's replacement for a statement that it recognizes by its text.
 ///
 /// # Errors
-/// Where the text is no statement.
-pub fn known_by_text(sql: &str) -> Result<Option<Statement>, ParserError> {
+/// If the text is not a statement.
+pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, ParserError> {
     static POSTGRES: LazyLock<PostgresCompatibilityParser> =
         LazyLock::new(PostgresCompatibilityParser::new);
-    let lower = sql.to_lowercase();
-    if !KNOWN_BY_TEXT.iter().any(|known| lower.contains(known)) {
+    if !KNOWN_BY_TEXT.iter().any(|known| folded.contains(known)) {
         return Ok(None);
     }
     let mut statements = POSTGRES.parse(sql)?;
@@ -87,7 +86,7 @@ pub fn rewrite_for_catalog(statement: &mut Statement) {
     }
 }
 
-/// Stands in a place for a moment.
+/// A temporary placeholder.
 fn nothing() -> ast::Statement {
     ast::Statement::Deallocate {
         name: ast::Ident::new(""),

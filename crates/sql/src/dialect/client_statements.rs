@@ -1,11 +1,11 @@
-//! Statements that drivers send by themselves and that need more of PostgreSQL than there is here, with
-//! what is answered in their place.
+//! Statements that drivers send by themselves and that need features of PostgreSQL that Marigram
+//! lacks, with their replacements.
 
-/// A driver's statement, by how it begins, and what stands for it.
+/// The beginning of a driver's statement, and its replacement.
 const KNOWN: [(&str, &str); 1] = [(
-    // asyncpg asks for the types that it does not know, and in turn for those they are made of. There
-    // are none but arrays of simple ones. It knows how to send oid[] alone, as which servers tell lists
-    // of unsigned numbers.
+    // asyncpg asks for the types that it does not know, and for the types of which they consist.
+    // Marigram has only arrays of simple types. Of arrays of OIDs, asyncpg only knows oid[], which
+    // servers report for lists of unsigned numbers.
     "with recursive typeinfo_tree(",
     "SELECT t.oid AS oid, n.nspname AS ns, t.typname AS name, t.typtype AS kind, \
      NULL::int AS basetype, t.typelem AS elemtype, e.typdelim AS elemdelim, \
@@ -22,7 +22,7 @@ const KNOWN: [(&str, &str); 1] = [(
      ORDER BY depth DESC",
 )];
 
-/// What is answered for a statement.
+/// The statement that is executed instead of `sql`.
 pub fn stand_in(sql: &str) -> &str {
     let begin = sql.trim_start();
     let found = KNOWN.iter().find(|(known, _)| {

@@ -1,13 +1,13 @@
-//! Names of columns that nothing names, as PostgreSQL gives them: an aggregate's column is `count`,
-//! and not `count(*)`.
+//! Names of unnamed columns, as in PostgreSQL: an aggregate's column is called `count`, and not
+//! `count(*)`.
 //!
-//! Where an answer leaves, its columns are renamed by their places ([`OutputNames`]): a plan is the
-//! same with these names as without. Where a query stands in another one, its columns get aliases,
-//! by which the outer one finds them (`aliases`).
+//! The columns of a result are renamed by their positions when it leaves ([`OutputNames`]), so the
+//! names do not change the plan. The columns of a subquery get aliases, by which the outer query
+//! finds them (`aliases`).
 //!
-//! The planner takes each name of a SELECT once, PostgreSQL as often as one likes. Columns of one
-//! name get a mark behind it, which no answer shows. What is marked cannot be named from outside, as in
-//! PostgreSQL, to which such a name is ambiguous.
+//! DataFusion's planner requires unique names in a SELECT; PostgreSQL does not. Columns with the
+//! same name get a mark after it, which no result shows. A marked column cannot be named from
+//! outside; in PostgreSQL, such a name is ambiguous.
 
 mod aliases;
 mod figure;
@@ -19,7 +19,7 @@ pub use output::{Names, OutputNames, named_batch, named_schema};
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};
 
-/// The SELECT that names the columns of a query: the first of its set operations.
+/// The SELECT that names the columns of a query: the first operand of its set operations.
 fn naming_select(query: &Query) -> Option<&Select> {
     let mut body = query.body.as_ref();
     loop {
@@ -32,7 +32,7 @@ fn naming_select(query: &Query) -> Option<&Select> {
     }
 }
 
-/// The name of a column that is selected; `None` of a `*`.
+/// The name of a selected column; `None` for a `*`.
 fn name_of_item(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::UnnamedExpr(expr) => Some(figure::name_of(expr)),

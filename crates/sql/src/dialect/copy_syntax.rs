@@ -1,4 +1,4 @@
-//! `COPY t FROM 'file'` as it is written, and the options of every COPY.
+//! Parses `COPY t FROM 'file'`, and the options of every COPY.
 
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
 use crate::dialect::statement::{CopyFileFormat, CopyFrom};
@@ -7,7 +7,8 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 use std::path::Path;
 
-/// Options by their names in lower case; taken one by one, so that what is left is unknown.
+/// Options by their names in lower case; known options are taken out one by one, so that unknown
+/// ones remain.
 #[derive(Clone, Debug, Default)]
 pub struct StatementOptions(Vec<(String, String)>);
 
@@ -22,13 +23,13 @@ impl StatementOptions {
         self.0.push((name.to_lowercase(), value));
     }
 
-    /// The value of an option; it is not there again.
+    /// Removes an option and returns its value.
     pub fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
-    /// Nanoseconds of a unit of the times of a TsFile: `precision`, milliseconds if it is not there.
+    /// The unit of the times of a TsFile, in nanoseconds: `precision`, by default milliseconds.
     pub fn take_unit_ns(&mut self) -> SqlResult<i64> {
         match self.take("precision").as_deref() {
             None | Some("ms") => Ok(1_000_000),
@@ -36,26 +37,26 @@ impl StatementOptions {
             Some("us") => Ok(1_000),
             Some("ns") => Ok(1),
             Some(other) => Err(SqlError::syntax(format!(
-                "'{other}' is no precision of times; use s, ms, us or ns"
+                "'{other}' is not a precision of times; use s, ms, us or ns"
             ))),
         }
     }
 
-    /// Refuses what was not taken.
+    /// Refuses options that were not taken.
     pub fn end(&self) -> SqlResult<()> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => Err(SqlError::syntax(format!(
-                "COPY has no option '{name}' for this form of file"
+                "COPY has no option '{name}' for this file format"
             ))),
         }
     }
 }
 
-/// Reads a COPY … FROM a file; `None` where it is another COPY.
+/// Reads a COPY … FROM a file; `None` if it is another form of COPY.
 ///
 /// # Errors
-/// Where it is one and is not understood.
+/// If it is one and cannot be parsed.
 pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
     accept_words(parser, &["COPY"]);
     if parser.peek_token().token == Token::LParen {
@@ -120,7 +121,7 @@ pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
     Ok(Some(copy))
 }
 
-/// A word, a text in quotes or a number of an option.
+/// The word, the quoted text or the number that is the value of an option.
 fn option_word(parser: &mut Parser<'_>) -> SqlResult<String> {
     let token = parser.next_token();
     match token.token {
@@ -130,19 +131,19 @@ fn option_word(parser: &mut Parser<'_>) -> SqlResult<String> {
     }
 }
 
-/// The form by the name that a statement gives it.
+/// The file format that a statement names.
 fn named(name: &str) -> SqlResult<CopyFileFormat> {
     match name.to_ascii_lowercase().as_str() {
         "csv" => Ok(CopyFileFormat::Csv),
         "parquet" => Ok(CopyFileFormat::Parquet),
         "tsfile" => Ok(CopyFileFormat::TsFile),
         other => Err(SqlError::unsupported(format!(
-            "'{other}' is no form of files that COPY knows; it knows csv, parquet and tsfile"
+            "COPY does not support the file format '{other}'; it supports csv, parquet and tsfile"
         ))),
     }
 }
 
-/// The form as told, or else by the file's ending.
+/// The given format, or else the one that the file's extension implies.
 pub fn form_of(path: &str, told: Option<&str>) -> SqlResult<CopyFileFormat> {
     if let Some(told) = told {
         return named(told);
@@ -157,7 +158,7 @@ pub fn form_of(path: &str, told: Option<&str>) -> SqlResult<CopyFileFormat> {
             ending
         }),
         None => Err(SqlError::syntax(format!(
-            "the name '{path}' does not tell the form of the file; end it in .csv, .parquet or \
+            "the name '{path}' does not imply a file format; end it in .csv, .parquet or \
                  .tsfile, or add FORMAT"
         ))),
     }

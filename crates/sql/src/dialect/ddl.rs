@@ -1,4 +1,4 @@
-//! Reads the statements that define databases and tables.
+//! Parses the statements that define databases and tables.
 
 pub mod materialized_views;
 pub mod query;
@@ -47,8 +47,8 @@ pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
-/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`; or `CREATE TABLE … AS`. `text` gives what
-/// stands between two places of the statement.
+/// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`; or `CREATE TABLE … AS`. `text` returns
+/// the text between two locations of the statement.
 pub fn create_table(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
@@ -155,7 +155,7 @@ fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
     Ok(TableAlteration::Codec { name, change })
 }
 
-/// A column as it is written.
+/// A column definition as it was written.
 struct ColumnDefinition {
     name: String,
     data_type: DataType,
@@ -189,17 +189,17 @@ impl ColumnDefinition {
             }
         };
         if self.codec != CodecChange::default() {
-            let message = format!("column '{name}' is no field: only fields have an encoding");
+            let message = format!("column '{name}' is not a field: only fields have an encoding");
             return Err(SqlError::named("42P16", name, message));
         }
         Ok(kind)
     }
 }
 
-/// Refuses a codec that does not suit a field.
+/// Refuses a codec that is not suitable for a field.
 ///
 /// # Errors
-/// With those that do.
+/// Lists the suitable codecs.
 pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
     match codec.objection(kind) {
         None => Ok(()),
@@ -254,8 +254,8 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
     })
 }
 
-/// Finds the time column: the one that says so, or else the TIMESTAMP column named `time` without
-/// a role, or else the first TIMESTAMP column without a role.
+/// Finds the time column: the one that is declared as such, or else the TIMESTAMP column named
+/// `time` without a role, or else the first TIMESTAMP column without a role.
 fn resolve(mut written: Vec<ColumnDefinition>) -> SqlResult<Vec<(String, ColumnKind)>> {
     let declared = written
         .iter()

@@ -1,8 +1,9 @@
-//! Literals that are cast to NUMERIC keep all their digits, and those that are cast to integers are
-//! rounded as NUMERIC is.
+//! Literals that are cast to NUMERIC keep all their digits, and literals that are cast to integers
+//! are rounded like a NUMERIC.
 //!
-//! The planner takes a literal with a point or an exponent for a double, and gives NUMERIC ten places
-//! where it has none. Here the text of the literal is what is cast, to a decimal with just its places.
+//! The planner reads a literal with a point or an exponent as a double, and gives a NUMERIC without
+//! a scale ten decimal places. Here the text of the literal is cast instead, to a decimal with
+//! exactly its decimal places.
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
@@ -10,19 +11,18 @@ use datafusion::sql::sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// Most digits of a decimal.
+/// The largest number of digits of a decimal.
 const DIGITS_MAX: usize = 76;
-/// Digits with which a decimal is made, so that sums of it have room.
+/// The precision of created decimals, so that their sums have room.
 const DIGITS: usize = 38;
 
-/// Whether a statement may have such casts.
-pub fn may_cast_to_numeric(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    let casts = lower.contains("::") || lower.contains("cast");
-    lower.contains("numeric") || lower.contains("dec") || casts && lower.contains("int")
+/// Whether a statement, in lower case, may contain such casts.
+pub fn may_cast_to_numeric(folded: &str) -> bool {
+    let casts = folded.contains("::") || folded.contains("cast");
+    folded.contains("numeric") || folded.contains("dec") || casts && folded.contains("int")
 }
 
-/// Casts the text of literals.
+/// Casts the text of literals instead of the literals.
 pub struct ExactNumbers;
 
 impl VisitorMut for ExactNumbers {
@@ -38,7 +38,7 @@ impl VisitorMut for ExactNumbers {
             return ControlFlow::Continue(());
         };
         if is_integer(data_type) {
-            // A literal with a point is a NUMERIC, whose halves are rounded away from zero.
+            // A literal with a point is a NUMERIC, which is rounded half away from zero.
             if let Some(text) = written_number(inner).and_then(|text| without_exponent(&text))
                 && text.contains('.')
                 && let Some(exact) =
@@ -79,13 +79,13 @@ fn too_long(text: &str) -> SqlError {
     SqlError::invalid(
         "22003",
         format!(
-            "the number {start}… has more than {DIGITS_MAX} digits, which a NUMERIC has at most; \
+            "the number {start}… has more than {DIGITS_MAX} digits, the limit of NUMERIC; \
              cast it to DOUBLE PRECISION"
         ),
     )
 }
 
-/// What a type says of the digits of a NUMERIC; `None` of other types.
+/// The precision and scale of a NUMERIC type; `None` for other types.
 fn numeric_digits(data_type: &DataType) -> Option<ExactNumberInfo> {
     match data_type {
         DataType::Numeric(digits) | DataType::Decimal(digits) | DataType::Dec(digits) => {
@@ -109,7 +109,7 @@ fn is_integer(data_type: &DataType) -> bool {
     )
 }
 
-/// The text of a literal that is a number and no text.
+/// The text of a numeric literal.
 fn written_number(expr: &Expr) -> Option<String> {
     let is_number = |expr: &Expr| match expr {
         Expr::Value(value) => matches!(value.value, Value::Number(..)),
@@ -122,7 +122,7 @@ fn written_number(expr: &Expr) -> Option<String> {
     literal(expr).filter(|_| is_number(inner))
 }
 
-/// The text of a literal, also one with a sign or in parentheses.
+/// The text of a literal, which may have a sign or be in parentheses.
 fn literal(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {
@@ -143,7 +143,11 @@ fn literal(expr: &Expr) -> Option<String> {
     }
 }
 
-/// A number without its exponent: `1.5e3` is `1500`; `None` of what is no number, or far too long.
+fn are_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A number without its exponent: `1.5e3` is `1500`; `None` if it is not a number, or far too long.
 fn without_exponent(text: &str) -> Option<String> {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
         return Some(text.to_owned());
@@ -154,6 +158,9 @@ fn without_exponent(text: &str) -> Option<String> {
         None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
     };
     let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
+    if !are_digits(whole) || !are_digits(places) {
+        return None;
+    }
     let reach = usize::try_from(exponent.unsigned_abs()).ok()?;
     if reach > 2 * DIGITS_MAX || whole.len() + places.len() > 2 * DIGITS_MAX {
         return None;
@@ -175,7 +182,7 @@ fn without_exponent(text: &str) -> Option<String> {
     })
 }
 
-/// A number without an exponent, by its places.
+/// A number without an exponent: the numbers of its digits before and after the point.
 struct ExactDecimal {
     whole: usize,
     places: usize,
@@ -185,7 +192,6 @@ impl ExactDecimal {
     fn from_text(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
         let (whole, places) = digits.split_once('.').unwrap_or((digits, ""));
-        let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
         if whole.len() + places.len() == 0 || !are_digits(whole) || !are_digits(places) {
             return None;
         }
@@ -195,7 +201,7 @@ impl ExactDecimal {
         })
     }
 
-    /// The type that holds it; `None` where none does.
+    /// The type that holds the number; `None` if no type does.
     fn data_type(&self) -> Option<DataType> {
         let digits = self.whole + self.places;
         let precision = match digits {
@@ -248,7 +254,7 @@ mod tests {
                     .is_some()
             );
         }
-        for wrong in ["1e", "1e1000", "1e99999999999"] {
+        for wrong in ["1e", "1e1000", "1e99999999999", "é1e-2", "é.1e1", "xe1"] {
             assert_eq!(without_exponent(wrong), None, "{wrong}");
         }
     }

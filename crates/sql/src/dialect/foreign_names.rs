@@ -1,7 +1,7 @@
-//! Functions that other databases have under other names, or without naming the time: calls of them
-//! become calls of ours, where both mean the same.
+//! Functions that other databases call by other names, or without the time: their calls become
+//! calls of Marigram's functions if both have the same meaning.
 //!
-//! The table in `docs/guides/functions.md` says whose names they are.
+//! The table in `docs/guides/functions.md` lists the databases.
 
 use crate::dialect::rewriting::{FirstTable, TimeOf};
 use crate::error::SqlError;
@@ -14,18 +14,18 @@ use marigram_functions::duration::{parse_interval, questdb_unit};
 use marigram_functions::marker_functions::BUCKET;
 use std::ops::ControlFlow;
 
-/// Where buckets are counted from by those who count from there.
+/// The origin of buckets for databases that count from the epoch.
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
-/// Goes through a statement.
+/// Rewrites a statement.
 pub struct ForeignNames<'a> {
     time_of: TimeOf<'a>,
-    /// Tables of the SELECTs that the walk is in.
+    /// The tables of the enclosing SELECTs.
     tables: Vec<Option<FirstTable>>,
 }
 
 impl<'a> ForeignNames<'a> {
-    /// With the time columns of tables.
+    /// Creates the rewriter with the time columns of tables.
     pub fn new(time_of: TimeOf<'a>) -> Self {
         Self {
             time_of,
@@ -33,7 +33,7 @@ impl<'a> ForeignNames<'a> {
         }
     }
 
-    /// The time column of the SELECT at hand.
+    /// The time column of the current SELECT.
     fn time(&self) -> Option<Expr> {
         let table = self.tables.last()?.as_ref()?;
         table.time.as_ref().map(|time| table.column(time))
@@ -44,7 +44,7 @@ impl VisitorMut for ForeignNames<'_> {
     type Break = SqlError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        // What it is ordered by stands outside of its SELECT.
+        // ORDER BY is outside its SELECT.
         let table = match query.body.as_ref() {
             SetExpr::Select(select) => FirstTable::from_select(select, self.time_of),
             _ => None,
@@ -62,7 +62,7 @@ impl VisitorMut for ForeignNames<'_> {
         self.tables
             .push(FirstTable::from_select(select, self.time_of));
         for item in &mut select.projection {
-            // What was written is the name of what is answered.
+            // The column keeps the name of the original call.
             if let SelectItem::UnnamedExpr(Expr::Function(call)) = item
                 && ForeignFunction::from_call(call).is_some()
             {
@@ -93,25 +93,25 @@ impl VisitorMut for ForeignNames<'_> {
     }
 }
 
-/// What a call of another's function is with us.
+/// The equivalent of another database's function.
 enum ForeignFunction {
-    /// The function of this name.
+    /// The function with this name.
     Renamed(&'static str),
     /// `count(DISTINCT x)`
     CountDistinct,
     /// `count(*) FILTER (WHERE x)`
     CountIf,
-    /// The function of this name, of a value and its time.
+    /// The function with this name, of a value and its time.
     Timed(&'static str),
-    /// The value in the last row, also a null.
+    /// The value in the last row, even if it is null.
     LastRow,
-    /// The function of this name of the times of values.
+    /// The function with this name, of the times of values.
     TimeOf(&'static str),
-    /// Buckets that are filled, from 1970 on.
+    /// Buckets with gap filling, from 1970 on.
     BucketGapfill,
     /// A bucket of a unit, from 1970 on.
     Floor,
-    /// An approximate percentile, of hundred.
+    /// An approximate percentile, given in percent.
     Percentile,
 }
 
@@ -147,7 +147,7 @@ impl ForeignFunction {
         })
     }
 
-    /// The call of ours; `None` where the time is not known that it needs.
+    /// The equivalent call; `None` if it needs the time and the time is not known.
     fn ours(self, mut call: Function, time: Option<Expr>) -> Result<Option<Function>, SqlError> {
         let FunctionArguments::List(list) = &mut call.args else {
             return Ok(None);
@@ -198,7 +198,7 @@ impl ForeignFunction {
             Self::Floor => {
                 if let Some(width) = list.args.first_mut() {
                     let unit = unit(width)?;
-                    // Weeks begin on Monday; 1970 did not.
+                    // Weeks begin on Monday, but 1970 did not.
                     let weeks = unit.ends_with('w');
                     *width = unnamed(text(&unit));
                     if !weeks {
@@ -233,7 +233,7 @@ fn argument(args: Vec<FunctionArg>) -> Option<Expr> {
     }
 }
 
-/// A condition beside the one that a call has.
+/// Adds a condition to the one that a call may have.
 fn filter(call: &mut Function, condition: Expr) {
     let condition = Expr::Nested(Box::new(condition));
     call.filter = Some(Box::new(match call.filter.take() {
@@ -253,12 +253,12 @@ fn literal(arg: &FunctionArg) -> Option<&Value> {
     }
 }
 
-/// The unit of `timestamp_floor` as `time_bucket` takes it: a number, which may be left out, and a
+/// The unit of `timestamp_floor` in the form that `time_bucket` takes: an optional number, and a
 /// letter.
 fn unit(width: &FunctionArg) -> Result<String, SqlError> {
     let wrong = || {
-        let message = "timestamp_floor takes a unit that is written out, as '15m': a number and n, U \
-                       (microseconds), T (milliseconds), s, m, h, d, M (months) or y; of weeks, 'w'";
+        let message = "timestamp_floor takes a literal unit, such as '15m': a number and n, U \
+                       (microseconds), T (milliseconds), s, m, h, d, M (months) or y; or 'w' for one week";
         SqlError::named("22023", "timestamp_floor", message)
     };
     let Some(Value::SingleQuotedString(written)) = literal(width) else {
@@ -269,14 +269,14 @@ fn unit(width: &FunctionArg) -> Result<String, SqlError> {
     let number = if number.is_empty() { "1" } else { number };
     let letter = questdb_unit(letter).ok_or_else(wrong)?;
     let unit = format!("{number}{letter}");
-    // How several weeks are counted there is another matter.
+    // That database counts groups of several weeks differently.
     if letter == "w" && number != "1" || parse_interval(&unit).is_err() {
         return Err(wrong());
     }
     Ok(unit)
 }
 
-/// A percentile of hundred, as one of one; the method of a third argument must be ours.
+/// Converts a percentile from percent to a fraction; a method in the third argument must be ours.
 fn percentile(args: &mut Vec<FunctionArg>) -> Result<(), SqlError> {
     let wrong = |message: &str| SqlError::named("22023", "apercentile", message);
     let known = match args.get(2).map(literal) {
@@ -285,7 +285,7 @@ fn percentile(args: &mut Vec<FunctionArg>) -> Result<(), SqlError> {
         Some(_) => false,
     };
     if !known {
-        return Err(wrong("apercentile knows the method 't-digest'"));
+        return Err(wrong("apercentile supports only the method 't-digest'"));
     }
     args.truncate(2);
     let part: Option<f64> = match args.get(1).and_then(literal) {
@@ -293,9 +293,7 @@ fn percentile(args: &mut Vec<FunctionArg>) -> Result<(), SqlError> {
         _ => None,
     };
     let Some(part) = part.filter(|part| (0.0..=100.0).contains(part)) else {
-        return Err(wrong(
-            "apercentile takes a number from 0 to 100 that is written out",
-        ));
+        return Err(wrong("apercentile takes a literal number from 0 to 100"));
     };
     let part = Value::Number((part / 100.0).to_string(), false);
     args[1] = unnamed(Expr::Value(part.into()));

@@ -1,7 +1,7 @@
 //! DuckDB's `FROM t [WHERE …]`, which selects all columns.
 //!
-//! The parser knows a SELECT behind its FROM, but no FROM without one: such a query gets its
-//! `SELECT *` among the tokens.
+//! The parser accepts a SELECT after its FROM, but no FROM without a SELECT: `SELECT *` is inserted
+//! into the tokens of such a query.
 
 use crate::dialect::rewriting::selects;
 use crate::error::SqlError;
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{Query, SelectFlavor, VisitorMut};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use std::ops::ControlFlow;
 
-/// Words behind which a query begins.
+/// Words after which a query begins.
 const QUERY_FOLLOWS: [&str; 8] = [
     "as",
     "all",
@@ -20,37 +20,46 @@ const QUERY_FOLLOWS: [&str; 8] = [
     "analyze",
     "verbose",
 ];
-/// Words that set two queries apart.
+/// Words between two queries.
 const SET_OPERATORS: [&str; 3] = ["union", "except", "intersect"];
 /// Functions whose arguments may begin with FROM.
 const TAKES_FROM: [&str; 3] = ["trim", "substring", "overlay"];
 
-/// Whether a statement may have a FROM without a SELECT before it.
-pub fn may_begin_with_from(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    lower.match_indices("from").any(|(at, _)| {
-        let before = lower[..at].trim_end();
-        let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        // A comment may hide what stands before.
+/// Whether a statement, in lower case, may contain a FROM without a SELECT before it.
+pub fn may_begin_with_from(folded: &str) -> bool {
+    let Some(first) = folded.find("from") else {
+        return false;
+    };
+    let with = folded.find("with").unwrap_or(usize::MAX);
+    let comment = folded.find("--").unwrap_or(usize::MAX);
+    // The text before one FROM is not read again for the next.
+    folded[first..].match_indices("from").any(|(at, _)| {
+        let at = first + at;
+        let before = folded[..at].trim_end();
+        // A comment may hide the text before it.
         before.is_empty()
             || before.ends_with(['(', ';', '/'])
-            || before.ends_with(')') && before.contains("with")
-            || before.contains("--")
-            || word
-                .into_iter()
-                .next()
-                .is_some_and(|word| QUERY_FOLLOWS.contains(&word) || word == "distinct")
+            || before.ends_with(')') && with < at
+            || comment < at
+            || QUERY_FOLLOWS
+                .iter()
+                .chain(&["distinct"])
+                .any(|word| ends_with_word(before, word))
     })
 }
 
-/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` where
-/// there is none.
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.strip_suffix(word)
+        .is_some_and(|rest| !rest.ends_with(is_part))
+}
+
+/// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` if
+/// there is no such query.
 pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
-    let places: Vec<usize> = (0..tokens.len())
-        .filter(|at| begins_query(&tokens, *at) && has_no_select(&tokens[*at..]))
-        .collect();
+    let places = queries_without_select(&tokens);
     if places.is_empty() {
         return None;
     }
@@ -67,7 +76,7 @@ pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     Some(put)
 }
 
-/// The word of a token, in lower case; empty where it is none.
+/// The word of a token, in lower case; empty if it is not a word.
 fn word(token: &TokenWithSpan) -> String {
     match &token.token {
         Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
@@ -75,11 +84,61 @@ fn word(token: &TokenWithSpan) -> String {
     }
 }
 
-/// Whether the token is a FROM at the start of a query.
-fn begins_query(tokens: &[&TokenWithSpan], at: usize) -> bool {
-    if word(tokens[at]) != "from" {
-        return false;
+/// What is known of a parenthesis, or of the statement around all, while its tokens are read.
+#[derive(Default)]
+struct QueryLevel {
+    /// FROMs that begin a query in which no SELECT was read yet.
+    pending: Vec<usize>,
+    /// Whether a WITH was read, and behind it none of the words that its queries stand before.
+    is_with_clause: bool,
+}
+
+/// The places of the FROMs that begin a query without a SELECT at its own level, ascending. Every token
+/// is read once: a statement may have millions of them.
+fn queries_without_select(tokens: &[&TokenWithSpan]) -> Vec<usize> {
+    let mut outer: Vec<QueryLevel> = Vec::new();
+    let mut level = QueryLevel::default();
+    let mut places = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => outer.push(std::mem::take(&mut level)),
+            Token::RParen => {
+                places.append(&mut level.pending);
+                level = outer.pop().unwrap_or_default();
+            }
+            Token::SemiColon => {
+                for mut ended in outer.drain(..).chain([std::mem::take(&mut level)]) {
+                    places.append(&mut ended.pending);
+                }
+            }
+            Token::Word(_) => match word(token).as_str() {
+                "from" => {
+                    if begins_query(tokens, at, level.is_with_clause) {
+                        level.pending.push(at);
+                    }
+                    level.is_with_clause = false;
+                }
+                "with" => level.is_with_clause = true,
+                "select" => {
+                    level.pending.clear();
+                    level.is_with_clause = false;
+                }
+                "values" | "insert" | "delete" => level.is_with_clause = false,
+                name if SET_OPERATORS.contains(&name) => places.append(&mut level.pending),
+                _ => {}
+            },
+            _ => {}
+        }
     }
+    for mut ended in outer.into_iter().chain([level]) {
+        places.append(&mut ended.pending);
+    }
+    places.sort_unstable();
+    places
+}
+
+/// Whether a FROM stands at the start of a query.
+fn begins_query(tokens: &[&TokenWithSpan], at: usize, is_with_clause: bool) -> bool {
     let Some(before) = at.checked_sub(1) else {
         return true;
     };
@@ -88,9 +147,9 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize) -> bool {
             let name = before.checked_sub(1).map(|at| word(tokens[at]));
             name.is_none_or(|name| !TAKES_FROM.contains(&name.as_str()))
         }
-        // The queries of a WITH end here; nothing else stands between a parenthesis and FROM where a
-        // query begins.
-        Token::RParen => ends_with_clause(&tokens[..at]),
+        // The queries of a WITH end here; FROM follows a closing parenthesis in no other case where
+        // it begins a query.
+        Token::RParen => is_with_clause,
         Token::Word(_) => {
             let name = word(tokens[before]);
             let is_set = |at: usize| SET_OPERATORS.contains(&word(tokens[at]).as_str());
@@ -101,48 +160,7 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize) -> bool {
     }
 }
 
-/// Whether tokens that end with a parenthesis are a `WITH name AS (…), …`: at their level a WITH comes
-/// without a SELECT behind it.
-fn ends_with_clause(tokens: &[&TokenWithSpan]) -> bool {
-    let mut open = 0_usize;
-    for token in tokens.iter().rev() {
-        match &token.token {
-            Token::RParen => open += 1,
-            Token::LParen if open == 0 => return false,
-            Token::LParen => open -= 1,
-            Token::SemiColon => return false,
-            _ if open > 0 => {}
-            _ => match word(token).as_str() {
-                "with" => return true,
-                "select" | "from" | "values" | "insert" | "delete" => return false,
-                _ => {}
-            },
-        }
-    }
-    false
-}
-
-/// Whether the query that begins with these tokens has no SELECT at its own level.
-fn has_no_select(tokens: &[&TokenWithSpan]) -> bool {
-    let mut open = 0_usize;
-    for token in tokens {
-        match &token.token {
-            Token::LParen => open += 1,
-            Token::RParen if open == 0 => return true,
-            Token::RParen => open -= 1,
-            Token::SemiColon => return true,
-            _ if open > 0 => {}
-            _ => match word(token).as_str() {
-                "select" => return false,
-                name if SET_OPERATORS.contains(&name) => return true,
-                _ => {}
-            },
-        }
-    }
-    true
-}
-
-/// Makes queries with a SELECT behind their FROM usual ones.
+/// Moves a SELECT that follows its FROM to the usual position.
 pub struct FromFirst;
 
 impl VisitorMut for FromFirst {
@@ -193,9 +211,29 @@ mod tests {
                 "SELECT * FROM t JOIN ( SELECT 1 ) AS u ON true",
             ),
         ] {
-            assert!(may_begin_with_from(sql), "{sql}");
+            assert!(may_begin_with_from(&sql.to_ascii_lowercase()), "{sql}");
             assert_eq!(rewritten(sql).as_deref(), Some(expected), "{sql}");
         }
+    }
+
+    /// Statements of 4 MB: reading what stands before or behind each FROM again would take hours.
+    #[test]
+    fn long_statements_are_read_once() {
+        let fold = |sql: &str| may_begin_with_from(sql);
+        assert!(!fold(&format!("select {}", "'a from' ".repeat(500_000))));
+        assert!(!fold(&format!("select '{}'", "from".repeat(1_000_000))));
+        assert!(!fold(&format!(
+            "insert {}",
+            "('a' from x) ".repeat(300_000)
+        )));
+        let begun = "AS FROM ".repeat(200_000);
+        let tokens = Tokenizer::new(&MarigramDialect, &begun).tokenize_with_location();
+        let found = expanded(&tokens.expect("it is tokens")).expect("queries begin");
+        assert_eq!(found.len(), 800_000);
+        let closed = format!("WITH {}", "(1) FROM ".repeat(200_000));
+        let tokens = Tokenizer::new(&MarigramDialect, &closed).tokenize_with_location();
+        let found = expanded(&tokens.expect("it is tokens")).expect("a query begins");
+        assert_eq!(found.len(), 800_001 + 2);
     }
 
     #[test]

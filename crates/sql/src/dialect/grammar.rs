@@ -1,10 +1,10 @@
-//! PostgreSQL's dialect, less what makes the parser read an argument twice, and with DuckDB's `FROM t` and
-//! `SELECT * EXCLUDE (a) REPLACE (b AS c)`.
+//! PostgreSQL's dialect without the feature that makes the parser read an argument twice, and with
+//! DuckDB's `FROM t` and `SELECT * EXCLUDE (a) REPLACE (b AS c)`.
 //!
-//! Where the name of an argument may be any expression (`json_object(a || b : 1)`), the parser reads
-//! each argument as a name first, and again when no `:` follows. Calls in one another then take twice
-//! the time for each: a statement of 200 bytes takes hours. So the name of an argument is an identifier
-//! here.
+//! If the name of an argument may be any expression (`json_object(a || b : 1)`), the parser first
+//! reads each argument as a name, and reads it again if no `:` follows. Each level of nested calls
+//! then doubles the time: a statement of 200 bytes takes hours. So here the name of an argument is
+//! an identifier.
 
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Scripts are cut by the lexer and parsed by the tokenizer.
+    /// The lexer splits scripts, and the tokenizer parses their statements.
     #[test]
     fn the_lexer_sees_the_semicolons_of_the_tokenizer() {
         let pieces = [
@@ -261,18 +261,18 @@ mod tests {
             let text: String = (0..length)
                 .filter_map(|_| pieces.choose(&mut rng).copied())
                 .collect();
-            // The tokenizer takes backslashes for escapes there, PostgreSQL does not.
+            // The tokenizer treats backslashes there as escapes, PostgreSQL does not.
             let has_prefix = ["N'", "X'", "b'", "&'"]
                 .iter()
                 .any(|mark| text.contains(mark));
-            // A third dollar begins a parameter for the tokenizer, and nothing for PostgreSQL.
+            // The tokenizer takes a third dollar for the start of a parameter, PostgreSQL does not.
             if has_prefix && text.contains('\\') || text.contains("$$$") {
                 continue;
             }
             let Ok(tokens) = Tokenizer::new(&MarigramDialect, &text).tokenize() else {
                 continue;
             };
-            // Of these the tokenizer makes an operator, where PostgreSQL sees a comment.
+            // The tokenizer makes an operator of these, but PostgreSQL sees a comment.
             let has_comment = |token: &Token| {
                 matches!(token, Token::CustomBinaryOperator(name)
                 if name.contains("--") || name.contains("/*"))

@@ -1,4 +1,4 @@
-//! Words and names, as every statement of ours reads them.
+//! Parses words and names for all of Marigram's own statements.
 
 use crate::dialect::statement::TableReferenceName;
 use crate::error::{SqlError, SqlResult};
@@ -6,7 +6,7 @@ use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-/// Reads a word that is not a keyword to sqlparser; case does not matter.
+/// Reads a word that is not a keyword of sqlparser, regardless of case.
 pub fn accept_word(parser: &mut Parser<'_>, expected: &str) -> bool {
     let next = parser.peek_token();
     let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
@@ -33,7 +33,7 @@ pub fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
     true
 }
 
-/// Reads a name; one without quotes is folded to lower case, as PostgreSQL does.
+/// Reads a name; an unquoted name is folded to lower case, as in PostgreSQL.
 pub fn parse_name(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(fold_case(&parser.parse_identifier()?))
 }
@@ -49,12 +49,12 @@ pub fn parse_target(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
     let parts = parts.unwrap_or_default();
     target_of(&parts).ok_or_else(|| {
         SqlError::syntax(format!(
-            "'{written}' names no table; write table, database.table or database.public.table"
+            "'{written}' is not the name of a table; write table, database.table or database.public.table"
         ))
     })
 }
 
-/// The table that the parts of a name mean.
+/// The table to which the parts of a name refer.
 pub fn target_of(parts: &[String]) -> Option<TableReferenceName> {
     let (database, table) = match parts {
         [table] => (None, table),

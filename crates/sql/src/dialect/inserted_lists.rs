@@ -1,10 +1,10 @@
-//! Lists of VALUES inside the query of an INSERT.
+//! VALUES lists inside the query of an INSERT.
 //!
-//! The planner gives every VALUES below an INSERT the types of the table's columns, in their order.
-//! That suits the list that is inserted itself, and no other: in `INSERT INTO t SELECT b, a FROM
-//! (VALUES (1.5, 2)) AS q(a, b)` it would cut 1.5 to what the table's first column holds. Such a list
-//! becomes a UNION ALL of its rows, which has types of its own; and so does one with a subquery, of
-//! which the planner takes none in a list.
+//! The planner gives every VALUES list below an INSERT the types of the table's columns, in order.
+//! That is right for the list that is inserted itself, but for no other: in
+//! `INSERT INTO t SELECT b, a FROM (VALUES (1.5, 2)) AS q(a, b)` it would truncate 1.5 to the type
+//! of the table's first column. Such a list becomes a UNION ALL of its rows, which has types of its
+//! own. So does a list with a subquery, which the planner does not accept in a list.
 
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
-/// Most rows of such a list.
+/// The largest number of rows in such a list.
 const ROWS_MAX: usize = 1000;
 
 /// Rewrites the lists inside the query of an INSERT.
@@ -46,7 +46,7 @@ impl VisitorMut for InnerLists {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
         self.level += 1;
-        // The planner takes no subquery in the list itself.
+        // The planner accepts no subquery in the list itself.
         let is_inserted = self.level == 1
             && matches!(&*query.body, SetExpr::Values(values) if !has_subquery(values));
         if !is_inserted && let Err(error) = rewrite_body(&mut query.body) {
@@ -61,7 +61,7 @@ impl VisitorMut for InnerLists {
     }
 }
 
-/// Whether a list has a value that is a query.
+/// Whether a list contains a subquery.
 fn has_subquery(values: &Values) -> bool {
     struct SubqueryFinder;
 
@@ -81,7 +81,7 @@ fn has_subquery(values: &Values) -> bool {
     walk(values, &mut SubqueryFinder).is_break()
 }
 
-/// Queries in parentheses are visited on their own.
+/// Queries in parentheses are visited separately.
 fn rewrite_body(body: &mut SetExpr) -> SqlResult<()> {
     match body {
         SetExpr::SetOperation { left, right, .. } => {
@@ -110,7 +110,7 @@ fn rewrite_body(body: &mut SetExpr) -> SqlResult<()> {
     }
 }
 
-/// A SELECT of nothing.
+/// An empty SELECT.
 fn template() -> SqlResult<Select> {
     let mut statements = Parser::parse_sql(&MarigramDialect, "SELECT 1")?;
     if let Some(Statement::Query(query)) = statements.pop()
@@ -118,7 +118,7 @@ fn template() -> SqlResult<Select> {
     {
         return Ok(*select);
     }
-    Err(SqlError::syntax("SELECT 1 is no query"))
+    Err(SqlError::syntax("SELECT 1 is not a query"))
 }
 
 fn row_select(template: &Select, row: Vec<Expr>) -> SetExpr {
@@ -135,7 +135,7 @@ fn row_select(template: &Select, row: Vec<Expr>) -> SetExpr {
     }))
 }
 
-/// All of them as a balanced tree, so that it is not deep; `None` of nothing.
+/// The UNION ALL of all queries, as a balanced tree; `None` if there are none.
 fn union_all(selects: &mut Vec<SetExpr>) -> Option<SetExpr> {
     if selects.len() < 2 {
         return selects.pop();

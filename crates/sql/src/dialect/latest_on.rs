@@ -1,8 +1,9 @@
-//! QuestDB's `SELECT … FROM t [WHERE …] LATEST ON time PARTITION BY tag, …` among the tokens of a
-//! statement: the row with the latest time of each group, of those that WHERE lets pass.
+//! QuestDB's `SELECT … FROM t [WHERE …] LATEST ON time PARTITION BY tag, …` in the tokens of a
+//! statement: the row with the latest time of each group, among the rows that satisfy WHERE.
 //!
-//! It becomes `FROM (SELECT DISTINCT ON (tag, …) * FROM t [WHERE …] ORDER BY tag, …, time DESC) AS t`,
-//! with which the rest of the statement goes on.
+//! It becomes
+//! `FROM (SELECT DISTINCT ON (tag, …) * FROM t [WHERE …] ORDER BY tag, …, time DESC) AS t`, and the
+//! rest of the statement follows.
 
 use crate::dialect::grammar::MarigramDialect;
 use crate::dialect::identifiers::accept_words;
@@ -10,13 +11,12 @@ use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Most such clauses in a statement.
+/// The largest number of such clauses in a statement.
 const CLAUSES_MAX: usize = 64;
 
-/// Whether a statement may have the clause.
-pub fn may_have_latest(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    lower.contains("latest") && lower.contains("partition")
+/// Whether a statement, in lower case, may contain the clause.
+pub fn may_have_latest(folded: &str) -> bool {
+    folded.contains("latest") && folded.contains("partition")
 }
 
 fn is_keyword(token: &TokenWithSpan, expected: &str) -> bool {
@@ -24,22 +24,22 @@ fn is_keyword(token: &TokenWithSpan, expected: &str) -> bool {
         && word.value.eq_ignore_ascii_case(expected))
 }
 
-/// The tokens with subqueries in the place of the clauses; `None` where there is none.
+/// The tokens with subqueries instead of the clauses; `None` if there are no clauses.
 ///
 /// # Errors
-/// What is wrong with a clause.
+/// If a clause is wrong.
 pub fn expanded(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(|t| !is_blank(t)).cloned().collect();
     let mut found = 0;
-    // The innermost ones first, from the end.
+    // Innermost clauses first, from the end.
     while let Some(at) = (0..tokens.len().saturating_sub(1))
         .rev()
         .find(|at| is_keyword(&tokens[*at], "latest") && is_keyword(&tokens[*at + 1], "on"))
     {
         found += 1;
         if found > CLAUSES_MAX {
-            let message = format!("a statement has at most {CLAUSES_MAX} LATEST ON");
+            let message = format!("a statement may have at most {CLAUSES_MAX} LATEST ON clauses");
             return Err(SqlError::invalid("54001", message));
         }
         expand_at(&mut tokens, at)?;
@@ -69,8 +69,8 @@ fn expand_at(tokens: &mut Vec<TokenWithSpan>, at: usize) -> SqlResult<()> {
     }
     let end = at + parser.index();
     let keys = tokens[at + keys_at..end].to_vec();
-    let from = from_of(tokens, at)
-        .ok_or_else(|| SqlError::syntax("LATEST ON stands behind FROM and WHERE"))?;
+    let from =
+        from_of(tokens, at).ok_or_else(|| SqlError::syntax("LATEST ON follows FROM and WHERE"))?;
     let alias = alias_of(tokens, from, at)?;
     let word = |text: &str| TokenWithSpan::new(Token::make_word(text, None), span);
     let sign = |token: Token| TokenWithSpan::new(token, span);
@@ -93,7 +93,7 @@ fn expand_at(tokens: &mut Vec<TokenWithSpan>, at: usize) -> SqlResult<()> {
     Ok(())
 }
 
-/// The FROM before a place, at its level of parentheses.
+/// The FROM before a position, at the same level of parentheses.
 fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let mut open = 0_usize;
     for place in (0..at).rev() {
@@ -108,10 +108,13 @@ fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     None
 }
 
-/// By what the rest of the statement knows the table behind a FROM: its alias, or its name.
+/// The name by which the rest of the statement refers to the table after a FROM: its alias, or its
+/// own name.
 fn alias_of(tokens: &[TokenWithSpan], from: usize, end: usize) -> SqlResult<TokenWithSpan> {
     let wrong = || {
-        SqlError::unsupported("LATEST ON is for one table: write it in a subquery, and join that")
+        SqlError::unsupported(
+            "LATEST ON applies to one table: write it in a subquery, and join that",
+        )
     };
     let mut at = from + 1;
     let mut alias = None;

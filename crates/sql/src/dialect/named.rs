@@ -1,8 +1,8 @@
-//! Arguments that are named in a statement (`start => …`) become arguments by place.
+//! Turns named arguments (`start => …`) into positional ones.
 //!
-//! DataFusion knows names only where every argument before has a value; these functions take some
-//! and leave out others. What a range begins or ends with becomes a struct of that name, which no
-//! other argument is; names of arguments that their types tell apart are dropped.
+//! DataFusion only accepts names if every preceding argument has a value, but callers of these
+//! functions omit some. The start or end of a range becomes a struct of that name, which is the
+//! type of no other argument; the names of arguments that differ in type are dropped.
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
@@ -17,7 +17,7 @@ pub fn may_name(sql: &str) -> bool {
     sql.contains("=>") || sql.contains(":=")
 }
 
-/// Goes through a statement.
+/// Rewrites a statement.
 pub struct NamedArguments;
 
 impl VisitorMut for NamedArguments {
@@ -49,7 +49,7 @@ impl VisitorMut for NamedArguments {
             };
             if !known.contains(&given.as_str()) {
                 let message = format!(
-                    "{name} has no argument '{given}'; those with names are {}",
+                    "{name} has no argument '{given}'; its named arguments are {}",
                     known.join(", ")
                 );
                 return ControlFlow::Break(SqlError::named("42883", &given, message));
@@ -65,7 +65,7 @@ impl VisitorMut for NamedArguments {
     }
 }
 
-/// `named_struct('name', value)`, made of a call that is there.
+/// `named_struct('name', value)`, modeled on an existing call.
 fn structure(like: &Function, name: &str, value: FunctionArgExpr) -> Expr {
     let mut call = like.clone();
     call.name = ObjectName::from(vec![Ident::new("named_struct")]);

@@ -1,29 +1,30 @@
-//! How deep the trees of a statement will be, told from its tokens before anything recurses.
+//! Estimates from its tokens how deep the trees of a statement will be, before anything recurses.
 //!
-//! A parser makes a tree as deep as its input is nested (parentheses, CASE), as operators stand in a
-//! row (`1 + 1 + …`, `x IS NULL IS NULL …`, `NOT NOT …`), and as queries build on one another (joins,
-//! common table expressions, set operations). All of these can be counted from left to right with a
-//! stack of ours. The count may be too large, never too small: whatever stands behind an operand
-//! counts as an operator.
+//! A parser makes a tree as deep as its input is nested (parentheses, CASE), as its chains of
+//! operators are long (`1 + 1 + …`, `x IS NULL IS NULL …`, `NOT NOT …`), and as queries build on
+//! one another (joins, common table expressions, set operations). This module counts all of these
+//! from left to right with an explicit stack. The estimate may be too large, but never too small:
+//! whatever follows an operand counts as an operator.
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::StackNeed;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Levels of expressions and plans that are accepted.
+/// The largest accepted number of levels of expressions and plans.
 pub const DEPTH_MAX: usize = 4096;
-/// Operands of OR, and queries of UNION, that are accepted in a row: they become balanced trees.
+/// The largest accepted number of operands in a chain of OR, or of queries in a chain of UNION:
+/// they become balanced trees.
 const ROW_MAX: usize = 16_384;
-/// Joins, subqueries, common table expressions, windows and set operations other than UNION that
-/// are accepted: each may make plans deeper.
+/// The largest accepted number of joins, subqueries, common table expressions, windows and set
+/// operations other than UNION: each may make plans deeper.
 const QUERIES_MAX: usize = 512;
-/// What a query adds to the depth of a plan: its projection, filter, aggregation, sort and limit.
+/// The levels that a query adds to a plan: its projection, filter, aggregation, sort and limit.
 const LEVELS_PER_QUERY: usize = 6;
-/// Calls in one another of which each takes twice the time. Words with a grammar of their own: where
-/// what is in such a call is wrong, the parser reads it again as a call of a function. COALESCE and
-/// its like: they are planned as a CASE in which their arguments stand twice.
+/// The largest accepted nesting of calls of which each doubles the time. These are words with a
+/// grammar of their own: if such a call contains an error, the parser reads it again as a function
+/// call. COALESCE and similar functions are planned as a CASE that contains their arguments twice.
 const SPECIAL_CALLS_MAX: usize = 12;
-/// Those words.
+/// The words with a grammar of their own.
 const SPECIAL_CALLS: [&str; 18] = [
     "COALESCE",
     "NVL",
@@ -44,26 +45,26 @@ const SPECIAL_CALLS: [&str; 18] = [
     "TRIM",
     "PRIOR",
 ];
-/// From how many operands on a row is balanced.
+/// Chains with at least this many operands are balanced.
 pub const BALANCE_MIN: usize = 16;
 
-/// What the tokens of a statement tell of its trees.
+/// What the tokens of a statement say about its trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StatementNesting {
-    /// Levels of the syntax tree as it is parsed.
+    /// The levels of the syntax tree as it is parsed.
     parsed: usize,
-    /// Levels of the trees once long rows are balanced.
+    /// The levels of the trees after long chains are balanced.
     balanced: usize,
-    /// What stands in `UNION` chains.
+    /// The number of queries in `UNION` chains.
     unions: usize,
-    /// Other queries and joins.
+    /// The number of other queries and joins.
     queries: usize,
-    /// Calls of words with a grammar of their own, in one another.
+    /// The deepest nesting of calls of words with a grammar of their own.
     special_calls: usize,
 }
 
 impl StatementNesting {
-    /// Of the tokens of one statement.
+    /// Scans the tokens of one statement.
     pub fn from_tokens(tokens: &[TokenWithSpan]) -> Self {
         let mut scan = NestingScanner::default();
         for token in tokens {
@@ -72,10 +73,10 @@ impl StatementNesting {
         scan.finish()
     }
 
-    /// Refuses what is too deep.
+    /// Refuses a statement that is too deep.
     ///
     /// # Errors
-    /// 54001, with what there is too much of and the limit.
+    /// 54001, with the excessive number and the limit.
     pub fn check(self) -> SqlResult<()> {
         let refuse = |message: String| Err(SqlError::invalid("54001", message));
         if self.queries > QUERIES_MAX {
@@ -93,7 +94,7 @@ impl StatementNesting {
         }
         if self.special_calls > SPECIAL_CALLS_MAX {
             return refuse(format!(
-                "{} calls of NOT (…), CAST (…), EXTRACT (…) and the like stand in one another, and at \
+                "{} calls of NOT (…), CAST (…), EXTRACT (…) and the like are nested, and at \
                  most {SPECIAL_CALLS_MAX} are accepted; write a::type, or name parts in a subquery",
                 self.special_calls
             ));
@@ -101,40 +102,40 @@ impl StatementNesting {
         if self.balanced > DEPTH_MAX {
             return refuse(format!(
                 "the statement's expressions are nested {} deep, and at most {DEPTH_MAX} is \
-                 accepted; split it, or write IN (…) in the place of many comparisons",
+                 accepted; split it, or write IN (…) instead of many comparisons",
                 self.balanced
             ));
         }
         if self.parsed > ROW_MAX + DEPTH_MAX {
             return refuse(format!(
                 "the statement has {} operators in a row, and at most {ROW_MAX} are accepted; write \
-                 IN (…) in the place of many comparisons",
+                 IN (…) instead of many comparisons",
                 self.parsed
             ));
         }
         Ok(())
     }
 
-    /// What parsing takes, and dropping what was parsed.
+    /// The stack for parsing, and for dropping the parsed tree.
     pub fn parse_need(self) -> StackNeed {
-        // A level of a row takes less to parse than one of anything else to plan.
+        // Parsing a level of a chain takes less stack than planning a level of anything else.
         let rows = self.parsed + self.unions + self.queries;
         StackNeed::for_depth(rows.min(rows / 4 + DEPTH_MAX))
     }
 
-    /// What planning and execution take.
+    /// The stack for planning and execution.
     pub fn plan_need(self) -> StackNeed {
         let unions = balanced(self.unions);
         StackNeed::for_depth(self.balanced + (self.queries + unions) * LEVELS_PER_QUERY)
     }
 
-    /// Whether there are rows that are worth balancing.
+    /// Whether there are chains that are worth balancing.
     pub fn has_long_rows(self) -> bool {
         self.unions >= BALANCE_MIN || self.parsed >= BALANCE_MIN
     }
 }
 
-/// Levels of a row of operands once it is balanced.
+/// The levels of a chain of operands after it is balanced.
 fn balanced(operands: usize) -> usize {
     if operands < BALANCE_MIN {
         operands
@@ -143,7 +144,7 @@ fn balanced(operands: usize) -> usize {
     }
 }
 
-/// Depths as they are parsed, and once rows are balanced.
+/// Depths as parsed, and after chains are balanced.
 #[derive(Clone, Copy, Debug, Default)]
 struct TreeDepths {
     parsed: usize,
@@ -169,7 +170,7 @@ impl TreeDepths {
 /// What ends a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum FrameCloser {
-    /// The statement.
+    /// The end of the statement.
     #[default]
     End,
     Paren,
@@ -179,30 +180,30 @@ enum FrameCloser {
     Case,
 }
 
-/// What is known of what stands between two brackets, or between CASE and END.
+/// The counts between two brackets, or between CASE and END.
 #[derive(Debug, Default)]
 struct NestingFrame {
     closer: FrameCloser,
     /// Operators since the last AND.
     operators: usize,
-    /// Deepest brackets since the last AND.
+    /// The deepest brackets since the last AND.
     inner: TreeDepths,
     /// ANDs since the last OR.
     ands: usize,
-    /// Deepest operand of these.
+    /// The deepest of these operands.
     conjunct: TreeDepths,
     /// ORs since the last comma.
     ors: usize,
-    /// Deepest operand of these.
+    /// The deepest of these operands.
     disjunct: TreeDepths,
-    /// Deepest between commas.
+    /// The deepest item between commas.
     item: TreeDepths,
-    /// BETWEENs whose AND is still to come.
+    /// The number of BETWEENs whose AND has not appeared yet.
     betweens: usize,
     after_operand: bool,
-    /// Dots in a row.
+    /// Consecutive dots.
     dots: usize,
-    /// Calls of words with a grammar of their own around it.
+    /// The enclosing calls of words with a grammar of their own.
     special_calls: usize,
     in_from: bool,
 }
@@ -213,7 +214,7 @@ impl NestingFrame {
         self.after_operand = false;
     }
 
-    /// Something that is an operand behind an operator, and an operator behind an operand.
+    /// A token that is an operand after an operator, and an operator after an operand.
     fn operand(&mut self) {
         if self.after_operand {
             self.operators += 1;
@@ -228,7 +229,7 @@ impl NestingFrame {
         self.after_operand = false;
     }
 
-    /// ANDs are counted one by one: optimizers take them apart and put them in a row again.
+    /// ANDs are counted one by one: optimizers split them and join them again.
     fn end_disjunct(&mut self) {
         self.end_conjunct();
         self.disjunct = self.disjunct.max(self.conjunct.plus(self.ands));
@@ -254,13 +255,13 @@ struct NestingScanner {
     outer: Vec<NestingFrame>,
     unions: usize,
     queries: usize,
-    /// The most of them in one another.
+    /// Their deepest nesting.
     special_calls: usize,
-    /// The last keyword, in upper case, where nothing stands behind it.
+    /// The last keyword, in upper case, if nothing follows it.
     before: &'static str,
 }
 
-/// Words that are no operands.
+/// Words that are not operands.
 const KEYWORDS: [&str; 51] = [
     "COALESCE",
     "NVL",
@@ -342,7 +343,7 @@ impl NestingScanner {
             Token::RBracket => self.close(FrameCloser::Bracket),
             Token::RBrace => self.close(FrameCloser::Brace),
             Token::Period => {
-                // A name has a database, a schema and a table; what follows are fields of fields.
+                // A name has a database, a schema and a table; further parts are nested fields.
                 self.frame.dots = dots + 1;
                 if dots >= 3 {
                     self.frame.operators += 1;
@@ -392,7 +393,7 @@ impl NestingScanner {
                 self.queries += 1;
                 self.clause(false);
             }
-            // Not that of IS DISTINCT FROM, which is an operator.
+            // Not the FROM of IS DISTINCT FROM, which is an operator.
             "FROM" if before != "DISTINCT" => self.clause(true),
             "JOIN" | "LATERAL" | "PIVOT" => {
                 self.queries += 1;
@@ -400,7 +401,7 @@ impl NestingScanner {
             }
             "ON" => self.clause(true),
             "WHERE" | "HAVING" | "ORDER" | "LIMIT" | "RETURNING" => self.clause(false),
-            // Not that of WITHIN GROUP.
+            // Not the GROUP of WITHIN GROUP.
             "GROUP" if before != "WITHIN" => self.clause(false),
             "OVER" | "UNNEST" => {
                 self.queries += 1;
@@ -431,14 +432,14 @@ impl NestingScanner {
         }
     }
 
-    /// A clause begins: nothing before it is an operand of what follows.
+    /// Begins a clause: nothing before it is an operand of what follows.
     fn clause(&mut self, in_from: bool) {
         self.frame.end_item();
         self.frame.in_from = in_from;
     }
 
     fn open(&mut self, closer: FrameCloser) {
-        // Behind an operand it is a call, a subscript or a list.
+        // After an operand, it is a call, a subscript or a list.
         if self.frame.after_operand {
             self.frame.operators += 1;
         }
@@ -450,7 +451,7 @@ impl NestingScanner {
         self.outer.push(std::mem::replace(&mut self.frame, inner));
     }
 
-    /// Ends the innermost frame that ends so, and those in it.
+    /// Ends the innermost frame with this closer, and the frames in it.
     fn close(&mut self, closer: FrameCloser) {
         let ends = self.frame.closer == closer || self.outer.iter().any(|f| f.closer == closer);
         if !ends {

@@ -1,7 +1,7 @@
-//! Text to [`Command`]: splits scripts and reads the statements that are Marigram's own.
+//! Parses text into a [`Command`]: splits scripts and reads Marigram's own statements.
 //!
-//! Everything that is not Marigram's own goes to sqlparser as PostgreSQL's dialect. Statements that
-//! look at PostgreSQL's catalogs also pass through the rewrite rules of `catalog_statements`.
+//! sqlparser reads everything else in PostgreSQL's dialect. Statements about PostgreSQL's catalogs
+//! also pass through the rewrite rules of `catalog_statements`.
 
 use crate::dialect::array_literals::{self, ArrayLiterals};
 use crate::dialect::array_subqueries::ArraySubqueries;
@@ -39,13 +39,13 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use std::sync::Arc;
 
-/// Longest script that is accepted, bytes.
+/// The longest accepted script, bytes.
 const STATEMENT_BYTES_MAX: usize = 64 << 20;
 
-/// A schema's name that stands for the tables' series (see `catalog`).
+/// The name of the schema that holds the tables' series (see `catalog`).
 pub const SERIES_SCHEMA: &str = "marigram_series";
 
-/// Bytes of a text by line and column, for ascending locations.
+/// Converts locations (line and column) of a text to bytes, for ascending locations.
 struct TextOffsets<'a> {
     text: &'a str,
     at: Location,
@@ -61,7 +61,7 @@ impl<'a> TextOffsets<'a> {
         }
     }
 
-    /// The byte of `location`, which must not be before the last one asked for.
+    /// The byte at `location`, which must not be before the previous one.
     fn byte(&mut self, location: Location) -> usize {
         for ch in self.text[self.byte..].chars() {
             if self.at >= location {
@@ -83,7 +83,7 @@ impl<'a> TextOffsets<'a> {
 
 fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
     if sql.len() > STATEMENT_BYTES_MAX {
-        let message = format!("a statement has at most {STATEMENT_BYTES_MAX} bytes");
+        let message = format!("a statement may have at most {STATEMENT_BYTES_MAX} bytes");
         return Err(SqlError::invalid("54000", message));
     }
     Tokenizer::new(&MarigramDialect, sql)
@@ -94,7 +94,7 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 /// Parses one statement; a semicolon at its end is allowed.
 ///
 /// # Errors
-/// Where it is none, or one that Marigram does not know, or one that is nested too deeply.
+/// If it is not a statement, or not one that Marigram supports, or nested too deeply.
 pub fn parse(sql: &str) -> SqlResult<Command> {
     let sql = stand_in(sql);
     let tokens = tokenize(sql)?;
@@ -132,7 +132,7 @@ fn parse_tokens(
     }
 }
 
-/// The first words in upper case, up to the first token that is none.
+/// The first words in upper case, up to the first token that is not a word.
 fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
     let significant = tokens
         .iter()
@@ -146,7 +146,7 @@ fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
         .collect()
 }
 
-/// Reads what must stand at the end of a statement: nothing more.
+/// Requires the end of the statement.
 pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token() {
@@ -155,7 +155,7 @@ pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     }
 }
 
-/// What stands between two places of a statement.
+/// The text between two locations of a statement.
 fn between(sql: &str, start: Location, end: Location) -> String {
     let mut offsets = TextOffsets::new(sql);
     let (start, end) = (offsets.byte(start), offsets.byte(end));
@@ -265,7 +265,7 @@ fn own_statement(
     Ok(Some(command))
 }
 
-/// Skips to the end of a statement of which nothing is done.
+/// Skips to the end of a statement that has no effect.
 fn rest_of(parser: &mut Parser<'_>, tag: &'static str) -> Command {
     while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
         parser.next_token();
@@ -358,32 +358,33 @@ fn pages(parser: &mut Parser<'_>) -> SqlResult<ShowStatement> {
 
 fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> SqlResult<Command> {
     let need = nesting.parse_need().max(nesting.plan_need());
-    let mut command = planned_statement(sql, leading, need)?;
+    // The text is folded once: it may have 64 MiB, and every pass asks whether it is needed.
+    let folded = sql.to_ascii_lowercase();
+    let mut command = planned_statement(sql, &folded, leading, need)?;
     if let Command::Plan(statement, names) = &mut command {
         if nesting.has_long_rows() {
             balance(statement)?;
         }
-        if from_first::may_begin_with_from(sql) {
+        if from_first::may_begin_with_from(&folded) {
             rewrite(statement, &mut FromFirst)?;
         }
-        // The passes below change what is selected.
+        // The passes below change the selected expressions.
         *names = name_columns(statement);
-        if names.is_some() && asks_postgres(sql) {
+        if names.is_some() && asks_postgres(&folded) {
             *names = written_names(sql, need).or_else(|| names.take());
         }
-        if array_literals::may_have_some(sql) {
+        if array_literals::may_have_some(&folded) {
             rewrite(statement, &mut ArrayLiterals)?;
         }
-        if exact_numbers::may_cast_to_numeric(sql) {
+        if exact_numbers::may_cast_to_numeric(&folded) {
             rewrite(statement, &mut ExactNumbers)?;
         }
-        if named::may_name(sql) {
+        if named::may_name(&folded) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
-        if asof_syntax::may_join(sql) {
+        if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        let folded = sql.to_ascii_lowercase();
         if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
@@ -413,17 +414,17 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         && let Statement::Statement(statement) = &mut **statement
     {
         rewrite_inserted_lists(statement)?;
-        // Nothing breaks off the visit.
+        // The visitor never breaks.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
-        if casts::may_cast(sql) {
+        if casts::may_cast(&folded) {
             let _ = walk_mut(&mut **statement, &mut NamedCasts);
         }
     }
     Ok(command)
 }
 
-/// The names of a statement's columns as it was written: the rules for questions about PostgreSQL's
-/// catalogs change what is selected.
+/// The names of a statement's columns as it was written: the rules for PostgreSQL's catalogs change
+/// the selected expressions.
 fn written_names(sql: &str, need: StackNeed) -> Names {
     let Ok(Command::Plan(written, _)) = one_statement(sql.into(), need) else {
         return None;
@@ -437,15 +438,20 @@ fn written_names(sql: &str, need: StackNeed) -> Names {
     }
 }
 
-fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<Command> {
+fn planned_statement(
+    sql: &str,
+    folded: &str,
+    leading: &[&str],
+    need: StackNeed,
+) -> SqlResult<Command> {
     if let ["SHOW", "SERIES", ..] = leading {
         return show_series(sql, need);
     }
-    if let Some(tokens) = rewritten_tokens(sql)? {
+    if let Some(tokens) = rewritten_tokens(sql, folded)? {
         return one_statement(tokens.into(), need);
     }
-    if asks_postgres(sql) {
-        if let Some(statement) = known_by_text(sql)? {
+    if asks_postgres(folded) {
+        if let Some(statement) = known_by_text(sql, folded)? {
             return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
         let mut command = one_statement(sql.into(), need)?;
@@ -457,28 +463,28 @@ fn planned_statement(sql: &str, leading: &[&str], need: StackNeed) -> SqlResult<
     one_statement(sql.into(), need)
 }
 
-/// The tokens of a statement with clauses of DuckDB's and QuestDB's in other forms; `None` where it has
+/// The tokens of a statement whose clauses of DuckDB and QuestDB are rewritten; `None` if it has
 /// none.
-fn rewritten_tokens(sql: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let mut tokens = None;
-    if from_first::may_begin_with_from(sql) {
+    if from_first::may_begin_with_from(folded) {
         tokens = from_first::expanded(&tokenize(sql)?);
     }
-    if latest_on::may_have_latest(sql) {
+    if latest_on::may_have_latest(folded) {
         tokens = match &tokens {
             Some(tokens) => latest_on::expanded(tokens)?,
             None => latest_on::expanded(&tokenize(sql)?)?,
         }
         .or(tokens);
     }
-    if trim_from::may_trim(sql) {
+    if trim_from::may_trim(folded) {
         tokens = match &tokens {
             Some(tokens) => trim_from::without_from(tokens),
             None => trim_from::without_from(&tokenize(sql)?),
         }
         .or(tokens);
     }
-    if sample::may_sample(sql) {
+    if sample::may_sample(folded) {
         let marked = match &tokens {
             Some(tokens) => sample::marked(tokens)?,
             None => sample::marked(&tokenize(sql)?)?,
@@ -504,7 +510,7 @@ fn one_statement(input: ParserInput<'_>, need: StackNeed) -> SqlResult<Command> 
     }
 }
 
-/// `SHOW SERIES FROM t …` is `SELECT * FROM` the table's series `…`.
+/// `SHOW SERIES FROM t …` means `SELECT * FROM` the table's series `…`.
 fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     let tokens = tokenize(sql)?;
     let dialect = MarigramDialect;
@@ -537,7 +543,7 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
     Ok(Command::Plan(DeepTree::new(statement, need), None))
 }
 
-/// Whether a statement reads or writes files of this machine.
+/// Whether a statement reads or writes files of the machine.
 pub fn touches_files(statement: &Statement) -> bool {
     match statement {
         Statement::CreateExternalTable(_) => true,

@@ -1,5 +1,5 @@
-//! Calls and operators of PostgreSQL that are others with us: `mod(a, b)` is `a % b`, `ceiling` is `ceil`, and
-//! `extract(second …)` has its fraction.
+//! Calls and operators of PostgreSQL that have other forms here: `mod(a, b)` is `a % b`, `ceiling`
+//! is `ceil`, and `extract(second …)` includes the fraction.
 
 use crate::dialect::rewriting::call;
 use crate::error::SqlError;
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use std::ops::ControlFlow;
 
-/// Functions under PostgreSQL's name and ours.
+/// PostgreSQL's names of functions, and ours.
 const RENAMED: &[(&str, &str)] = &[
     ("ceiling", "ceil"),
     ("every", "bool_and"),
@@ -19,18 +19,18 @@ const RENAMED: &[(&str, &str)] = &[
     ("statement_timestamp", "now"),
     ("transaction_timestamp", "now"),
     ("gen_random_uuid", "uuid"),
-    // These take out and replace all, those of the same name the first alone.
+    // These remove and replace all elements; the functions with PostgreSQL's names only the first.
     ("array_remove", "array_remove_all"),
     ("array_replace", "array_replace_all"),
 ];
 
-/// The names of the arguments of `make_interval`, in their order.
+/// The names of the arguments of `make_interval`, in order.
 const MAKE_INTERVAL: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct PostgresCalls;
 
-/// Whether a statement, in small letters, may have such calls.
+/// Whether a statement, in lower case, may contain such calls.
 pub fn may_have_some(folded: &str) -> bool {
     const OTHERS: &[&str] = &[
         "mod",
@@ -76,7 +76,7 @@ fn double(expr: Expr) -> Expr {
     }
 }
 
-/// A part of a time that the planner cuts, or does not know; `None` of the others.
+/// A part of a time that the planner truncates or does not know; `None` for other parts.
 fn part_of(unit: &str, time: &Expr) -> Option<Expr> {
     let part = |unit: &str| {
         let unit = Expr::value(Value::SingleQuotedString(unit.to_owned()));
@@ -140,7 +140,7 @@ impl VisitorMut for PostgresCalls {
     type Break = SqlError;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        // A function of rows that is selected has a row for each of them.
+        // A selected function that returns rows yields a row for each of them.
         for item in &mut select.projection {
             let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
             else {
@@ -165,17 +165,22 @@ impl VisitorMut for PostgresCalls {
                 field, expr: time, ..
             } => part_of(&unit_of(field), time),
             Expr::UnaryOp { op, expr: operand } => {
-                let operand = operand.as_ref().clone();
+                // Copied where it is needed alone: each level of `- - - x` would copy those below.
+                let operand = || operand.as_ref().clone();
                 match op {
-                    UnaryOperator::PGAbs => Some(call("abs", vec![operand])),
-                    UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand)])),
-                    UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![double(operand)])),
+                    UnaryOperator::PGAbs => Some(call("abs", vec![operand()])),
+                    UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand())])),
+                    UnaryOperator::PGCubeRoot => Some(call("cbrt", vec![double(operand())])),
                     UnaryOperator::BitwiseNot => {
                         let ones = Expr::UnaryOp {
                             op: UnaryOperator::Minus,
                             expr: Box::new(number("1")),
                         };
-                        Some(nested(binary(operand, BinaryOperator::PGBitwiseXor, ones)))
+                        Some(nested(binary(
+                            operand(),
+                            BinaryOperator::PGBitwiseXor,
+                            ones,
+                        )))
                     }
                     _ => None,
                 }
@@ -228,18 +233,14 @@ impl PostgresCalls {
             )
         {
             return ControlFlow::Break(SqlError::syntax(
-                "count(DISTINCT *) counts no columns; name those that are to differ, or count the rows \
+                "count(DISTINCT *) is not supported; name the columns to compare, or count the rows \
                  of SELECT DISTINCT",
             ));
         }
-        let plain: Option<Vec<Expr>> = list
-            .args
-            .iter()
-            .map(|arg| match arg {
-                FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
-                _ => None,
-            })
-            .collect();
+        let plain = match name.as_str() {
+            "mod" | "div" | "isfinite" | "date_part" => plain_arguments(&list.args),
+            _ => None,
+        };
         let replaced = match (name.as_str(), plain.as_deref()) {
             ("mod", Some([left, right])) => Some(nested(binary(
                 nested(left.clone()),
@@ -279,7 +280,17 @@ impl PostgresCalls {
     }
 }
 
-/// The arguments of `make_interval` by their places.
+/// Copies of a call's arguments; `None` where one has a name or is `*`.
+fn plain_arguments(args: &[FunctionArg]) -> Option<Vec<Expr>> {
+    args.iter()
+        .map(|arg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The arguments of `make_interval` by position.
 fn in_order(args: &mut Vec<FunctionArg>) -> ControlFlow<SqlError> {
     let mut given: Vec<Option<Expr>> = vec![None; MAKE_INTERVAL.len()];
     for (at, argument) in args.iter().enumerate() {

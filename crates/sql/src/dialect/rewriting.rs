@@ -1,4 +1,4 @@
-//! Rewriting statements that were parsed.
+//! Rewrites parsed statements.
 
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::error::{SqlError, SqlResult};
@@ -13,10 +13,10 @@ use marigram_functions::SIMILAR_TO_REGEX;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-/// Rewrites a statement, also one that is explained or copied.
+/// Rewrites a statement, even if it is inside EXPLAIN or COPY.
 ///
 /// # Errors
-/// The first that `how` breaks off with.
+/// The first error with which `how` breaks.
 pub fn rewrite(
     statement: &mut Statement,
     how: &mut impl VisitorMut<Break = SqlError>,
@@ -36,12 +36,12 @@ pub fn rewrite(
     }
 }
 
-/// Gives a column that is selected twice another name the second time: DataFusion takes each name
-/// once, SQL as often as one likes. A column that is cast has the name of the column to DataFusion;
-/// where the rows are sorted by it, it gets PostgreSQL's name, and is what is sorted by.
+/// Renames the second occurrence of a column that is selected twice: DataFusion requires unique
+/// names, SQL does not. DataFusion names a cast after its column; if the query sorts by that name,
+/// the cast gets PostgreSQL's name, and the query sorts by the cast.
 pub struct RenameDuplicateColumns;
 
-/// What stands in casts and parentheses.
+/// The expression inside casts and parentheses.
 fn uncast(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
@@ -49,8 +49,8 @@ fn uncast(expr: &Expr) -> &Expr {
     }
 }
 
-/// The names by which a query is sorted; `None` where it is sorted by more than names, in which a name
-/// is a column that is read, not one that is selected.
+/// The names by which a query sorts; `None` if it sorts by other expressions, in which a name is an
+/// input column, not a selected one.
 fn sorted_by(query: &Query) -> Option<Vec<&Ident>> {
     let OrderByKind::Expressions(by) = &query.order_by.as_ref()?.kind else {
         return None;
@@ -67,7 +67,7 @@ fn sorted_by(query: &Query) -> Option<Vec<&Ident>> {
     Some(names)
 }
 
-/// The name of a column that is selected with a cast and sorted by.
+/// The name of a column that is selected with a cast and used for sorting.
 fn sorted_cast(expr: &Expr, sorted_by: &[Ident]) -> Option<Ident> {
     let Expr::Cast { .. } = expr else { return None };
     let name = match uncast(expr) {
@@ -79,7 +79,7 @@ fn sorted_cast(expr: &Expr, sorted_by: &[Ident]) -> Option<Ident> {
     sorted_by.iter().any(same).then(|| name.clone())
 }
 
-/// The name of a column that is selected as it is.
+/// The name of a column that is selected unchanged.
 fn plain_name(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(fold_case(name)),
@@ -96,7 +96,7 @@ impl VisitorMut for RenameDuplicateColumns {
         let sorted_by: Vec<Ident> = sorted_by.into_iter().cloned().collect();
         let is_one = matches!(*query.body, SetExpr::Select(_));
         for select in selects(&mut query.body) {
-            // The planner takes each key once, and counts on as many columns as there are keys.
+            // The planner takes each key once, and expects as many columns as there are keys.
             if let Some(Distinct::On(keys)) = &mut select.distinct {
                 let mut seen = HashSet::new();
                 keys.retain(|key| seen.insert(key.clone()));
@@ -107,8 +107,8 @@ impl VisitorMut for RenameDuplicateColumns {
     }
 }
 
-/// PostgreSQL's name of a column that is made of the value of a subquery; to DataFusion all of them
-/// have one name.
+/// PostgreSQL's name of a column whose value is that of a subquery; DataFusion gives all of them
+/// the same name.
 fn subquery_name(expr: &Expr) -> Option<&'static str> {
     struct SubqueryVisitor;
 
@@ -130,7 +130,7 @@ fn subquery_name(expr: &Expr) -> Option<&'static str> {
     Some(if is_exists { "exists" } else { "?column?" })
 }
 
-/// Tells apart what one SELECT selects.
+/// Gives the columns of one SELECT different names.
 fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
     let mut seen = HashMap::new();
     let is_grouped = select.having.is_some();
@@ -183,7 +183,7 @@ fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
     }
 }
 
-/// The SELECTs of a query that are not in queries of their own.
+/// The SELECTs of a query, without those of its subqueries.
 pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     let (mut selects, mut bodies) = (Vec::new(), vec![body]);
     while let Some(body) = bodies.pop() {
@@ -198,7 +198,7 @@ pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
-/// Refuses `TABLESAMPLE`, which the planner would pass over and answer with all rows.
+/// Refuses `TABLESAMPLE`, which the planner would ignore.
 pub struct RefuseTableSample;
 
 impl VisitorMut for RefuseTableSample {
@@ -218,7 +218,8 @@ impl VisitorMut for RefuseTableSample {
     }
 }
 
-/// Has `SIMILAR TO` matched by a regular expression, for the planner would take the pattern for one.
+/// Rewrites `SIMILAR TO` to match by a regular expression, because the planner would take the
+/// pattern for one.
 pub struct RewriteSimilarTo;
 
 impl VisitorMut for RewriteSimilarTo {
@@ -255,7 +256,7 @@ impl VisitorMut for RewriteSimilarTo {
     }
 }
 
-/// `generate_subscripts(array, 1)`, which is `unnest(range(1, cardinality(array) + 1))`.
+/// Rewrites `generate_subscripts(array, 1)` to `unnest(range(1, cardinality(array) + 1))`.
 pub struct ExpandSubscripts;
 
 impl VisitorMut for ExpandSubscripts {
@@ -294,8 +295,8 @@ impl VisitorMut for ExpandSubscripts {
     }
 }
 
-/// Has `LIKE … ESCAPE 'x'` matched with the backslash as what escapes, the only one that the planner
-/// takes.
+/// Rewrites `LIKE … ESCAPE 'x'` to use the backslash as escape character, the only one that the
+/// planner accepts.
 pub struct OtherEscapes;
 
 impl VisitorMut for OtherEscapes {
@@ -333,7 +334,7 @@ impl VisitorMut for OtherEscapes {
         };
         replace("\\", "\\\\");
         if !escape.is_empty() {
-            // What escapes itself stands for itself.
+            // A doubled escape character stands for itself.
             replace(&escape.repeat(2), "\u{1f}");
             replace(&escape, "\\");
             replace("\u{1f}", &escape);
@@ -343,8 +344,7 @@ impl VisitorMut for OtherEscapes {
     }
 }
 
-/// Refuses `EXCEPT ALL` and `INTERSECT ALL`, of which the planner would not count the rows that are
-/// equal.
+/// Refuses `EXCEPT ALL` and `INTERSECT ALL`, for which the planner would not count equal rows.
 pub struct RefuseCountedSetOperations;
 
 impl VisitorMut for RefuseCountedSetOperations {
@@ -364,7 +364,7 @@ impl VisitorMut for RefuseCountedSetOperations {
             };
             if *op != SetOperator::Union && *set_quantifier == SetQuantifier::All {
                 return ControlFlow::Break(SqlError::unsupported(format!(
-                    "{op} ALL is not supported; leave out ALL where rows need not be counted"
+                    "{op} ALL is not supported; leave out ALL if duplicate rows do not matter"
                 )));
             }
             bodies.extend([left.as_ref(), right.as_ref()]);
@@ -373,22 +373,23 @@ impl VisitorMut for RefuseCountedSetOperations {
     }
 }
 
-/// The time column of the table that the parts of a name mean; `None` of what is no table of ours.
+/// The time column of the table to which the parts of a name refer; `None` if it is not one of our
+/// tables.
 pub type TimeOf<'a> = &'a dyn Fn(&[String]) -> Option<String>;
 
-/// The first table of a SELECT, whose times are meant where none are named.
+/// The first table of a SELECT, whose times are used if none are named.
 #[derive(Debug)]
 pub struct FirstTable {
-    /// Its column of times, where it is a table of ours.
+    /// Its time column, if it is one of our tables.
     pub time: Option<String>,
     /// What the SELECT calls it.
     pub name: Option<String>,
-    /// Whether it is the only one.
+    /// Whether it is the only table.
     alone: bool,
 }
 
 impl FirstTable {
-    /// Of a SELECT; `None` where it has no table.
+    /// The first table of a SELECT; `None` if it has no table.
     pub fn from_select(select: &Select, time_of: TimeOf<'_>) -> Option<Self> {
         let first = select.from.first()?;
         let (parts, alias) = match &first.relation {

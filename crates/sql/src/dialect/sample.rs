@@ -1,8 +1,8 @@
-//! `SAMPLE BY 1h FILL(…) ALIGN TO CALENDAR …`: buckets of time in few words, as QuestDB has them.
+//! `SAMPLE BY 1h FILL(…) ALIGN TO CALENDAR …`: QuestDB's shorthand for buckets of time.
 //!
-//! [`syntax`] reads the clause among the tokens of a statement and leaves a GROUP BY with a mark in
-//! its place, which any parser reads; [`resolve`] puts `time_bucket` or `time_bucket_gapfill` and
-//! the other keys in the mark's place, once it is known which column is the table's time.
+//! [`syntax`] reads the clause in the tokens of a statement and replaces it with a GROUP BY with a
+//! marker, which any parser reads; [`resolve`] replaces the marker with `time_bucket` or
+//! `time_bucket_gapfill` and the other keys, when the table's time column is known.
 
 mod buckets;
 pub mod syntax;
@@ -13,18 +13,18 @@ use buckets::SampleByRewriter;
 use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
 
-/// The function that stands in GROUP BY until the statement is planned.
+/// The function that marks a GROUP BY until the statement is planned.
 const MARK: &str = "__sample_by";
 
-/// An error of the statement, at the clause.
+/// An error of the statement, at the position of the clause.
 fn sample_by_error(sqlstate: &'static str, message: impl Into<String>) -> SqlError {
     SqlError::named(sqlstate, "sample", message)
 }
 
-/// Puts buckets in the place of marks.
+/// Replaces markers with buckets.
 ///
 /// # Errors
-/// What is wrong with a statement that has one.
+/// If a statement with a marker is wrong.
 pub fn resolve(
     state: &SessionState,
     time_of: TimeOf<'_>,

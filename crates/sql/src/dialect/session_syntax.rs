@@ -1,4 +1,4 @@
-//! `SET`, `RESET` and `DISCARD` as they are written.
+//! Parses `SET`, `RESET` and `DISCARD`.
 
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name};
 use crate::dialect::statement::Command;
@@ -63,30 +63,58 @@ fn variable(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(variable.to_lowercase())
 }
 
-/// Values up to the end of the statement; `None` for DEFAULT and LOCAL.
+/// Reads the values up to the end of the statement; `None` for DEFAULT and LOCAL.
 fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
-    let mut parts = Vec::new();
+    let (mut values, mut is_empty, mut is_signed) = (String::new(), true, false);
     loop {
         let found = parser.peek_token();
-        match found.token {
+        let part = match &found.token {
             Token::EOF | Token::SemiColon => break,
-            Token::SingleQuotedString(text) | Token::Number(text, _) => parts.push(text),
-            Token::Word(word) => parts.push(word.value),
-            Token::Comma => parts.push(",".into()),
-            Token::Minus => parts.push("-".into()),
-            Token::Plus => parts.push("+".into()),
+            Token::SingleQuotedString(text) | Token::Number(text, _) => text.as_str(),
+            Token::Word(word) => &word.value,
+            Token::Comma => ",",
+            Token::Minus => "-",
+            Token::Plus => "+",
             _ => return Ok(parser.expected("a value", found)?),
+        };
+        // Blanks stand between the values, not before a comma or behind a sign. What is in quotes stays.
+        if !is_empty && !is_signed && found.token != Token::Comma {
+            values.push(' ');
         }
+        values.push_str(part);
+        is_empty = false;
+        is_signed = matches!(found.token, Token::Minus | Token::Plus);
         parser.next_token();
     }
-    let joined = parts
-        .join(" ")
-        .replace(" ,", ",")
-        .replace("- ", "-")
-        .replace("+ ", "+");
-    match joined.to_lowercase().as_str() {
-        _ if parts.is_empty() => Err(SqlError::syntax("SET needs a value")),
+    match values.to_lowercase().as_str() {
+        _ if is_empty => Err(SqlError::syntax("SET needs a value")),
         "default" | "local" => Ok(None),
-        _ => Ok(Some(joined)),
+        _ => Ok(Some(values)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialect::parse::parse;
+    use crate::dialect::statement::Command;
+
+    #[test]
+    fn values_are_set_as_they_are_quoted() {
+        for (sql, expected) in [
+            (
+                "SET application_name = 'a - b , c + d'",
+                Some("a - b , c + d"),
+            ),
+            ("SET search_path TO a , \"b\",c", Some("a, b, c")),
+            ("SET timezone = - 5", Some("-5")),
+            ("SET timezone = +5;", Some("+5")),
+            ("SET application_name = ''", Some("")),
+            ("SET timezone TO DEFAULT", None),
+        ] {
+            let Ok(Command::Set { value, .. }) = parse(sql) else {
+                panic!("{sql} sets nothing");
+            };
+            assert_eq!(value.as_deref(), expected, "{sql}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Settings of tables and columns, as they are written: `WITH (…)`, `SET (…)`, `ENCODING …`.
+//! Parses the settings of tables and columns: `WITH (…)`, `SET (…)`, `ENCODING …`.
 
 use crate::dialect::identifiers::{accept_word, parse_name};
 use crate::dialect::statement::{CodecChange, OptionChanges};
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use marigram_functions::duration::parse_fixed_ns;
 use marigram_model::{ColdCodec, Compressor, Encoding, SeriesIdentity};
 
-/// What stands for a choice by content.
+/// The word that leaves the choice to Marigram.
 const AUTO: &str = "AUTO";
 /// Every setting of a table.
 pub const SETTINGS: [&str; 7] = [
@@ -94,7 +94,7 @@ pub fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
     }
 }
 
-/// Reads `ENCODING name` or `COMPRESSION name`, if it stands here.
+/// Reads `ENCODING name` or `COMPRESSION name`, if it comes next.
 pub fn codec_clause(parser: &mut Parser<'_>, change: &mut CodecChange) -> SqlResult<bool> {
     if accept_word(parser, "ENCODING") {
         change.encoding = Some(encoding(&codec_name(parser, "an encoding")?)?);
@@ -125,7 +125,7 @@ fn compressor(written: &str) -> SqlResult<Option<Compressor>> {
     codec(written, "compressor", Compressor::from_name, &names)
 }
 
-/// The encoding or compressor of a name; `None` for AUTO.
+/// The encoding or compressor with a name; `None` for AUTO.
 fn codec<T>(
     written: &str,
     kind: &str,
@@ -181,7 +181,7 @@ fn size(key: &str, text: &str) -> SqlResult<u32> {
     })
 }
 
-/// A size as it is written.
+/// Formats a size as users write it.
 pub fn format_size(bytes: u32) -> String {
     if bytes.is_multiple_of(1024) {
         format!("{}KiB", bytes / 1024)

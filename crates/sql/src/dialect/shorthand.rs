@@ -1,5 +1,5 @@
-//! Forms of other databases in a parsed statement become ours, before it is planned: they say less,
-//! and leave it to the table which column is its time.
+//! Expands the shorthand forms of other databases in a parsed statement, before it is planned:
+//! these forms leave it to the table which column is its time.
 
 use crate::dialect::foreign_names::ForeignNames;
 use crate::dialect::identifiers::target_of;
@@ -11,10 +11,10 @@ use datafusion::sql::parser::Statement;
 use marigram_engine::Engine;
 use marigram_service::Session;
 
-/// Expands what a statement of a session says in short.
+/// Expands the shorthand forms in a statement of a session.
 ///
 /// # Errors
-/// What is wrong with such a form.
+/// If such a form is wrong.
 pub fn expand(
     engine: &Engine,
     session: &Session,

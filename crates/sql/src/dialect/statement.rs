@@ -1,4 +1,4 @@
-//! What a statement asks for, after parsing.
+//! Parsed statements.
 
 use crate::dialect::column_names::Names;
 use crate::stack::{DeepTree, StackNeed};
@@ -8,16 +8,16 @@ use marigram_model::{
     ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
 };
 
-/// A table as it stands in a statement.
+/// A table as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableReferenceName {
-    /// Database, where one is named; otherwise the session's.
+    /// The database, if one is named; otherwise the session's.
     pub database: Option<String>,
     /// Table.
     pub table: String,
 }
 
-/// Form of a file.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFileFormat {
     /// Comma-separated values.
@@ -35,13 +35,13 @@ pub struct CopyFrom {
     pub target: TableReferenceName,
     /// The file, as it was written.
     pub path: String,
-    /// Its form.
+    /// Its format.
     pub form: CopyFileFormat,
-    /// What stands between values of CSV.
+    /// The delimiter between values of CSV.
     pub delimiter: u8,
     /// Whether CSV begins with the names of its columns.
     pub has_header: bool,
-    /// Nanoseconds of a unit of the times of a TsFile.
+    /// The unit of the times in a TsFile, in nanoseconds.
     pub unit_ns: i64,
 }
 
@@ -60,17 +60,17 @@ pub enum ColumnKind {
     ZonedField(ColumnCodec),
 }
 
-/// What is said of how values are stored; `None` where nothing is, `Some(None)` where the choice is
-/// left to the values.
+/// Changes to how values are stored; `None` means no change, `Some(None)` leaves the choice to
+/// Marigram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::option_option,
-    reason = "not named, automatic, and a name are three things"
+    reason = "unset, automatic, and a name are three different things"
 )]
 pub struct CodecChange {
-    /// Encoding.
+    /// New encoding.
     pub encoding: Option<Option<Encoding>>,
-    /// Compressor.
+    /// New compressor.
     pub compressor: Option<Option<Compressor>>,
 }
 
@@ -90,18 +90,18 @@ pub struct OptionChanges {
     /// New time to live; `Some(None)` keeps rows for ever.
     #[expect(
         clippy::option_option,
-        reason = "not named, none, and a time are three things"
+        reason = "unset, none, and a time are three different things"
     )]
     pub ttl_ns: Option<Option<i64>>,
     /// New width of a partition.
     pub partition_ns: Option<i64>,
     /// New size of a page, bytes.
     pub page_bytes: Option<u32>,
-    /// How fields are stored that say nothing of it themselves.
+    /// New default codec of fields that have no codec of their own.
     pub codec: CodecChange,
-    /// How what has gone cold is stored.
+    /// New codec of cold data.
     pub cold_codec: Option<ColdCodec>,
-    /// By what series are found.
+    /// New identity by which series are found.
     pub identity: Option<SeriesIdentity>,
 }
 
@@ -128,11 +128,11 @@ impl OptionChanges {
 /// Settings of a materialized view; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ViewOptions {
-    /// Whether it is kept up to date.
+    /// Whether it is refreshed automatically.
     pub continuous: Option<bool>,
-    /// How often it is brought up to date, ns.
+    /// The interval between refreshes, ns.
     pub refresh_ns: Option<i64>,
-    /// How far it stays behind the newest row, ns.
+    /// How far it lags behind the newest row, ns.
     pub lag_ns: Option<i64>,
     /// Settings of its table.
     pub table: OptionChanges,
@@ -150,14 +150,14 @@ pub enum TableAlteration {
         /// Whether a column of that name may exist already.
         if_not_exists: bool,
     },
-    /// Another way of storing a field.
+    /// A new codec for a field.
     Codec {
         /// Name.
         name: String,
         /// What changes.
         change: CodecChange,
     },
-    /// Another type for a column, where that changes no stored value.
+    /// A new type for a column, which changes no stored value.
     Type {
         /// Name.
         name: String,
@@ -166,11 +166,11 @@ pub enum TableAlteration {
     },
     /// New settings.
     Set(OptionChanges),
-    /// Another name for the table.
+    /// A new name for the table.
     Rename(String),
-    /// Another name for a column: the first becomes the second.
+    /// A new name for a column: from the first to the second.
     RenameColumn(String, String),
-    /// A column less.
+    /// A dropped column.
     Drop {
         /// Name.
         name: String,
@@ -179,37 +179,37 @@ pub enum TableAlteration {
     },
 }
 
-/// `CREATE TABLE … AS`, as it is asked.
+/// A parsed `CREATE TABLE … AS`.
 #[derive(Clone, Debug, Default)]
 pub struct CreateTableAs {
-    /// Database, where one is named; otherwise the session's.
+    /// The database, if one is named; otherwise the session's.
     pub database: Option<String>,
     /// The new table.
     pub table: String,
     /// Whether it may exist.
     pub if_not_exists: bool,
-    /// Its tags, where they are named.
+    /// Its tags, if they are named.
     pub tags: Option<Vec<String>>,
-    /// Its time column, where it is named.
+    /// Its time column, if it is named.
     pub time: Option<String>,
     /// Settings.
     pub options: OptionChanges,
     /// The query, as it is written.
     pub query: String,
-    /// Whether it gets the query's rows.
+    /// Whether to insert the query's rows.
     pub with_data: bool,
 }
 
-/// `CREATE VIEW`, as it is asked.
+/// A parsed `CREATE VIEW`.
 #[derive(Clone, Debug)]
 pub struct CreatePlainView {
     /// The view.
     pub target: TableReferenceName,
-    /// Whether it takes the place of a view of this name.
+    /// Whether it replaces a view with this name.
     pub or_replace: bool,
     /// Whether it may exist.
     pub if_not_exists: bool,
-    /// Names of its columns, where they are named.
+    /// The names of its columns, if given.
     pub columns: Vec<String>,
     /// The query, as it is written.
     pub query: String,
@@ -232,12 +232,12 @@ pub enum ShowStatement {
     Pages {
         /// The table.
         target: TableReferenceName,
-        /// Number of the segments whose pages are shown; all segments' without one.
+        /// The segment whose pages are shown; `None` for all segments.
         segment: Option<u64>,
-        /// Pages, at most.
+        /// The largest number of pages to show.
         limit: Option<u64>,
     },
-    /// Compactions that run and that ended lately.
+    /// Compactions that are running or ended recently.
     Compactions,
     /// Materialized views of a database.
     Views(Option<String>),
@@ -298,7 +298,7 @@ pub enum Command {
     },
     /// `CREATE TABLE … AS`
     CreateTableAs(CreateTableAs),
-    /// `SUMMARIZE`, with the query that is summarized.
+    /// `SUMMARIZE`, with the query to summarize.
     Summarize(DeepTree<Statement>),
     /// `TRUNCATE`
     Truncate(Vec<TableReferenceName>),
@@ -328,7 +328,7 @@ pub enum Command {
         options: ViewOptions,
         /// Its query, as it is written.
         query: String,
-        /// Whether it is filled before the statement is done.
+        /// Whether it is filled before the statement completes.
         with_data: bool,
     },
     /// `ALTER MATERIALIZED VIEW`
@@ -349,7 +349,7 @@ pub enum Command {
     RefreshView(TableReferenceName),
     /// `USE`
     Use(String),
-    /// `SET`; `None` sets the default again.
+    /// `SET`; `None` restores the default.
     Set {
         /// Variable, in lower case.
         name: String,
@@ -366,14 +366,14 @@ pub enum Command {
     CopyFrom(CopyFrom),
     /// `COMPACT TABLE`
     CompactTable(TableReferenceName),
-    /// Accepted, and nothing is done; the command tag.
+    /// A statement that is accepted but has no effect; the command tag.
     Nothing(&'static str),
-    /// A statement for DataFusion, and the names of its answer's columns.
+    /// A statement for DataFusion, and the names of its result's columns.
     Plan(DeepTree<Statement>, Names),
 }
 
 impl Command {
-    /// What carrying it out takes.
+    /// The stack that executing it needs.
     pub fn need(&self) -> StackNeed {
         match self {
             Self::Plan(statement, _) | Self::Summarize(statement) => statement.need(),

@@ -1,11 +1,11 @@
-//! `trim(FROM x)` and `trim(LEADING FROM x)`: the parser wants to read what is trimmed before FROM. So
-//! a FROM without it is left out.
+//! `trim(FROM x)` and `trim(LEADING FROM x)`: the parser requires the characters to trim before
+//! FROM. So a FROM without them is removed.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-/// Whether a statement may have such calls.
-pub fn may_trim(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("trim")
+/// Whether a statement, in lower case, may contain such calls.
+pub fn may_trim(folded: &str) -> bool {
+    folded.contains("trim")
 }
 
 fn is_word(token: Option<&&TokenWithSpan>, wanted: &[&str]) -> bool {
@@ -17,7 +17,7 @@ fn is_word(token: Option<&&TokenWithSpan>, wanted: &[&str]) -> bool {
     })
 }
 
-/// The tokens without such FROMs; `None` where there is none.
+/// The tokens without such FROMs; `None` if there are none.
 pub fn without_from(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
@@ -30,7 +30,7 @@ pub fn without_from(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
         let opens = before(at, sides + 1).is_some_and(|token| token.token == Token::LParen);
         opens && is_word(before(at, sides + 2), &["trim"])
     };
-    // Both sides are meant without a word as well.
+    // Without a word, both sides are meant as well.
     let is_both = |at: usize| is_word(tokens.get(at), &["both"]) && is_bare(at + 1);
     let kept: Vec<TokenWithSpan> = (0..tokens.len())
         .filter(|at| !is_bare(*at) && !is_both(*at))

@@ -1,4 +1,4 @@
-//! Column types by the names that PostgreSQL, DuckDB and IoTDB give them, and their Arrow schema.
+//! Column types by their names in PostgreSQL, DuckDB and IoTDB, and their Arrow schema.
 
 use crate::error::{SqlError, SqlResult, nearest};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Key of a field's metadata that says whether a column is the time, a tag or a field.
 pub const ROLE_KEY: &str = "marigram.role";
 
-/// Names of types and what they are. A name of two databases with two meanings has the narrower
+/// Names of types and their meanings. A name with two meanings in two databases has the narrower
 /// one: `FLOAT` is 32 bits wide, as in DuckDB and IoTDB.
 const NAMES: &[(FieldType, &[&str])] = &[
     (FieldType::Bool, &["BOOLEAN", "BOOL"]),
@@ -108,7 +108,7 @@ const NAMES: &[(FieldType, &[&str])] = &[
 /// The type of a field column.
 ///
 /// # Errors
-/// If no field has it.
+/// If no field can have it.
 pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
     let text = written.to_string().to_uppercase();
     if let ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) = written
@@ -120,7 +120,7 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
         && digits.is_none_or(|digits| digits > DOUBLE_DIGITS)
     {
         let message = format!(
-            "column '{column}': a field holds no {written} exactly; DOUBLE PRECISION holds \
+            "column '{column}': no field type holds {written} exactly; DOUBLE PRECISION holds \
              {DOUBLE_DIGITS} digits, as NUMERIC({DOUBLE_DIGITS}, …) does, BIGINT whole numbers up to \
              9223372036854775807, and TEXT every number as it is written"
         );
@@ -145,13 +145,13 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
     })
 }
 
-/// Digits that a double holds whatever they are.
+/// The number of digits that a double holds exactly.
 const DOUBLE_DIGITS: u64 = 15;
 
-/// The digits of a NUMERIC, which may be any number; `None` of other types.
+/// The precision of a NUMERIC, which may be unlimited; `None` for other types.
 #[expect(
     clippy::option_option,
-    reason = "another type, any digits, and a number of digits are three things"
+    reason = "another type, any precision, and a given precision are three different things"
 )]
 fn numeric_digits(written: &ast::DataType) -> Option<Option<u64>> {
     let (ast::DataType::Numeric(digits)
@@ -170,7 +170,7 @@ fn numeric_digits(written: &ast::DataType) -> Option<Option<u64>> {
 /// The type of a tag column.
 ///
 /// # Errors
-/// If no tag has it.
+/// If no tag can have it.
 pub fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
     match field_type(column, written)? {
         FieldType::String => Ok(TagType::String),
@@ -184,7 +184,7 @@ pub fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
     }
 }
 
-/// The Arrow type of a tag column in query results: text comes as a dictionary.
+/// The Arrow type of a tag column in query results: text becomes a dictionary.
 pub fn tag_data_type(kind: TagType) -> DataType {
     match kind {
         TagType::String => {
@@ -195,12 +195,12 @@ pub fn tag_data_type(kind: TagType) -> DataType {
     }
 }
 
-/// Arrow type of time columns.
+/// The Arrow type of time columns.
 pub fn time_data_type() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
-/// Arrow type of the time column or a field.
+/// The Arrow type of the time column or a field.
 fn column_type(schema: &TableSchema, id: ColumnId) -> DataType {
     if schema.options.zoned.contains(&id) {
         return zoned_type();
@@ -209,7 +209,7 @@ fn column_type(schema: &TableSchema, id: ColumnId) -> DataType {
     field.map_or_else(time_data_type, |field| field.kind.data_type())
 }
 
-/// Whether a type is a time with a zone as it is written.
+/// Whether a type, as written, is a time with a zone.
 pub fn is_zoned(written: &ast::DataType) -> bool {
     use ast::TimezoneInfo::{Tz, WithTimeZone};
     matches!(written, ast::DataType::Timestamp(_, Tz | WithTimeZone))

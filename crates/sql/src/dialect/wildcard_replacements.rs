@@ -1,4 +1,4 @@
-//! `SELECT * REPLACE (x AS name)` of a column that there is not: the planner would pass over it.
+//! Refuses `SELECT * REPLACE (x AS name)` if no such column exists: the planner would ignore it.
 
 use crate::dialect::ast_walk::walk;
 use crate::error::{SqlError, SqlResult};
@@ -9,7 +9,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Select, SelectItem, Visitor};
 use std::ops::ControlFlow;
 
-/// The names of columns that a statement replaces.
+/// The names of the columns that a statement replaces.
 pub fn replaced_names(statement: &Statement) -> Vec<String> {
     let mut found = ReplacedNames(Vec::new());
     let mut inner = statement;
@@ -45,10 +45,10 @@ impl Visitor for ReplacedNames {
     }
 }
 
-/// Refuses names of which a plan selects no column.
+/// Refuses names of columns that the plan does not select.
 ///
 /// # Errors
-/// If there is one.
+/// If there is such a name.
 pub fn check_replaced(names: &[String], plan: &LogicalPlan) -> SqlResult<()> {
     for name in names {
         let mut is_there = false;

@@ -1,10 +1,10 @@
-//! Which statements change anything.
+//! Decides which statements change anything.
 //!
-//! A session may be [read-only](Session::read_only); what it may run is decided here, by the parsed
-//! statement and not by its text, and only statements that are known to change nothing pass: one
-//! that comes anew is refused until somebody puts it here.
+//! A session may be [read-only](Session::read_only). This module decides what it may run, by the
+//! parsed statement and not by its text, and only admits statements that are known to change
+//! nothing: a new kind of statement is refused until it is added here.
 //!
-//! Invariant: every way of a statement into the service asks [`check`] before anything is done.
+//! Invariant: every path of a statement into the service calls [`check`] before anything is done.
 
 use crate::dialect::ast_walk::walk;
 use crate::dialect::statement::Command;
@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement, Visitor};
 use marigram_service::{ServiceError, Session};
 use std::ops::ControlFlow;
 
-/// Refuses what would change anything in a session that only reads.
+/// Refuses a statement that would change anything in a read-only session.
 ///
 /// # Errors
 /// [`ServiceError::ChangesRefused`].
@@ -30,7 +30,7 @@ pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
 /// Whether a statement changes nothing, the session included.
 fn only_reads(command: &Command) -> bool {
     match command {
-        // Of a transaction nothing is done but to say so.
+        // Statements about transactions have no effect except their answer.
         Command::Show(_) | Command::Nothing(_) => true,
         Command::Plan(statement, _) | Command::Summarize(statement) => plan_only_reads(statement),
         Command::CreateDatabase { .. }
@@ -77,7 +77,7 @@ fn statement_only_reads(statement: &Statement) -> bool {
     }
 }
 
-/// Finds what changes something inside a query: `WITH x AS (DELETE …)`, `SELECT … INTO`.
+/// Finds changes inside a query: `WITH x AS (DELETE …)`, `SELECT … INTO`.
 struct NestedWriteFinder;
 
 impl Visitor for NestedWriteFinder {
@@ -92,9 +92,9 @@ impl Visitor for NestedWriteFinder {
     }
 }
 
-/// Whether the body of a query changes nothing; queries inside it are visited on their own.
+/// Whether the body of a query changes nothing; queries inside it are visited separately.
 fn body_only_reads(body: &SetExpr) -> bool {
-    // Not by recursion: a chain of UNIONs may be long.
+    // Without recursion: a chain of UNIONs may be long.
     let mut rest = vec![body];
     while let Some(body) = rest.pop() {
         match body {
@@ -196,7 +196,7 @@ mod tests {
             "vacuum t",
             "kill 1",
         ] {
-            // What cannot be parsed is not done at all.
+            // A statement that cannot be parsed is not executed.
             if let Ok(command) = parse(sql) {
                 assert!(!only_reads(&command), "{sql}: {command:?}");
             }

@@ -1,10 +1,10 @@
-//! Calls of functions that do not exist, or not for these arguments.
+//! Errors for calls of functions that do not exist, or not for these arguments.
 
 use super::{invalid, nearest, position_of};
 use marigram_service::ServiceError;
 use std::sync::OnceLock;
 
-/// Functions that need a window: DataFusion knows them only where there is one.
+/// Functions that need a window: DataFusion only finds them if there is one.
 pub const WINDOW_FUNCTIONS: &[&str] = &[
     "count_id",
     "cume_dist",
@@ -25,12 +25,12 @@ pub const WINDOW_FUNCTIONS: &[&str] = &[
     "state_id",
 ];
 
-/// Names of functions that errors may suggest.
+/// The function names that errors may suggest.
 static FUNCTIONS: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Tells the functions that there are, so that errors can suggest them; the first call counts.
+/// Sets the existing functions, so that errors can suggest them; only the first call has an effect.
 pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
-    // What only DataFusion has is of no help.
+    // Names that only DataFusion uses do not help.
     let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with('_');
     FUNCTIONS.get_or_init(|| {
         let mut names: Vec<String> = names.filter(of_sql).cloned().collect();
@@ -40,14 +40,14 @@ pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
     });
 }
 
-/// A function that does not exist, or only where there is a window.
+/// The error for a function that does not exist, or only with a window.
 pub fn no_such_function(name: &str, sql: &str) -> ServiceError {
     let position = position_of(sql, name);
     if WINDOW_FUNCTIONS.contains(&name) {
         let message = format!("'{name}' is a window function: write {name}(…) OVER (…)");
         return invalid("42809", message, position);
     }
-    // The planner's own suggestion is any of those that are equally near, however far they are.
+    // The planner suggests any of the names that are equally near, however distant they are.
     let known = FUNCTIONS.get().map(Vec::as_slice).unwrap_or_default();
     let hint = nearest(name, known.iter().map(String::as_str))
         .map(|near| format!("; did you mean '{near}'?"))
@@ -56,8 +56,8 @@ pub fn no_such_function(name: &str, sql: &str) -> ServiceError {
     invalid("42883", message, position)
 }
 
-/// A function that exists, but not for these arguments. DataFusion's message holds, in many words,
-/// the call's types and for functions of ours the reason.
+/// The error for a function that exists, but not for these arguments. DataFusion's long message
+/// contains the call's types and, for functions of ours, the reason.
 pub fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
     let (before, after) =
         message.split_once("No function matches the given name and argument types '")?;
@@ -77,7 +77,7 @@ pub fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
     Some(invalid("42883", message, position))
 }
 
-/// The name of a function as the statement has it, for which DataFusion says another.
+/// The name of a function as the statement has it, if DataFusion reports another one.
 fn as_written<'a>(name: &'a str, sql: &str) -> &'a str {
     const SYNONYMS: &[(&str, &[&str])] = &[
         ("array_has", &["any", "all"]),

@@ -1,17 +1,17 @@
-//! What DataFusion and Arrow say of a wrong statement, in our words.
+//! Rewords the errors of DataFusion and Arrow for users.
 //!
-//! Every error of theirs passes [`in_our_words`]. What is known gets PostgreSQL's code and a sentence that
-//! says what to do; of all else the types and values stand as SQL writes them, and what a syntax
-//! tree looks like is cut off.
+//! Every error of theirs passes [`in_our_words`]. Known errors get PostgreSQL's code and a sentence
+//! that says what to do. In all others, types and values are written as in SQL, and parts that look
+//! like a syntax tree are cut off.
 
 use super::in_sql;
 use marigram_service::ServiceError;
 
-/// What is said instead.
+/// The replacement of an error.
 struct RewordedError {
     sqlstate: &'static str,
     message: String,
-    /// The name that is wrong, by which its position is found.
+    /// The wrong name, which gives the error its position.
     name: Option<String>,
 }
 
@@ -36,7 +36,7 @@ fn reworded_name(
     })
 }
 
-/// An error of DataFusion's or Arrow's as users read it.
+/// Rewords an error of DataFusion or Arrow for users.
 pub fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
     let (message, position, sqlstate) = match error {
         ServiceError::Invalid {
@@ -44,7 +44,7 @@ pub fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
             position,
             sqlstate,
         } => (message, position, sqlstate),
-        // Some errors of users pass as faults of DataFusion.
+        // DataFusion reports some errors of users as internal errors.
         ServiceError::Internal(message) => match reword(&message) {
             Some(_) => (message, None, "XX000"),
             None => return ServiceError::Internal(message),
@@ -67,7 +67,7 @@ pub fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
     }
 }
 
-/// What is known to be said, and what we say instead.
+/// The replacement of a known message.
 fn reword(message: &str) -> Option<RewordedError> {
     let message = message.strip_prefix("Execution error: ").unwrap_or(message);
     operators(message)
@@ -80,13 +80,13 @@ fn reword(message: &str) -> Option<RewordedError> {
         .or_else(|| bounds(message))
 }
 
-/// Between `before` and the `after` that follows it.
+/// The text between `before` and the next `after`.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(before)?;
     Some(rest.split_once(after)?.0)
 }
 
-/// Integers that a function cannot give: `Int64Array overflow on abs(…)`.
+/// Errors for results that do not fit an integer type: `Int64Array overflow on abs(…)`.
 fn integers(message: &str) -> Option<RewordedError> {
     let (array, _) = message.split_once("Array overflow on ")?;
     let kind = match array.rsplit([' ', ':']).next()? {
@@ -98,7 +98,7 @@ fn integers(message: &str) -> Option<RewordedError> {
     reworded("22003", format!("{kind} out of range"))
 }
 
-/// Types for which an operator does not exist.
+/// Errors for types without a matching operator.
 fn operators(message: &str) -> Option<RewordedError> {
     const STARTS: &[&str] = &[
         "Cannot infer common argument type for comparison operation ",
@@ -128,7 +128,7 @@ fn no_operator(call: &str) -> Option<RewordedError> {
     reworded("42883", message)
 }
 
-/// Values that have no such form.
+/// Errors for values that cannot be converted.
 fn conversions(message: &str) -> Option<RewordedError> {
     for (start, middle, end) in [
         ("Cannot cast string '", "' to value of ", " type"),
@@ -145,11 +145,11 @@ fn conversions(message: &str) -> Option<RewordedError> {
     if let Some(rest) = message.split_once("received data of type ") {
         let (given, wanted) = rest.1.split_once(" for field of type ")?;
         let (given, wanted) = (in_sql(given), in_sql(wanted));
-        let message = format!("a column of the type {wanted} takes no {given}; cast it");
+        let message = format!("a column of type {wanted} cannot take {given}; cast it");
         return reworded("42804", message);
     }
     if let Some(name) = message.strip_prefix("Unsupported SQL type ") {
-        return reworded_name("42704", name, format!("there is no type {name} here"));
+        return reworded_name("42704", name, format!("type {name} is not supported"));
     }
     if message.starts_with("Error parsing timestamp") {
         return reworded("22007", in_sql(message));
@@ -207,7 +207,7 @@ fn no_such_value(value: &str, arrow: &str) -> RewordedError {
     }
 }
 
-/// Whether a text is a number, but no whole one, where a whole one is wanted.
+/// Whether a text is a number, but not a whole one, although a whole number is required.
 fn is_fraction_of_integer(value: &str, sql: &str) -> bool {
     let is_integer = ["smallint", "integer", "bigint"]
         .iter()
@@ -215,7 +215,7 @@ fn is_fraction_of_integer(value: &str, sql: &str) -> bool {
     is_integer && value.trim().parse::<i128>().is_err() && !value.contains(['e', 'E'])
 }
 
-/// Conditions that are none.
+/// Errors for conditions that are not boolean.
 fn booleans(message: &str) -> Option<RewordedError> {
     if let Some(rest) = message.strip_prefix("Cannot create filter with non-boolean predicate ") {
         let (_, arrow) = rest.rsplit_once(" returning ")?;
@@ -246,24 +246,24 @@ fn booleans(message: &str) -> Option<RewordedError> {
     )
 }
 
-/// What may not stand beside or in aggregates.
+/// Errors for expressions that may not be beside or inside aggregates.
 fn grouping(message: &str) -> Option<RewordedError> {
     if message.contains("must appear in the GROUP BY clause") {
         let column = between(message, "column \"", "\"")
             .or_else(|| between(message, "clause references: ", " must appear"))?;
         let shown = in_sql(column);
-        let message = format!("{shown} must stand in GROUP BY or in an aggregate");
+        let message = format!("{shown} must be in GROUP BY or in an aggregate");
         return reworded_name("42803", column, message);
     }
     if message.starts_with("Aggregate function calls cannot be nested") {
         let inner = in_sql(between(message, "'", "'")?);
-        return reworded(
-            "42803",
-            format!("an aggregate cannot stand in another: {inner}"),
-        );
+        return reworded("42803", format!("aggregates cannot be nested: {inner}"));
     }
     if message.starts_with("Aggregate functions are not allowed in the WHERE clause") {
-        return reworded("42803", "an aggregate cannot stand in WHERE; write HAVING");
+        return reworded(
+            "42803",
+            "an aggregate is not allowed in WHERE; write HAVING",
+        );
     }
     if message.ends_with("to grouping function is not in grouping columns ") {
         return reworded("42803", "grouping takes columns of GROUP BY");
@@ -284,13 +284,12 @@ fn grouping(message: &str) -> Option<RewordedError> {
     reworded("42P10", format!("the SELECT list has no column {position}"))
 }
 
-/// Names that nothing has, or several things.
+/// Errors for names that do not exist, or are ambiguous.
 fn names(message: &str) -> Option<RewordedError> {
     if let Some(column) = message.strip_prefix("Schema contains duplicate qualified field name ") {
         let (table, _) = column.rsplit_once('.')?;
         let table = table.trim_matches('"');
-        let message =
-            format!("table '{table}' stands twice in FROM; give one of them another name");
+        let message = format!("table '{table}' appears twice in FROM; give one of them an alias");
         return reworded_name("42712", table, message);
     }
     if let Some(column) = message.strip_prefix("Schema contains duplicate unqualified field name ")
@@ -303,7 +302,7 @@ fn names(message: &str) -> Option<RewordedError> {
         let name = in_sql(twice.rsplit(" AS ").next()?);
         return reworded(
             "42701",
-            format!("column '{name}' is named twice; name one of them otherwise"),
+            format!("column '{name}' is named twice; rename one of them"),
         );
     }
     if let Some(table) = message.strip_prefix("Invalid qualifier ") {
@@ -323,7 +322,7 @@ fn names(message: &str) -> Option<RewordedError> {
         return reworded_name(
             "42883",
             name,
-            format!("there is no function '{name}' that answers rows"),
+            format!("there is no function '{name}' that returns rows"),
         );
     }
     if let Some(name) = between(message, "Placeholder '", "' was not provided") {
@@ -338,29 +337,29 @@ fn names(message: &str) -> Option<RewordedError> {
     }
     message
         .contains("support logical expression Wildcard")
-        .then(|| reworded("42883", "'*' is an argument of count alone"))?
+        .then(|| reworded("42883", "only count takes '*' as an argument"))?
 }
 
-/// Parts of a statement that do not fit one another.
+/// Errors for parts of a statement that do not match.
 fn shapes(message: &str) -> Option<RewordedError> {
     if message.starts_with("Too many columns! The subquery should only return one") {
-        return reworded("42601", "a subquery that stands for a value has one column");
+        return reworded("42601", "a subquery used as a value must have one column");
     }
     if message.contains("support logical expression ScalarSubquery") {
-        let message = "a subquery that stands for a value names columns of the query around it by \
-                       '=' alone; write a join";
+        let message = "a subquery used as a value can only refer to columns of the enclosing query by \
+                       '='; write a join";
         return reworded("0A000", message);
     }
     if message.starts_with("Scalar subquery returned more than one row") {
         return reworded(
             "21000",
-            "a subquery that stands for a value answered more than one row",
+            "a subquery used as a value returned more than one row",
         );
     }
     if let Some(kind) = message.strip_suffix(" queries have different number of columns") {
         return reworded(
             "42601",
-            format!("both sides of {kind} need as many columns"),
+            format!("both sides of {kind} need the same number of columns"),
         );
     }
     if let Some(rest) = message.strip_prefix("Inconsistent data length across values list: got ") {
@@ -372,7 +371,7 @@ fn shapes(message: &str) -> Option<RewordedError> {
     if message.starts_with("Column count doesn't match insert query") {
         return reworded(
             "42601",
-            "INSERT names another number of columns than the query answers",
+            "INSERT names a different number of columns than the query returns",
         );
     }
     if let Some(rest) = message.strip_prefix("Source table contains ") {
@@ -388,7 +387,7 @@ fn shapes(message: &str) -> Option<RewordedError> {
     if message == "join condition should not be empty" {
         return reworded(
             "42601",
-            "a join needs ON … or USING (…); for all pairs write CROSS JOIN",
+            "a join needs ON … or USING (…); to join all pairs, write CROSS JOIN",
         );
     }
     if message.starts_with("Nested EXPLAINs") {
@@ -413,7 +412,7 @@ fn shapes(message: &str) -> Option<RewordedError> {
     forms(message)
 }
 
-/// Forms of expressions and statements that are not supported.
+/// Errors for forms of expressions and statements that are not supported.
 fn forms(message: &str) -> Option<RewordedError> {
     if message.starts_with("Substring without for/from") {
         return reworded(
@@ -465,7 +464,7 @@ fn forms(message: &str) -> Option<RewordedError> {
         .then(|| reworded("22023", message))?
 }
 
-/// Operators before a value, as the parser calls them and as they are written.
+/// Prefix operators: the parser's names, and the way they are written.
 const UNARY_OPERATORS: [(&str, &str); 8] = [
     ("PGBitwiseNot", "~"),
     ("BitwiseNot", "~"),
@@ -477,7 +476,7 @@ const UNARY_OPERATORS: [(&str, &str); 8] = [
     ("DoubleAt", "@@"),
 ];
 
-/// The keywords of a kind of statement: `CreateView` is `CREATE VIEW`.
+/// The keywords of a kind of statement: `CreateView` becomes `CREATE VIEW`.
 fn statement_words(kind: &str) -> String {
     let mut words = String::new();
     for sign in kind.chars() {
@@ -491,7 +490,7 @@ fn statement_words(kind: &str) -> String {
     words.to_uppercase()
 }
 
-/// Numbers out of their bounds.
+/// Errors for numbers out of bounds.
 fn bounds(message: &str) -> Option<RewordedError> {
     if message.starts_with("LIMIT must be >= 0") {
         return reworded("2201W", "LIMIT cannot be negative");
@@ -526,7 +525,7 @@ fn bounds(message: &str) -> Option<RewordedError> {
     reworded(sqlstate, in_sql(message))
 }
 
-/// A message up to where a syntax tree begins.
+/// A message up to the start of a syntax tree.
 fn without_tree(message: &str) -> String {
     let Some((before, _)) = message.split_once(" { ") else {
         return message.to_owned();
@@ -537,7 +536,7 @@ fn without_tree(message: &str) -> String {
     }
 }
 
-/// The position that a syntax tree in a message tells.
+/// The position that a syntax tree in a message contains.
 fn position_in_tree(message: &str, sql: &str) -> Option<usize> {
     let place = between(message, "Span(Location(", ")")?;
     let (line, column) = place.split_once(',')?;

@@ -1,5 +1,5 @@
-//! DataFusion's session states: one for each database, made when it is first used, copied for each
-//! statement.
+//! DataFusion's session states: one per database, created when it is first used, and copied for
+//! each statement.
 
 use crate::SqlOptions;
 use crate::catalog::plain_views::ViewPlans;
@@ -53,10 +53,10 @@ use std::sync::{Arc, LazyLock};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
-/// The catalog in which PostgreSQL's functions are set up, before there is a database.
+/// The catalog in which PostgreSQL's functions are set up before any database exists.
 const BASE: &str = "base";
 
-/// Makes session states.
+/// Creates session states.
 #[derive(Debug)]
 pub struct SessionStates {
     engine: Engine,
@@ -74,8 +74,8 @@ struct CachedSessionState {
     databases: HashMap<String, Arc<SharedExecutionState>>,
 }
 
-/// What is the same for every service: functions, and the fixed tables of PostgreSQL's catalog.
-/// Setting it up takes some 100 ms.
+/// The parts that all services share: functions, and the fixed tables of PostgreSQL's catalog.
+/// Setting them up takes about 100 ms.
 #[derive(Debug)]
 struct SessionPrototype {
     state: SessionState,
@@ -125,13 +125,13 @@ impl SessionPrototype {
     }
 }
 
-/// Sets up what every service needs, so that the first statement does not wait for it.
+/// Sets up what every service needs in advance, so that the first statement does not wait for it.
 pub fn warm() {
     LazyLock::force(&PROTOTYPE);
 }
 
 impl SessionStates {
-    /// Session states over an engine.
+    /// Creates session states over an engine.
     ///
     /// # Errors
     /// If the spill directory cannot be used.
@@ -172,25 +172,25 @@ impl SessionStates {
         Ok(state)
     }
 
-    /// What all statements draw their memory on.
+    /// The pool from which all statements reserve memory.
     pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         &self.runtime.memory_pool
     }
 
-    /// The rollups whose queries were read.
+    /// The rollups whose queries have been read.
     pub fn rollup_definitions(&self) -> &RollupDefinitions {
         &self.rollup_definitions
     }
 
-    /// The plain views whose queries were planned.
+    /// The plain views whose queries have been planned.
     pub fn views(&self) -> &ViewPlans {
         &self.views
     }
 
-    /// The session of an execution of a plan that is kept, which begins now.
+    /// The session for executing a cached plan; the execution begins now.
     ///
     /// # Errors
-    /// As [`state`](Self::state).
+    /// Those of [`state`](Self::state).
     pub fn execution(&self, database: &str) -> SqlResult<ExecutionSession> {
         Ok(ExecutionSession::begin(self.shared(database)?))
     }
@@ -205,7 +205,7 @@ impl SessionStates {
             None => made.base.insert(self.base()?).clone(),
         };
         let shared = Arc::new(SharedExecutionState::new(self.database(base, database)?));
-        // Names that do not exist must not pile up.
+        // Names that do not exist must not accumulate.
         if self.engine.tables(database).is_ok() {
             made.databases
                 .insert(database.to_owned(), Arc::clone(&shared));
@@ -213,13 +213,13 @@ impl SessionStates {
         Ok(shared)
     }
 
-    /// Forgets a database that was dropped.
+    /// Removes a database that was dropped.
     pub fn forget(&self, database: &str) {
         self.made.lock().databases.remove(database);
         self.files.write().retain(|key, _| key.0 != database);
     }
 
-    /// A table over files is forgotten; whether there was one.
+    /// Removes a table over files; returns whether it existed.
     pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
         self.files
             .write()
@@ -237,23 +237,24 @@ impl SessionStates {
             .with_batch_size(BATCH_ROWS)
             .with_extension(Arc::new(PartitionRows(self.options.partition_rows)))
             .with_extension(Arc::new(groups));
-        // Few rows are not handed to other threads.
+        // A few rows are not worth handing to other threads.
         config
             .options_mut()
             .execution
             .use_row_number_estimates_to_optimize_partitioning = true;
-        // Of the columns of a UNION, logical and physical plans keep different metadata, which the
-        // check takes for a fault: a time column beside a field has the role of neither.
+        // For the columns of a UNION, logical and physical plans keep different metadata, which
+        // this check would report as an error: a time column combined with a field has neither
+        // role.
         config
             .options_mut()
             .execution
             .skip_physical_aggregate_schema_check = true;
-        // Of types: what a session's zone does, its rule does.
+        // Of types only: a rule of ours applies the session's zone.
         config.options_mut().execution.time_zone = Some(UTC.to_owned());
         let parser = &mut config.options_mut().sql_parser;
         parser.collect_spans = true;
         parser.map_string_types_to_utf8view = false;
-        // What a sort keeps back to merge what it spilled: little, where there is little.
+        // The memory that a sort reserves for merging what it spilled: small if the limit is small.
         config.options_mut().execution.sort_spill_reservation_bytes =
             (limit / 64).clamp(64 << 10, 10 << 20);
         let pool = &self.runtime.memory_pool;
@@ -284,7 +285,7 @@ impl SessionStates {
         let mut state = builder.build();
         let known: Vec<_> = state.scalar_functions().values().cloned().collect();
         for function in known {
-            // Those that give times give them with the zone of the configuration.
+            // Functions that return times return them with the zone of the configuration.
             let zoned = function.inner().with_updated_config(state.config_options());
             let is_zoned = zoned.is_some();
             let function = zoned.map_or(function, Arc::new);
@@ -296,8 +297,8 @@ impl SessionStates {
         Ok(state)
     }
 
-    /// DataFusion's logical rules behind ours, which take out of a plan what has no value of its
-    /// own, and find rollups; and at the end the order of floats.
+    /// Our logical rules, then DataFusion's. Ours remove marker functions, which have no value of
+    /// their own, and use rollups; the last one defines the order of floats.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(GapFillRule),
@@ -321,7 +322,7 @@ impl SessionStates {
             .collect()
     }
 
-    /// DataFusion's physical rules behind ours, which sees plans before partitions are settled.
+    /// Our physical rules, then DataFusion's: ours see plans before they are partitioned.
     fn physical_rules(&self) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
         if self.options.knows_series {

@@ -1,8 +1,8 @@
-//! The session of one execution of a kept plan.
+//! The session for one execution of a cached plan.
 //!
-//! To copy a session's state, with its hundreds of functions, takes longer than to answer a small
-//! query. A kept plan needs nothing of it that differs from statement to statement but the time at
-//! which it began, so that all of a database share one.
+//! Copying a session's state, with its hundreds of functions, takes longer than answering a small
+//! query. A cached plan needs only one part of it that differs between statements: the time when
+//! the statement began. So all executions in a database share one state.
 
 use async_trait::async_trait;
 use datafusion::catalog::{CatalogProviderList, Session};
@@ -26,30 +26,30 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the executions of a database's plans share.
+/// The state that all executions of a database's plans share.
 #[derive(Clone, Debug)]
 pub struct SharedExecutionState {
-    /// Without the functions of a session.
+    /// The state without the functions of a session.
     pub state: SessionState,
     task: Arc<TaskContext>,
 }
 
 impl SharedExecutionState {
-    /// Of a database's state.
+    /// Wraps the state of a database.
     pub fn new(state: SessionState) -> Self {
         let task = state.task_ctx();
         Self { state, task }
     }
 }
 
-/// See the head of this file.
+/// See the module documentation.
 pub struct ExecutionSession {
     shared: Arc<SharedExecutionState>,
     props: ExecutionProps,
 }
 
 impl ExecutionSession {
-    /// One that begins now.
+    /// Starts an execution now.
     pub fn begin(shared: Arc<SharedExecutionState>) -> Self {
         let mut props = ExecutionProps::new();
         props.mark_start_execution(Arc::clone(shared.state.config().options()));

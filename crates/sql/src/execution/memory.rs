@@ -1,4 +1,4 @@
-//! DataFusion's memory as a part of the engine's one ceiling.
+//! Makes DataFusion's memory a part of the engine's memory ceiling.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
-/// Draws DataFusion's reservations on the engine's accountant. What is available to queries at the
-/// moment (at least what is reserved for them) is shared evenly by the operators that can spill, so
-/// that one does not starve the others; one that is refused spills where it can, and fails the
-/// query where it cannot. An eighth is left to operators that need little, so that short statements
-/// go on beside sorts that take all they get.
+/// Makes DataFusion's reservations with the engine's accountant. The operators that can spill share
+/// evenly what is available to queries at the moment (at least the queries' reserve), so that one
+/// does not starve the others. An operator that is refused memory spills if it can, and otherwise
+/// fails the query. One eighth is left for operators that need little, so that short statements
+/// continue while sorts take all that they can get.
 #[derive(Debug)]
 pub struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
@@ -22,19 +22,19 @@ pub struct AccountedPool {
 
 #[derive(Debug, Default)]
 struct AccountedPoolState {
-    /// Operators that can spill.
+    /// The number of operators that can spill.
     spilling: usize,
-    /// Bytes of those that cannot.
+    /// The bytes of operators that cannot spill.
     unspillable: usize,
 }
 
-/// The part of what is available that is left to operators that need little, and the part of it that
-/// such a one may have.
+/// The fraction of the available memory that is left for operators that need little, and the
+/// fraction of that which one such operator may use.
 const LEFT_PART: usize = 8;
 const LITTLE_PART: usize = 4;
 
 impl AccountedPool {
-    /// A pool on an accountant.
+    /// Creates a pool that uses an accountant.
     pub fn new(accountant: Arc<MemoryAccountant>) -> Self {
         Self {
             accountant,
@@ -42,7 +42,7 @@ impl AccountedPool {
         }
     }
 
-    /// `most` is what the operator can have at the moment.
+    /// `most` is the largest size that the operator can have at the moment.
     fn refuse(
         &self,
         reservation: &MemoryReservation,
@@ -106,7 +106,7 @@ impl MemoryPool for AccountedPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        // Who needs nothing is not told to spill (see `MemoryAccountant::try_grow`).
+        // An operator that needs nothing is not told to spill (see `MemoryAccountant::try_grow`).
         if additional == 0 {
             return Ok(());
         }
@@ -162,7 +162,8 @@ mod tests {
         let memory = Arc::new(MemoryAccountant::new(3200));
         let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
         let first = consumer(&pool, "sort", true);
-        // All but what the other holders have reserved, and what is left to those that need little.
+        // Everything except the reserves of the other holders and what is left for operators that
+        // need little.
         let available = memory.available(Holder::Query);
         let (left, all) = (available / 8, available - available / 8);
         assert!(first.try_grow(all + 1).is_err());
@@ -198,7 +199,7 @@ mod tests {
             consumer(&pool, "sort", true),
         );
         join.try_grow(100).unwrap();
-        // Of 600 bytes, 75 are left to those that need little.
+        // Of 600 bytes, 75 are left for operators that need little.
         let error = sort.try_grow(426).unwrap_err().to_string();
         assert!(
             error.contains("sort has 0 bytes and asked for 426 more; it can have 425"),

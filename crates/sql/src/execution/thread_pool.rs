@@ -1,13 +1,13 @@
-//! The threads on which statements run, and the way of their answers to the caller.
+//! The threads on which statements run, and the path of their results to the caller.
 //!
-//! A statement that is short begins on the thread of who asks, and ends there if it has to wait for
-//! nothing: to hand it over and to be woken by its end takes some 100 µs, several times as long as
-//! most short statements take. Every other statement gets a lane of threads for itself (`lanes`),
-//! and is watched from outside (`watch`). What belongs to no statement has threads beside those.
+//! A short statement begins on the calling thread, and ends there if it does not have to wait:
+//! handing it over and being woken at its end takes about 100 µs, several times as long as most
+//! short statements. Every other statement gets a lane of threads for itself (`lanes`), and a
+//! watchdog observes it (`watchdog`). Work that belongs to no statement has separate threads.
 //!
-//! Invariant: whoever waits for an answer needs no runtime of its own, and by dropping the answer
-//! stops the statement. Who has seen an answer's end holds the database alone: the statement lets go
-//! of it before it tells that it is done.
+//! Invariant: a caller that waits for a result needs no runtime of its own, and stops the statement
+//! by dropping the result. When a caller has seen the end of a result, the statement no longer uses
+//! the database: it releases the database before it reports its end.
 
 mod lanes;
 mod output;
@@ -41,12 +41,12 @@ pub use output::StatementOutput;
 
 /// Threads for blocking work that belongs to no statement's lane.
 const BLOCKING_THREADS_MAX: usize = 128;
-/// Threads that watch statements and refresh what is kept from others.
+/// Threads that watch statements and refresh materialized views.
 const WATCHING_THREADS: usize = 2;
 /// How long a statement waits for a lane.
 const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// The threads.
+/// The thread pool of statements.
 #[derive(Debug)]
 pub struct StatementThreadPool {
     runtime: Option<Runtime>,
@@ -58,17 +58,18 @@ pub struct StatementThreadPool {
 /// Where a statement begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementStart {
-    /// On the thread of who asks.
+    /// On the calling thread.
     Inline,
     /// On the threads for statements.
     There,
 }
 
 impl StatementThreadPool {
-    /// Lanes of `threads` threads each that execute queries, and more that wait for the disk.
+    /// Creates lanes with `threads` threads each for executing queries, and more for waiting for
+    /// the disk.
     ///
     /// # Errors
-    /// If the machine gives no threads.
+    /// If the operating system cannot create threads.
     pub fn new(threads: usize) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(WATCHING_THREADS)
@@ -93,12 +94,12 @@ impl StatementThreadPool {
             .expect("it is taken only when the workers are dropped")
     }
 
-    /// Starts blocking work that nobody waits for.
+    /// Starts blocking work for which nobody waits.
     pub fn start(&self, work: impl FnOnce() + Send + 'static) {
         self.runtime().spawn_blocking(work);
     }
 
-    /// Starts work that goes on until it ends by itself, or with the threads.
+    /// Starts work that continues until it ends by itself, or with the thread pool.
     pub fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.runtime().spawn(work);
     }
@@ -106,7 +107,7 @@ impl StatementThreadPool {
     /// Runs blocking work.
     ///
     /// # Errors
-    /// The work's own.
+    /// The errors of the work.
     pub async fn block<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> SqlResult<T> + Send + 'static,
@@ -119,10 +120,11 @@ impl StatementThreadPool {
         }
     }
 
-    /// Runs asynchronous work on a lane to its end, at most for `timeout`.
+    /// Runs asynchronous work on a lane to its end, for at most `timeout`.
     ///
     /// # Errors
-    /// The work's own, `Cancelled` after the timeout, and `Busy` where too much else is running.
+    /// The errors of the work, `Cancelled` after the timeout, and `Busy` if too much else is
+    /// running.
     pub async fn run<T: Send + 'static>(
         &self,
         timeout: Option<Duration>,
@@ -131,7 +133,7 @@ impl StatementThreadPool {
         let lease = self.lease(timeout).await?;
         let (tell, given_up) = oneshot::channel();
         let on_given_up = Box::new(move |why| {
-            // Nobody waits for it where sending fails.
+            // If sending fails, nobody waits for it.
             let _ = tell.send(why);
         });
         let (task, _stop) = self.seat(lease, timeout, on_given_up, within(timeout, work))?;
@@ -141,7 +143,7 @@ impl StatementThreadPool {
             Ok(why) = &mut given_up => Err(why.into()),
             result = task => match result {
                 Ok(result) => result,
-                // It is told in a moment why.
+                // The reason arrives in a moment.
                 Err(error) if error.is_cancelled() => Err(given_up.await.map_or_else(|_| reader_gone_error(), SqlError::from)),
                 Err(error) => {
                     Err(ServiceError::Internal(format!("a statement failed: {error}")).into())
@@ -150,7 +152,7 @@ impl StatementThreadPool {
         }
     }
 
-    /// A lane for a statement; waits for one, but not for long.
+    /// Leases a lane for a statement; waits for one, but not for long.
     async fn lease(&self, timeout: Option<Duration>) -> Result<LaneLease, ServiceError> {
         let admission = match self.lanes.try_admit() {
             Some(admission) => Some(admission),
@@ -176,8 +178,8 @@ impl StatementThreadPool {
             .map_err(|error| ServiceError::Internal(format!("no threads for a statement: {error}")))
     }
 
-    /// Runs a statement on its lane, watched. It is stopped when the second of what this gives is
-    /// dropped.
+    /// Runs a statement on its lane, under the watchdog. Dropping the second returned value stops
+    /// it.
     fn seat<F>(
         &self,
         lease: LaneLease,
@@ -195,7 +197,7 @@ impl StatementThreadPool {
         let watched = self.watch.begin(threads, timeout, on_given_up);
         let number = watched.number();
         let task = handle.spawn(async move {
-            // In this order: the work goes first, the lane last.
+            // In this order: drop the work first, the lane last.
             let _lease = lease;
             let _watched = watched;
             work.await
@@ -204,12 +206,12 @@ impl StatementThreadPool {
         Ok((task, StopStatementOnDrop::new(&self.watch, number)))
     }
 
-    /// Starts a statement that tells its answer through an outlet, and waits for the first of it.
-    /// `sql` is the statement, for positions in errors. What begins on this thread goes on with the
-    /// others when it has to wait, or [wants to](StatementOutput::move_on).
+    /// Starts a statement that returns its result through an outlet, and waits for the first part.
+    /// `sql` is the statement, for positions in errors. A statement that begins on this thread
+    /// moves to the other threads when it has to wait, or [asks to](StatementOutput::move_on).
     ///
     /// # Errors
-    /// The statement's, as far as they come before the first row.
+    /// The errors of the statement that occur before the first row.
     pub async fn answer<F, W>(
         &self,
         begin: StatementStart,
@@ -253,12 +255,12 @@ impl StatementThreadPool {
             Some(left) => {
                 let lease = self.lease(timeout).await?;
                 if let Some(threads) = lease.threads() {
-                    // It is set once.
+                    // It is set only once.
                     let _ = lane.threads.set(Arc::clone(threads));
                 }
                 let on_given_up = Box::new(move |why| {
                     tokio::spawn(async move {
-                        // Nobody waits for it where sending fails.
+                        // If sending fails, nobody waits for it.
                         let _ = sender.send(OutputMessage::Failed(why)).await;
                     });
                 });
@@ -297,14 +299,14 @@ impl StatementThreadPool {
         }
     }
 
-    /// Begins a statement on this thread; gives it back where it is not done.
+    /// Begins a statement on this thread; returns it unless it finishes.
     fn run_inline<F: Future<Output = ()>>(
         &self,
         mut statement: Pin<Box<F>>,
     ) -> Option<Pin<Box<F>>> {
-        // What it starts is for our threads.
+        // Tasks that it spawns belong on our threads.
         let _ours = self.runtime().enter();
-        // Whoever goes on with it looks at it at once.
+        // The thread that continues the statement polls it immediately.
         let mut nobody = Context::from_waker(Waker::noop());
         let shallow = StackNeed::for_depth(0);
         let poll = || shallow.run_anywhere(|| statement.as_mut().poll(&mut nobody));
@@ -315,12 +317,12 @@ impl StatementThreadPool {
                 self.inline_statements.fetch_add(1, Ordering::Relaxed);
                 None
             }
-            // Nothing was told, and the answer is an error.
+            // Nothing was returned yet, and the result is an error.
             Err(_) => None,
         }
     }
 
-    /// How many statements began and ended on the thread of who asked.
+    /// The number of statements that began and ended on the calling thread.
     pub fn inline_statements(&self) -> u64 {
         self.inline_statements.load(Ordering::Relaxed)
     }

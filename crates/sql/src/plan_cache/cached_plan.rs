@@ -1,4 +1,4 @@
-//! A plan that was optimized before, with operators that were made of it.
+//! A cached optimized plan, with the operators that were made from it.
 
 use crate::plan_cache::plan_template::{PhysicalPlanTemplate, only_scan};
 use datafusion::catalog::Session;
@@ -11,25 +11,25 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// An optimized plan, and the operators that were made of it last, where they can be used again.
+/// An optimized plan, and the operators that were last made from it, if they can be reused.
 #[derive(Debug)]
 pub struct CachedPlan {
     pub plan: Arc<LogicalPlan>,
-    /// Whether each row takes little time, whatever is in it.
+    /// Whether each row takes little time, whatever its values.
     pub is_light: bool,
-    /// Of its only scan, where it has one.
+    /// The filters of its only scan, if it has only one.
     filters: Vec<Expr>,
-    /// Shared with plans of other values of the parameters.
+    /// Shared with the plans for other values of the parameters.
     template: Arc<Mutex<Option<Arc<PhysicalPlanTemplate>>>>,
-    /// How often operators of any plan were used again.
+    /// Counts how often operators of any plan were reused.
     uses: Arc<AtomicU64>,
 }
 
 impl CachedPlan {
-    /// Without operators as yet. `uses` counts how often operators are used again.
+    /// Creates an entry that has no operators yet. `uses` counts how often operators are reused.
     ///
     /// # Errors
-    /// DataFusion's, of plans that cannot be walked through.
+    /// DataFusion's errors, for plans that cannot be traversed.
     pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
         let template = Arc::default();
         let filters = filters_of(&plan)?;
@@ -43,11 +43,11 @@ impl CachedPlan {
         })
     }
 
-    /// The same with another plan, which differs in nothing but values in the conditions of its only
-    /// scan: they share operators.
+    /// The same with another plan, which only differs in values in the conditions of its only scan:
+    /// they share operators.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Those of [`new`](Self::new).
     pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
         let filters = filters_of(&plan)?;
         Ok(Self {
@@ -59,10 +59,10 @@ impl CachedPlan {
         })
     }
 
-    /// The operators for an execution; made of those of another where that can be.
+    /// The operators for an execution; made from those of another execution if possible.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub async fn physical_plan(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let template = self.template.lock().clone();
         if let Some(template) = template
@@ -81,7 +81,7 @@ impl CachedPlan {
     }
 }
 
-/// Functions that take long for one row, or give much for it, as prefixes of their names.
+/// Functions that take long for a row, or return much for it, as prefixes of their names.
 const HEAVY_FUNCTIONS: [&str; 12] = [
     "repeat",
     "lpad",
@@ -97,8 +97,8 @@ const HEAVY_FUNCTIONS: [&str; 12] = [
     "string_to",
 ];
 
-/// Whether no function of a plan takes long for one row: statements that are carried out by the
-/// thread that asks are chosen by their rows alone.
+/// Whether no function of a plan takes long for a row: the number of rows alone decides which
+/// statements run inline.
 fn is_light(plan: &LogicalPlan) -> Result<bool> {
     let mut is_light = true;
     plan.apply_with_subqueries(|node| {
@@ -115,7 +115,7 @@ fn is_light(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_light)
 }
 
-/// The conditions of a plan's only scan, as the scan takes them.
+/// The conditions of a plan's only scan, in the form that the scan takes.
 fn filters_of(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     let filters = only_scan(plan)?.map(|scan| unnormalize_cols(scan.filters.iter().cloned()));
     Ok(filters.unwrap_or_default())

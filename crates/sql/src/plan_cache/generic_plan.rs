@@ -1,10 +1,10 @@
-//! Prepared statements whose parameters change nothing but which rows are read.
+//! Generic plans for prepared statements whose parameters only determine which rows are read.
 //!
-//! To optimize a plan and to make operators of it takes several times as long as most small questions.
-//! Where parameters stand only in conditions that a scan answers by itself, one plan and its operators
-//! serve for all values. Which literal of an optimized plan a parameter became is told by a mark on it.
-//! Other values of a parameter are trusted when an execution with another one came to the same plan: then
-//! nothing else in it was worked out of the value.
+//! Optimizing a plan and making operators from it takes several times as long as most small
+//! queries. If parameters only occur in conditions that a scan evaluates itself, one plan and its
+//! operators serve for all values. A mark on a literal of an optimized plan says which parameter it
+//! was. Other values of a parameter are trusted if an execution with another value led to the same
+//! plan: then nothing else in the plan was derived from the value.
 
 use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::plan_template::{only_scan, table_of};
@@ -19,25 +19,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Key of the number of a literal's parameter, among the literal's metadata.
+/// The metadata key for the number of a literal's parameter.
 const MARK: &str = "marigram.parameter";
-/// After so many executions in vain no more is tried.
+/// After this many failed executions, learning stops.
 const TRIES_MAX: usize = 4;
 
-/// Parameters by how often they stand in something.
+/// The parameters, and how often each occurs.
 type ParameterCounts = BTreeMap<usize, usize>;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct GenericPlan {
-    /// How often each parameter stands in the statement.
+    /// How often each parameter occurs in the statement.
     parameters: ParameterCounts,
     state: Mutex<GenericPlanState>,
 }
 
 #[derive(Debug)]
 enum GenericPlanState {
-    /// So many executions came to no plan that could serve for others.
+    /// This many executions led to no plan that could serve for others.
     New(usize),
     Learned(LearnedPlan),
     Refused,
@@ -47,29 +47,30 @@ enum GenericPlanState {
 #[derive(Debug)]
 struct LearnedPlan {
     values: Vec<ScalarValue>,
-    /// Of each parameter, whether others of its values came to the same plan.
+    /// For each parameter, whether other values led to the same plan.
     varies: Vec<bool>,
     cached: Arc<CachedPlan>,
 }
 
 impl LearnedPlan {
-    /// Parameters that have other values.
+    /// The parameters whose values differ.
     fn differing(&self, values: &[ScalarValue]) -> impl Iterator<Item = usize> {
         let pairs = self.values.iter().zip(values).enumerate();
         pairs.filter_map(|(at, (before, now))| (before != now).then_some(at))
     }
 
-    /// Whether the plan is known to be the same with these values.
+    /// Whether the plan is known to be the same for these values.
     fn serves(&self, values: &[ScalarValue]) -> bool {
         self.differing(values).all(|at| self.varies[at])
     }
 }
 
 impl GenericPlan {
-    /// Of a plan that is not yet optimized; `None` where parameters stand elsewhere than in conditions.
+    /// Reads a plan that is not yet optimized; `None` if parameters occur elsewhere than in
+    /// conditions.
     ///
     /// # Errors
-    /// DataFusion's, of plans that cannot be walked through.
+    /// DataFusion's errors, for plans that cannot be traversed.
     pub fn from_plan(plan: &LogicalPlan) -> Result<Option<Self>> {
         let (mut parameters, mut fits) = (ParameterCounts::new(), true);
         plan.apply_with_subqueries(|node| {
@@ -89,10 +90,10 @@ impl GenericPlan {
         Ok((fits && !parameters.is_empty()).then_some(Self { parameters, state }))
     }
 
-    /// The plan for these values, where one is trusted and serves for them.
+    /// The plan for these values, if a plan is trusted and serves for them.
     ///
     /// # Errors
-    /// As [`of`](Self::from_plan).
+    /// Those of [`from_plan`](Self::from_plan).
     pub fn plan_for(&self, values: &[ScalarValue]) -> Result<Option<Arc<CachedPlan>>> {
         let cached = match &*self.state.lock() {
             GenericPlanState::Learned(learned) if learned.serves(values) => {
@@ -103,11 +104,11 @@ impl GenericPlan {
         Ok(with_values(&cached, values)?.map(Arc::new))
     }
 
-    /// Learns from an execution with these values, which are marked in its optimized plan: gives the
-    /// plan with a place for operators, where it may serve for other values.
+    /// Learns from an execution with these values, which are marked in its optimized plan; returns
+    /// the plan with a cell for operators, if it may serve for other values.
     ///
     /// # Errors
-    /// As [`of`](Self::from_plan).
+    /// Those of [`from_plan`](Self::from_plan).
     pub fn learn(
         &self,
         values: &[ScalarValue],
@@ -150,8 +151,8 @@ impl GenericPlan {
         }
     }
 
-    /// Whether a plan reads one table in a line of operators, and all parameters stand in what the scan
-    /// answers by itself, as often as in the statement.
+    /// Whether a plan reads one table in a chain of operators, and all parameters occur in
+    /// conditions that the scan evaluates itself, as often as in the statement.
     fn is_in_scan(&self, plan: &LogicalPlan) -> Result<bool> {
         let Some(scan) = only_scan(plan)? else {
             return Ok(false);
@@ -171,7 +172,7 @@ impl GenericPlan {
     }
 }
 
-/// Whether the conditions of a scan are answered by the scan itself.
+/// Whether the scan itself evaluates its conditions.
 fn are_answered(scan: &TableScan) -> bool {
     let Some(table) = table_of(scan) else {
         return false;
@@ -186,7 +187,7 @@ fn are_answered(scan: &TableScan) -> bool {
     scan.filters.iter().all(is_answered)
 }
 
-/// The parameter that a literal was.
+/// The parameter from which a literal was made.
 fn mark_of(expr: &Expr) -> Option<usize> {
     let Expr::Literal(_, Some(metadata)) = expr else {
         return None;
@@ -204,7 +205,7 @@ fn count_marks(expr: &Expr, counts: &mut ParameterCounts) -> Result<()> {
     Ok(())
 }
 
-/// Values of `$1…$n` for a plan, marked.
+/// The marked values of `$1…$n` for a plan.
 pub fn marked(values: &[ScalarValue]) -> ParamValues {
     let marked = values.iter().enumerate().map(|(at, value)| {
         let mark = BTreeMap::from([(MARK.to_owned(), (at + 1).to_string())]);
@@ -213,7 +214,8 @@ pub fn marked(values: &[ScalarValue]) -> ParamValues {
     ParamValues::List(marked.collect())
 }
 
-/// A plan with other values of its parameters; `None` where the scan would not answer by itself for them.
+/// A plan with other values of its parameters; `None` if the scan would not evaluate its conditions
+/// itself for them.
 fn with_values(cached: &CachedPlan, values: &[ScalarValue]) -> Result<Option<CachedPlan>> {
     let mut fits = values.iter().all(|value| !value.is_null());
     let set = |expr: Expr| -> Result<Transformed<Expr>> {

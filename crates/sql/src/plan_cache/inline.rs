@@ -1,9 +1,9 @@
-//! Which statements are short: carried out by the thread that asks, in less time than it takes to
-//! hand them over and to be woken by their end.
+//! Decides which statements are short enough to run on the calling thread, because they take less
+//! time than handing them over and being woken at their end.
 //!
-//! Known plans alone may be, for parsing and optimizing take longer than that. They are looked at twice: before
-//! they are planned for the data of the moment, by what that may cost; and then by the operators
-//! that came of it. What is short goes by counts and not by time, so that a statement does the same
+//! Only cached plans may run inline, since parsing and optimizing take longer than that. They are
+//! checked twice: before they are planned for the current data, by what planning may cost; and then
+//! by the resulting operators. Counts decide, and not time, so that a statement behaves the same
 //! each time.
 
 use crate::plan_cache::plan_template::{is_plain, leaf_of_chain, table_of};
@@ -20,20 +20,20 @@ use marigram_operators::reduce::SeriesAggregate;
 use marigram_operators::scan::SeriesScan;
 use std::sync::Arc;
 
-/// Series of a table up to which those that any condition on tags selects are found here.
+/// For tables with up to this many series, any condition on tags may select series inline.
 const SERIES_MAX: u64 = 4096;
 
-/// The version of its table that a statement goes on with, so that it is not looked up again.
+/// The snapshot of its table with which a statement continues, so that it is not looked up again.
 #[derive(Debug, Default)]
 pub struct InlineSnapshot {
     _snapshot: Option<Arc<TableSnapshot>>,
 }
 
-/// Whether a statement may be short: at most one table is read, of not too many series, in a line of
-/// operators.
+/// Whether a statement may run inline: it reads at most one table, of not too many series, in a
+/// chain of operators.
 ///
 /// # Errors
-/// If the table is not there any more.
+/// If the table does not exist any more.
 pub fn may_run_inline(
     plan: &LogicalPlan,
     props: &ExecutionProps,
@@ -53,13 +53,13 @@ pub fn may_run_inline(
     }))
 }
 
-/// Whether the series of a scan are found at once, however many the table has.
+/// Whether the series of a scan are found immediately, however many the table has.
 fn has_cheap_series_lookup(scan: &TableScan, table: &SeriesTable) -> bool {
     let filters = unnormalize_cols(scan.filters.iter().cloned());
     narrow(&filters, table.table_schema()).looks_series_up()
 }
 
-/// Whether a plan is carried out in short time.
+/// Whether a plan runs in a short time.
 pub fn runs_inline(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let mut node = plan;
     loop {

@@ -1,8 +1,10 @@
-//! Operators of known plans, made once and used again with the data of the moment.
+//! Physical plan templates: the operators of cached plans, made once and reused with the current
+//! data.
 //!
-//! DataFusion plans and optimizes operators anew for each execution, which takes several times as
-//! long as to answer most small queries. Of a line of operators over one table, only the scan depends
-//! on data: the others are kept, with a hole in its place. No data are kept, no files and no versions.
+//! DataFusion plans and optimizes operators for each execution, which takes several times as long
+//! as answering most small queries. In a chain of operators over one table, only the scan depends
+//! on data: the others are cached, with a placeholder instead of the scan. The cache holds no data,
+//! no files and no versions.
 
 use crate::tables::table::SeriesTable;
 use datafusion::catalog::{Session, TableProvider};
@@ -23,10 +25,10 @@ use std::sync::Arc;
 
 const SAME: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep);
 
-/// The scan of a plan that is a line of operators over one table of ours, without subqueries.
+/// The scan of a plan that is a chain of operators over one table of ours, without subqueries.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
     Ok(match leaf_of_chain(plan)? {
         Some(LogicalPlan::TableScan(scan)) if table_of(scan).is_some() => Some(scan),
@@ -34,10 +36,10 @@ pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
     })
 }
 
-/// What a line of operators without subqueries ends in; `None` for what is no such line.
+/// The leaf of a chain of operators without subqueries; `None` if the plan is not such a chain.
 ///
 /// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn leaf_of_chain(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
     let mut node = plan;
     loop {
@@ -62,13 +64,13 @@ pub fn leaf_of_chain(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
     }
 }
 
-/// The table of ours that a scan is of.
+/// The table of a scan, if it is ours.
 pub fn table_of(scan: &TableScan) -> Option<&SeriesTable> {
     let source = scan.source.downcast_ref::<DefaultTableSource>()?;
     source.table_provider.downcast_ref::<SeriesTable>()
 }
 
-/// Whether an operator takes rows from one other and does little with each.
+/// Whether an operator has one input and does little work for each row.
 pub fn is_plain(node: &dyn ExecutionPlan) -> bool {
     node.is::<ProjectionExec>()
         || node.is::<FilterExec>()
@@ -78,38 +80,38 @@ pub fn is_plain(node: &dyn ExecutionPlan) -> bool {
         || node.is::<CooperativeExec>()
 }
 
-/// Whether an operator tells those below which rows it still wants, while it goes on: what they keep
-/// of that is not for another execution.
+/// Whether an operator tells those below which rows it still needs while it runs: they keep state
+/// that is not for another execution.
 fn is_top_k(node: &dyn ExecutionPlan) -> bool {
     let sort = node.downcast_ref::<SortExec>();
     sort.is_some_and(|sort| sort.fetch().is_some())
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct PhysicalPlanTemplate {
     provider: Arc<dyn TableProvider>,
     projection: Option<Vec<usize>>,
     limit: Option<usize>,
-    /// Operators from the top down.
+    /// The operators from the top down.
     above: Vec<Arc<dyn ExecutionPlan>>,
     leaf: TemplateLeaf,
 }
 
-/// What the line of operators ends in.
+/// The leaf of the chain of operators.
 #[derive(Debug)]
 enum TemplateLeaf {
-    /// The scan; it must have such properties.
+    /// The scan; it must have these properties.
     Scan(Arc<PlanProperties>),
     Aggregate(SeriesAggregateTemplate),
 }
 
 impl PhysicalPlanTemplate {
-    /// Out of the operators that were made of `scan`, the only one of its plan; `None` where they
-    /// are no line, or other than these.
+    /// Creates a template from the operators that were made from `scan`, the only one of its plan;
+    /// `None` if they are not a chain, or are other operators.
     ///
     /// # Errors
-    /// DataFusion's, of operators that cannot be walked through.
+    /// DataFusion's errors, for operators that cannot be traversed.
     pub fn from_operators(
         scan: &TableScan,
         operators: &Arc<dyn ExecutionPlan>,
@@ -146,18 +148,18 @@ impl PhysicalPlanTemplate {
         }))
     }
 
-    /// The operators over the data of the moment that meet `filters`; `None` where those want other
+    /// The operators over the current data that match `filters`; `None` if the data requires other
     /// operators.
     ///
     /// # Errors
-    /// As those of a scan.
+    /// Those of a scan.
     pub fn plan(
         &self,
         session: &dyn Session,
         filters: &[Expr],
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(table) = self.provider.downcast_ref::<SeriesTable>() else {
-            return internal_err!("a plan was kept of a table that is not ours");
+            return internal_err!("a cached plan reads a table that is not ours");
         };
         let projection = self.projection.as_ref();
         let scan = table.series_scan(session, projection, filters, self.limit)?;
@@ -177,7 +179,7 @@ impl PhysicalPlanTemplate {
         for node in self.above.iter().rev() {
             plan = Arc::clone(node).replace_children(vec![plan], SAME)?;
             if plan.is::<SortExec>() {
-                // It keeps what it counts.
+                // The operator keeps counters.
                 plan = plan.reset_state()?;
             }
         }

@@ -1,4 +1,4 @@
-//! A statement that was parsed and planned once.
+//! Prepared statements: parsed and planned once.
 
 use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
 use crate::dialect::column_names::{Names, named_schema};
@@ -24,32 +24,32 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct PreparedStatement {
     sql: String,
-    /// Database of the session that prepared it, in which its names were looked up.
+    /// The database of the session that prepared it, in which its names were resolved.
     pub database: String,
-    /// Under what its plan is kept.
+    /// The scope under which its plan is cached.
     pub scope: String,
-    /// Its parse.
+    /// The parsed statement.
     pub command: Command,
-    /// Its plan, where DataFusion made one.
+    /// Its plan, if DataFusion made one.
     pub plan: Option<DeepTree<LogicalPlan>>,
-    /// What is learned of its executions, where one plan may serve for all of them.
+    /// What was learned from its executions, if one plan may serve for all of them.
     pub generic_plan: Option<Arc<GenericPlan>>,
-    /// Types that clients are told.
+    /// The types that clients are told.
     parameters: Vec<DataType>,
-    /// Types that the plan has; `None` where it leaves them open.
+    /// The types that the plan has; `None` if it leaves a type open.
     planned: Vec<Option<DataType>>,
     schema: Option<SchemaRef>,
-    /// Types that the client named for its parameters.
+    /// The types that the client named for its parameters.
     pub named: Vec<DataType>,
     tables: Vec<Arc<TableSchema>>,
-    /// Whether it reads plain views, whose plans are not kept.
+    /// Whether it reads plain views, whose plans are not cached.
     pub reads_views: bool,
-    /// What its text takes as long as it is kept.
+    /// The memory of its text while it exists.
     _memory: TextMemory,
 }
 
 impl PreparedStatement {
-    /// A statement without a plan, and the schema of its answer.
+    /// A statement without a plan, and the schema of its result.
     pub fn direct(
         sql: &str,
         session: &Session,
@@ -73,10 +73,10 @@ impl PreparedStatement {
         }
     }
 
-    /// A planned statement; `rows` says whether it answers with rows.
+    /// A planned statement; `rows` says whether it returns rows.
     ///
     /// # Errors
-    /// If its parameters cannot be told.
+    /// If its parameters cannot be determined.
     pub fn planned(
         sql: &str,
         session: &Session,
@@ -127,19 +127,19 @@ impl PreparedStatement {
         Self { named, ..self }
     }
 
-    /// Whether a type would be of use that a client names for a parameter: its plan leaves it open.
+    /// Whether the types that a client names would be used: the plan leaves such a type open.
     pub fn wants(&self, named: &[DataType]) -> bool {
         let pairs = self.planned.iter().zip(named);
         let mut open = pairs.filter(|(kind, _)| matches!(kind, None | Some(DataType::Null)));
         open.any(|(_, named)| *named != DataType::Null)
     }
 
-    /// The names of its answer's columns.
+    /// The names of its result's columns.
     pub fn names(&self) -> &Names {
         names_of(&self.command)
     }
 
-    /// The same, which reads these plain views: it is planned anew when one of them changes.
+    /// The same, reading these plain views: it is planned again when one of them changes.
     pub fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
         if !views.is_empty() {
             self.reads_views = true;
@@ -149,7 +149,7 @@ impl PreparedStatement {
         self
     }
 
-    /// The same with the memory that its text takes, for as long as it is kept.
+    /// The same, holding the memory of its text while it exists.
     pub fn holding(self, memory: TextMemory) -> Self {
         Self {
             _memory: memory,
@@ -157,15 +157,15 @@ impl PreparedStatement {
         }
     }
 
-    /// Whether the tables of the plan are still those that it was made for.
+    /// Whether the tables of the plan are still those for which it was made.
     pub fn is_current(&self, engine: &Engine) -> bool {
         are_current(&self.tables, engine)
     }
 
-    /// The parameters as the plan takes them.
+    /// Converts the parameters to the plan's types.
     ///
     /// # Errors
-    /// If there are too few or too many, or one has a type that the plan cannot take.
+    /// If there are too few or too many, or one has a type that the plan cannot accept.
     pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<Vec<ScalarValue>> {
         if given.len() != self.planned.len() {
             let message = format!(
@@ -194,8 +194,8 @@ impl PreparedStatement {
     }
 }
 
-/// A number as a time: as it stands in a statement, it must be a whole one that is plausible in one
-/// unit.
+/// A number as a time: as in the text of a statement, it must be a whole number that is plausible
+/// in one unit.
 fn time_of_number(array: &ArrayRef, kind: &DataType, number: usize) -> SqlResult<ScalarValue> {
     if !array.data_type().is_integer() {
         let kind = crate::error::in_sql(&array.data_type().to_string());
@@ -213,7 +213,7 @@ fn names_of(command: &Command) -> &Names {
     }
 }
 
-/// Types of `$1…$n` in order.
+/// The types of `$1…$n` in order.
 fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Option<DataType>>> {
     let mut types = Vec::new();
     for (name, kind) in named {
@@ -235,7 +235,7 @@ fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Op
     Ok(types)
 }
 
-/// Parameters that stand as LIMIT or OFFSET, for which a plan knows no type.
+/// Parameters in LIMIT or OFFSET, for which a plan has no type.
 fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
     let mut names = Vec::new();
     plan.apply_with_subqueries(|node| {

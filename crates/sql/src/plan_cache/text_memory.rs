@@ -1,7 +1,8 @@
-//! The memory that the text of a statement takes: its tokens, its trees, the values in it, the plan.
+//! The memory that the text of a statement requires: its tokens, its trees, its values, and the
+//! plan.
 //!
-//! Nobody below draws these on a memory pool, and they take a hundred times the space of the text. So
-//! they are estimated before anything reads it, by a walk over the bytes.
+//! None of the layers below reserves this memory in a pool, and it is a hundred times the size of
+//! the text. So a walk over the bytes estimates it before anything parses the text.
 
 use crate::error::{SqlError, SqlResult};
 use datafusion::execution::memory_pool::{
@@ -9,23 +10,23 @@ use datafusion::execution::memory_pool::{
 };
 use std::sync::Arc;
 
-/// Texts up to this are not worth it: few of them are planned at once.
+/// Shorter texts are not worth accounting for: few of them are planned at once.
 const FREE_BYTES: usize = 4 << 10;
-/// What a token comes to once it is planned, bytes: measured with lists of a million values (350),
-/// with rows of VALUES (450) and with computed columns (850).
+/// The bytes per token after planning: measured with lists of a million values (350), with rows of
+/// VALUES (450) and with computed columns (850).
 const PLANNED_TOKEN_BYTES: usize = 512;
 
-/// Memory that is held for the text of a statement.
+/// The memory reserved for the text of a statement.
 #[derive(Debug, Default)]
 pub struct TextMemory {
     _held: Option<MemoryReservation>,
 }
 
 impl TextMemory {
-    /// For a statement that is parsed and planned.
+    /// Reserves the memory for parsing and planning a statement.
     ///
     /// # Errors
-    /// `53200` where queries do not have so much at the moment, `54000` where they never have.
+    /// `53200` if queries do not have that much at the moment, `54000` if they never have.
     pub fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
         if sql.len() <= FREE_BYTES {
             return Ok(Self::default());
@@ -40,7 +41,7 @@ impl TextMemory {
         match pool.memory_limit() {
             MemoryLimit::Finite(limit) if bytes > limit => {
                 let message = format!(
-                    "the statement has some {tokens} words and signs, for which about {} MB are \
+                    "the statement has about {tokens} words and signs, for which about {} MB are \
                      needed; queries have at most {} MB (memory_limit): send rows by COPY or line \
                      protocol, and write long lists into a table",
                     bytes / 1_000_000,
@@ -53,8 +54,9 @@ impl TextMemory {
     }
 }
 
-/// No fewer tokens than a text has, blanks aside: its words and signs. What stands in quotes is one,
-/// but in texts with comments, dollars or backslashes, where only the tokenizer knows what a quote is.
+/// An upper bound of the number of a text's tokens except blanks: its words and signs. A quoted
+/// text is one token, except in statements with comments, dollars or backslashes, in which only the
+/// tokenizer knows what a quote is.
 fn tokens_at_most(sql: &str) -> usize {
     let knows_quotes = !["--", "/*", "$", "\\"]
         .iter()
@@ -76,13 +78,13 @@ fn tokens_at_most(sql: &str) -> usize {
     tokens
 }
 
-/// What a byte may be part of.
+/// The kind of token that may contain a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ByteClass {
     Blank,
     Letter,
     Digit,
-    /// A token by itself, or part of one.
+    /// A token by itself, or a part of one.
     Sign,
 }
 

@@ -1,9 +1,9 @@
-//! Statements whose plans would be far larger than their text: refused before they are planned.
+//! Refuses statements whose plans would be far larger than their text, before they are planned.
 //!
-//! A common table expression is planned anew wherever it is named, and a condition over columns that
-//! are computed from each other is written out down to the columns of tables. Either doubles with
-//! each step of a short chain. `copies` counts the former on the syntax tree, `inlining` the latter
-//! on the plan.
+//! A common table expression is planned again wherever it is named, and a condition over columns
+//! that are computed from each other is expanded down to the columns of tables. Either doubles with
+//! each step of a short chain. `copies` counts the former in the syntax tree, `inlining` the latter
+//! in the plan.
 
 mod copies;
 mod inlining;

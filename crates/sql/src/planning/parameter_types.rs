@@ -1,5 +1,5 @@
-//! Types of parameters that DataFusion leaves open: those of casts and of `= ANY($1)`, and then those
-//! that the client named.
+//! Determines the types of parameters that DataFusion leaves open: those of casts and of
+//! `= ANY($1)`, and then those that the client named.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -10,15 +10,14 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// The plan with a type for each parameter of which one can be told. `named` are the types that the
-/// client named for `$1…$n`, Null where it did not.
+/// The plan with a type for each parameter whose type can be determined. `named` are the types that
+/// the client named for `$1…$n`, or Null.
 ///
-/// # Errors
-/// DataFusion's, of plans that cannot be walked through.
+/// DataFusion's errors, for plans that cannot be traversed.
 pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<LogicalPlan> {
     let (mut known, mut open, mut types) = (HashSet::new(), HashSet::new(), HashMap::new());
     plan.apply_with_subqueries(|node| {
-        // Which inputs there are does not matter where nothing is told by them.
+        // The inputs do not matter unless they determine a type.
         let mut schema = None;
         node.apply_expressions(|expr| {
             expr.apply(|part| {
@@ -71,7 +70,7 @@ pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<Log
         Ok(set)
     })?;
     if typed.transformed {
-        // What stands above reads columns whose types were open.
+        // Nodes above read columns whose types were open.
         let anew = |node: LogicalPlan| {
             let anew = node.clone().recompute_schema();
             Ok(Transformed::yes(anew.unwrap_or(node)))
@@ -81,7 +80,7 @@ pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<Log
     Ok(typed.data)
 }
 
-/// The parameter whose type an expression tells, and that type.
+/// The parameter whose type an expression determines, and that type.
 fn told_by(expr: &Expr, schema: impl FnOnce() -> DFSchema) -> Option<(String, DataType)> {
     let (parameter, kind) = match expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
@@ -104,7 +103,7 @@ fn told_by(expr: &Expr, schema: impl FnOnce() -> DFSchema) -> Option<(String, Da
     Some((parameter.to_owned(), kind))
 }
 
-/// The parameter that an expression is, where its type is open.
+/// The parameter that an expression consists of, if its type is open.
 fn open(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Placeholder(Placeholder { id, field: None }) => Some(id),

@@ -1,14 +1,15 @@
-//! DataFusion's physical rules, without what makes wrong plans of right ones.
+//! DataFusion's physical rules, without those that turn correct plans into wrong ones.
 //!
-//! *Filters* are pushed down by the logical rules. The physical ones look for the columns of a filter by
-//! name, and of a RIGHT JOIN, of which the sides change places, they take the column of the other side
-//! that is called the same: `… FROM t RIGHT JOIN q … WHERE coalesce(t.n, 99) < 13` kept rows without a
-//! `t`. Scans of ours take nothing from them, so they are left out.
+//! *Filters*: the logical rules push them down. The physical rules find the columns of a filter by
+//! name. In a RIGHT JOIN whose sides are swapped, they take the column of the other side with the
+//! same name: `… FROM t RIGHT JOIN q … WHERE coalesce(t.n, 99) < 13` kept rows without a `t`. Our
+//! scans do not use these rules, so they are left out.
 //!
-//! *Orders* get lost where the rules of projections write two expressions as one whose order they do
-//! not see, after sorts were left out because of it: `SELECT time … UNION SELECT date_trunc(…) … ORDER BY 1
-//! LIMIT 10`. DataFusion's last check refuses such a plan. Here the rule that adds what operators
-//! require of their inputs goes over it once more, and only then is it refused.
+//! *Orders*: they are lost if the rules for projections merge two expressions into one whose order
+//! they do not recognize, after sorts were removed because of that order: `SELECT time … UNION SELECT
+//! date_trunc(…) … ORDER BY 1 LIMIT 10`. DataFusion's last check refuses such a plan. Here, if that
+//! check fails, the rule that adds what operators require of their inputs runs once more, and the
+//! plan is checked again.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -19,7 +20,7 @@ use datafusion::physical_optimizer::sanity_checker::SanityCheckPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
-/// DataFusion's rules as they are used here.
+/// DataFusion's rules in the form that Marigram uses.
 pub fn repaired(
     rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> impl Iterator<Item = Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -40,7 +41,7 @@ pub fn repaired(
         })
 }
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 struct RepairingCheck;
 

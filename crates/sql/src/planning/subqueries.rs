@@ -1,12 +1,13 @@
-//! `x IN (SELECT …)` and `EXISTS (SELECT …)` where their value is used: selected, counted, or part of a
+//! `x IN (SELECT …)` and `EXISTS (SELECT …)` whose value is used: selected, counted, or part of a
 //! condition.
 //!
-//! DataFusion plans them in WHERE alone, and within OR and NOT without the third value: `x IN (…)`
-//! is NULL where x is NULL or is not found among values with a NULL. Here each that does not depend on
-//! the row becomes columns beside the rows: the value that was found, by an outer join with the
-//! distinct values, and how many values and NULLs there are. A whole condition of WHERE is left to
-//! DataFusion, whose semi and anti joins are right and faster. Scalar subqueries that depend on the
-//! row, and are no aggregates, come beside the rows as well (`correlated`).
+//! DataFusion plans them only in WHERE, and within OR and NOT without three-valued logic:
+//! `x IN (…)` is NULL if x is NULL, or if it is not among values that include a NULL. Here each
+//! subquery that does not depend on the row is joined to the rows: an outer join with the distinct
+//! values adds the matching value, and the numbers of values and NULLs. A condition of WHERE that
+//! consists of the subquery alone is left to DataFusion, whose semi and anti joins are correct and
+//! faster. Scalar subqueries that depend on the row, and are not aggregates, are joined to the rows
+//! as well (`correlated`).
 
 mod correlated;
 mod single_row;
@@ -24,12 +25,12 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
 use std::sync::Arc;
 
-/// Columns of what stands beside the rows.
+/// The names of the joined columns.
 const FOUND: &str = "found";
 const ROWS: &str = "rows";
 const VALUES: &str = "values";
 
-/// See the head of this file. It comes behind DataFusion's type coercion.
+/// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
 pub struct SubqueryValues;
 
@@ -45,7 +46,7 @@ impl AnalyzerRule for SubqueryValues {
     }
 }
 
-/// Numbers what is put beside rows.
+/// Numbers the joined columns.
 #[derive(Default)]
 struct BesideColumns {
     numbers: usize,
@@ -97,7 +98,8 @@ impl BesideColumns {
         }
     }
 
-    /// An expression over columns that are to stand beside the rows, whose own columns are `outer`.
+    /// Replaces subqueries in an expression with columns that are joined to the rows, whose own
+    /// columns are `outer`.
     fn taken_out(&mut self, expr: Expr, outer: &DFSchema) -> Result<(Vec<SubqueryJoin>, Expr)> {
         let mut joins = Vec::new();
         let expr = expr.transform_up(|part| match part {
@@ -194,18 +196,18 @@ fn qualified_column(relation: &str, name: &str) -> Expr {
     Expr::Column(Column::new(Some(relation), name))
 }
 
-/// What is to stand beside the rows.
+/// A plan to join to the rows.
 enum SubqueryJoin {
-    /// One row for all.
+    /// One row for all rows.
     Row(LogicalPlan),
     /// The row for which a condition holds.
     On(LogicalPlan, Expr),
-    /// What a correlated subquery has for each row.
+    /// The value of a correlated subquery for each row.
     Correlated(CorrelatedJoin),
 }
 
-/// Puts columns beside the rows of a plan, below what sorts and limits them: of each row there is one
-/// before and after.
+/// Joins columns to the rows of a plan, below the nodes that sort and limit them; the number of
+/// rows does not change.
 fn beside(input: LogicalPlan, joins: &mut Vec<SubqueryJoin>) -> Result<LogicalPlan> {
     if let LogicalPlan::Sort(_) | LogicalPlan::Limit(_) = &input {
         let [inner] = input.inputs()[..] else {
@@ -245,7 +247,7 @@ fn has_values(expr: &Expr) -> bool {
     found
 }
 
-/// Whether a condition is nothing but the subquery.
+/// Whether a condition consists of the subquery alone.
 fn is_whole(condition: &Expr) -> bool {
     match condition {
         Expr::Not(inner) => matches!(**inner, Expr::InSubquery(_) | Expr::Exists(_)),

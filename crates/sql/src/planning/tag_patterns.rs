@@ -1,41 +1,25 @@
-//! `tag LIKE 'text'` without a wildcard as a comparison with the tag.
+//! Turns `tag LIKE 'text'` without a wildcard into a comparison with the tag.
 //!
-//! DataFusion makes it one itself, with a constant of text where every other comparison with a tag has
-//! a dictionary's; and of `tag = 'a' AND tag LIKE 'a'` it then says that two constants which differ
-//! cannot both be the tag. So the comparison is made first, with the constant that the others have.
+//! DataFusion does so itself, with a text constant, although all other comparisons with a tag have
+//! a dictionary constant. For `tag = 'a' AND tag LIKE 'a'` it then concludes that the tag cannot
+//! equal two different constants. So this rule runs first, and uses the same kind of constant as
+//! the others.
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Like, LogicalPlan, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::replace_in_expressions;
 
-/// See the head of this file. It comes behind DataFusion's type coercion.
+/// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
 pub struct TagPatterns;
 
 impl AnalyzerRule for TagPatterns {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(is_plain(part)))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let compared = expr.transform_up(|part| Ok(compared(part, &schema)))?;
-                Ok(compared.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        replace_in_expressions(plan, is_plain, compared)
     }
 
     fn name(&self) -> &'static str {
@@ -43,7 +27,7 @@ impl AnalyzerRule for TagPatterns {
     }
 }
 
-/// The text that a pattern is, where it has neither a wildcard nor an escape.
+/// The text of a pattern that has neither a wildcard nor an escape.
 fn plain_text(like: &Like) -> Option<&str> {
     let Expr::Literal(pattern, _) = like.pattern.as_ref() else {
         return None;

@@ -1,7 +1,8 @@
-//! Text that is taken for a time: in all forms that PostgreSQL reads.
+//! Casts of text to times, in all forms that PostgreSQL reads.
 //!
-//! DataFusion reads ISO 8601 with seconds alone. So each cast of text to a time is done by a function
-//! of ours. A text without a zone is in the session's one where it becomes a `timestamptz`, else in UTC.
+//! DataFusion only reads ISO 8601 with seconds. So a function of ours performs each cast of text to
+//! a time. A text without a zone is in the session's zone if it becomes a `timestamptz`, otherwise
+//! in UTC.
 
 use crate::error::SqlError;
 use crate::planning::zones::SessionZone;
@@ -9,44 +10,29 @@ use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::replace_in_expressions;
 use marigram_functions::zoned::{UTC, relabelled};
 use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
 use std::sync::Arc;
 
-/// See the head of this file. It comes behind DataFusion's type coercion, which makes such casts.
+/// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
+/// casts.
 #[derive(Debug)]
 pub struct TimeTexts;
 
 impl AnalyzerRule for TimeTexts {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = SessionZone::name(config);
-        let analyzed = plan.transform_up_with_subqueries(|plan| {
-            let mut schema = merge_schema(&plan.inputs());
-            if let LogicalPlan::TableScan(scan) = &plan {
-                let (name, source) = (scan.table_name.clone(), scan.source.schema());
-                schema.merge(&DFSchema::try_from_qualified_schema(name, &source)?);
-            }
-            let names = NamePreserver::new(&plan);
-            plan.map_expressions(|expr| {
-                if !expr.exists(|part| Ok(reads_time(part, &schema)))? {
-                    return Ok(Transformed::no(expr));
-                }
-                let name = names.save(&expr);
-                let read = expr.transform_up(|part| Ok(read(part, &schema, zone)))?;
-                Ok(read.update_data(|expr| name.restore(expr)))
-            })
-        })?;
-        Ok(analyzed.data)
+        let read = |expr: Expr, schema: &DFSchema| read(expr, schema, zone);
+        replace_in_expressions(plan, |expr| cast_to_time(expr).is_some(), read)
     }
 
     fn name(&self) -> &'static str {
@@ -54,19 +40,23 @@ impl AnalyzerRule for TimeTexts {
     }
 }
 
+/// What is cast to a time.
+fn cast_to_time(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
+            matches!(field.data_type(), DataType::Timestamp(..)).then_some(expr)
+        }
+        _ => None,
+    }
+}
+
 /// Whether an expression is a cast of text to a time.
 fn reads_time(expr: &Expr, schema: &DFSchema) -> bool {
-    let (value, kind) = match expr {
-        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            (expr, field.data_type())
-        }
-        _ => return false,
-    };
     let is_text = |kind: DataType| match kind {
         DataType::Dictionary(_, value) => value.is_string(),
         other => other.is_string(),
     };
-    matches!(kind, DataType::Timestamp(..)) && value.get_type(schema).is_ok_and(is_text)
+    cast_to_time(expr).is_some_and(|value| value.get_type(schema).is_ok_and(is_text))
 }
 
 fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
@@ -96,9 +86,9 @@ fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
 struct ReadTime {
     signature: Signature,
     kind: FieldRef,
-    /// Of texts that name none.
+    /// The zone of texts that name none.
     zone: String,
-    /// A text that is no time is NULL.
+    /// Whether a text that is not a time becomes NULL.
     gives_null: bool,
 }
 
@@ -152,7 +142,7 @@ impl ScalarUDFImpl for ReadTime {
             });
         }
         let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
-        // The same moment, in the unit and with the zone of the type.
+        // The same moment, in the type's unit and zone.
         let kind = self.kind.data_type();
         let times = match kind {
             DataType::Timestamp(unit, _) => {

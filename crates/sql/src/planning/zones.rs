@@ -1,8 +1,9 @@
-//! Times with a zone: `AT TIME ZONE`, and what the session's zone decides.
+//! Times with a zone: `AT TIME ZONE`, and the effects of the session's zone.
 //!
 //! A `timestamptz` is `Timestamp(Nanosecond, "UTC")` in every plan, whatever the session's zone is:
-//! the zone changes what functions and casts do, never a type. A session in UTC has the plans that it
-//! had without zones ([decision](../../../docs/decisions/0023-times-with-a-zone.md)).
+//! the zone changes the behavior of functions and casts, never a type. The plans of a session in
+//! UTC are the same as without zones
+//! ([decision](../../../docs/decisions/0023-times-with-a-zone.md)).
 
 mod integers;
 mod origin;

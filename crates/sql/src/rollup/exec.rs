@@ -1,5 +1,5 @@
-//! The operator above a rollup's table and its source: their rows one after another, and for a
-//! person what came from where.
+//! The operator above a rollup's table and its source: returns the rows of one after those of the
+//! other, and shows users which rows came from where.
 
 use super::time_split::RollupTimeSplit;
 use arrow::datatypes::SchemaRef;
@@ -22,7 +22,7 @@ use marigram_model::TimeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct RollupScan {
     name: String,
@@ -34,10 +34,10 @@ pub struct RollupScan {
 }
 
 impl RollupScan {
-    /// The rows of all `inputs`, whose columns are those of `schema`.
+    /// Returns the rows of all `inputs`, whose columns are those of `schema`.
     ///
     /// # Errors
-    /// If an input has columns of other types.
+    /// If an input's columns have other types.
     pub fn new(
         name: String,
         split: RollupTimeSplit,
@@ -78,7 +78,7 @@ fn partitions(input: &Arc<dyn ExecutionPlan>) -> usize {
     input.properties().output_partitioning().partition_count()
 }
 
-/// Ranges as a person reads them: `2024-01-01T00:00:00..=2024-01-01T00:59:59.999999999`.
+/// Ranges in readable form: `2024-01-01T00:00:00..=2024-01-01T00:59:59.999999999`.
 fn shown(times: &TimeSet) -> String {
     let end = |time: i64| match time {
         i64::MIN | i64::MAX => String::new(),

@@ -1,4 +1,4 @@
-//! What an aggregate over a table asks for, in words that do not depend on names of relations.
+//! Describes an aggregate over a table, independent of the names of relations.
 
 use crate::dialect::types::arrow_schema;
 use crate::tables::table::SeriesTable;
@@ -12,7 +12,7 @@ use marigram_model::TableSchema;
 use marigram_operators::gapfill::{ConstantEvaluator, column};
 use std::sync::Arc;
 
-/// What rows are grouped by.
+/// A key by which rows are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupedAggregateKey {
     /// A tag, by name.
@@ -26,18 +26,18 @@ pub enum GroupedAggregateKey {
 pub struct GroupedAggregate {
     /// The table.
     pub table: Arc<TableSchema>,
-    /// Keys in their order.
+    /// The keys in order.
     pub keys: Vec<GroupedAggregateKey>,
-    /// The bucket, where there is one, as it is written and what it means.
+    /// The bucket, if there is one: its expression and its meaning.
     pub bucket: Option<(Expr, TimeBuckets)>,
-    /// Conditions on rows, all of which hold.
+    /// Conditions on rows, which must all be true.
     pub conditions: Vec<Expr>,
-    /// Calls of aggregate functions, without other names.
+    /// Calls of aggregate functions, without aliases.
     pub calls: Vec<Expr>,
 }
 
 impl GroupedAggregate {
-    /// Reads an aggregate; `None` where its table is not ours, or something stands between the two.
+    /// Reads an aggregate; `None` if its table is not ours, or if other nodes are between the two.
     ///
     /// # Errors
     /// If a constant cannot be evaluated.
@@ -90,7 +90,7 @@ impl GroupedAggregate {
     }
 }
 
-/// The table below filters; their conditions go to `conditions`.
+/// The table below filters; adds their conditions to `conditions`.
 fn read(plan: &LogicalPlan, conditions: &mut Vec<Expr>) -> Result<Option<Arc<TableSchema>>> {
     match plan {
         LogicalPlan::Filter(filter) => {
@@ -111,7 +111,7 @@ fn read(plan: &LogicalPlan, conditions: &mut Vec<Expr>) -> Result<Option<Arc<Tab
     }
 }
 
-/// The table of a scan, if it is ours and may be answered from a rollup.
+/// The table of a scan, if it is ours and a rollup may replace it.
 fn table_of(scan: &TableScan) -> Option<Arc<TableSchema>> {
     let source = scan.source.downcast_ref::<DefaultTableSource>()?;
     let table = source.table_provider.downcast_ref::<SeriesTable>()?;
@@ -120,7 +120,7 @@ fn table_of(scan: &TableScan) -> Option<Arc<TableSchema>> {
         .then(|| Arc::clone(table.table_schema()))
 }
 
-/// An expression without other names, its columns without qualifiers.
+/// An expression without aliases, whose columns have no qualifiers.
 ///
 /// # Errors
 /// None that can occur.
@@ -139,7 +139,7 @@ pub fn without_qualifiers(expr: &Expr) -> Result<Expr> {
     Ok(plain.data)
 }
 
-/// The buckets that an expression means.
+/// The buckets that an expression defines.
 fn buckets(expr: &Expr, time: &str, constants: &ConstantEvaluator) -> Result<Option<TimeBuckets>> {
     let Expr::ScalarFunction(call) = expr else {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! Parts: what is stored of aggregates, so that they can be put together again for wider buckets
-//! and fewer tags.
+//! Parts: the stored components of aggregates, which can be combined again for wider buckets and
+//! fewer tags.
 //!
-//! A row that is written again keeps the fields that the new row does not carry, and a null is not
-//! carried. So a value that may be null has a guard: another part, never null, that says whether it
-//! is there.
+//! When a row is written again, fields without a value in the new row keep their old value, and a
+//! null counts as no value. So a value that may be null has a guard: another part, never null, that
+//! says whether the value exists.
 
 use crate::error::{SqlError, SqlResult};
 use datafusion::arrow::datatypes::DataType;
@@ -19,65 +19,65 @@ use std::sync::Arc;
 /// A field of a rollup's table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollupPart {
-    /// Its name there.
+    /// Its name in that table.
     pub name: String,
-    /// Its type there.
+    /// Its type in that table.
     pub kind: FieldType,
-    /// What it is of the source.
+    /// How it is computed from the source.
     pub of: RollupPartSource,
-    /// How the parts of several buckets or series become one.
+    /// How to combine the parts of several buckets or series.
     pub merge: RollupPartMerge,
-    /// The part that says whether this one is there: a count above 0, or true.
+    /// The part that says whether this one exists: a count above 0, or true.
     pub guard: Option<usize>,
 }
 
-/// What a part is of the source.
+/// How a part is computed from the source.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RollupPartSource {
     /// An aggregate.
     Call(Expr),
-    /// Whether another part is there.
+    /// Whether another part exists.
     IsThere(usize),
 }
 
-/// How parts become one.
+/// How to combine parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollupPartMerge {
-    /// They are added.
+    /// Add them.
     Sum,
-    /// The least counts.
+    /// Take the minimum.
     Min,
-    /// The greatest counts.
+    /// Take the maximum.
     Max,
-    /// The one with the least of another part.
+    /// Take the one for which another part is smallest.
     First(usize),
-    /// The one with the greatest of another part.
+    /// Take the one for which another part is greatest.
     Last(usize),
-    /// They cannot.
+    /// They cannot be combined.
     Never,
 }
 
-/// How an aggregate is made of parts.
+/// How to compute an aggregate from parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RollupFinish {
-    /// It is one.
+    /// It is a part.
     Value(usize),
     /// It is a count.
     Count(usize),
     /// It is a sum over a count.
     Mean { sum: usize, count: usize },
-    /// It is the greatest less the least.
+    /// It is the maximum minus the minimum.
     Spread { max: usize, min: usize },
 }
 
 /// The parts of a rollup.
 #[derive(Clone, Debug, Default)]
 pub struct RollupParts {
-    /// In the order of their fields.
+    /// The parts in the order of their fields.
     pub list: Vec<RollupPart>,
 }
 
-/// An aggregate's function, arguments and filter, where it has no more than those.
+/// An aggregate's function, arguments and filter, if it has nothing else.
 struct SimpleAggregateCall<'a> {
     name: &'a str,
     args: &'a [Expr],
@@ -85,11 +85,11 @@ struct SimpleAggregateCall<'a> {
 }
 
 impl RollupParts {
-    /// Adds what an aggregate over the source is made of. `schema` is the source's, whose times are
-    /// in the column `time`.
+    /// Adds the parts of an aggregate over the source. `schema` is the source's schema, and the
+    /// column `time` has its times.
     ///
     /// # Errors
-    /// If a part's type is none of a field.
+    /// If no field can have the type of a part.
     pub fn add(&mut self, call: &Expr, schema: &DFSchema, time: &str) -> SqlResult<RollupFinish> {
         let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
             return self.whole(call, schema);
@@ -145,7 +145,7 @@ impl RollupParts {
         }
     }
 
-    /// A part as a query over the rollup's table has it: null where it is not there.
+    /// A part in a query over the rollup's table: null if it does not exist.
     pub fn value(&self, part: usize) -> Result<Expr> {
         let column = |at: usize| Expr::Column(Column::new_unqualified(&self.list[at].name));
         let Some(guard) = self.list[part].guard else {
@@ -158,7 +158,7 @@ impl RollupParts {
         when(is_there, column(part)).end()
     }
 
-    /// The aggregate that makes one of many parts; `None` where there is none.
+    /// The aggregate that combines many parts; `None` if there is none.
     pub fn merged(&self, part: usize) -> Result<Option<Expr>> {
         let value = self.value(part)?;
         let (udaf, args) = match self.list[part].merge {
@@ -185,13 +185,13 @@ impl RollupParts {
         Ok(RollupFinish::Value(value))
     }
 
-    /// How many rows have a value.
+    /// Adds the number of rows that have a value.
     fn count(&mut self, x: &Expr, filter: Option<&Expr>, schema: &DFSchema) -> SqlResult<usize> {
         let count = aggregate(count_udaf(), vec![uncast(x).clone()], filter.cloned());
         self.part(count, schema, RollupPartMerge::Sum, None)
     }
 
-    /// An aggregate that is kept as it is, for its own buckets and tags alone.
+    /// Adds an aggregate that is stored unchanged, and only serves its own buckets and tags.
     fn whole(&mut self, call: &Expr, schema: &DFSchema) -> SqlResult<RollupFinish> {
         let known = |part: &RollupPart| {
             part.of == RollupPartSource::Call(call.clone()) && part.merge == RollupPartMerge::Never
@@ -228,7 +228,7 @@ impl RollupParts {
         let data_type = call.get_type(schema)?;
         let Some(kind) = field_type(&data_type) else {
             return Err(SqlError::unsupported(format!(
-                "a materialized view cannot keep {name}: no column has the type {}",
+                "a materialized view cannot store {name}: no column has the type {}",
                 crate::error::in_sql(&data_type.to_string())
             )));
         };
@@ -242,7 +242,7 @@ impl RollupParts {
         Ok(self.list.len() - 1)
     }
 
-    /// A name that no part has.
+    /// A name that no part has yet.
     fn free(&self, mut name: String) -> String {
         let room = Limits::NAME_BYTES_MAX - 8;
         if name.len() > room {
@@ -263,7 +263,7 @@ impl RollupParts {
 }
 
 impl RollupFinish {
-    /// The parts that it is made of.
+    /// The parts from which it is computed.
     pub fn parts(&self) -> Vec<usize> {
         match self {
             Self::Value(part) | Self::Count(part) => vec![*part],
@@ -272,7 +272,7 @@ impl RollupFinish {
         }
     }
 
-    /// The aggregate from its parts, each null where there is none.
+    /// The aggregate, computed from its parts, which are null if they do not exist.
     pub fn to_expr(&self, part: impl Fn(usize) -> Result<Expr>, to: &DataType) -> Result<Expr> {
         let made = match self {
             Self::Value(at) => part(*at)?,
@@ -320,7 +320,7 @@ fn is_column(expr: &Expr, name: &str) -> bool {
     matches!(uncast(expr), Expr::Column(column) if column.name == name)
 }
 
-/// What stands in casts, which leave nulls null and other values not.
+/// The expression inside casts, which do not change whether a value is null.
 fn uncast(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(Cast { expr, .. }) => uncast(expr),
@@ -328,7 +328,7 @@ fn uncast(expr: &Expr) -> &Expr {
     }
 }
 
-/// An aggregate as a person would write it.
+/// An aggregate as a user would write it.
 fn written(call: &Expr) -> String {
     let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
         return call.human_display().to_string();
@@ -412,6 +412,6 @@ mod tests {
         let call = aggregate(udaf, vec![col("x")], None);
         let refused = RollupParts::default().add(&call, &schema(), "time");
         let text = refused.unwrap_err().to_string();
-        assert!(text.contains("cannot keep array_agg(x)"), "{text}");
+        assert!(text.contains("cannot store array_agg(x)"), "{text}");
     }
 }

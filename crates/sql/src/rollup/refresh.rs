@@ -1,5 +1,5 @@
-//! Keeping rollups up to date: what was touched is made anew, then the watermark moves on, in steps
-//! that each are done or not.
+//! Keeps rollups up to date: recomputes touched times, then advances the watermark, in atomic
+//! steps.
 
 use super::rollup_definition::RollupDefinition;
 use super::table_provider::time_between;
@@ -24,41 +24,41 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Touched ranges that one step makes anew, at most.
+/// The largest number of touched ranges that one step recomputes.
 const STEP_RANGES_MAX: usize = 64;
-/// A step is at most so many times as wide as the source's partitions, where the ones before it
+/// A step is at most this many times as wide as the source's partitions, if the steps before it
 /// found no rows.
 const STEP_PARTITIONS_MAX: i64 = 1 << 12;
-/// Rows that are about to outlive their time to live are not made any more.
+/// Rows that will exceed their time to live within this time are not computed.
 const TTL_MARGIN_NS: i64 = 60_000_000_000;
 
-/// What one step tells a rollup.
+/// What one step changes in a rollup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RefreshStep {
-    /// Touched times that it takes.
+    /// The touched times that it resolves.
     taken: TimeSet,
-    /// Times of the source whose buckets it makes.
+    /// The times of the source whose buckets it computes.
     made: TimeSet,
     /// The watermark after it.
     through_ns: i64,
 }
 
-/// What a step goes by.
+/// The input for planning a step.
 struct RefreshInput<'a> {
     progress: &'a RollupProgress,
-    /// Times of the source's rows.
+    /// The times of the source's rows.
     held: TimeRange,
-    /// Up to here the watermark may move, ns.
+    /// The watermark may advance up to here, ns.
     newest_ns: i64,
-    /// Before this time rows of the source may have outlived their time to live, ns.
+    /// Rows of the source before this time may have exceeded their time to live, ns.
     kept_from: Option<i64>,
-    /// Before this time the rollup's own rows would have, ns.
+    /// The rollup's own rows before this time would have exceeded theirs, ns.
     stays_from: Option<i64>,
-    /// About how much time it may take at once, ns.
+    /// The approximate time that a step may cover, ns.
     width_ns: i64,
 }
 
-/// The next step; `None` where the rollup tells all that it can.
+/// The next step; `None` if the rollup covers everything that it can.
 fn next_step(
     given: &RefreshInput<'_>,
     buckets: &mut TimeBuckets,
@@ -83,7 +83,7 @@ fn next_step(
         });
         let mut made = whole_buckets(&taken, buckets)?.intersect(&before);
         if let Some(kept_from) = given.kept_from {
-            // What is left of a bucket is not what it was.
+            // The rest of a bucket whose rows are partly gone would give a different result.
             made = made.intersect(&from(ceil(kept_from, buckets)?));
         }
         RefreshStep {
@@ -120,43 +120,43 @@ fn from(min: i64) -> TimeSet {
     TimeSet::from_range(TimeRange { min, max: i64::MAX })
 }
 
-/// What is known of a rollup's refreshes since start.
+/// The record of a rollup's refreshes since start.
 #[derive(Clone, Debug, Default)]
 struct RefreshRecord {
     steps: u64,
     rows: u64,
     failures: u64,
-    /// When it was last found or brought up to date, ns since the epoch.
+    /// When the rollup was last known to be up to date, ns since the epoch.
     at_ns: Option<i64>,
     error: Option<String>,
-    /// When it is due again, on the monotonic clock.
+    /// When the next refresh is due, on the monotonic clock.
     due_ns: Option<u64>,
 }
 
-/// A rollup's figures.
+/// The figures of a rollup.
 #[derive(Clone, Debug)]
 pub struct RollupStatus {
     /// Its table.
     pub table: Arc<TableSchema>,
     /// Name of its source.
     pub source: String,
-    /// How far it has come.
+    /// Its progress.
     pub progress: RollupProgress,
-    /// How far the newest row of its source is beyond what it tells, ns.
+    /// How far it lags behind the newest row of its source, ns.
     pub behind_ns: i64,
-    /// Steps of refreshes done since start.
+    /// Completed steps of refreshes since start.
     pub steps: u64,
-    /// Rows written by them.
+    /// Rows that these steps wrote.
     pub rows: u64,
     /// Refreshes that failed since start.
     pub failures: u64,
-    /// When it was last found or brought up to date, ns since the epoch.
+    /// When the rollup was last known to be up to date, ns since the epoch.
     pub refreshed_ns: Option<i64>,
     /// Why the last refresh failed, if it did.
     pub error: Option<String>,
 }
 
-/// Brings rollups up to date, each by one at a time.
+/// Refreshes rollups; only one task at a time refreshes each rollup.
 #[derive(Debug)]
 pub struct RollupRefresher {
     engine: Engine,
@@ -165,7 +165,7 @@ pub struct RollupRefresher {
 }
 
 impl RollupRefresher {
-    /// For the rollups of an engine.
+    /// Creates the refresher for the rollups of an engine.
     pub fn new(engine: Engine) -> Self {
         Self {
             engine,
@@ -174,7 +174,7 @@ impl RollupRefresher {
         }
     }
 
-    /// The rollups whose time has come.
+    /// The rollups whose refresh is due.
     pub fn due(&self) -> Vec<Arc<TableSchema>> {
         let all = self.engine.rollups();
         let is_there = |id: &TableId| all.iter().any(|table| table.id == *id);
@@ -188,10 +188,10 @@ impl RollupRefresher {
         all.iter().filter(|table| is_due(table)).cloned().collect()
     }
 
-    /// One step; says whether there was one to do.
+    /// Runs one step; returns whether there was one to run.
     ///
     /// # Errors
-    /// If the source cannot be read or the rollup not written; nothing has changed then.
+    /// If the source cannot be read or the rollup cannot be written; nothing has changed then.
     pub async fn step(
         &self,
         state: &SessionState,
@@ -227,7 +227,7 @@ impl RollupRefresher {
         done.map(|rows| rows.is_some())
     }
 
-    /// One step; gives the rows that it wrote. `partitions` is how wide it may be.
+    /// Runs one step; returns the number of rows that it wrote. `partitions` limits its width.
     async fn one_step(
         &self,
         state: &SessionState,
@@ -279,7 +279,7 @@ impl RollupRefresher {
         Ok(Some(rows))
     }
 
-    /// Makes the buckets of a range of the source's times; gives their number.
+    /// Recomputes the buckets of a range of the source's times; returns the number of rows.
     async fn make(
         &self,
         state: &SessionState,
@@ -291,13 +291,13 @@ impl RollupRefresher {
         if self.stored_rows(state, table, range).await? == rows {
             return Ok(rows);
         }
-        // A group that was there has no rows any more.
+        // A group that existed before has no rows any more.
         let (engine, id) = (self.engine.clone(), table.id);
         block(move || Ok(engine.delete_refreshed(id, range)?)).await?;
         self.write(state, shape, table, range).await
     }
 
-    /// Writes the parts of the source's rows in a range of time; gives their number.
+    /// Writes the parts of the source's rows in a range of time; returns their number.
     async fn write(
         &self,
         state: &SessionState,
@@ -323,7 +323,7 @@ impl RollupRefresher {
         Ok(rows)
     }
 
-    /// How many rows the rollup has in a range of time.
+    /// The number of the rollup's rows in a range of time.
     async fn stored_rows(
         &self,
         state: &SessionState,
@@ -356,7 +356,7 @@ impl RollupRefresher {
         provider_as_source(Arc::new(table) as Arc<dyn TableProvider>)
     }
 
-    /// Figures of every rollup.
+    /// The figures of every rollup.
     pub fn status(&self) -> Vec<RollupStatus> {
         let tables = self.engine.rollups();
         let status = tables.into_iter().filter_map(|table| {

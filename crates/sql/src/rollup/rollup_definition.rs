@@ -1,4 +1,5 @@
-//! What a rollup's query comes to: its source, its keys, its parts, and its columns made of them.
+//! The definition of a rollup, read from its query: its source, its keys, its parts, and the
+//! columns computed from them.
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
 use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
@@ -18,30 +19,30 @@ use marigram_model::{DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagTy
 use marigram_operators::gapfill::ConstantEvaluator;
 use std::sync::Arc;
 
-/// Buckets in a partition, about.
+/// The approximate number of buckets in a partition.
 const PARTITION_BUCKETS: i64 = 1024;
-/// How often a rollup is brought up to date where nothing else is said, ns.
+/// The default interval between refreshes, ns.
 const REFRESH_NS: i64 = 10_000_000_000;
-/// Width of cells where buckets have no width of their own, ns.
+/// The width of cells if buckets have no fixed width, ns.
 const CELL_NS: i64 = 3_600_000_000_000;
 
-/// A rollup's query, read.
+/// The parsed query of a rollup.
 #[derive(Debug)]
 pub struct RollupDefinition {
-    /// The table that it is over.
+    /// The table over which it is defined.
     pub source: Arc<TableSchema>,
     /// Its buckets.
     pub buckets: TimeBuckets,
     bucket: Expr,
-    /// Name of the column of buckets in the rollup's table.
+    /// The name of the bucket column in the rollup's table.
     pub time_name: String,
     /// The source's tags by which it groups.
     pub tags: Vec<(String, TagType)>,
-    /// Which rows of the source count.
+    /// The conditions that select rows of the source.
     pub conditions: Vec<Expr>,
-    /// What is stored.
+    /// The stored parts.
     pub parts: RollupParts,
-    /// Aggregates, what they are made of, and their types.
+    /// The aggregates, how they are computed from parts, and their types.
     pub calls: Vec<(Expr, RollupFinish, DataType)>,
     /// The view's columns, over those of the rollup's table.
     columns: Vec<Expr>,
@@ -58,7 +59,7 @@ impl RollupDefinition {
     /// Reads the analyzed plan of a query.
     ///
     /// # Errors
-    /// If it is not of the form that can be kept.
+    /// If a rollup cannot have its form.
     pub fn from_plan(plan: &LogicalPlan, constants: &ConstantEvaluator) -> SqlResult<Self> {
         is_lasting(plan)?;
         let LogicalPlan::Projection(projection) = plan else {
@@ -66,7 +67,7 @@ impl RollupDefinition {
         };
         let LogicalPlan::Aggregate(aggregate) = &*projection.input else {
             return Err(unfit(
-                "there is no GROUP BY, or a HAVING or a window behind it",
+                "there is no GROUP BY, or it is followed by a HAVING or a window",
             ));
         };
         let Some(grouped) = GroupedAggregate::from_aggregate(aggregate, constants)? else {
@@ -117,14 +118,14 @@ impl RollupDefinition {
         Ok(shape)
     }
 
-    /// A name that several columns of the view have.
+    /// A name that several columns of the view have, if any.
     pub fn repeated_name(&self) -> Option<String> {
         let names = self.columns.iter().map(|column| column.qualified_name().1);
         let mut names = names.filter_map(|name| unmarked(&name).map(str::to_owned));
         names.next()
     }
 
-    /// The view's columns: those of its query, with parts in the place of aggregates.
+    /// The view's columns: those of its query, with aggregates computed from parts.
     fn columns_of(
         &self,
         projection: &Projection,
@@ -153,10 +154,10 @@ impl RollupDefinition {
         projection.expr.iter().map(column).collect()
     }
 
-    /// How an aggregate that the query does not name is made of the parts that are there.
+    /// How to compute an aggregate that the query does not contain from the existing parts.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn made_of(&self, call: &Expr) -> Result<Option<RollupFinish>> {
         let schema = DFSchema::try_from(arrow_schema(&self.source))?;
         let mut parts = self.parts.clone();
@@ -164,7 +165,7 @@ impl RollupDefinition {
         Ok(finish.filter(|_| parts.list.len() == self.parts.list.len()))
     }
 
-    /// A key over the rollup's table.
+    /// A key, as a column of the rollup's table.
     pub fn key(&self, key: &GroupedAggregateKey) -> Expr {
         Expr::Column(Column::new_unqualified(match key {
             GroupedAggregateKey::Bucket => &self.time_name,
@@ -172,7 +173,7 @@ impl RollupDefinition {
         }))
     }
 
-    /// The table that holds the parts.
+    /// The table that stores the parts.
     pub fn table(&self, name: &str, query: &str) -> TableSpec {
         let partition_ns = match self.buckets.fixed_ns() {
             Some(width) => (width.saturating_mul(PARTITION_BUCKETS) / DAY_NS).clamp(1, 3650),
@@ -204,7 +205,7 @@ impl RollupDefinition {
         parts.map(|part| (part.name.clone(), part.kind)).collect()
     }
 
-    /// Whether a table holds these parts.
+    /// Whether a table stores these parts.
     pub fn is_held_by(&self, table: &TableSchema) -> bool {
         let fields = table.fields.iter();
         let tags = table.tags.iter();
@@ -213,21 +214,21 @@ impl RollupDefinition {
             && table.time_name == self.time_name
     }
 
-    /// The view's rows from rows of parts.
+    /// The view's rows, computed from rows of parts.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn view(&self, name: &str, partials: Arc<dyn TableSource>) -> Result<LogicalPlan> {
         LogicalPlanBuilder::scan(TableReference::bare(name), partials, None)?
             .project(self.columns.clone())?
             .build()
     }
 
-    /// Rows of parts from the rows of the source for which `conditions` hold, as the rollup's table
-    /// has them. `source` is its provider.
+    /// Rows of parts in the form of the rollup's table, computed from the rows of the source for
+    /// which `conditions` are true. `source` is its provider.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn partials(
         &self,
         source: Arc<dyn TableSource>,
@@ -241,7 +242,7 @@ impl RollupDefinition {
         let mut keys = vec![self.bucket.clone()];
         let tag = |(name, _): &(String, TagType)| Expr::Column(Column::new_unqualified(name));
         keys.extend(self.tags.iter().map(tag));
-        // Two that differ in a cast alone have one name to DataFusion.
+        // DataFusion gives two expressions that differ only in a cast the same name.
         let named = |part: &RollupPart| Some(part.call()?.clone().alias(part.name.as_str()));
         let calls = self.parts.list.iter().filter_map(named);
         let plan = plan.aggregate(keys, calls.collect::<Vec<_>>())?;
@@ -259,7 +260,7 @@ impl RollupDefinition {
                     next += 1;
                     output(next - 1)
                 }
-                // The part that it tells of stands before it.
+                // The part to which it refers precedes it.
                 RollupPartSource::IsThere(other) => Expr::clone(&places[other]).is_not_null(),
             };
             places.push(value.clone());
@@ -270,7 +271,7 @@ impl RollupDefinition {
 }
 
 impl RollupPart {
-    /// The aggregate over the source that it is.
+    /// The aggregate over the source that defines the part.
     fn call(&self) -> Option<&Expr> {
         match &self.of {
             RollupPartSource::Call(call) => Some(call),
@@ -279,7 +280,7 @@ impl RollupPart {
     }
 }
 
-/// Refuses what does not answer the same tomorrow.
+/// Refuses queries whose result may differ tomorrow.
 fn is_lasting(plan: &LogicalPlan) -> SqlResult<()> {
     let mut found = None;
     plan.apply_with_subqueries(|node| {

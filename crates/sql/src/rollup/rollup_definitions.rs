@@ -1,4 +1,4 @@
-//! The rollups of an engine with their queries read, as statements need them.
+//! The definitions of an engine's rollups, for use in statements.
 
 use super::rollup_definition::RollupDefinition;
 use super::table_provider::RollupTableProvider;
@@ -16,15 +16,16 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// See the head of this file. Cheap to clone.
+/// See the module documentation. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct RollupDefinitions {
-    /// `None` for one whose query cannot be read.
+    /// `None` for a rollup whose query cannot be read.
     read: Arc<Mutex<HashMap<TableId, Option<Arc<RollupDefinition>>>>>,
 }
 
 impl RollupDefinitions {
-    /// Those of an engine's rollups whose queries were not read yet. Forgets those that are gone.
+    /// The engine's rollups whose queries have not been read yet. Forgets rollups that were
+    /// dropped.
     pub fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
         let all = engine.rollups();
         let mut read = self.read.lock();
@@ -33,12 +34,12 @@ impl RollupDefinitions {
         all.into_iter().filter(|table| !known(table)).collect()
     }
 
-    /// Keeps a rollup's query, or that it cannot be read.
+    /// Stores the definition of a rollup, or that it cannot be read.
     pub fn put(&self, rollup: TableId, shape: Option<RollupDefinition>) {
         self.read.lock().insert(rollup, shape.map(Arc::new));
     }
 
-    /// The query of a rollup, once read.
+    /// The definition of a rollup, if it was read.
     pub fn for_table(&self, table: &TableSchema) -> Option<Arc<RollupDefinition>> {
         self.read.lock().get(&table.id).cloned().flatten()
     }
@@ -46,7 +47,7 @@ impl RollupDefinitions {
     /// A rollup as a view.
     ///
     /// # Errors
-    /// If its query was not read.
+    /// If its query has not been read.
     pub fn view(&self, engine: &Engine, table: Arc<TableSchema>) -> Result<Arc<dyn TableProvider>> {
         let Some(shape) = self.for_table(&table) else {
             let message = format!(
@@ -68,7 +69,7 @@ impl RollupDefinitions {
 /// Reads the query of a rollup.
 ///
 /// # Errors
-/// If it cannot be planned, or is not of the form that can be kept.
+/// If it cannot be planned, or a rollup cannot have its form.
 pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefinition> {
     let Command::Plan(mut statement, _) = parse::parse(query)? else {
         return Err(SqlError::syntax("a materialized view needs a SELECT"));

@@ -1,9 +1,9 @@
-//! The rule that answers aggregates over a table from a rollup of it, unasked.
+//! The rule that automatically answers aggregates over a table from one of its rollups.
 //!
-//! It stands before DataFusion's logical rules, where a query still has the form in which it was
-//! written. What it puts in the place of an aggregate gives the same answer, but for the last
-//! digits of sums of floats: for times of which the rollup does not tell, and for parts of buckets,
-//! the source is asked ([`RollupTableProvider`]).
+//! It runs before DataFusion's logical rules, when a query still has the form in which it was
+//! written. The replacement of an aggregate gives the same result, except for the last digits of
+//! sums of floats: times that the rollup does not cover, and parts of buckets, are read from the
+//! source ([`RollupTableProvider`]).
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey, without_qualifiers};
 use super::part::{RollupFinish, RollupPartMerge};
@@ -24,36 +24,36 @@ use marigram_operators::scan::share;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A rollup is read only where that many times what it costs would be read of the source: the source
-/// answers much from statistics, and its rows lie closer.
+/// A rollup is used only if reading the source costs more than this many times as much: statistics
+/// answer many queries of the source, and its rows are stored more densely.
 const ROWS_FACTOR: u64 = 4;
-/// A row of the source counts so many times where each must be looked at: by a function that is
-/// neither told by statistics nor put together from parts, or by a condition on fields.
+/// A row of the source counts this many times if it must be evaluated by itself: for a function
+/// that neither statistics nor parts can compute, or for a condition on fields.
 const LOOK: u64 = 16;
-/// To read a rollup, and the rest from its source, takes so many operators more. Each takes as long to
-/// begin as to read the rows below which a scan is not cut into partitions.
+/// Reading a rollup, and the rest from its source, takes this many additional operators. Each takes
+/// as long to begin as reading the rows below which a scan is not divided into partitions.
 const OPERATORS: u64 = 8;
-/// So many pages are read in that time. For the newest bucket, the last page of each series of the
-/// source is.
+/// The number of pages that are read in that time. The newest bucket needs the last page of each
+/// series of the source.
 const PAGES: u64 = 32;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct RollupRewriteRule {
     engine: Engine,
     rollup_definitions: RollupDefinitions,
-    /// Rows that are read in the time in which an operator begins.
+    /// The number of rows that are read in the time that an operator takes to begin.
     operator_rows: u64,
 }
 
-/// What would be read of a table.
+/// An estimate of what a query reads from a table.
 #[derive(Clone, Copy, Debug)]
 struct ReadEstimate {
-    /// About how many rows.
+    /// The approximate number of rows.
     rows: u64,
-    /// Of how many series.
+    /// The number of series that contain them.
     series: u64,
-    /// Times of all rows of the table.
+    /// The times of all rows of the table.
     held: TimeRange,
 }
 
@@ -61,19 +61,19 @@ struct ReadEstimate {
 struct RollupCandidate {
     shape: Arc<RollupDefinition>,
     table: Arc<TableSchema>,
-    /// How each call is made of parts.
+    /// How to compute each call from parts.
     calls: Vec<RollupFinish>,
     times: TimeRange,
     filters: Vec<Expr>,
-    /// Whether its groups are those that are asked for.
+    /// Whether its groups are those of the query.
     same_groups: bool,
-    /// What it costs, in rows.
+    /// Its cost, in rows.
     cost: u64,
 }
 
 impl RollupRewriteRule {
-    /// The rule for an engine's tables. In the time in which an operator begins, `operator_rows` rows
-    /// are read.
+    /// Creates the rule for an engine's tables. An operator takes as long to begin as reading
+    /// `operator_rows` rows.
     pub fn new(
         engine: Engine,
         rollup_definitions: RollupDefinitions,
@@ -87,8 +87,8 @@ impl RollupRewriteRule {
         }
     }
 
-    /// What is read of a table for conditions and times, as far as the index tells which series have
-    /// such tags, and rows are spread evenly over series and times.
+    /// Estimates what conditions and times read from a table. The index says which series have such
+    /// tags; rows are assumed to be evenly distributed over series and times.
     fn reading(&self, table: &TableSchema, conditions: &[Expr], times: TimeRange) -> ReadEstimate {
         let Ok(snapshot) = self.engine.snapshot(&table.database, &table.name) else {
             return ReadEstimate {
@@ -108,9 +108,9 @@ impl RollupRewriteRule {
         }
     }
 
-    /// What it costs to read the rows of a rollup and the rest of them from its source, in rows.
+    /// The cost of reading the rows of a rollup and the rest from its source, in rows.
     fn cost(&self, kept: &ReadEstimate, source: &ReadEstimate, times: TimeRange) -> u64 {
-        // The newest bucket is never kept.
+        // The newest bucket is never stored.
         let newest = if times.max >= kept.held.max {
             source.series.saturating_mul(self.operator_rows / PAGES)
         } else {
@@ -129,7 +129,7 @@ impl RollupRewriteRule {
             return Ok(None);
         };
         if grouped.bucket.is_none() {
-            // Statistics of pages answer those.
+            // Statistics of pages answer these.
             return Ok(None);
         }
         let mut best: Option<RollupCandidate> = None;
@@ -154,7 +154,7 @@ impl RollupRewriteRule {
         }
     }
 
-    /// How a rollup answers an aggregate, if it can and that is worth it.
+    /// How a rollup answers an aggregate, if it can and if that is worthwhile.
     fn fit(
         &self,
         grouped: &GroupedAggregate,
@@ -236,7 +236,7 @@ impl RollupRewriteRule {
         }))
     }
 
-    /// The aggregate over parts, with the columns of the one over rows.
+    /// The aggregate over parts, with the columns of the original aggregate.
     fn plan(
         &self,
         aggregate: &Aggregate,
@@ -297,7 +297,7 @@ impl RollupRewriteRule {
     }
 }
 
-/// Columns by the names of those of an aggregate.
+/// Gives columns the names of an aggregate's columns.
 fn named(columns: Vec<Expr>, aggregate: &Aggregate) -> Vec<Expr> {
     let columns = columns.into_iter().enumerate().map(|(at, column)| {
         let (relation, field) = aggregate.schema.qualified_field(at);
@@ -306,13 +306,13 @@ fn named(columns: Vec<Expr>, aggregate: &Aggregate) -> Vec<Expr> {
     columns.collect()
 }
 
-/// Whether all columns of a condition are tags that a rollup has.
+/// Whether all columns of a condition are tags of a rollup.
 fn all_columns_satisfy(condition: &Expr, has: &impl Fn(&str) -> bool) -> bool {
     let columns = condition.column_refs();
     !columns.is_empty() && columns.iter().all(|column| has(&column.name))
 }
 
-/// A bucket's expression over a rollup's buckets in the place of times.
+/// Rewrites a bucket's expression to use a rollup's buckets instead of times.
 fn bucket_over_rollup(bucket: &Expr, time: &str, buckets: &Expr) -> Result<Expr> {
     let over = bucket.clone().transform(|expr| {
         Ok(match &expr {

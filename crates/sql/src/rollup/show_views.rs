@@ -1,4 +1,4 @@
-//! What `SHOW` answers of materialized views.
+//! The results of `SHOW` for materialized views.
 
 use super::refresh::RollupStatus;
 use crate::error::SqlResult;
@@ -75,7 +75,7 @@ pub fn views(all: &[RollupStatus], database: &str) -> SqlResult<RecordBatch> {
     ])
 }
 
-/// How much time was touched and is still to be made anew, ns.
+/// The touched time that is still to be recomputed, ns.
 pub fn touched_ns(view: &RollupStatus) -> i64 {
     let ranges = view.progress.touched.ranges().iter();
     ranges.fold(0_i64, |sum, range| {

@@ -1,4 +1,4 @@
-//! Rows of parts as a table: from the rollup where that tells, from the source elsewhere.
+//! Rows of parts as a table: from the rollup as far as it covers them, otherwise from the source.
 
 use super::exec::RollupScan;
 use super::grouped_aggregate::without_qualifiers;
@@ -24,13 +24,13 @@ use marigram_operators::predicate::is_of_tags;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// How often a moment between two refreshes is looked for.
+/// The number of attempts to find a moment between two refreshes.
 const ATTEMPTS: usize = 64;
 
-/// The state of a rollup that goes with a snapshot of its table.
+/// The state of a rollup that belongs to a snapshot of its table.
 type SeenRollupState = (Weak<TableSnapshot>, RollupState);
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct RollupTableProvider {
     engine: Engine,
@@ -41,29 +41,29 @@ pub struct RollupTableProvider {
     /// Its source.
     source: Arc<SeriesTable>,
     arrow: SchemaRef,
-    /// Times of the source that are asked for.
+    /// The requested times of the source.
     times: TimeRange,
-    /// Whether buckets stay although their rows have been outlived.
+    /// Whether buckets remain after their rows have exceeded their time to live.
     outlives: bool,
-    /// What statements that are being planned or carried out have seen.
+    /// The states that statements in progress have seen.
     seen: Mutex<Vec<SeenRollupState>>,
 }
 
-/// A rollup and its source as one query sees them.
+/// A consistent view of a rollup and its source, as one query sees them.
 struct RollupMoment {
     state: RollupState,
     source: Arc<TableSnapshot>,
-    /// Keeps the snapshot until the scans of it have it.
+    /// Keeps the snapshot alive until the scans hold it.
     _kept: Arc<TableSnapshot>,
 }
 
 impl RollupTableProvider {
-    /// All buckets that the rollup has, and had.
+    /// All buckets that the rollup has, including those whose rows are gone.
     pub fn for_view(engine: Engine, shape: Arc<RollupDefinition>, table: Arc<TableSchema>) -> Self {
         Self::new(engine, shape, table, TimeRange::ALL, true)
     }
 
-    /// What the rows of the source in a range of time come to, no more and no less.
+    /// The parts of exactly the source's rows in a range of time.
     pub fn for_times(
         engine: Engine,
         shape: Arc<RollupDefinition>,
@@ -99,14 +99,14 @@ impl RollupTableProvider {
         &self.table
     }
 
-    /// A state of the rollup and snapshots between the same two refreshes; within a statement, of
-    /// one version of the rollup's table always the same.
+    /// A state of the rollup and snapshots between the same two refreshes; within a statement, it
+    /// is always the same for one version of the rollup's table.
     fn moment(&self, start: Option<DateTime<Utc>>) -> Result<RollupMoment> {
         let external = |error| DataFusionError::External(Box::new(SqlError::Engine(error)));
         for _ in 0..ATTEMPTS {
             let now = || self.engine.rollup_state(self.table.id).map_err(external);
             let epoch = now()?.epoch;
-            // Before the state, which then knows all that it has not seen.
+            // Taken before the state, which then includes everything that the snapshot lacks.
             let source = self.source.snapshot(start)?;
             let state = now()?;
             let kept = self.rollup_table.snapshot(start)?;
@@ -156,7 +156,7 @@ impl RollupTableProvider {
         split(&moment.state.progress, &asked, &mut buckets).map_err(wrong)
     }
 
-    /// The rollup's rows of these buckets.
+    /// The rollup's rows for these buckets.
     fn rollup_rows(&self, buckets: &TimeSet, filters: &[Expr]) -> Result<LogicalPlan> {
         let name = TableReference::bare(self.table.name.as_str());
         let source = provider_as_source(Arc::clone(&self.rollup_table) as Arc<dyn TableProvider>);
@@ -170,7 +170,7 @@ impl RollupTableProvider {
         plan.build()
     }
 
-    /// Parts of the source's rows in a range of time.
+    /// The parts of the source's rows in a range of time.
     fn made(&self, range: TimeRange, filters: &[Expr]) -> Result<LogicalPlan> {
         let time = Expr::Column(Column::new_unqualified(&self.shape.source.time_name));
         let source = provider_as_source(Arc::clone(&self.source) as Arc<dyn TableProvider>);

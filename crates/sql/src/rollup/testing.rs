@@ -1,4 +1,4 @@
-//! What the tests of rollups share: buckets of ten, sets of times, progress.
+//! Shared by the tests of rollups: buckets of ten, sets of times, progress.
 
 use marigram_functions::TimeBuckets;
 use marigram_functions::duration::CalendarInterval;

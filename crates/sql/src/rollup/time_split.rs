@@ -1,12 +1,12 @@
-//! Which buckets come from a rollup, and which times from its source.
+//! Decides which buckets come from a rollup, and which times from its source.
 
 use marigram_functions::TimeBuckets;
 use marigram_model::{RollupProgress, TimeRange, TimeSet};
 
-/// Pieces of time that are read from the source one by one, at most; more are joined.
+/// The largest number of separate ranges to read from the source; more are joined.
 const PIECES_MAX: usize = 8;
 
-/// Where the rows of a range of time come from. No time is in both, and every bucket is in one.
+/// The sources of the rows in a range of time. No time is in both, and every bucket is in one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RollupTimeSplit {
     /// Buckets that are read from the rollup.
@@ -15,23 +15,23 @@ pub struct RollupTimeSplit {
     pub source: TimeSet,
 }
 
-/// What is asked of a rollup.
+/// A request for rows of a rollup.
 #[derive(Clone, Copy, Debug)]
 pub struct RollupTimeRequest {
-    /// Times of the source.
+    /// The requested times of the source.
     pub times: TimeRange,
-    /// Times that the source has rows of.
+    /// The times for which the source has rows.
     pub held: TimeRange,
-    /// Before this time, ns, rows of the source may have outlived their time to live.
+    /// Rows of the source before this time, ns, may have exceeded their time to live.
     pub kept_from: Option<i64>,
-    /// Whether buckets stay although their rows have been outlived.
+    /// Whether buckets remain after their rows have exceeded their time to live.
     pub outlives: bool,
 }
 
-/// Splits what is asked.
+/// Splits a request.
 ///
 /// # Errors
-/// If a bucket is out of the range of time.
+/// If a bucket is outside the range of time.
 pub fn split(
     progress: &RollupProgress,
     asked: &RollupTimeRequest,
@@ -47,7 +47,8 @@ pub fn split(
     let mut told = before(last).minus(&whole_buckets(&progress.touched, buckets)?);
     if let Some(kept_from) = asked.kept_from {
         told = if asked.outlives {
-            // What was written since to a bucket that is half gone cannot be told any more.
+            // Rows that were written since to a bucket that is partly gone cannot be included any
+            // more.
             let gone = floor(kept_from, buckets)?.saturating_sub(1);
             told.union(&before(gone.min(last)))
         } else {
@@ -75,7 +76,7 @@ pub fn split(
 /// The times of all buckets that hold a time of the set.
 ///
 /// # Errors
-/// If one is out of the range of time.
+/// If one is outside the range of time.
 pub fn whole_buckets(times: &TimeSet, buckets: &mut TimeBuckets) -> Result<TimeSet, String> {
     let ranges = times.ranges().iter().map(|range| {
         Ok(TimeRange {
@@ -91,7 +92,7 @@ pub fn whole_buckets(times: &TimeSet, buckets: &mut TimeBuckets) -> Result<TimeS
 /// The times of the buckets whose first times are in a range.
 ///
 /// # Errors
-/// If one is out of the range of time.
+/// If one is outside the range of time.
 pub fn times_of_starts(starts: TimeRange, buckets: &mut TimeBuckets) -> Result<TimeRange, String> {
     Ok(TimeRange {
         min: ceil(starts.min, buckets)?,
@@ -102,7 +103,7 @@ pub fn times_of_starts(starts: TimeRange, buckets: &mut TimeBuckets) -> Result<T
 /// The first time of the bucket that holds `time`.
 ///
 /// # Errors
-/// If it is out of the range of time.
+/// If it is outside the range of time.
 pub fn floor(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
     match time {
         i64::MIN => Ok(time),
@@ -121,7 +122,7 @@ fn end(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
 /// The first time of the first bucket that does not begin before `time`.
 ///
 /// # Errors
-/// If it is out of the range of time.
+/// If it is outside the range of time.
 pub fn ceil(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
     match time {
         i64::MIN => Ok(time),

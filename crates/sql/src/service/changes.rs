@@ -1,4 +1,4 @@
-//! Changes that have no rows: what they answer, and those of tables and views that are short.
+//! Changes without result rows: their answers, and the short changes of tables and views.
 
 use super::SqlServiceInner;
 use crate::dialect::statement::{ColumnKind, OptionChanges, TableReferenceName};
@@ -8,7 +8,7 @@ use marigram_engine::{EngineError, TableChange, TagFilter};
 use marigram_model::TimeRange;
 use marigram_service::Answer;
 
-/// What is answered to a statement without rows.
+/// The answer to a statement without rows.
 #[derive(Debug)]
 pub(super) struct StatementDone {
     tag: String,
@@ -17,12 +17,12 @@ pub(super) struct StatementDone {
 }
 
 impl StatementDone {
-    /// A command tag.
+    /// A command tag without rows.
     pub(super) fn new(tag: &str) -> Self {
         Self::with_rows(tag.to_owned(), 0)
     }
 
-    /// A command tag, and rows that were changed.
+    /// A command tag and the number of changed rows.
     pub(super) fn with_rows(tag: String, rows: u64) -> Self {
         Self {
             tag,
@@ -31,7 +31,7 @@ impl StatementDone {
         }
     }
 
-    /// The same, and something to tell beside it.
+    /// The same, with notices.
     pub(super) fn telling(mut self, notices: impl IntoIterator<Item = String>) -> Self {
         self.notices.extend(notices);
         self
@@ -48,7 +48,7 @@ impl From<StatementDone> for Answer {
     }
 }
 
-/// What is told where nothing is done because there is nothing of this name.
+/// The notice for a statement that does nothing because the name does not exist.
 pub(super) fn missing_already(kind: &str, name: &str) -> String {
     format!("{kind} '{name}' does not exist, and nothing was done")
 }
@@ -106,7 +106,7 @@ impl SqlServiceInner {
         &self,
         tables: impl Iterator<Item = (String, &'a str)> + Clone,
     ) -> SqlResult<StatementDone> {
-        // Nothing is emptied where one of them cannot be.
+        // Truncate nothing if one of the tables cannot be truncated.
         for (database, name) in tables.clone() {
             let table = self.engine.table(&database, name)?;
             if table.rollup.is_some() || table.view.is_some() {

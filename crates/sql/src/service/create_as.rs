@@ -1,8 +1,8 @@
-//! `CREATE TABLE … AS`: a table of the form of a query, with its rows.
+//! `CREATE TABLE … AS`: creates a table with the columns and the rows of a query.
 //!
-//! The query runs once. Which of its columns are tags is decided before the table is made, by what
-//! they are in the table that they come from, or, as `marigram import` does, by which of them tell
-//! rows of one time apart among the first rows.
+//! The query runs once. Which of its columns are tags is decided before the table is created: by
+//! the table from which the columns come, or, as in `marigram import`, by which columns distinguish
+//! rows with the same time among the first rows.
 
 use super::SqlServiceInner;
 use super::changes::StatementDone;
@@ -33,9 +33,9 @@ use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Rows by which tags are inferred.
+/// The number of rows from which tags are inferred.
 const SAMPLE_ROWS: usize = 10_000;
-/// Distinct values of a column up to which they are counted.
+/// Distinct values of a column are counted up to this number.
 const DISTINCT_MAX: usize = 5_000;
 
 impl SqlServiceInner {
@@ -122,7 +122,7 @@ impl SqlServiceInner {
     }
 }
 
-/// The columns of a query, and what they become.
+/// The columns of a query, and the roles that they get.
 struct CreateAsColumns {
     fields: Vec<Field>,
     time: usize,
@@ -178,7 +178,7 @@ impl CreateAsColumns {
         Ok(Self { fields, time, tags })
     }
 
-    /// Decides on tags by the first rows; gives what is to be told of it.
+    /// Infers tags from the first rows; returns a notice.
     fn infer_tags(&mut self, first: &[RecordBatch], table: &str) -> SqlResult<Option<String>> {
         let hasher = RandomState::new();
         let could_be =
@@ -222,8 +222,8 @@ impl CreateAsColumns {
             .collect();
         let notice = (!names.is_empty()).then(|| {
             format!(
-                "tags of '{table}', which tell its rows of one time apart: {}; CREATE TABLE … WITH \
-                 (tags = '…') AS names others",
+                "tags of '{table}', which distinguish rows with the same time: {}; CREATE TABLE … WITH \
+                 (tags = '…') AS chooses others",
                 names.join(", ")
             )
         });
@@ -231,7 +231,7 @@ impl CreateAsColumns {
         Ok(notice)
     }
 
-    /// The table to be made.
+    /// The definition of the new table.
     fn spec(&self, asked: &CreateTableAs) -> SqlResult<TableSpec> {
         let tags = self.tags.as_deref().unwrap_or_default();
         let mut spec = TableSpec {
@@ -257,7 +257,7 @@ impl CreateAsColumns {
         Ok(spec)
     }
 
-    /// Where the query has the columns of the table.
+    /// The indexes of the table's columns in the query.
     fn places(&self, table: &SchemaRef) -> Vec<usize> {
         let place = |name: &String| self.fields.iter().position(|field| field.name() == name);
         let columns = table.fields().iter();
@@ -269,7 +269,7 @@ fn time_type() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
-/// The type of a tag that takes values of an Arrow type.
+/// The type of a tag that can hold values of an Arrow type.
 fn tag_type(of: &DataType) -> Option<TagType> {
     match of {
         DataType::Dictionary(_, values) => tag_type(values),
@@ -286,7 +286,7 @@ fn tag_type(of: &DataType) -> Option<TagType> {
     }
 }
 
-/// The type of a field that takes values of an Arrow type as they are.
+/// The type of a field that can hold values of an Arrow type without conversion.
 fn field_type(field: &Field) -> SqlResult<FieldType> {
     let of = match field.data_type() {
         DataType::Dictionary(_, values) => values.as_ref(),
@@ -331,7 +331,7 @@ fn to_type(
     Ok(cast_with_options(values, to, &options)?)
 }
 
-/// A batch of the query as one of the table.
+/// Converts a batch of the query to one of the table.
 fn fit(
     batch: &RecordBatch,
     table: &SchemaRef,
@@ -340,7 +340,7 @@ fn fit(
     let columns = table.fields().iter().zip(places);
     let columns = columns.map(|(field, at)| to_type(batch.column(*at), field.data_type()));
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
-    // The sink says in our words that a row has no time.
+    // The sink has a better error for a row without a time.
     if columns[0].null_count() > 0 {
         let message = "a row has no time: the time column of the query is NULL";
         return Err(DataFusionError::External(Box::new(SqlError::invalid(

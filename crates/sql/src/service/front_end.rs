@@ -1,12 +1,12 @@
-//! Query languages other than SQL, each a front end beside it.
+//! Front ends for query languages other than SQL.
 //!
-//! A front end reads the text of a request (a pure parser, in a crate of its own) and makes each
-//! statement a plan over the engine's tables, rows that are ready, or a command to the engine. What
-//! SQL's statements have is the service's own, and the same for all: threads and admission, the
-//! timeout, cancellation, memory, and the way of the rows to the reader.
+//! A front end parses the text of a request (with a pure parser, in a crate of its own) and turns
+//! each statement into a plan over the engine's tables, into rows, or into a command for the
+//! engine. The service provides for all of them what SQL statements have: threads and admission,
+//! the timeout, cancellation, memory, and the path of the rows to the reader.
 //!
-//! Invariant: a statement of a front end runs on a lane of the thread pool, never on the thread of
-//! who asks; who drops its answer stops it.
+//! Invariant: a statement of a front end runs on a lane of the thread pool, never on the calling
+//! thread; dropping its answer stops it.
 
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
@@ -26,12 +26,12 @@ use marigram_service::{
 };
 use std::sync::Arc;
 
-/// A query language: how its requests are read.
+/// A query language, and how to parse its requests.
 pub trait FrontEnd: Send + Sync {
-    /// Which language this is.
+    /// The language.
     fn language(&self) -> Language;
 
-    /// Reads a request. Takes processor time only, in proportion to the text.
+    /// Parses a request. Takes only processor time, in proportion to the text.
     ///
     /// # Errors
     /// If the request as a whole is wrong.
@@ -41,15 +41,15 @@ pub trait FrontEnd: Send + Sync {
 /// The statements of one request.
 #[async_trait]
 pub trait Script: Send + Sync {
-    /// How many there are.
+    /// The number of statements.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Whether there are no statements.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the client should know beside the answer of a statement.
+    /// Messages for the client besides the answer of a statement.
     fn messages(&self, statement: usize) -> Vec<String> {
         let _ = statement;
         Vec::new()
@@ -58,32 +58,32 @@ pub trait Script: Send + Sync {
     /// Plans and begins a statement.
     ///
     /// # Errors
-    /// Why it is not done.
+    /// Why the statement failed.
     async fn execute(
         &self,
         statement: usize,
         context: &StatementContext,
     ) -> SqlResult<StatementRows>;
 
-    /// The error that is told of a statement that failed, and whether the following ones run.
+    /// The error to report for a statement that failed, and whether the following statements run.
     fn failed(&self, statement: usize, error: ServiceError) -> (ServiceError, AfterError) {
         let _ = statement;
         (error, AfterError::Stop)
     }
 }
 
-/// What becomes of the statements behind one that failed.
+/// What happens to the statements after one that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterError {
     /// They run.
     Continue,
-    /// They have no answer.
+    /// They get no answer.
     Stop,
 }
 
-/// What a statement of a front end gives.
+/// The result of a front end's statement.
 pub enum StatementRows {
-    /// Rows, as they are made.
+    /// Rows, as they are computed.
     Rows {
         /// Their columns.
         schema: SchemaRef,
@@ -92,16 +92,16 @@ pub enum StatementRows {
     },
     /// No rows.
     Done {
-        /// A name for what was done.
+        /// A name for the completed command.
         tag: String,
-        /// Rows changed.
+        /// The number of changed rows.
         rows: u64,
-        /// What the client should know beside.
+        /// Notices for the client.
         notices: Vec<String>,
     },
 }
 
-/// What a statement of a front end works with.
+/// The environment in which a front end's statement runs.
 #[derive(Clone)]
 pub struct StatementContext {
     service: SqlService,
@@ -124,7 +124,7 @@ impl StatementContext {
         self.service.options()
     }
 
-    /// What all statements draw their memory on.
+    /// The pool from which all statements reserve memory.
     pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         self.service.memory_pool()
     }
@@ -144,7 +144,7 @@ impl StatementContext {
     /// Runs work that waits for the disk.
     ///
     /// # Errors
-    /// The work's own.
+    /// The errors of the work.
     pub async fn block<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> SqlResult<T> + Send + 'static,
@@ -153,7 +153,7 @@ impl StatementContext {
     }
 }
 
-/// The way through a request's statements.
+/// The progress through a request's statements.
 struct Progress {
     context: StatementContext,
     script: Arc<dyn Script>,
@@ -217,7 +217,7 @@ impl LanguageQuery for SqlService {
             .find(|front_end| front_end.language() == request.language)
             .cloned()
             .ok_or_else(|| ServiceError::Invalid {
-                message: format!("{:?} is not spoken here", request.language),
+                message: format!("{:?} is not supported by this server", request.language),
                 position: None,
                 sqlstate: "0A000",
             })?;
@@ -227,7 +227,7 @@ impl LanguageQuery for SqlService {
         };
         let session = session.clone();
         let read = move || front_end.parse(&session, &request).map_err(SqlError::from);
-        // A short text takes less time to read than to hand over, but the parser is not ours.
+        // A short text takes less time to parse than to hand over, but the parser is not ours.
         let script = self.workers().block(read).await;
         let script = script.map_err(|error| error.into_service(""))?;
         let progress = Progress {

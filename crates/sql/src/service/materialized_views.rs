@@ -1,4 +1,4 @@
-//! Materialized views: their statements, and what keeps them up to date.
+//! Materialized views: their statements, and their refreshes.
 
 use super::{SqlService, SqlServiceInner, plain_views};
 use crate::dialect::parse;
@@ -13,12 +13,12 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// How often views are looked for whose time has come.
+/// The interval between checks for views whose refresh is due.
 const TICK: Duration = Duration::from_millis(500);
-/// As whom views are refreshed.
+/// The user who refreshes views.
 const USER: &str = "marigram";
 
-/// `CREATE MATERIALIZED VIEW`, as it is asked.
+/// A parsed `CREATE MATERIALIZED VIEW`.
 pub(super) struct CreateMaterializedView {
     pub(super) database: String,
     pub(super) name: String,
@@ -29,7 +29,7 @@ pub(super) struct CreateMaterializedView {
 }
 
 impl SqlService {
-    /// What is shown of a view as it would be of a table; `None` of anything else.
+    /// The result of SHOW for a view; `None` for anything else.
     pub(super) async fn show_view(
         &self,
         session: &Session,
@@ -75,7 +75,8 @@ impl SqlService {
 }
 
 impl SqlServiceInner {
-    /// Reads the queries of views that were not read yet, so that they can stand in statements.
+    /// Reads the queries of views that have not been read yet, so that statements can use the
+    /// views.
     pub(super) async fn read_views(&self) -> SqlResult<()> {
         let rollup_definitions = self.contexts.rollup_definitions();
         for table in rollup_definitions.missing(&self.engine) {
@@ -122,8 +123,8 @@ impl SqlServiceInner {
             && let Some(view) = self.views_in(&state, &session, &statement)?.first()
         {
             let message = format!(
-                "materialized view '{name}' is kept from a table, and '{}' is a view; write its \
-                 query in its place",
+                "materialized view '{name}' must read a table, and '{}' is a view; write its \
+                 query instead",
                 view.name
             );
             return Err(SqlError::named("0A000", &view.name, message));
@@ -162,7 +163,7 @@ impl SqlServiceInner {
         Ok(())
     }
 
-    /// One step of that; says whether there was one to do.
+    /// Runs one step of a refresh; returns whether there was one to run.
     async fn step(&self, table: &Arc<TableSchema>) -> SqlResult<bool> {
         self.read_views().await?;
         let Some(shape) = self.contexts.rollup_definitions().for_table(table) else {
@@ -235,13 +236,13 @@ impl SqlServiceInner {
         Ok(table)
     }
 
-    /// Figures of every view.
+    /// The figures of every view.
     pub(super) fn views(&self) -> Vec<RollupStatus> {
         self.refresher.status()
     }
 }
 
-/// How a view is kept, with new settings.
+/// The settings of a rollup after a change.
 fn set(options: &ViewOptions, rollup: &Rollup) -> Rollup {
     Rollup {
         refresh_ns: options.refresh_ns.unwrap_or(rollup.refresh_ns),
@@ -250,7 +251,7 @@ fn set(options: &ViewOptions, rollup: &Rollup) -> Rollup {
     }
 }
 
-/// Who keeps views up to date. It holds the service for one step at a time, and whoever drops the
+/// Schedules the refreshes of views. It holds the service for one step at a time, and dropping the
 /// service waits for that step: the data directory is free afterwards.
 #[derive(Default)]
 pub(super) struct RollupScheduler {
@@ -268,7 +269,7 @@ struct RollupSchedulerState {
 struct ServiceHold(Arc<RollupScheduler>);
 
 impl RollupScheduler {
-    /// The right to hold the service, until it is dropped; `None` where that is to go.
+    /// The right to hold the service until it is dropped; `None` if the service is shutting down.
     fn hold(self: &Arc<Self>) -> Option<ServiceHold> {
         let mut state = self.state.lock();
         if state.stops {
@@ -279,7 +280,7 @@ impl RollupScheduler {
         Some(ServiceHold(Arc::clone(self)))
     }
 
-    /// Takes the right away, and waits for who has it.
+    /// Withdraws the right, and waits for its holder.
     fn stop(&self) {
         let mut state = self.state.lock();
         state.stops = true;
@@ -296,7 +297,7 @@ impl Drop for ServiceHold {
     }
 }
 
-/// What the clones of a service share beside the service itself.
+/// The state that the clones of a service share besides the service itself.
 pub(super) struct ServiceHandle(pub(super) Arc<RollupScheduler>);
 
 impl Drop for ServiceHandle {
@@ -305,7 +306,7 @@ impl Drop for ServiceHandle {
     }
 }
 
-/// Keeps views up to date until the service is gone.
+/// Keeps views up to date until the service is dropped.
 pub(super) async fn keep(service: Weak<SqlServiceInner>, keeper: Arc<RollupScheduler>) {
     loop {
         tokio::time::sleep(TICK).await;

@@ -24,11 +24,11 @@ use marigram_service::Session;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// As whom the queries of views are planned.
+/// The user as whom the queries of views are planned.
 const USER: &str = "marigram";
 
 impl SqlServiceInner {
-    /// Plans the queries of plain views that are not planned yet.
+    /// Plans the queries of plain views that have not been planned yet.
     pub(super) async fn read_plain_views(&self) -> SqlResult<()> {
         let views = self.contexts.views();
         for view in views.missing(&self.engine) {
@@ -41,7 +41,7 @@ impl SqlServiceInner {
                 let (statement, _) = query_of(&query)?;
                 self.plan_statement(&state, &session, statement).await
             };
-            // On the heap: the state of planning is large.
+            // On the heap, since the state of planning is large.
             let planned = Box::pin(planned).await.map_err(|error| {
                 let reason = error.into_service(&query).to_string();
                 tracing::error!(view = %view.name, %reason, "its query cannot be read");
@@ -74,7 +74,7 @@ impl SqlServiceInner {
         Ok(found)
     }
 
-    /// The table or view of the engine that a name means.
+    /// The engine's table or view to which a name refers.
     fn table_of(&self, session: &Session, name: &TableReference) -> Option<Arc<TableSchema>> {
         let target = target_of(&name.to_vec())?;
         let database = target.database.as_ref().unwrap_or(&session.database);
@@ -99,7 +99,7 @@ impl SqlServiceInner {
         match &existing {
             Some(_) if asked.if_not_exists => return Ok(done.telling(Some(exists_already(&name)))),
             Some(table) if asked.or_replace && table.view.is_none() => {
-                let message = format!("'{name}' is no view, and is not replaced by one");
+                let message = format!("'{name}' is not a view, so a view cannot replace it");
                 return Err(SqlError::named("42809", &name, message));
             }
             Some(table) if !asked.or_replace => {
@@ -113,7 +113,7 @@ impl SqlServiceInner {
             }
             _ => {}
         }
-        // The names in the query are those of the view's database, whoever asks.
+        // Names in the query are resolved in the view's database, whoever runs the query.
         let session = Session::new(&database, USER);
         let state = self.contexts.state(&session)?;
         let (statement, names) = query_of(&asked.query)?;
@@ -125,7 +125,7 @@ impl SqlServiceInner {
         if !matches!(self.kind(&plan)?, PlannedStatementKind::Rows)
             || matches!(plan, LogicalPlan::Explain(_))
         {
-            return Err(SqlError::syntax("a view is made of a SELECT"));
+            return Err(SqlError::syntax("a view needs a SELECT"));
         }
         if let Some(parameter) = plan.get_parameter_names()?.into_iter().next() {
             let message = format!("a view has no parameters, and its query has {parameter}");
@@ -159,7 +159,7 @@ impl SqlServiceInner {
         Ok(done)
     }
 
-    /// What a query reads: tables and views of the view's own database.
+    /// The tables and views of the view's own database that a query reads.
     fn reads(
         &self,
         state: &SessionState,
@@ -175,7 +175,7 @@ impl SqlServiceInner {
                 let is_ours = parts.iter().any(|part| known.contains(&part.as_str()));
                 if is_ours {
                     let message = format!(
-                        "view '{view}' would read '{reference}', and a view reads tables and views alone"
+                        "view '{view}' would read '{reference}', but a view can only read tables and views"
                     );
                     return Err(SqlError::unsupported(message));
                 }
@@ -184,8 +184,8 @@ impl SqlServiceInner {
             };
             if table.database != session.database {
                 let message = format!(
-                    "view '{view}' is in database '{}', and '{}' is not; a view reads what is in \
-                     its own",
+                    "view '{view}' is in database '{}', and '{}' is not; a view can only read its \
+                     own database",
                     session.database, table.name
                 );
                 return Err(SqlError::named("0A000", &table.name, message));
@@ -248,10 +248,10 @@ pub(super) fn statement(table: &TableSchema, view: &View) -> SqlResult<RecordBat
     ])
 }
 
-/// A query that stands in a view.
+/// Parses the query of a view.
 fn query_of(query: &str) -> SqlResult<(Statement, Names)> {
     let Command::Plan(statement, names) = parse::parse(query)? else {
-        return Err(SqlError::syntax("a view is made of a SELECT"));
+        return Err(SqlError::syntax("a view needs a SELECT"));
     };
     if statement.need().is_deep() {
         let message = "the query of a view is nested too deeply; statements that read the view \
@@ -261,14 +261,13 @@ fn query_of(query: &str) -> SqlResult<(Statement, Names)> {
     Ok((statement.into_inner(), names))
 }
 
-/// A column that stands twice in a view.
+/// The error for a column name that occurs twice in a view.
 pub(super) fn repeated_column(name: &str, view: &str) -> SqlError {
-    let message =
-        format!("column '{name}' stands twice in view '{view}'; give one another name with AS");
+    let message = format!("column '{name}' appears twice in view '{view}'; rename one with AS");
     SqlError::named("42701", name, message)
 }
 
-/// The columns of a view: those of its query, by the names that are given, or that answers have.
+/// The columns of a view: those of its query, under the given names, or those of the result.
 fn columns_of(
     plan: &LogicalPlan,
     answer: &Names,
@@ -279,7 +278,7 @@ fn columns_of(
     let answer = named_schema(answer, Arc::clone(plan.schema().inner()));
     if names.len() > fields.len() {
         let message = format!(
-            "view '{view}' names {} columns, and its query has {}",
+            "view '{view}' names {} columns, but its query has {}",
             names.len(),
             fields.len()
         );
@@ -300,7 +299,7 @@ fn columns_of(
     Ok(columns)
 }
 
-/// The column that forms of ours which name no time mean: the first one of times.
+/// The column that is used when a shorthand form names no time: the first time column.
 fn time_of(plan: &LogicalPlan, view: &View) -> Option<String> {
     let fields = plan.schema().fields().iter().zip(&view.columns);
     let mut times =
@@ -308,7 +307,7 @@ fn time_of(plan: &LogicalPlan, view: &View) -> Option<String> {
     times.next().map(|(_, column)| column.name.clone())
 }
 
-/// Refuses a new query that lacks columns which the view has: others may read them.
+/// Refuses a new query without the view's existing columns: other views may read them.
 fn keeps_columns(old: &TableSchema, new: &View) -> SqlResult<()> {
     let Some(before) = &old.view else {
         return Ok(());
@@ -319,15 +318,15 @@ fn keeps_columns(old: &TableSchema, new: &View) -> SqlResult<()> {
             Some(name) if *name == column.name => {}
             Some(name) => {
                 let message = format!(
-                    "column '{}' of view '{}' would become '{name}'; a view that is replaced keeps \
-                     its columns, and new ones come last",
+                    "column '{}' of view '{}' would become '{name}'; the replacement of a view must keep \
+                     its columns, and new ones must come last",
                     column.name, old.name
                 );
                 return Err(SqlError::named("42P16", name, message));
             }
             None => {
                 let message = format!(
-                    "view '{}' would lose column '{}'; a view that is replaced keeps its columns",
+                    "view '{}' would lose column '{}'; the replacement of a view must keep its columns",
                     old.name, column.name
                 );
                 return Err(SqlError::named("42P16", &column.name, message));

@@ -1,4 +1,4 @@
-//! From a parsed statement to a plan, and from a plan to its answer.
+//! Turns a parsed statement into a plan, and a plan into its result.
 
 use super::SqlServiceInner;
 use crate::catalog::plain_views::one_snapshot;
@@ -38,7 +38,7 @@ use marigram_operators::grouping_sets::check_grouping_sets;
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
-/// How a planned statement is carried out.
+/// How a planned statement is executed.
 pub(super) enum PlannedStatementKind {
     Rows,
     Insert,
@@ -61,7 +61,7 @@ impl SqlServiceInner {
         }
         if let Statement::CopyTo(to) = &mut statement {
             let place = copy::resolve(&self.options, &to.target, FileUse::Write)?;
-            // Who may use any file may name it by a URL.
+            // If any file is allowed, URLs are allowed, too.
             if !(self.options.allow_files && to.target.contains("://")) {
                 to.target = copy::file_url(&place)?;
             }
@@ -77,7 +77,7 @@ impl SqlServiceInner {
         self.plan_statement(state, session, statement).await
     }
 
-    /// The plan of a statement once the views are read.
+    /// Plans a statement after the views were read.
     pub(super) async fn plan_statement(
         &self,
         state: &SessionState,
@@ -102,7 +102,7 @@ impl SqlServiceInner {
         Ok(plan)
     }
 
-    /// An error of planning, with the table or database that does not exist named.
+    /// An error of planning that names the table or database that does not exist.
     fn plan_error(&self, session: &Session, error: DataFusionError) -> SqlError {
         let DataFusionError::Plan(message) = error.find_root() else {
             return error.into();
@@ -152,13 +152,13 @@ impl SqlServiceInner {
         SqlError::unknown("42P01", "table", table, names)
     }
 
-    /// How a plan is carried out; refuses what may not be.
+    /// How to execute a plan; refuses plans that are not allowed.
     pub(super) fn kind(&self, plan: &LogicalPlan) -> SqlResult<PlannedStatementKind> {
         let kind = match plan {
             LogicalPlan::Dml(dml) => match &dml.op {
                 WriteOp::Insert(_) | WriteOp::Delete if is_view(dml) => {
                     let name = dml.table_name.table();
-                    let message = format!("'{name}' is a view: its rows come from its query alone");
+                    let message = format!("'{name}' is a view: only its query provides its rows");
                     return Err(SqlError::named("42809", name, message));
                 }
                 WriteOp::Insert(_) => PlannedStatementKind::Insert,
@@ -203,7 +203,7 @@ impl SqlServiceInner {
         Ok(kind)
     }
 
-    /// Carries out a statement that was parsed and is not done directly.
+    /// Executes a parsed statement that needs a plan.
     pub(super) async fn carry_out_parsed(
         self: Arc<Self>,
         session: Session,
@@ -231,7 +231,7 @@ impl SqlServiceInner {
                 self.carry_out(state, plan, names, keep, out).await
             }
             other => {
-                let message = format!("{other:?} was not carried out");
+                let message = format!("{other:?} was not executed");
                 Err(ServiceError::Internal(message).into())
             }
         }
@@ -271,7 +271,7 @@ impl SqlServiceInner {
         Ok(())
     }
 
-    /// The plan of a query that stands inside another statement.
+    /// Plans a query that is part of another statement.
     async fn plan_query(
         &self,
         session: &Session,
@@ -307,8 +307,8 @@ impl SqlServiceInner {
         summarize::summary(&rows, &row)
     }
 
-    /// Carries out a plan and tells its answer. `sql` is the database and the text of a statement
-    /// that is nothing but this plan.
+    /// Executes a plan and returns its result. `sql` is the database and the text of a statement
+    /// that consists of this plan only.
     pub(super) async fn carry_out(
         self: Arc<Self>,
         mut state: SessionState,
@@ -379,13 +379,13 @@ impl SqlServiceInner {
     }
 }
 
-/// What is kept of the plan of a statement.
+/// What the plan cache keeps of a statement's plan.
 #[derive(Clone, Copy)]
 pub(super) enum PlanRetention<'a> {
     Nothing,
     /// The plan, by database and text.
     Text(&'a str, &'a str),
-    /// What it tells of the statement's other executions; and the values of its parameters.
+    /// What it teaches about other executions of the statement; and the values of its parameters.
     Generic(&'a GenericPlan, &'a [ScalarValue]),
 }
 
@@ -395,7 +395,7 @@ fn is_view(dml: &DmlStatement) -> bool {
     source.is_some_and(|source| source.table_provider.is::<ViewTable>())
 }
 
-/// The one number that a plan answers.
+/// The single number that a plan returns.
 async fn count_of(state: &SessionState, plan: &LogicalPlan) -> SqlResult<u64> {
     let mut batches = execute_stream(physical(state, plan).await?, state.task_ctx())?;
     let mut rows = 0;
@@ -407,7 +407,7 @@ async fn count_of(state: &SessionState, plan: &LogicalPlan) -> SqlResult<u64> {
     Ok(rows as u64)
 }
 
-/// Carries out an optimized plan and tells its rows.
+/// Executes an optimized plan and sends its rows.
 async fn rows(
     session: &dyn Planning,
     optimized: &LogicalPlan,
@@ -420,7 +420,7 @@ async fn rows(
     tell(rows, names, out).await
 }
 
-/// The same of a plan that is known; it goes on elsewhere where it is not short.
+/// The same for a cached plan; it moves to another thread unless it can run inline.
 pub(super) async fn cached_plan_rows(
     session: &dyn Planning,
     cached: &CachedPlan,
@@ -444,7 +444,7 @@ pub(super) async fn cached_plan_rows(
     tell(rows, names, out).await
 }
 
-/// Tells rows, with the names of their answer.
+/// Sends rows, with the names of their result.
 async fn tell(
     rows: SendableRecordBatchStream,
     names: Names,

@@ -1,4 +1,4 @@
-//! Columns of `SHOW COMPACTIONS`, and of what `COMPACT TABLE` answers.
+//! The columns of `SHOW COMPACTIONS`, and of the result of `COMPACT TABLE`.
 
 use arrow::array::{ArrayRef, StringArray, TimestampNanosecondArray, UInt64Array};
 use marigram_engine::{CompactionInfo, TableCompaction};
@@ -15,7 +15,7 @@ fn texts(values: impl Iterator<Item = String>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// Compactions that run or ended lately, a row each.
+/// Compactions that are running or ended recently, one row each.
 pub fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
     let count = |count: fn(&CompactionInfo) -> u64| counts(all.iter().map(count));
     let text = |text: fn(&CompactionInfo) -> String| texts(all.iter().map(text));
@@ -45,7 +45,7 @@ pub fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
     ]
 }
 
-/// What the compaction of a table did, as one row.
+/// The result of a table's compaction, as one row.
 pub fn done(done: &TableCompaction) -> Vec<ShownColumn> {
     let column = |name, value: u64| (name, counts(std::iter::once(value)));
     vec![

@@ -1,7 +1,7 @@
 //! `COPY … TO 'file'` and `COPY … FROM 'file'`.
 //!
-//! CSV and Parquet are written by DataFusion's own COPY; what is here is TsFile, reading, and the
-//! question which files a statement may touch at all.
+//! DataFusion's own COPY writes CSV and Parquet; this module handles TsFile, reading, and the
+//! question of which files a statement may use.
 
 mod file_access;
 mod from;

@@ -1,4 +1,4 @@
-//! Carries out the statements that define databases and tables.
+//! Executes the statements that define databases and tables.
 
 use crate::dialect::ddl::suited;
 use crate::dialect::statement::{
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// `CREATE TABLE`
 ///
 /// # Errors
-/// The engine's.
+/// The engine's errors.
 pub fn create_table(
     engine: &Engine,
     database: &str,
@@ -43,7 +43,7 @@ pub fn create_table(
                 };
                 spec.fields.push((name.clone(), field));
                 if matches!(kind, ColumnKind::ZonedField(_)) {
-                    // Fields are numbered from 1 in their order.
+                    // Fields are numbered from 1 in order.
                     spec.options.zoned.push(ColumnId(spec.fields.len() as u32));
                 }
                 if *codec != ColumnCodec::default() {
@@ -56,24 +56,24 @@ pub fn create_table(
     Ok(engine.create_table(database, &spec, if_not_exists)?)
 }
 
-/// What is told of a table without tags; `None` of others.
+/// The notice for a table without tags; `None` for other tables.
 pub fn untagged(table: &TableSchema) -> Option<String> {
     if !table.tags.is_empty() {
         return None;
     }
     Some(format!(
         "table '{}' has no TAG column, so that it keeps one row for each time: a row replaces the \
-         one that has its time; give the role TAG to what tells rows of one time apart \
+         one with the same time; give the role TAG to columns that distinguish rows with the same time \
          (name TEXT TAG)",
         table.name
     ))
 }
 
-/// `CREATE INDEX`: rows are found by their times and tags in any case, so that there is nothing to be
-/// done for these.
+/// `CREATE INDEX`: rows are always found by their times and tags, so for these columns there is
+/// nothing to do.
 ///
 /// # Errors
-/// If a column is another one, or there is none of its name.
+/// If a column is a field, or does not exist.
 pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     for column in columns {
         if *column == table.time_name || table.tag(column).is_some() {
@@ -85,7 +85,7 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
             return Err(SqlError::unknown("42703", "column", column, known));
         }
         let message = format!(
-            "rows are found by their times and tags, and '{column}' is a field, of which there is no \
+            "rows are found by their times and tags; '{column}' is a field, and fields have no \
              index; leave it out (pandas: to_sql(…, index=False), or an index of times)"
         );
         return Err(SqlError::named("0A000", column, message));
@@ -93,8 +93,8 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     Ok(())
 }
 
-/// What is told of a table whose columns stand in another order than they were declared in; `None` of
-/// others.
+/// The notice for a table whose columns are in a different order than they were declared; `None`
+/// for other tables.
 pub fn reordered(table: &TableSchema, declared: &[(String, ColumnKind)]) -> Option<String> {
     let stored: Vec<&str> = table.column_names().collect();
     if declared.iter().map(|(name, _)| name).eq(stored.iter()) {
@@ -103,7 +103,7 @@ pub fn reordered(table: &TableSchema, declared: &[(String, ColumnKind)]) -> Opti
     Some(in_order(table))
 }
 
-/// What is told of a table that got a tag before its fields; `None` of others.
+/// The notice for a table in which a tag was added before its fields; `None` for other tables.
 pub fn shifted(table: &TableSchema, changes: &[TableAlteration]) -> Option<String> {
     let is_tag = |change: &TableAlteration| {
         matches!(
@@ -121,22 +121,22 @@ pub fn shifted(table: &TableSchema, changes: &[TableAlteration]) -> Option<Strin
 fn in_order(table: &TableSchema) -> String {
     let names: Vec<&str> = table.column_names().collect();
     format!(
-        "the columns of '{}' stand in the order {}: the time, tags, fields; INSERT and COPY without a \
+        "the columns of '{}' are in the order {}: the time, tags, fields; INSERT and COPY without a \
          list of columns take values in that order",
         table.name,
         names.join(", ")
     )
 }
 
-/// What is told where nothing is done because there is a table already.
+/// The notice for a statement that does nothing because the table exists already.
 pub fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")
 }
 
-/// `ALTER TABLE`: its changes one by one, in their order.
+/// `ALTER TABLE`: applies its changes one by one, in order.
 ///
 /// # Errors
-/// The engine's. Changes before the one that failed are done.
+/// The engine's errors. Changes before the one that failed remain in effect.
 pub fn alter_table(
     engine: &Engine,
     database: &str,
@@ -211,7 +211,7 @@ pub fn alter_table(
     Ok(engine.table(database, &table)?)
 }
 
-/// A field more that is shown as a `timestamptz`.
+/// Adds a field that is shown as a `timestamptz`.
 fn add_zoned(
     engine: &Engine,
     (database, table): (&str, &str),
@@ -232,16 +232,16 @@ fn add_zoned(
     Ok(())
 }
 
-/// Refuses to drop what rows are named by.
+/// Refuses to drop columns that identify rows.
 fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
     let reason = if schema.time_name == name {
         format!(
-            "'{name}' is the time column of '{}': a table has one",
+            "'{name}' is the time column of '{}': a table must have one",
             schema.name
         )
     } else if schema.tag(name).is_some() {
         format!(
-            "'{name}' is a tag of '{}': series that differ in it alone would fall into one, and \
+            "'{name}' is a tag of '{}': series that differ only in it would become one, and \
              their rows replace each other; CREATE TABLE … AS SELECT the columns that stay",
             schema.name
         )
@@ -260,7 +260,7 @@ fn droppable(schema: &TableSchema, name: &str) -> SqlResult<()> {
 
 /// The settings with which a column has another type; `None` where it has that type already, by
 /// whatever name. A time is stored in UTC whether it is shown with a zone or not, so those two types
-/// follow each other freely; values of other types would have to be written anew.
+/// follow each other freely; values of other types would have to be rewritten.
 fn retyped(
     schema: &TableSchema,
     name: &str,
@@ -277,7 +277,7 @@ fn retyped(
             return Ok(None);
         }
         let message = format!(
-            "'{name}' is a tag of '{}': series are named by its values, so its type stays",
+            "'{name}' is a tag of '{}': its values identify series, so its type cannot change",
             schema.name
         );
         return Err(SqlError::named("0A000", name, message));
@@ -285,8 +285,8 @@ fn retyped(
     if field_type(name, written)? != kind {
         let (table, kind) = (&schema.name, kind.to_string());
         let message = format!(
-            "column '{name}' of '{table}' stays {kind}, because its stored values are not written \
-             anew; CREATE TABLE … AS SELECT {name}::{written} AS {name} and the other columns, then \
+            "column '{name}' of '{table}' must stay {kind}, because its stored values are not written \
+             again; CREATE TABLE … AS SELECT {name}::{written} AS {name} and the other columns, then \
              rename both tables"
         );
         return Err(SqlError::named("0A000", name, message));
@@ -303,11 +303,11 @@ fn retyped(
     }))
 }
 
-/// Another codec for a field.
+/// A new codec for a field.
 fn set_codec(schema: &TableSchema, name: &str, change: CodecChange) -> SqlResult<TableChange> {
     let Some(field) = schema.field(name) else {
         if schema.column_names().any(|known| known == name) {
-            let message = format!("column '{name}' is no field: only fields have an encoding");
+            let message = format!("column '{name}' is not a field: only fields have an encoding");
             return Err(SqlError::named("42P16", name, message));
         }
         let names = schema.fields.iter().map(|field| field.name.as_str());

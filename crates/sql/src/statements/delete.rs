@@ -1,7 +1,7 @@
-//! DELETE: a range of times of the series that a condition on tags selects.
+//! DELETE: removes a range of times of the series that a condition on tags selects.
 //!
-//! What a condition says beyond that is refused before anything is deleted, so that no more goes
-//! than was asked for.
+//! Any other condition is refused before anything is deleted, so that no more rows are deleted than
+//! requested.
 
 use crate::error::{SqlError, SqlResult};
 use crate::tables::table::{SeriesTable, select_by_tags};
@@ -24,7 +24,7 @@ use marigram_operators::predicate::{PredicateClass, classify};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What to delete.
+/// The rows to delete.
 #[derive(Debug)]
 pub struct SeriesDeletion {
     schema: Arc<TableSchema>,
@@ -32,10 +32,10 @@ pub struct SeriesDeletion {
     range: TimeRange,
 }
 
-/// Works out what a planned DELETE deletes.
+/// Determines what a planned DELETE deletes.
 ///
 /// # Errors
-/// If its condition is on anything but tags and a time range.
+/// If its condition uses anything but tags and a time range.
 pub fn plan(
     engine: &Engine,
     dml: &DmlStatement,
@@ -45,7 +45,9 @@ pub fn plan(
         .target
         .downcast_ref::<DefaultTableSource>()
         .and_then(|source| source.table_provider.downcast_ref::<SeriesTable>())
-        .ok_or_else(|| SqlError::unsupported(format!("'{}' takes no DELETE", dml.table_name)))?;
+        .ok_or_else(|| {
+            SqlError::unsupported(format!("rows of '{}' cannot be deleted", dml.table_name))
+        })?;
     let schema = Arc::clone(table.table_schema());
     let (mut filters, mut range) = (Vec::new(), TimeRange::ALL);
     let mut per_series = Vec::new();
@@ -77,7 +79,8 @@ pub fn plan(
     })
 }
 
-/// Works out calls of constants, to tell which of them is wrong: a text that is no time, say.
+/// Evaluates calls of constants, to report which of them is wrong: for instance, a text that is not
+/// a time.
 fn check_constants(condition: &Expr, state: &SessionState) -> SqlResult<()> {
     let row = RecordBatchOptions::new().with_row_count(Some(1));
     let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &row)
@@ -93,20 +96,20 @@ fn check_constants(condition: &Expr, state: &SessionState) -> SqlResult<()> {
     Ok(())
 }
 
-/// The rows that a planned DELETE would remove, as a query.
+/// A query for the rows that a planned DELETE would remove.
 ///
 /// # Errors
-/// DataFusion's.
+/// DataFusion's errors.
 pub fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
     let rows = LogicalPlanBuilder::from(Arc::clone(&dml.input));
     let counted = rows.aggregate(Vec::<Expr>::new(), vec![count_all()])?;
     Ok(counted.build()?)
 }
 
-/// Deletes; blocks.
+/// Deletes the rows; blocks.
 ///
 /// # Errors
-/// The engine's.
+/// The engine's errors.
 pub fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
     if deletion.range.is_empty() {
         return Ok(());
@@ -114,7 +117,7 @@ pub fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
     let schema = &deletion.schema;
     if engine.table(&schema.database, &schema.name)?.id != schema.id {
         let message = format!(
-            "table '{}' was replaced by another one meanwhile",
+            "table '{}' was replaced by another one in the meantime",
             schema.name
         );
         return Err(SqlError::named("0A000", &schema.name, message));
@@ -128,9 +131,9 @@ pub fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
     Ok(())
 }
 
-/// The conditions of a DELETE, simplified: constants are folded, types agree. What is deleted is what
-/// a query with these conditions would find, so that they pass the rules of queries first: these read
-/// texts as times, on the clocks of the session's zone.
+/// The conditions of a DELETE, simplified: constants are folded, types agree. The DELETE removes
+/// the rows that a query with these conditions would find, so they first pass the rules of queries,
+/// which read texts as times on the clocks of the session's zone.
 fn conditions(
     input: &LogicalPlan,
     schema: &TableSchema,
@@ -168,7 +171,7 @@ fn conditions(
     Ok(conditions)
 }
 
-/// A condition on one tag that only evaluation can answer, as the values that meet it.
+/// The values that satisfy a condition on one tag that only evaluation can decide.
 fn values_for(
     engine: &Engine,
     schema: &TableSchema,

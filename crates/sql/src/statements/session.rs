@@ -1,7 +1,7 @@
 //! Session variables, as `SET`, `RESET` and `SHOW` use them.
 //!
-//! Most of them exist because PostgreSQL's clients send them. Those that change what a statement
-//! does are `statement_timeout`, the database and the time zone.
+//! Most of them exist because PostgreSQL's clients send them. Only `statement_timeout`, the
+//! database and the time zone affect statements.
 
 use crate::error::{SqlError, SqlResult};
 use marigram_functions::POSTGRES_VERSION;
@@ -10,7 +10,7 @@ use marigram_pgtext::{session_zone, zone_of_seconds};
 use marigram_service::Session;
 use std::time::Duration;
 
-/// Variables with a fixed value: (name, value as shown, how PostgreSQL spells the name).
+/// Variables with a fixed value: (name, displayed value, PostgreSQL's spelling of the name).
 const FIXED: [(&str, &str); 26] = [
     ("application_name", ""),
     ("backslash_quote", "safe_encoding"),
@@ -40,7 +40,7 @@ const FIXED: [(&str, &str); 26] = [
     ("transaction_read_only", "off"),
 ];
 
-/// Variables that are kept in the session.
+/// Variables that the session stores.
 pub const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
 
 fn unknown(variable: &str) -> SqlError {
@@ -67,7 +67,7 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
                 return Err(SqlError::named("22023", variable, message));
             }
         }
-        // A name with a dot belongs to an extension; PostgreSQL takes any.
+        // A name with a dot belongs to an extension; PostgreSQL accepts any.
         _ if variable.contains('.') || FIXED.iter().any(|(name, _)| *name == variable) => {}
         _ => return Err(unknown(variable)),
     }
@@ -112,7 +112,7 @@ fn time_zone(text: &str) -> SqlResult<String> {
     {
         let written = text[interval.len()..].trim();
         let seconds = interval_seconds(written).ok_or_else(|| {
-            let message = format!("'{written}' is no interval that is a time zone");
+            let message = format!("'{written}' is not an interval that can be a time zone");
             SqlError::named("22023", "timezone", message)
         })?;
         let zone = zone_of_seconds(seconds);
@@ -128,7 +128,7 @@ fn time_zone(text: &str) -> SqlResult<String> {
     Err(SqlError::unknown("22023", "time zone", text, zones))
 }
 
-/// Seconds of `+02:30`, with `HOUR TO MINUTE` behind it perhaps, and of `2 hours`.
+/// The seconds of `+02:30`, optionally followed by `HOUR TO MINUTE`, and of `2 hours`.
 fn interval_seconds(text: &str) -> Option<i64> {
     let lower = text.to_ascii_lowercase();
     let words = [" hour to minute", " hour to second", " hour"];
@@ -151,13 +151,13 @@ fn interval_seconds(text: &str) -> Option<i64> {
     Some(if is_west { -seconds } else { seconds })
 }
 
-/// PostgreSQL's form: a number of milliseconds, or an interval; 0 is none.
+/// PostgreSQL's form: a number of milliseconds, or an interval; 0 means no timeout.
 fn timeout(text: &str) -> SqlResult<Option<Duration>> {
     let bad = |_| {
         SqlError::named(
             "22023",
             "statement_timeout",
-            format!("'{text}' is no timeout"),
+            format!("'{text}' is not a timeout"),
         )
     };
     let ms = match text.trim().parse::<u64>() {

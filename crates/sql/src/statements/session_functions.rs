@@ -1,4 +1,4 @@
-//! Functions whose answer depends on the session, and on the variables that it keeps.
+//! Functions whose result depends on the session and its variables.
 
 use crate::statements::session;
 use arrow::datatypes::DataType;
@@ -49,7 +49,7 @@ impl ScalarUDFImpl for CurrentSetting {
     }
 }
 
-/// `set_config(name, value, is_local)`, of variables that change nothing here.
+/// `set_config(name, value, is_local)`, for variables that have no effect here.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SetConfig {
     signature: Signature,
@@ -81,7 +81,7 @@ impl ScalarUDFImpl for SetConfig {
     }
 }
 
-/// The functions whose answer depends on the session.
+/// The functions whose result depends on the session.
 pub fn session_functions(session: &Session) -> [ScalarUDF; 3] {
     use datafusion::logical_expr::TypeSignature;
     let user = ScalarValue::Utf8(Some(session.user.clone()));

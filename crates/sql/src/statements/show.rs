@@ -1,4 +1,4 @@
-//! What `SHOW` answers, as one batch.
+//! The results of `SHOW`, as one batch.
 
 use crate::dialect::statement::{ShowStatement, TableReferenceName};
 use crate::error::{SqlError, SqlResult};
@@ -52,7 +52,7 @@ pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResu
             storage::segments(&all, schema.map(|schema| schema.id))
         }
         ShowStatement::Views(_) => {
-            let reason = "materialized views are shown by those who refresh them";
+            let reason = "the service shows materialized views";
             Err(ServiceError::Internal(reason.into()).into())
         }
         ShowStatement::Pages { .. } => {
@@ -76,7 +76,7 @@ pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResu
     }
 }
 
-/// What the compaction of a table did.
+/// The result of a table's compaction.
 ///
 /// # Errors
 /// None that can occur.
@@ -124,7 +124,7 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
     );
     let fields = schema.fields.iter();
     rows.extend(fields.map(|field| (field.name.clone(), field_kind(schema, field), "field")));
-    // What is stored as suits its values has no name here.
+    // A codec that is chosen automatically has no name here.
     let before = schema.tags.len() + 1;
     let codecs: Vec<ColumnCodec> = std::iter::repeat_n(ColumnCodec::default(), before)
         .chain(
@@ -137,7 +137,7 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
     let optional = |name: fn(&ColumnCodec) -> Option<&'static str>| -> ArrayRef {
         Arc::new(codecs.iter().map(name).collect::<StringArray>())
     };
-    // Nullable whatever the table's columns are like.
+    // Nullable, whatever the table's columns are.
     let fields = [
         Field::new("column_name", DataType::Utf8, false),
         Field::new("data_type", DataType::Utf8, false),
@@ -156,7 +156,7 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
         .map_err(|error| SqlError::DataFusion(error.into()))
 }
 
-/// The type of the time column as it is written.
+/// The type of the time column as users write it.
 fn time_type(schema: &TableSchema) -> &'static str {
     if schema.options.zoned.contains(&ColumnId::TIME) {
         "TIMESTAMPTZ"
@@ -165,7 +165,7 @@ fn time_type(schema: &TableSchema) -> &'static str {
     }
 }
 
-/// The type of a field as it is written.
+/// The type of a field as users write it.
 fn field_kind(schema: &TableSchema, field: &FieldColumn) -> String {
     if schema.options.zoned.contains(&field.id) {
         "TIMESTAMPTZ".to_owned()
@@ -194,7 +194,7 @@ fn create_table(schema: &TableSchema) -> String {
     )
 }
 
-/// A field's codec as it is written after its role; nothing where all is automatic.
+/// A field's codec as users write it after its role; empty if all is automatic.
 fn written(codec: ColumnCodec) -> String {
     let encoding = codec
         .encoding

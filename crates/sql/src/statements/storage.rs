@@ -1,7 +1,7 @@
-//! `SHOW SEGMENTS` and `SHOW PAGES`: what rows have become on disk.
+//! `SHOW SEGMENTS` and `SHOW PAGES`: how rows are stored on disk.
 //!
-//! Segments come as one batch. A table may have millions of pages: they come in batches, as they
-//! are read.
+//! Segments are returned as one batch. A table may have millions of pages: they are returned in
+//! batches, as they are read.
 
 use crate::dialect::types::time_data_type;
 use crate::error::{SqlError, SqlResult};
@@ -15,14 +15,14 @@ use marigram_model::{ColumnId, FieldValue, TableId, TableSchema};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Pages of a batch, at most.
+/// The largest number of pages in a batch.
 const BATCH_PAGES: usize = 1024;
 
 fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(values))
 }
 
-/// Segments, one a row; of `table`, what is in it of that table.
+/// The segments, one per row; if `table` is given, only what they hold of that table.
 ///
 /// # Errors
 /// None that an engine could cause: a segment that cannot be read is a row that says so.
@@ -81,7 +81,7 @@ pub fn segments(all: &[SegmentInfo], table: Option<TableId>) -> SqlResult<Record
     ])
 }
 
-/// What `SHOW PAGES` answers.
+/// The schema of `SHOW PAGES`.
 pub fn pages_schema() -> SchemaRef {
     let number = |name: &str| Field::new(name, DataType::UInt64, false);
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
@@ -110,15 +110,15 @@ pub fn pages_schema() -> SchemaRef {
     ]))
 }
 
-/// The pages of a table as rows, read as they are asked for.
+/// The pages of a table as rows, read on demand.
 pub struct PageDetailStream {
     table: Arc<TableSchema>,
     pages: Box<dyn Iterator<Item = Result<PageDetail, EngineError>> + Send>,
 }
 
 impl PageDetailStream {
-    /// The pages that `snapshot` sees: of all segments or of those with one number, and no more
-    /// than `limit`.
+    /// The pages that `snapshot` sees: of all segments or of the one with this number, and at most
+    /// `limit`.
     pub fn new(snapshot: &TableSnapshot, segment: Option<u64>, limit: Option<u64>) -> Self {
         let table = Arc::clone(snapshot.schema());
         let views: Vec<_> = snapshot
@@ -187,7 +187,7 @@ fn rows(table: &TableSchema, pages: &[PageDetail]) -> SqlResult<RecordBatch> {
         count(|page| u64::from(page.info.raw_bytes)),
         values(|page| page.stats.min.as_ref()),
         values(|page| page.stats.max.as_ref()),
-        // The sum of times says nothing.
+        // The sum of times has no meaning.
         values(|page| {
             page.stats
                 .sum

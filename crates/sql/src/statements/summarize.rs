@@ -1,7 +1,7 @@
-//! `SUMMARIZE`: figures of each column of a table or query, as DuckDB names them.
+//! `SUMMARIZE`: figures for each column of a table or query, with DuckDB's names.
 //!
-//! One pass over the rows with aggregates of bounded size: distinct values are counted by
-//! `HyperLogLog`, quartiles are those of a t-digest.
+//! One pass over the rows, with aggregates of bounded size: `HyperLogLog` estimates the number of
+//! distinct values, and a t-digest the quartiles.
 
 use crate::error::{SqlError, SqlResult};
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -15,12 +15,12 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast as ca
 use marigram_model::FieldType;
 use std::sync::Arc;
 
-/// Aggregates of one column, in their order.
+/// The number of aggregates per column.
 const FIGURES: usize = 9;
-/// Most columns that are summarized.
+/// The largest number of columns that can be summarized.
 const COLUMNS_MAX: usize = 1000;
 
-/// What a summary looks like.
+/// The schema of a summary.
 pub fn schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
@@ -39,10 +39,11 @@ pub fn schema() -> SchemaRef {
     ]))
 }
 
-/// The plan that makes all figures in one row: [`FIGURES`] of each column, and the count of rows.
+/// The plan that computes all figures in one row: [`FIGURES`] for each column, and the number of
+/// rows.
 ///
 /// # Errors
-/// If there are too many columns, or DataFusion's.
+/// If there are too many columns, and DataFusion's errors.
 pub fn plan(rows: &LogicalPlan) -> SqlResult<LogicalPlan> {
     let columns = rows.schema().fields().len();
     if columns > COLUMNS_MAX {
@@ -103,10 +104,10 @@ fn arrow_null() -> datafusion::common::ScalarValue {
     datafusion::common::ScalarValue::Utf8(None)
 }
 
-/// The summary of the columns of `of`, from the row that [`plan`] made.
+/// The summary of the columns of `of`, from the row that [`plan`] computed.
 ///
 /// # Errors
-/// Arrow's.
+/// Arrow's errors.
 pub fn summary(of: &LogicalPlan, row: &RecordBatch) -> SqlResult<RecordBatch> {
     Ok(table(of, row)?)
 }
@@ -132,7 +133,7 @@ fn table(of: &LogicalPlan, row: &RecordBatch) -> Result<RecordBatch> {
             };
             texts[nth + 1].push(value);
         }
-        // An estimate is never more than there are values.
+        // An estimate never exceeds the number of values.
         distinct.push(number(figure(2))?.min(count));
         counts.push(rows);
         let missing = (rows - count) as f64 * 100.0;
@@ -149,7 +150,7 @@ fn table(of: &LogicalPlan, row: &RecordBatch) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema(), columns)?)
 }
 
-/// The name of a type as it stands in a table; Arrow's where no table has it.
+/// The name of a type as in a table; Arrow's name if no table can have it.
 fn type_name(kind: &DataType) -> String {
     let plain = match kind {
         DataType::Dictionary(_, values) => values,
@@ -160,7 +161,7 @@ fn type_name(kind: &DataType) -> String {
     found.map_or_else(|| plain.to_string().to_uppercase(), |kind| kind.to_string())
 }
 
-/// The one value of a column as text.
+/// The single value of a column as text.
 fn text(value: &ArrayRef) -> Result<Option<String>> {
     if value.is_empty() || value.is_null(0) {
         return Ok(None);
@@ -172,7 +173,7 @@ fn text(value: &ArrayRef) -> Result<Option<String>> {
     Ok(Some(text.as_string::<i32>().value(0).to_owned()))
 }
 
-/// The one number of a count.
+/// The single number of a count.
 fn number(value: &ArrayRef) -> Result<i64> {
     if let Some(count) = value.as_primitive_opt::<UInt64Type>() {
         return Ok(count.value(0) as i64);

@@ -1,6 +1,6 @@
-//! TsFile and Arrow: rows of a query to a file, rows of a file to record batches.
+//! TsFile and Arrow: converts rows of a query to a file, and rows of a file to record batches.
 //!
-//! What becomes of types, tags and times is written down in `docs/formats/tsfile.md`.
+//! `docs/formats/tsfile.md` describes the conversion of types, tags and times.
 
 mod export;
 mod import;
@@ -11,7 +11,7 @@ pub use import::{FileRows, TsFileRows};
 use crate::error::SqlError;
 use marigram_tsfile::TsFileError;
 
-/// The column in which the path of a device stands that is no row of a table.
+/// The column for the path of a device that does not belong to a table.
 pub const DEVICE_TAG: &str = "device";
 /// The time column of files that do not name theirs.
 pub const TIME_COLUMN: &str = "time";

@@ -1,4 +1,4 @@
-//! Batches of a few named columns, as `SHOW` answers.
+//! Batches of a few named columns, for the results of `SHOW`.
 
 use crate::error::{SqlError, SqlResult};
 use arrow::array::{ArrayRef, StringArray};
@@ -14,7 +14,7 @@ pub fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {
 /// One batch of columns of texts.
 ///
 /// # Errors
-/// If they are not of one length.
+/// If their lengths differ.
 pub fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
     batch(
         columns
@@ -24,10 +24,10 @@ pub fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
     )
 }
 
-/// One batch; columns are nullable where they hold nulls.
+/// One batch; columns are nullable if they contain nulls.
 ///
 /// # Errors
-/// If they are not of one length.
+/// If their lengths differ.
 pub fn batch(columns: Vec<(&str, ArrayRef)>) -> SqlResult<RecordBatch> {
     let fields = columns.iter().map(|(name, values)| {
         Field::new(*name, values.data_type().clone(), values.null_count() > 0)

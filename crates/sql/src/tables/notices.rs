@@ -1,29 +1,29 @@
-//! What a client is told beside a statement's answer, as PostgreSQL tells it in notices.
+//! Notices for the client, sent with a statement's result as PostgreSQL does.
 //!
-//! Operators leave theirs in the session's configuration, where whoever carries the statement out
-//! takes them.
+//! Operators add theirs to the session's configuration, from which the code that executes the
+//! statement takes them.
 
 use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionConfig;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Notices of one statement.
+/// The notices of one statement.
 #[derive(Debug, Default)]
 pub struct StatementNotices(Mutex<Vec<String>>);
 
-/// Most notices of one statement.
+/// The largest number of notices of one statement.
 const NOTICES_MAX: usize = 100;
 
 impl StatementNotices {
-    /// Notices for the statement that `state` is for.
+    /// The notices of the statement for which `state` was created.
     pub fn for_statement(state: &mut SessionState) -> Arc<Self> {
         let notices = Arc::new(Self::default());
         state.config_mut().set_extension(Arc::clone(&notices));
         notices
     }
 
-    /// Tells one, where the statement has a place for it.
+    /// Adds a notice, if the statement collects notices.
     pub fn tell(config: &SessionConfig, notice: String) {
         if let Some(notices) = config.get_extension::<Self>() {
             let mut told = notices.0.lock();
@@ -33,7 +33,7 @@ impl StatementNotices {
         }
     }
 
-    /// What was told.
+    /// Removes and returns all notices.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock())
     }

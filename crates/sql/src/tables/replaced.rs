@@ -1,25 +1,25 @@
-//! Rows of one statement that share their tags and time: the later one takes the place of the
-//! earlier, and whoever sent both is told.
+//! Detects rows of one statement that share their tags and time: the later row replaces the earlier
+//! one, and the client is told.
 //!
-//! Rows mostly come in the order of time, so the times of a series are a sorted list to which the
-//! next one is appended; what comes late goes into a set. Beyond [`KEYS_MAX`] rows only the last
-//! time of each series is known: rows that come in order are told apart by it, and the others are
-//! counted as not compared.
+//! Rows mostly arrive in order of time, so the times of a series are a sorted list to which the next
+//! time is appended; late times go into a set. Beyond [`KEYS_MAX`] rows, only the last time of each
+//! series is known: it suffices to compare rows in order, and the others are counted as not
+//! compared.
 
 use marigram_model::TableSchema;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 
-/// Rows whose keys are remembered: about 16 MiB.
+/// The number of rows whose keys are remembered: about 16 MiB.
 const KEYS_MAX: usize = 1 << 20;
-/// Series that are told apart; rows of others count as not compared.
+/// The largest number of series to compare; rows of others count as not compared.
 const SERIES_MAX: usize = 1 << 18;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct ReplacedRows {
-    /// Two hashes make up a series' key, so that two series never share one.
+    /// The key of a series consists of two hashes, so that no two series share one.
     hashers: [RandomState; 2],
     series: HashMap<(u64, u64), SeriesTimes>,
     keys: usize,
@@ -34,12 +34,12 @@ struct SeriesTimes {
     /// Ascending.
     in_order: Vec<i64>,
     late: HashSet<i64>,
-    /// Whether all times are in the two before.
+    /// Whether these two fields contain all times.
     is_complete: bool,
 }
 
 impl ReplacedRows {
-    /// Notes a row by the key of its tags and its time, ns.
+    /// Records a row by the key of its tags and its time, ns.
     pub fn note(&mut self, tags: &[u8], time: i64) {
         self.rows += 1;
         let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(tags));
@@ -83,7 +83,7 @@ impl ReplacedRows {
         }
     }
 
-    /// What the client is told; `None` where there is nothing to tell.
+    /// The notice for the client; `None` if no row was replaced.
     pub fn notice(&self, schema: &TableSchema) -> Option<String> {
         if self.replaced == 0 && self.not_compared == 0 {
             return None;
@@ -113,7 +113,7 @@ impl ReplacedRows {
             }
             let _ = write!(
                 notice,
-                "{} of {rows} rows came too late in it to be compared with all earlier ones, and \
+                "{} of {rows} rows arrived too late to be compared with all earlier ones, and \
                  may have replaced some",
                 self.not_compared
             );

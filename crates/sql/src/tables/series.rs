@@ -1,4 +1,4 @@
-//! The series of a table as a table of their own: one row a series, one column a tag.
+//! The series of a table as a separate table: one row per series, one column per tag.
 
 use crate::dialect::types::tag_fields;
 use crate::error::SqlError;
@@ -16,7 +16,7 @@ use marigram_operators::predicate::{PredicateClass, classify};
 use marigram_operators::rows::tag_array;
 use std::sync::Arc;
 
-/// Series of a batch.
+/// The number of series in a batch.
 const BATCH_SERIES: usize = 8192;
 
 /// The series of a table.
@@ -28,7 +28,7 @@ pub struct SeriesList {
 }
 
 impl SeriesList {
-    /// The series of the table of this schema.
+    /// The series of the table with this schema.
     pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = Arc::new(Schema::new(tag_fields(&schema)));
         Self {

@@ -1,7 +1,7 @@
-//! INSERT: Arrow rows into the engine.
+//! INSERT: writes Arrow rows to the engine.
 //!
-//! A row that the engine refuses does not take the others with it: they are stored, and the
-//! statement fails with the number of the refused rows and the reasons of the first ones.
+//! A row that the engine refuses does not affect the others: they are stored, and the statement
+//! fails with the number of refused rows and the reasons of the first ones.
 
 use crate::error::SqlError;
 use crate::tables::notices::StatementNotices;
@@ -24,10 +24,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Refused rows whose reasons are told.
+/// The number of refused rows whose reasons are reported.
 const REASONS_MAX: usize = 5;
 
-/// Writes rows of a table's schema.
+/// Writes rows that have a table's schema.
 #[derive(Debug)]
 pub struct TableSink {
     engine: Engine,
@@ -36,7 +36,7 @@ pub struct TableSink {
 }
 
 impl TableSink {
-    /// A sink for the table; `arrow` is its schema.
+    /// Creates a sink for the table; `arrow` is its schema.
     pub fn new(engine: Engine, schema: Arc<TableSchema>, arrow: SchemaRef) -> Self {
         Self {
             engine,
@@ -56,7 +56,7 @@ impl DisplayAs for TableSink {
     }
 }
 
-/// Rows refused so far.
+/// The rows refused so far.
 #[derive(Default)]
 struct SinkRefusals {
     count: usize,
@@ -135,10 +135,10 @@ impl DataSink for TableSink {
     }
 }
 
-/// A batch of the table's schema as one for the engine: equal tag sets share a slot.
+/// Converts a batch with the table's schema for the engine: rows with equal tags share a slot.
 ///
 /// # Errors
-/// If a row has no time, or a column is not of the table's type.
+/// If a row has no time, or a column does not have the table's type.
 pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
     let rows = batch.num_rows();
     let times = batch
@@ -166,11 +166,11 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     }
     let field_columns = &batch.columns()[1 + schema.tags.len()..];
     let fields = schema.fields.iter().zip(field_columns);
-    // A column without a single value carries nothing.
+    // A column without values is left out.
     let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
         name: field.name.clone(),
-        // Stored as what it is in UTC.
+        // Stored as the time in UTC.
         values: match values.data_type() {
             DataType::Timestamp(unit, Some(_)) => {
                 relabelled(values, &DataType::Timestamp(*unit, None))
@@ -189,7 +189,7 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     })
 }
 
-/// Notes the rows of a batch that were stored.
+/// Records the rows of a batch that were stored.
 fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
     let mut key = TagKey::default();
     let keys: Vec<Vec<u8>> = (0..rows.slot_count)
@@ -209,7 +209,7 @@ fn note(replaced: &mut ReplacedRows, rows: &WriteBatch, report: &WriteReport) {
     }
 }
 
-/// The key of the tags that stand at a place of their columns.
+/// Appends the tags at an index of their columns to a key.
 fn push_key(key: &mut TagKey, tags: &[BatchTag], place: usize) {
     key.clear();
     for (ordinal, tag) in tags.iter().enumerate() {
@@ -299,10 +299,6 @@ mod tests {
         assert_eq!(rows.slots, [0, 1, 0, 2]);
         let values = rows.tags[0].values.as_string::<i32>();
         assert_eq!(values, &StringArray::from(vec![Some("a"), None, Some("b")]));
-        assert_eq!(
-            rows.fields.len(),
-            1,
-            "a column without values is not carried"
-        );
+        assert_eq!(rows.fields.len(), 1, "a column without values is left out");
     }
 }

@@ -1,4 +1,4 @@
-//! A table as DataFusion sees it.
+//! A table of series as a table provider of DataFusion.
 //!
 //! All scans of a table in one statement share one snapshot, so that a self-join sees one version.
 //! The snapshot lives as long as the statement's plan, not as long as this provider, so that a
@@ -31,7 +31,7 @@ use roaring::RoaringBitmap;
 use std::fmt::Write;
 use std::sync::{Arc, Weak};
 
-/// Series whose tags are evaluated at once.
+/// The number of series whose tags are evaluated at once.
 const SERIES_BATCH: usize = 8192;
 
 type StatementTime = Option<DateTime<Utc>>;
@@ -43,14 +43,14 @@ pub struct SeriesTable {
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
     now: Expr,
-    /// Whether a rollup of it may answer in its place.
+    /// Whether a rollup may answer queries of this table.
     may_be_rolled_up: bool,
-    /// Snapshots of statements that are being planned or carried out.
+    /// The snapshots of statements in progress.
     snapshots: Mutex<Vec<(StatementTime, Weak<TableSnapshot>)>>,
 }
 
 impl SeriesTable {
-    /// The table of this schema.
+    /// The table with this schema.
     pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = arrow_schema(&schema);
         let now = datafusion::functions::datetime::expr_fn::now();
@@ -64,13 +64,13 @@ impl SeriesTable {
         }
     }
 
-    /// The same table, for which no rollup answers.
+    /// The same table, without answers from rollups.
     pub fn without_rollups(mut self) -> Self {
         self.may_be_rolled_up = false;
         self
     }
 
-    /// Whether a rollup of it may answer in its place.
+    /// Whether a rollup may answer queries of this table.
     pub fn may_be_rolled_up(&self) -> bool {
         self.may_be_rolled_up
     }
@@ -83,7 +83,7 @@ impl SeriesTable {
     /// The snapshot of the statement that began at `start`.
     ///
     /// # Errors
-    /// If the table is not there any more.
+    /// If the table does not exist any more.
     pub fn snapshot(&self, start: StatementTime) -> Result<Arc<TableSnapshot>> {
         let mut held = self.snapshots.lock();
         held.retain(|(_, snapshot)| snapshot.strong_count() > 0);
@@ -116,28 +116,28 @@ fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// What a scan's filters come to.
+/// What a scan's filters say about series and times.
 pub struct NarrowedScan {
     tags: TagFilter,
-    /// Times at which all of them may be true.
+    /// The times at which all filters may be true.
     pub range: TimeRange,
     per_series: Vec<Expr>,
 }
 
 impl NarrowedScan {
-    /// What the series index can tell of the conditions on tags.
+    /// The conditions on tags that the series index can evaluate.
     pub fn tags(&self) -> &TagFilter {
         &self.tags
     }
 
-    /// Whether the series are found by looking up a few values of tags at most, however many there
-    /// are.
+    /// Whether finding the series only requires looking up a few values of tags, however many
+    /// series there are.
     pub fn looks_series_up(&self) -> bool {
         self.tags.is_looked_up() && self.per_series.is_empty()
     }
 }
 
-/// What filters say of series and times.
+/// Determines what filters say about series and times.
 pub fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
     for filter in filters {
@@ -164,10 +164,10 @@ pub fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
     }
 }
 
-/// The series of a selection for whose tags all of `predicates` are true.
+/// The series of a selection for whose tags all `predicates` are true.
 ///
 /// # Errors
-/// If a predicate fails on some series' tags.
+/// If a predicate fails for the tags of a series.
 pub fn select_by_tags(
     snapshot: &TableSnapshot,
     selection: &SeriesSelection,
@@ -273,7 +273,7 @@ impl TableProvider for SeriesTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if op != InsertOp::Append {
             return Err(external(SqlError::unsupported(
-                "INSERT replaces what it must anyway: write INSERT INTO without OVERWRITE",
+                "INSERT always replaces rows with the same key: write INSERT INTO without OVERWRITE",
             )));
         }
         let sink = TableSink::new(
@@ -286,10 +286,10 @@ impl TableProvider for SeriesTable {
 }
 
 impl SeriesTable {
-    /// The scan of some columns, as far as `filters` tell which series and times.
+    /// The scan of some columns, limited to the series and times that `filters` select.
     ///
     /// # Errors
-    /// If the table is not there any more, or a condition on tags fails.
+    /// If the table does not exist any more, or a condition on tags fails.
     pub fn series_scan(
         &self,
         state: &dyn Session,
@@ -354,7 +354,7 @@ impl SeriesTable {
         Ok(scan.selected_in(selecting_ns))
     }
 
-    /// What EXPLAIN says of a scan.
+    /// The description of a scan in EXPLAIN.
     fn describe(
         &self,
         snapshot: &TableSnapshot,

@@ -12,7 +12,8 @@ pub fn ttl(table: &TableSchema) -> String {
         .map_or_else(|| "none".to_owned(), format_ns)
 }
 
-/// Settings as they are written: the two that every table has, and those that are not the default.
+/// Settings as users write them: the two that every table has, and those that differ from the
+/// default.
 pub fn settings(schema: &TableSchema) -> Vec<String> {
     let TableOptions {
         partition_ns,

@@ -1,27 +1,27 @@
-//! Statements of every production of the grammar, from 10 to 100,000 deep or long, in every
-//! statement that can hold them: each is answered, or refused with an SQLSTATE that is not that of
-//! an internal error.
+//! Statements from every production of the grammar, from 10 to 100,000 deep or long, in every
+//! statement that can contain them: each is answered, or refused with an SQLSTATE other than that
+//! of an internal error.
 //!
-//! `MARIGRAM_DEEP_ALL=1` takes every production in every wrapper at every depth. Otherwise
-//! `MARIGRAM_DEEP_SEED` chooses the wrappers, and the depths are the least and the greatest: those
-//! between are planned, and take their time.
+//! `MARIGRAM_DEEP_ALL=1` runs every production in every wrapper at every depth. Otherwise
+//! `MARIGRAM_DEEP_SEED` chooses the wrappers, and only the smallest and the greatest depth are
+//! used: statements of medium depth are planned, which takes time.
 
 use super::{Database, in_own_process};
 use rand::prelude::*;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// No case may take longer; a generous bound against what never ends.
+/// No case may take longer; a generous bound against a hang.
 const CASE_MAX: Duration = Duration::from_mins(1);
 const DEPTHS: [usize; 5] = [10, 100, 1000, 10_000, 100_000];
-/// The least and the greatest of them.
+/// The smallest and the greatest depth.
 const ENDS: [usize; 2] = [10, 100_000];
-/// Lists have no limit, and planning takes time that grows with the square of their length: longer
-/// ones are for those who ask for all.
+/// Lists have no limit, and the time for planning grows with the square of their length: longer
+/// lists only run with `MARIGRAM_DEEP_ALL`.
 const LIST_MAX: usize = 500;
 
-/// An expression: what it begins with, what is repeated before, in the middle, what is repeated
-/// behind.
+/// An expression: its beginning, what is repeated before the middle, the middle, and what is
+/// repeated after it.
 struct Production {
     before: &'static str,
     middle: &'static str,
@@ -44,7 +44,7 @@ const fn nest(before: &'static str, middle: &'static str, after: &'static str) -
     }
 }
 
-/// Expressions, of which most have a value.
+/// Expressions, most of which have a value.
 const EXPRESSIONS: &[Production] = &[
     row("1", "+1"),
     row("1", " - 1"),
@@ -149,7 +149,7 @@ const EXPRESSIONS: &[Production] = &[
     row("count(*) filter (where b", " or b"),
 ];
 
-/// What closes expressions of which the end is not repeated.
+/// The end of expressions whose end is not repeated.
 fn closed(production: &Production, text: String) -> String {
     let opened = production.middle.matches('(').count() + production.after.matches('(').count();
     let closed = production.middle.matches(')').count() + production.after.matches(')').count();
@@ -272,7 +272,7 @@ fn repeated(production: &Production, times: usize) -> String {
     closed(production, text)
 }
 
-/// Common table expressions, each over the one before.
+/// Common table expressions, each over the one before it.
 fn chained_ctes(times: usize) -> String {
     let mut sql = "with c0 as (select 1 as a)".to_owned();
     for at in 1..=times {
@@ -281,7 +281,7 @@ fn chained_ctes(times: usize) -> String {
     format!("{sql} select * from c{times}")
 }
 
-/// Carries out one case; what it took.
+/// Runs one case and returns how long it took.
 fn check(db: &mut Database, what: &str, sql: &str, prepares: bool) {
     let begun = Instant::now();
     let shown: String = sql.chars().take(100).collect();
@@ -297,7 +297,7 @@ fn check(db: &mut Database, what: &str, sql: &str, prepares: bool) {
         Err(error) => {
             let message: String = error.to_string().chars().take(160).collect();
             println!("  {}, {took:?}: {message}", error.sqlstate());
-            // Statements that are short may meet gaps of DataFusion's.
+            // Short statements may hit gaps in DataFusion.
             let is_deep = sql.len() > 2000;
             assert!(
                 !is_deep || error.sqlstate() != "XX000" || !message.contains("panic"),
@@ -315,7 +315,7 @@ fn deep_statements_answer_or_refuse() {
         let seed = std::env::var("MARIGRAM_DEEP_SEED");
         let seed = seed.ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
         let mut rng = StdRng::seed_from_u64(seed);
-        // One row, of which every join has one.
+        // A single row, so that every join returns one row.
         let mut db = Database::open(1);
         let depths = if all { &DEPTHS[..] } else { &ENDS[..] };
         for &depth in depths {

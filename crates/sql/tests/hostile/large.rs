@@ -1,5 +1,5 @@
-//! Functions that make large values of small ones: each is answered or refused with 53200, whatever
-//! the number of rows, and none takes the process down.
+//! Functions that make large values from small ones: each is answered or refused with 53200,
+//! whatever the number of rows, and none crashes the process.
 
 use super::{Database, in_own_process};
 use std::fmt::Write as _;
@@ -47,7 +47,7 @@ const HUGE: &[&str] = &[
     "with a as (select repeat('x', 1000000) as s) select a.s, t.a from t, a where repeat(a.s, 1000) <> ''",
 ];
 
-/// Statements whose bound is large and whose values are small, and others that must work.
+/// Statements whose bound is large and whose values are small, and others that must succeed.
 const WORKS: &[(&str, u64)] = &[
     ("select s || 'x' from t", 10_000),
     ("select repeat(s, 100) from t", 10_000),

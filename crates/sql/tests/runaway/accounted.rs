@@ -1,10 +1,10 @@
-//! What is held for a statement is drawn on the memory that all share, and goes back.
+//! The memory that a statement uses is reserved in the shared pool, and returned.
 
 use super::Database;
 use marigram_engine::Holder;
 
 const DEVICES: usize = 200_000;
-/// Their names have so many bytes, and a group has an entry in a table and a number besides.
+/// Names of this many bytes; a group also needs a table entry and a number.
 const GROUP_BYTES_MIN: usize = 11 + 16 + 4;
 
 #[test]
@@ -29,7 +29,7 @@ fn groups_of_unique_tags_are_accounted() {
             after.peak_bytes > DEVICES * GROUP_BYTES_MIN,
             "{sql}: {after:?}"
         );
-        // Groups that may be asked for again are kept, in a part of the limit.
+        // Groups that may be requested again are cached, within a part of the limit.
         assert!(after.bytes < before.bytes + (2 << 20), "{sql}: {after:?}");
     }
 }

@@ -201,7 +201,7 @@ pub fn runaways() -> Vec<(&'static str, String)> {
             format!("{} SELECT count(x) FROM c40", computed(40, twice)),
         ));
     }
-    // Just below what is refused.
+    // Just below the limit at which it is refused.
     let sums = computed(14, "x + x");
     all.push((
         "conditions that barely pass",
@@ -262,7 +262,7 @@ pub fn runaways() -> Vec<(&'static str, String)> {
     all
 }
 
-/// WITH queries of which each is made of the one before, twice.
+/// WITH queries, each of which uses the one before it twice.
 fn doubling(steps: usize, what: &str, rest: &str) -> String {
     let mut sql = "WITH c0 AS (SELECT v AS n FROM t)".to_owned();
     for step in 1..=steps {
@@ -275,7 +275,7 @@ fn doubling(steps: usize, what: &str, rest: &str) -> String {
     format!("{sql} SELECT {what} FROM c{steps} {rest}")
 }
 
-/// The same, of which each has all columns of the one before, twice.
+/// The same, and each has all columns of the one before it twice.
 fn widening(steps: usize) -> String {
     let mut sql = "WITH c0 AS (SELECT v AS n FROM t)".to_owned();
     for step in 1..=steps {
@@ -285,7 +285,7 @@ fn widening(steps: usize) -> String {
     format!("{sql} SELECT count(*) FROM c{steps}")
 }
 
-/// WITH queries of which each computes its column from that of the one before, twice.
+/// WITH queries, each of which computes its column from that of the one before it, twice.
 fn computed(steps: usize, twice: &str) -> String {
     let mut sql = "WITH c0 AS (SELECT v AS x FROM t)".to_owned();
     for step in 1..=steps {
@@ -295,7 +295,7 @@ fn computed(steps: usize, twice: &str) -> String {
     sql
 }
 
-/// Derived tables in one another, each of which computes its column from that of the inner one, twice.
+/// Nested derived tables, each of which computes its column from that of the inner one, twice.
 fn nested(levels: usize) -> String {
     let (before, after) = (
         "SELECT x + x AS x FROM (".repeat(levels),

@@ -1,4 +1,4 @@
-//! Random joins by time, against a naive model that looks at every row of the right side.
+//! Compares random joins by time with a naive model that reads every row of the right side.
 
 use super::Database;
 use super::random::{number, one};
@@ -6,7 +6,7 @@ use super::service::block_on;
 use rand::prelude::*;
 use sqllogictest::{AsyncDB, DBOutput};
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 10;
 
 /// Time in ns, device, value.
@@ -20,7 +20,7 @@ async fn rows(db: &mut Database, sql: &str) -> Vec<Vec<String>> {
     }
 }
 
-/// A table of random rows, one a device and time.
+/// A table of random rows, one per device and time.
 async fn table(db: &mut Database, rng: &mut StdRng, name: &str, most: usize) -> Vec<Row> {
     let create = format!("CREATE TABLE {name} (time TIMESTAMP, dev STRING TAG, v BIGINT)");
     rows(db, &create).await;
@@ -64,7 +64,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, sides: (&[Row], &[Row]), see
         format!(" AND {later}.time - {earlier}.time <= INTERVAL '{most} nanoseconds'")
     });
     let on = if by_dev { "ON l.dev = r.dev" } else { "" };
-    // Without a condition, and with ones that go to one side or both.
+    // Without a condition, and with conditions that apply to one side or both.
     let condition = one(
         rng,
         &[
@@ -90,7 +90,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, sides: (&[Row], &[Row]), see
         });
         let matches: Vec<&Row> = matches.collect();
         let nearest = matches.iter().map(&apart).min();
-        // Of several rows at one time any will do: only without keys.
+        // If several rows have the same time, any of them is correct: so only without keys.
         let found: Vec<&Row> = matches
             .into_iter()
             .filter(|row| Some(apart(row)) == nearest)
@@ -150,7 +150,7 @@ fn large_sides_are_merged_batch_by_batch() {
             "CREATE TABLE r (time TIMESTAMP, dev BIGINT TAG, v BIGINT)",
         )
         .await;
-        // A row each hundred thousand of the right side, and a hundred rows a row of it.
+        // One left row per hundred thousand right rows, and a hundred left rows per right row.
         for (name, rows_of, step) in [("l", 30, 100_000), ("r", 300_000, 10)] {
             let insert = format!(
                 "INSERT INTO {name} SELECT (value * {step})::TIMESTAMP, value % 3, value FROM \

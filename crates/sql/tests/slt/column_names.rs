@@ -1,4 +1,5 @@
-//! Names of columns, beside PostgreSQL 15's (`golden/ask_column_names.py`), wherever a client sees them.
+//! Compares the names of columns with those of PostgreSQL 15 (`golden/ask_column_names.py`),
+//! wherever a client sees them.
 
 use super::Database;
 use super::service::block_on;
@@ -6,7 +7,7 @@ use arrow::array::Int64Array;
 use marigram_service::{Answer, Query, ServiceError};
 use std::sync::Arc;
 
-/// Questions of the golden file that are not answered here: what they ask for is not there.
+/// Queries of the golden file that Marigram cannot answer because it lacks what they use.
 const REFUSED: [&str; 7] = [
     "SELECT localtimestamp FROM t",
     "SELECT 'a'::character varying(3) FROM t",
@@ -31,7 +32,7 @@ async fn open() -> Database {
     db
 }
 
-/// The names of an answer's columns, told by its stream and by all of its batches.
+/// The names of a result's columns, as its stream and all of its batches report them.
 async fn names(db: &mut Database, sql: &str) -> Result<Vec<String>, ServiceError> {
     use futures::StreamExt;
     let Answer::Rows(mut rows) = db.sql.execute(&mut db.session, sql).await? else {
@@ -57,7 +58,7 @@ fn columns_are_called_as_postgresql_calls_them() {
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (sql, expected) = line.split_once('\t').unwrap();
             let expected: Vec<&str> = expected.split('\t').collect();
-            // The second time the plan is there; prepared statements tell names before they run.
+            // The second time the plan is cached; prepared statements report names before they run.
             for _ in 0..2 {
                 match names(&mut db, sql).await {
                     Ok(names) if names == expected => {}
@@ -144,7 +145,8 @@ fn names_of_columns_that_are_read_win_where_postgresql_lets_them() {
             .await;
         db.done("INSERT INTO u VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'a', 5)")
             .await;
-        // `max` is the column in HAVING and in an expression of ORDER BY, and the answer's in ORDER BY.
+        // `max` is the column in HAVING and in an expression of ORDER BY, but the result's column
+        // in ORDER BY itself.
         let sql = "SELECT n FROM (SELECT dev, max(max), 7 AS n FROM u GROUP BY dev HAVING sum(max) = 6) AS x";
         assert_eq!(
             super::service::rows(db.sql.execute(&mut db.session, sql).await.unwrap())
@@ -155,7 +157,7 @@ fn names_of_columns_that_are_read_win_where_postgresql_lets_them() {
         let sql = "SELECT max(max) FROM u GROUP BY time ORDER BY max DESC";
         let rows = db.sql.execute(&mut db.session, sql).await.unwrap();
         assert_eq!(super::service::rows(rows).await.unwrap(), [["5"], ["1"]]);
-        // A pattern of values keeps the names.
+        // A generic plan keeps the names.
         let sql = "SELECT count(*) FROM u WHERE max > $1";
         for value in [0, 4, 3] {
             let prepared = db.sql.prepare(&db.session, sql).await.unwrap();

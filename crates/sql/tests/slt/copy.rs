@@ -1,4 +1,4 @@
-//! COPY to files and back, and the files that it may not touch.
+//! COPY to files and back, and the files that it must not use.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -48,7 +48,7 @@ fn rows_come_back_from_every_form_of_file() {
             assert_eq!(db.done(&copy).await, "COPY 4");
             let mut found = db.rows(&format!("SELECT * FROM back_{form} {all}")).await;
             if form == "csv" {
-                // CSV does not tell an empty text from none.
+                // CSV does not distinguish an empty text from a null.
                 assert_eq!(found[0][7], "NULL");
                 found[0][7].clone_from(&expected[0][7]);
             }
@@ -154,7 +154,7 @@ fn what_is_wrong_with_a_copy_is_said() {
             ("COPY t FROM 'z.csv'", "column 'x'"),
             ("COPY t FROM 'x.tsfile'", "not a whole TsFile"),
             ("COPY t FROM 'missing.csv'", "missing.csv"),
-            ("COPY t FROM 'x'", "does not tell the form"),
+            ("COPY t FROM 'x'", "does not imply a file format"),
             ("COPY t FROM 'x.csv' (colour red)", "no option 'colour'"),
             ("COPY u FROM 'x.csv'", "u"),
             (
@@ -178,7 +178,7 @@ fn names_of_files_mean_what_they_say() {
             .await;
         db.done("CREATE TABLE back (time TIMESTAMP, x DOUBLE)")
             .await;
-        // What each of these would match, were it a pattern.
+        // What each name would match if it were a pattern.
         for other in ["axb", "ab", "a b", "a"] {
             for form in ["csv", "parquet", "tsfile"] {
                 std::fs::write(dir.path().join(format!("{other}.{form}")), "no rows").unwrap();

@@ -1,5 +1,6 @@
-//! Random queries that fill gaps, against a naive model: buckets found by going through the range
-//! minute by minute, rows by a plain `GROUP BY`, and values by looking for neighbours one by one.
+//! Compares random queries with gap filling with a naive model: it finds buckets by stepping
+//! through the range minute by minute, rows by a plain `GROUP BY`, and values by searching
+//! neighbours one by one.
 //!
 //! `MARIGRAM_RANDOM_QUERIES` and `MARIGRAM_RANDOM_SEED` as for the random aggregates.
 
@@ -16,10 +17,10 @@ use std::fmt::Write;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 10;
 
-/// A row that is there: number of rows, and the mean if there is one.
+/// A row that exists: number of rows, and the mean if there is one.
 type PresentRows = (u64, Option<f64>);
 
 async fn rows(db: &mut Database, sql: &str) -> Vec<Vec<String>> {
@@ -54,7 +55,7 @@ async fn fill(db: &mut Database, rng: &mut StdRng) {
     let count = rng.random_range(1..60);
     for row in 0..count {
         let comma = if row == 0 { "" } else { ", " };
-        // Around the night in which Europe sets its clocks forward.
+        // Around the night in which European clocks are set forward.
         let at = time(rng.random_range(29 * 1440..32 * 1440));
         let dev = rng.random_range(0..3);
         let value = if rng.random_ratio(1, 4) {
@@ -67,7 +68,7 @@ async fn fill(db: &mut Database, rng: &mut StdRng) {
     rows(db, &sql).await;
 }
 
-/// Arguments of a bucket, but for the time.
+/// The arguments of a bucket, except for the time.
 fn bucket(rng: &mut StdRng) -> (&'static str, String) {
     let zone = one(
         rng,
@@ -100,7 +101,8 @@ fn float(text: &str) -> Option<f64> {
     (text != "NULL").then(|| text.parse().expect("a number"))
 }
 
-/// The value of the row next to `at` in a direction: the very next, or the next that has one.
+/// The value of the next row from `at` in a direction: the adjacent one, or the next that has a
+/// value.
 fn beside<'a>(
     mut rows: impl Iterator<Item = (&'a String, &'a PresentRows)>,
     nulls_missing: bool,
@@ -109,7 +111,7 @@ fn beside<'a>(
     Some((ns(time), (*value)?))
 }
 
-/// What a group should answer at a bucket: count, mean, locf, locf over nulls, interpolate,
+/// The expected values of a group at a bucket: count, mean, locf, locf over nulls, interpolate,
 /// interpolate over nulls, constant.
 fn expected(group: &BTreeMap<String, PresentRows>, bucket: &str) -> [Option<f64>; 7] {
     let own = group.get(bucket);
@@ -162,7 +164,7 @@ async fn check(db: &mut Database, rng: &mut StdRng, seed: u64) {
     } else {
         Vec::new()
     };
-    // What HAVING takes away is a gap, or a group that is not there.
+    // What HAVING removes is a gap, or a group that does not exist.
     let having = one(
         rng,
         &[
@@ -284,12 +286,12 @@ fn many_rows_are_streamed_and_the_query_can_be_stopped() {
         let insert = "INSERT INTO g SELECT TIMESTAMP '2024-01-01 00:00:00', value, 1.0 FROM \
                       generate_series(1, 20)";
         rows(&mut db, insert).await;
-        // Twenty groups of 86,400 rows each, in less memory than they would take.
+        // Twenty groups of 86,400 rows each, with less memory than they need together.
         let filled = "SELECT dev, time_bucket_gapfill('1s', time) AS b, locf(avg(x)) AS l FROM g \
                       WHERE time >= '2024-01-01' AND time < '2024-01-02' GROUP BY dev, b";
         let counted = rows(&mut db, &format!("SELECT count(*), sum(l) FROM ({filled})")).await;
         assert_eq!(counted, [["1728000", "1728000.0"]]);
-        // Ten thousand groups of 8.6 million rows, that nobody waits for.
+        // Ten thousand groups of 8.6 million rows, for which nobody waits.
         rows(&mut db, &insert.replace("20)", "10000)")).await;
         let endless = filled.replace("'1s'", "'10ms'");
         db.run("SET statement_timeout = '200ms'")

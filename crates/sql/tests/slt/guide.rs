@@ -1,5 +1,5 @@
-//! The examples of the guides of functions and of views stand, statement and answer, among the
-//! cases.
+//! Checks that the examples in the guides to functions and views occur in the test cases, with
+//! statement and answer.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root.join(path)).expect("the file is there")
 }
 
-/// A row as it is compared: its words.
+/// A row in the form in which it is compared: its words.
 fn words(row: &str) -> String {
     row.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -24,7 +24,7 @@ fn the_examples_of_the_guides_are_cases() {
     compare("docs/guides/views.md", "testing/slt/views_guide.slt", 2);
 }
 
-/// A guide has more than `few` examples, which are the cases of a file.
+/// A guide has more than `few` examples, and each is a case of a file.
 fn compare(guide: &str, cases: &str, few: usize) {
     let cases = read(cases);
     let mut answers = BTreeMap::new();

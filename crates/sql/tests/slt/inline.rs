@@ -1,4 +1,4 @@
-//! Statements that are known: who carries them out, and operators that are used again.
+//! Cached statements: which thread runs them, and when their operators are reused.
 
 use super::Database;
 use super::service::block_on;
@@ -6,7 +6,7 @@ use marigram_service::Query;
 
 const DEVICES: &str = "CREATE TABLE t (time TIMESTAMP, dev STRING TAG, site STRING TAG, x DOUBLE)";
 
-/// How often operators were used again, and statements were carried out by who asked.
+/// How often operators were reused, and how many statements ran inline.
 fn counts(db: &Database) -> (u64, u64) {
     let usage = db.sql.plan_cache();
     (usage.template_hits, usage.inline_statements)
@@ -36,7 +36,8 @@ fn short_statements_are_carried_out_by_who_asks() {
                 assert_eq!(counts(&db).1, before + time, "{sql}");
             }
         }
-        // What reads many rows or several tables, or is not known, goes elsewhere.
+        // Statements that read many rows or several tables, or are not cached, run on other
+        // threads.
         db.done("INSERT INTO t SELECT to_timestamp_nanos(i), 'd1', 's', i FROM generate_series(1000, 99999) AS g(i)")
             .await;
         let before = counts(&db).1;
@@ -63,7 +64,7 @@ fn operators_are_used_again_with_the_data_of_the_moment() {
         let ordered = "SELECT x FROM t WHERE site = 's' ORDER BY time";
         let sorted = "SELECT dev, x FROM t WHERE site = 's' AND x > 0 ORDER BY x DESC";
         let newest = "SELECT x FROM t WHERE site = 's' ORDER BY time DESC LIMIT 2";
-        // One series, whose rows come in order of time; then two, which must be sorted; then one.
+        // One series, whose rows arrive in order of time; then two, which must be sorted; then one.
         let steps: [(&str, &str, &[&str]); 4] = [
             (
                 "INSERT INTO t VALUES (to_timestamp_nanos(2), 'a', 's', 2)",
@@ -102,7 +103,7 @@ fn operators_are_used_again_with_the_data_of_the_moment() {
             }
         }
         assert!(counts(&db).0 > 12, "{:?}", counts(&db));
-        // Operators that are kept hold no version of the table.
+        // Cached operators hold no version of the table.
         db.done("DROP TABLE t").await;
         assert!(db.sql.execute(&mut db.session, count).await.is_err());
         db.done(DEVICES).await;
@@ -131,7 +132,7 @@ fn operators_that_are_used_again_can_spill() {
         assert_eq!(counts(&db).0, 2);
         let done = db.rows(&format!("EXPLAIN ANALYZE {sql}")).await;
         assert!(done[0][1].contains("handed_over=1,"), "{done:?}");
-        // Those in whose place it stands sort as it does.
+        // The operators that it replaces sort in the same way.
         let ordered = format!("SELECT b, dev, n, s FROM ({sql}) ORDER BY dev DESC, b");
         for _ in 0..2 {
             let rows = db.rows(&ordered).await;
@@ -179,7 +180,7 @@ fn a_table_of_many_series_has_short_statements_too() {
                 assert_eq!(counts(&db).1 - before, u64::from(time > 0), "{sql}");
             }
         }
-        // What looks at each series goes elsewhere.
+        // Statements that process each series run on other threads.
         let before = counts(&db).1;
         for sql in [
             "SELECT sum(x) FROM t WHERE dev LIKE 'd4_77'",

@@ -1,5 +1,5 @@
-//! Random LATERAL subqueries, against loops within loops: each row of the left side, and of the right
-//! side every row, in order.
+//! Compares random LATERAL subqueries with nested loops: for each row of the left side, every row
+//! of the right side, in order.
 //!
 //! `MARIGRAM_RANDOM_QUERIES` and `MARIGRAM_RANDOM_SEED` as for the random aggregates.
 
@@ -11,10 +11,10 @@ use sqllogictest::{AsyncDB, DBOutput};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 20;
 
-/// A row of either side; `v` tells rows apart.
+/// A row of either side; `v` distinguishes rows.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     time: i64,
@@ -24,7 +24,7 @@ struct Row {
     w: Option<i64>,
 }
 
-/// The rows of a table, and how they are inserted.
+/// The rows of a table, and how to insert them.
 fn table(rng: &mut StdRng, name: &str, most: usize) -> (Vec<Row>, String) {
     let mut made: Vec<Row> = Vec::new();
     for v in 0..rng.random_range(1..most) {
@@ -85,7 +85,7 @@ async fn fill(db: &mut Database, rng: &mut StdRng) -> (Vec<Row>, Vec<Row>) {
 
 type LateralPredicate = fn(&Row, &Row) -> bool;
 
-/// Conditions, and whether they are equalities with the left side, or say nothing of it.
+/// Conditions, and whether they are equalities with the left side, or do not mention it.
 const CONDITIONS: [(&str, bool, LateralPredicate); 11] = [
     ("i.dev = o.dev", true, |o, i| {
         i.dev == o.dev && i.dev.is_some()
@@ -118,7 +118,7 @@ const ORDERS: [(&str, OrderKey); 6] = [
     }),
     ("i.v DESC", |a, b| b.v.cmp(&a.v)),
     ("i.v", |a, b| a.v.cmp(&b.v)),
-    // Nulls are the greatest.
+    // Nulls sort as the greatest values.
     ("i.w, i.v", |a, b| {
         (a.w.is_none(), a.w, a.v).cmp(&(b.w.is_none(), b.w, b.v))
     }),
@@ -139,14 +139,14 @@ fn or_null<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "NULL".into(), |value| value.to_string())
 }
 
-/// The first rows of each.
+/// The first rows for each left row.
 async fn check_rows(db: &mut Database, rng: &mut StdRng, sides: &(Vec<Row>, Vec<Row>), seed: u64) {
     let (conditions, holds) = picked(rng);
     let (order, by) = ORDERS.choose(rng).expect("there is one");
     let limit = rng.random_range(1..4);
     let is_plain = holds.iter().all(|(plain, _)| *plain);
     let left = rng.random_bool(0.5);
-    // What it says that it does not do.
+    // Queries that are documented as unsupported.
     let skip = if left && !is_plain {
         0
     } else {
@@ -191,7 +191,7 @@ async fn check_rows(db: &mut Database, rng: &mut StdRng, sides: &(Vec<Row>, Vec<
     assert_eq!(answer, expected, "seed {seed}: {sql}");
 }
 
-/// Aggregates of each, by a tag or not.
+/// Aggregates for each left row, with or without grouping by a tag.
 async fn check_groups(
     db: &mut Database,
     rng: &mut StdRng,
@@ -200,7 +200,7 @@ async fn check_groups(
 ) {
     let (conditions, holds) = loop {
         let (conditions, holds) = picked(rng);
-        // DataFusion takes those apart itself.
+        // DataFusion decorrelates these itself.
         if holds.iter().all(|(plain, _)| *plain) && !conditions.contains("DISTINCT") {
             break (conditions, holds);
         }
@@ -209,11 +209,11 @@ async fn check_groups(
     let (key, group) = if by_unit {
         ("i.unit", "GROUP BY i.unit")
     } else {
-        // No constant: DataFusion answers none where there is no row (docs/guides/sql.md).
+        // No constant: DataFusion returns null if there are no rows (docs/guides/sql.md).
         ("count(*)", "")
     };
     let having = one(rng, &["", "HAVING count(*) > 1"]);
-    // Without GROUP BY there is a row of nothing, which HAVING may take.
+    // Without GROUP BY there is a row of no input rows, which HAVING may remove.
     let having = if by_unit { having } else { "" };
     let sql = format!(
         "SELECT o.v, p.g, p.n, p.most FROM o CROSS JOIN LATERAL (SELECT {key} AS g, count(*) AS \

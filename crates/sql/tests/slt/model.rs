@@ -1,5 +1,5 @@
-//! Random aggregates against rows that are added up by hand: a map of what was written, overwritten
-//! and deleted, and no operator of any database.
+//! Compares random aggregates with rows that are added up by hand: a map of what was written,
+//! overwritten and deleted, without the operators of any database.
 //!
 //! `MARIGRAM_RANDOM_QUERIES` and `MARIGRAM_RANDOM_SEED` as for the random aggregates.
 
@@ -11,9 +11,9 @@ use sqllogictest::{AsyncDB, DBOutput};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 25;
-/// Longest time, s.
+/// The longest time, s.
 const TIME_MAX: i64 = 1200;
 
 /// Fields of a row; quarters, so that sums are exact.
@@ -23,7 +23,7 @@ struct ModelFields {
     c: Option<f64>,
 }
 
-/// Rows by series and time in ms; no two series have rows of one time.
+/// Rows by series and time in ms; no two series have rows with the same time.
 type ModelRows = BTreeMap<(u32, i64), ModelFields>;
 
 fn site(series: u32) -> Option<String> {
@@ -56,7 +56,7 @@ async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut ModelRows) {
             a: (!rng.random_ratio(1, 6)).then(|| rng.random_range(-50..50)),
             c: (!rng.random_ratio(1, 6)).then(|| f64::from(rng.random_range(-99..99)) * 0.25),
         };
-        // A row without any value is none.
+        // A row without any value does not exist.
         if fields.c.is_none() {
             fields.a = fields.a.or(Some(row));
         }
@@ -71,7 +71,7 @@ async fn insert(db: &mut Database, rng: &mut StdRng, there: &mut ModelRows) {
     let sql = format!("INSERT INTO m VALUES {}", texts.join(", "));
     rows(db, &sql).await;
     for (key, new) in values {
-        // A null carries nothing.
+        // A null leaves the old value.
         let known = there.entry(key).or_default();
         known.a = new.a.or(known.a);
         known.c = new.c.or(known.c);
@@ -106,7 +106,7 @@ async fn fill(db: &mut Database, rng: &mut StdRng) -> ModelRows {
     there
 }
 
-/// What is kept of a group: its rows by time.
+/// The contents of a group: its rows by time.
 type ModelGroup = BTreeMap<i64, (u32, ModelFields)>;
 type ModelAnswer = fn(&ModelGroup) -> Option<f64>;
 

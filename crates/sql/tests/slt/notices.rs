@@ -1,4 +1,4 @@
-//! What clients are told beside the answers to statements.
+//! The notices that clients receive with the results of statements.
 
 use super::Database;
 use super::service::{block_on, rows};
@@ -6,7 +6,7 @@ use marigram_service::Answer;
 use marigram_service::Query;
 
 impl Database {
-    /// What is told beside a statement's answer.
+    /// The notices of a statement.
     async fn notices_of(&mut self, sql: &str) -> Vec<String> {
         match self.sql.execute(&mut self.session, sql).await {
             Ok(Answer::Done { notices, .. }) => notices,
@@ -111,13 +111,13 @@ fn what_was_left_as_it_is_is_told() {
             .await;
         assert_eq!(inferred.len(), 1, "{inferred:?}");
         assert!(
-            inferred[0].contains("tell its rows of one time apart: which;"),
+            inferred[0].contains("distinguish rows with the same time: which;"),
             "{inferred:?}"
         );
     });
 }
 
-/// A prepared statement sees what a view has become, and never its plan of before.
+/// A prepared statement sees the current definition of a view, and never its old plan.
 #[test]
 fn prepared_statements_follow_their_views() {
     block_on(async {

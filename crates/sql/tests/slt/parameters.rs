@@ -1,4 +1,4 @@
-//! Types of parameters: those that a statement tells, and those that a client names.
+//! The types of parameters: those that a statement determines, and those that a client names.
 
 use super::Database;
 use super::service::{block_on, rows};
@@ -132,7 +132,7 @@ fn types_that_a_client_names_hold_where_the_statement_tells_none() {
                 .unwrap();
             assert_eq!(prepared.parameters(), [expected]);
         }
-        // A statement that tells a type keeps it.
+        // A type that the statement determines takes precedence.
         let sql = "SELECT $1::bigint";
         let named = [DataType::Int32];
         let prepared = db

@@ -1,5 +1,5 @@
-//! Statements that are prepared once and carried out with many values: answers are those of the
-//! same statement with the values written out, and one plan serves for all.
+//! Statements that are prepared once and executed with many values: the results equal those of the
+//! same statement with literal values, and one plan serves for all.
 
 use super::Database;
 use super::service::{block_on, rows};
@@ -57,13 +57,13 @@ async fn prepare(db: &Database, sql: &str) -> Arc<dyn Prepared> {
     prepared.unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// How often plans were there, and operators used again.
+/// How often plans were cached, and operators reused.
 fn counts(db: &Database) -> (u64, u64) {
     let usage = db.sql.plan_cache();
     (usage.hits, usage.template_hits)
 }
 
-/// A database with rows of four devices, late ones and flushed ones among them.
+/// A database with rows of four devices, including late and flushed rows.
 async fn filled() -> Database {
     let mut db = Database::open().await.expect("a database is made");
     db.done("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, unit BIGINT TAG, x DOUBLE)")
@@ -79,8 +79,8 @@ async fn filled() -> Database {
     db
 }
 
-/// Asks a prepared statement with several sets of values; gives how often the plan was there, and
-/// operators were used again.
+/// Executes a prepared statement with several sets of values; returns how often the plan was cached
+/// and operators were reused.
 async fn agrees(db: &mut Database, sql: &str, sets: &[&[Value]]) -> (u64, u64) {
     let prepared = prepare(db, sql).await;
     let mut used = (0, 0);
@@ -108,13 +108,13 @@ fn one_plan_serves_for_all_values() {
             &[Text("d0"), Time(100), Time(900)],
             &[Text("d1"), Time(200), Time(300)],
             &[Text("d2"), Time(0), Time(2000)],
-            // Nothing: no such device, and an empty range.
+            // No rows: an unknown device, and an empty range.
             &[Text("d7"), Time(1), Time(5)],
             &[Text("d3"), Time(400), Time(300)],
-            // The former ones again.
+            // The earlier values again.
             &[Text("d0"), Time(100), Time(900)],
         ];
-        // Which operators order rows goes by how the rows lie.
+        // The location of the rows determines which operators sort them.
         let raw = "SELECT time, x FROM t WHERE dev = $1 AND time >= $2 AND time < $3 ORDER BY time";
         assert_eq!(agrees(&mut db, raw, by_device).await.0, 4);
         for select in [
@@ -140,10 +140,10 @@ fn a_parameter_that_never_changed_is_not_trusted_and_one_that_did_is() {
         let select = "SELECT count(*) FROM t WHERE dev = $1 AND time < $2";
         let sets: &[&[Value]] = &[
             &[Text("d0"), Time(100)],
-            // Learned from: the time changes.
+            // This execution teaches that the time varies.
             &[Text("d0"), Time(200)],
             &[Text("d0"), Time(300)],
-            // Learned from: the device changes.
+            // This execution teaches that the device varies.
             &[Text("d1"), Time(300)],
             &[Text("d2"), Time(400)],
         ];
@@ -165,7 +165,7 @@ fn values_that_no_scan_answers_for_are_planned_by_themselves() {
             &[Text("d2"), Time(300)],
         ];
         assert_eq!(agrees(&mut db, select, sets).await, (1, 2));
-        // Parameters elsewhere than in conditions, and conditions on fields.
+        // Parameters outside conditions, and conditions on fields.
         for (select, sets) in [
             (
                 "SELECT x FROM t WHERE x > $1 ORDER BY x LIMIT 3",
@@ -186,7 +186,7 @@ fn values_that_no_scan_answers_for_are_planned_by_themselves() {
         ] {
             agrees(&mut db, select, &sets).await;
         }
-        // The buckets that are filled go by the values.
+        // The values determine the buckets to fill.
         let filled = "SELECT time_bucket_gapfill('100 ns', time) AS b, locf(max(x)) FROM t \
                       WHERE dev = $1 AND time >= $2 AND time < $3 GROUP BY b ORDER BY b";
         let sets: &[&[Value]] = &[

@@ -1,7 +1,8 @@
-//! Random aggregates over random data, by the operator that knows series and by DataFusion's own:
-//! the same answers. Data are late, overwritten, deleted, flushed or not, with nulls.
+//! Compares random aggregates over random data between the series-aware operator and DataFusion's
+//! own: the results must be equal. Rows are late, overwritten, deleted, flushed or not, and have
+//! nulls.
 //!
-//! `MARIGRAM_RANDOM_QUERIES` says how many, and `MARIGRAM_RANDOM_SEED` from where on.
+//! `MARIGRAM_RANDOM_QUERIES` sets the number of queries, and `MARIGRAM_RANDOM_SEED` the first seed.
 
 use super::service::block_on;
 use super::to_texts;
@@ -14,7 +15,7 @@ use rand::prelude::*;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 25;
 
 const TABLE: &str = "CREATE TABLE r (time TIMESTAMP, site STRING TAG, unit BIGINT TAG, up BOOLEAN TAG, \
@@ -72,7 +73,7 @@ impl DatabaseAndModel {
         done.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
-    /// Asks so many times, and compares with DataFusion's own.
+    /// Executes this many queries, and compares them with DataFusion's own operators.
     async fn check(
         &mut self,
         seed: u64,
@@ -94,7 +95,7 @@ impl DatabaseAndModel {
         }
     }
 
-    /// The rows, in an order of their own.
+    /// The rows, in a canonical order.
     pub async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
         let mut rows = self.rows_as_given(ours, sql).await?;
         rows.sort();
@@ -118,8 +119,8 @@ impl DatabaseAndModel {
     }
 }
 
-/// A time of day: seconds, and of each series other milliseconds, so that no two series have rows
-/// of one time and first and last values are what they are.
+/// A time of day: seconds, and different milliseconds for each series, so that no two series have
+/// rows with the same time, and first and last values are unambiguous.
 pub fn time(second: u32, series: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("'2024-03-31T{hour:02}:{minute:02}:{second:02}.{series:03}Z'")
@@ -130,10 +131,10 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     let mut sql = String::from("INSERT INTO r VALUES ");
     let rows = rng.random_range(20..400);
     let step = rng.random_range(1..40);
-    // Devices that report every second and are not always heard, or rows of any device.
+    // Devices that report every second but sometimes fail to, or rows of any device.
     let steady = rng.random_bool(0.3);
     let complete = rng.random_bool(0.5);
-    // Floats whose order is not that of their bits.
+    // Floats whose order differs from that of their bits.
     let special = rng.random_ratio(1, 3);
     let mut clock = start;
     for row in 0..rows {
@@ -203,7 +204,7 @@ pub async fn fill(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
     pair.run(TABLE).await;
     let start = rng.random_range(0..40_000);
     for round in 0..rng.random_range(2..7) {
-        // Some rounds go on in time, some lie in between, some overwrite.
+        // Some rounds continue in time, some lie in between, some overwrite.
         let at = match rng.random_range(0..3) {
             0 => start + round * 600,
             1 => start + rng.random_range(0..2000),
@@ -289,7 +290,7 @@ pub fn call(rng: &mut StdRng) -> String {
         9 => format!("last({any}, time)"),
         10 => {
             let call = one(rng, &["stddev", "stddev_pop", "var_samp", "var_pop"]);
-            // The last digits are those of an order of adding up.
+            // The last digits depend on the order of addition.
             format!("round(ln({call}({value}) + 1.000123), 6)")
         }
         11 => format!("median({value})"),
@@ -303,14 +304,14 @@ pub fn call(rng: &mut StdRng) -> String {
         }
         _ => "max(site), count(unit)".into(),
     };
-    // FILTER belongs to a call, not to what is around it.
+    // FILTER belongs to a call, not to the expression around it.
     if !call.contains(", ") && !call.starts_with("round") && rng.random_ratio(1, 5) {
         return format!("{call} FILTER (WHERE {})", condition(rng));
     }
     call
 }
 
-/// A query of first, last or newest rows, which the last values may answer, or of all.
+/// A query for first, last or newest rows, which the last values may answer, or for all rows.
 fn edges(rng: &mut StdRng) -> String {
     let conditions = match rng.random_range(0..3) {
         0 => String::new(),
@@ -337,7 +338,7 @@ fn edges(rng: &mut StdRng) -> String {
 /// A query.
 struct RandomQuery {
     sql: String,
-    /// Whether it says in which order all of its rows come.
+    /// Whether the query defines the order of all of its rows.
     in_order: bool,
 }
 
@@ -416,7 +417,7 @@ fn aggregates_are_what_datafusion_makes_of_the_same_rows() {
                 let plan = format!("{plan:?}");
                 by_us += u64::from(plan.contains("SeriesAggregate"));
                 ordered += u64::from(plan.contains("ordered, "));
-                // Planned; its plan known; its operators known too.
+                // Planned; with a cached plan; with cached operators, too.
                 pair.check(seed, &query, 3).await;
                 asked.push(query);
             }

@@ -1,4 +1,5 @@
-//! What SQL logic tests cannot say: prepared statements, metrics of a scan, cancellation, memory.
+//! Tests that SQL logic tests cannot express: prepared statements, metrics of a scan, cancellation,
+//! memory.
 
 use super::{Database, to_texts};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampNanosecondArray};
@@ -9,7 +10,7 @@ use marigram_sql::SqlOptions;
 use std::sync::Arc;
 
 pub fn block_on<T>(work: impl Future<Output = T>) -> T {
-    // No runtime of tokio: the service brings its own.
+    // No tokio runtime: the service brings its own.
     futures::executor::block_on(work)
 }
 
@@ -106,7 +107,7 @@ fn parameters_are_typed_and_bound() {
             .await
             .unwrap();
         assert_eq!(rows(answer).await.unwrap()[0][1], "7.5");
-        // And says so when its table is gone.
+        // And reports when its table is gone.
         db.done("DROP TABLE t").await;
         let gone = sql
             .execute_prepared(&mut db.session, &*select, values())
@@ -247,7 +248,7 @@ fn a_query_that_needs_too_much_memory_says_so() {
             panic!("{error:?}")
         };
         assert!(message.contains("memory"), "{message}");
-        // What can spill does.
+        // Operators that can spill do so.
         let sorted = "SELECT count(*), min(v) FROM (SELECT a.value || 'x' AS v \
                       FROM generate_series(1, 400000) a ORDER BY 1 OFFSET 5)";
         assert_eq!(db.rows(sorted).await.len(), 1);
@@ -376,7 +377,7 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
         }
         let usage = db.sql.plan_cache();
         assert_eq!((usage.hits, usage.plans), (2, 1));
-        // What depends on the moment, or on what is not a table of ours, is planned each time.
+        // Statements that depend on the moment, or on foreign tables, are planned each time.
         for sql in [
             "SELECT count(*) FROM t WHERE time < now()",
             "SELECT random() < 2",
@@ -387,7 +388,8 @@ fn a_statement_is_planned_once_and_never_answers_from_the_past() {
             db.rows(sql).await;
         }
         assert_eq!(db.sql.plan_cache().hits, 2);
-        // Another table of the same name is another table, for plans too that do not read it.
+        // Another table with the same name is a different table, even for plans that do not read
+        // it.
         let nothing = "SELECT x FROM t WHERE false";
         assert!(db.rows(nothing).await.is_empty());
         db.done("DROP TABLE t").await;
@@ -439,7 +441,7 @@ fn a_statement_that_is_prepared_again_is_of_the_tables_and_the_session_of_now() 
         assert_eq!(prepared.schema().unwrap().fields().len(), 4);
         let answer = sql.execute_prepared(&mut session, &*old, Vec::new()).await;
         assert_eq!(rows(answer.unwrap()).await.unwrap()[0].len(), 4);
-        // What a function tells of a session is not told another.
+        // A function that depends on one session does not affect another.
         let setting = "SELECT current_setting('TimeZone'), session_user FROM t LIMIT 1";
         for (zone, user) in [("UTC", "one"), ("Asia/Kolkata", "another")] {
             (session.time_zone, session.user) = (zone.to_owned(), user.to_owned());
@@ -489,8 +491,8 @@ fn an_aggregate_ends_at_its_timeout() {
     block_on(async {
         let mut db = Database::open().await.unwrap();
         many_rows(&mut db).await;
-        // The same aggregate a million times over, each by a scan of its own: over an hour, so that
-        // no machine is done before its clock is looked at.
+        // The same aggregate a million times over, each with a scan of its own: this takes over an
+        // hour, so that no machine finishes before the timeout.
         let sql = "WITH RECURSIVE again AS (SELECT 0 AS n, 0.0 AS m UNION ALL SELECT n + 1, a.m \
                    FROM again, (SELECT median(x) AS m FROM t) AS a WHERE n < 1000000) \
                    SELECT max(m) FROM again";
@@ -562,7 +564,7 @@ fn a_session_that_only_reads_changes_nothing() {
                 matches!(refused, ServiceError::ChangesRefused(_)),
                 "{sql}: {refused:?}"
             );
-            // The same statement, prepared by whom it is allowed.
+            // The same statement, prepared by a session that is allowed to run it.
             if let Ok(prepared) = db.sql.prepare(&db.session, sql).await {
                 let done = db
                     .sql
@@ -588,7 +590,7 @@ fn a_session_that_only_reads_changes_nothing() {
             "EXPLAIN ANALYZE SELECT * FROM t",
             "BEGIN",
         ] {
-            // Twice, for the second may come from a plan that is known.
+            // Twice, because the second may use a cached plan.
             for _ in 0..2 {
                 if let Err(error) = db.sql.execute(&mut reader, sql).await {
                     panic!("{sql}: {error}");

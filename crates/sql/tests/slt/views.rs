@@ -1,7 +1,7 @@
-//! Materialized views: the rows that their queries have, at any time, and the same answers to
-//! queries that are answered from them unasked.
+//! Materialized views: they always have the rows of their queries, and queries that are rewritten
+//! to use them return the same results.
 //!
-//! `MARIGRAM_RANDOM_QUERIES` says how many queries, and `MARIGRAM_RANDOM_SEED` from where on.
+//! `MARIGRAM_RANDOM_QUERIES` sets the number of queries, and `MARIGRAM_RANDOM_SEED` the first seed.
 
 use super::random::{DatabaseAndModel, call, condition, fill, insert, number, one, time};
 use super::service::block_on;
@@ -10,7 +10,7 @@ use marigram_service::{Answer, Query};
 use rand::prelude::*;
 use std::fmt::Write;
 
-/// Queries of one set of data.
+/// The number of queries per set of data.
 const QUERIES: u64 = 30;
 
 const BUCKETS: [&str; 8] = [
@@ -49,7 +49,7 @@ fn definition(rng: &mut StdRng) -> String {
     sql
 }
 
-/// A query that a view may answer: what it lists, and less.
+/// A query that a view may answer: the columns that it lists, and fewer.
 fn question(rng: &mut StdRng, definition: &str) -> String {
     let (list, rest) = definition.split_once(" FROM r").expect("a FROM");
     let list = list.trim_start_matches("SELECT ");
@@ -161,15 +161,15 @@ fn views_have_the_rows_of_their_queries_and_answer_others_unasked() {
     );
 }
 
-/// The number that a query answers with.
+/// The number that a query returns.
 async fn number_of(pair: &mut DatabaseAndModel, sql: &str) -> i64 {
     let rows = pair.rows(true, sql).await;
     let rows = rows.unwrap_or_else(|error| panic!("{sql}: {error}"));
     rows[0][0].parse().unwrap_or_else(|_| panic!("{rows:?}"))
 }
 
-/// Each batch adds up to nothing, in two buckets that lie apart: whoever sees a half of one, or one
-/// bucket as it was and one as it is, sees another sum.
+/// Each batch adds up to zero, in two distant buckets: a reader that sees half of one, or one
+/// bucket before and one after a change, sees a different sum.
 #[test]
 fn a_query_sees_one_version_while_a_view_is_refreshed() {
     block_on(async {
@@ -226,7 +226,7 @@ fn a_query_sees_one_version_while_a_view_is_refreshed() {
     });
 }
 
-/// What the table keeps no longer stays in the view, and only there.
+/// Rows that the table no longer keeps remain in the view, and only there.
 #[test]
 fn a_view_outlives_the_rows_of_its_table() {
     block_on(async {
@@ -255,8 +255,8 @@ fn a_view_outlives_the_rows_of_its_table() {
     });
 }
 
-/// What refreshes views, and what told the last answer, hold the directory no longer than those who
-/// asked.
+/// Neither the refreshes of views nor the sender of the last result hold the directory longer than
+/// the callers do.
 #[test]
 fn a_database_can_be_opened_again_as_soon_as_it_is_dropped() {
     use marigram_engine::{Engine, EngineOptions};
@@ -338,7 +338,8 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
         while through().await.1 != "0s" {
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        // Whoever drops the last handle, after the last row of an answer, has let go of the directory.
+        // When the last handle is dropped, after the last row of a result, the directory has been
+        // released.
         drop(sql);
         drop(engine);
         let (_engine, sql) = open();
@@ -347,7 +348,7 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
     });
 }
 
-/// Whether a query is answered from a view; its answer is that of the table all the same.
+/// Whether a view answers a query; the result must equal that of the table in both cases.
 async fn is_from_view(pair: &mut DatabaseAndModel, sql: &str) -> bool {
     compare(pair, 0, sql, sql).await;
     let plan = pair.rows(true, &format!("EXPLAIN {sql}")).await;
@@ -356,7 +357,8 @@ async fn is_from_view(pair: &mut DatabaseAndModel, sql: &str) -> bool {
 
 #[test]
 fn a_view_is_taken_by_what_conditions_leave() {
-    // 100 devices at ten sites, one of them with a single device; each half a minute three rows.
+    // 100 devices at ten sites, one of which has a single device; three rows per half minute for
+    // each device.
     let setup = [
         "CREATE TABLE t (time TIMESTAMP, dev STRING TAG, site STRING TAG, x DOUBLE)",
         "INSERT INTO t SELECT to_timestamp_nanos(i / 100 * 10000000000), 'd' || (i % 100), \
@@ -379,7 +381,7 @@ fn a_view_is_taken_by_what_conditions_leave() {
         for sql in [&all, &early, &late, &by("WHERE site = 's1'")] {
             assert!(is_from_view(&mut pair, sql).await, "{sql}");
         }
-        // A hundredth of the table's series is left, and a tenth of the view's.
+        // One hundredth of the table's series remain, and one tenth of the view's.
         let one = by("WHERE site = 's9'");
         assert!(!is_from_view(&mut pair, &one).await, "{one}");
         let none = by("WHERE site = 'nowhere'");
@@ -402,7 +404,7 @@ fn a_view_is_taken_by_what_conditions_leave() {
             pair.run(sql).await;
         }
         assert!(!is_from_view(&mut pair, &all).await, "{all}");
-        // But for what must look at each row.
+        // Except for queries that must read each row.
         let median =
             "SELECT time_bucket('30 s', time) AS b, site, median(x) FROM t GROUP BY b, site";
         assert!(!is_from_view(&mut pair, median).await);

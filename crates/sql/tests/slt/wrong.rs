@@ -1,8 +1,8 @@
-//! Wrong statements: each is refused with the SQLSTATE that stands beside it in
-//! `testing/wrong_statements.tsv`, in words that users know. The states are PostgreSQL's where it has
-//! such a statement; the file's head says where ours differ on purpose.
+//! Wrong statements: each is refused with the SQLSTATE given in `testing/wrong_statements.tsv`, in
+//! words that users understand. The states are PostgreSQL's if it has such a statement; the head of
+//! the file says where ours deliberately differ.
 //!
-//! `MARIGRAM_BLESS=1` writes the file anew with what is answered.
+//! `MARIGRAM_BLESS=1` rewrites the file with the actual answers.
 
 use super::service::block_on;
 use super::{Database, Failure};
@@ -12,8 +12,8 @@ use std::path::Path;
 
 const FILE: &str = "../../testing/wrong_statements.tsv";
 
-/// What no user should read: types and values as Arrow names them, syntax trees, and the names of
-/// crates and of their parts.
+/// Text that no user should read: Arrow's types and values, syntax trees, and the names of crates
+/// and their modules.
 const INNER_WORDS: &[&str] = &[
     "Int64",
     "Int32",
@@ -80,7 +80,7 @@ fn wrong_statements_are_refused_in_words_that_users_know() {
             if sqlstate != wanted && !bless {
                 writeln!(faults, "{sql}: {sqlstate}, not {wanted}: {message}").unwrap();
             }
-            // What the statement says itself may be said back.
+            // Text of the statement itself may be repeated.
             let inner = INNER_WORDS
                 .iter()
                 .find(|word| message.contains(**word) && !sql.contains(**word));

@@ -1,12 +1,13 @@
-//! Times with a zone: PostgreSQL 15's answers (`golden/ask_zones.py`), and what is ours: stored times
-//! are in UTC whatever the session's zone is, and kept plans know their zone.
+//! Times with a zone: compares them with PostgreSQL 15's answers (`golden/ask_zones.py`), and tests
+//! what is our own: stored times are in UTC whatever the session's zone is, and cached plans depend
+//! on their zone.
 
 use super::Database;
 use super::service::block_on;
 use marigram_service::Query;
 use std::collections::BTreeMap;
 
-/// Expressions that are asked at once.
+/// The number of expressions per query.
 const ASKED_AT_ONCE: usize = 24;
 
 /// The answers, or the SQLSTATE of the first error for all of them.
@@ -114,7 +115,7 @@ fn stored_times_are_in_utc_in_every_session() {
             shown,
             "2014-07-01 12:00:00+02 2014-07-01 13:00:00+02 2014-07-01 14:00:00+02"
         );
-        // The same moments, however they are written.
+        // The same moments, in different notations.
         for condition in [
             "time = TIMESTAMPTZ '2014-07-01 14:00'",
             "time < TIMESTAMPTZ '2014-07-01 14:00:01' AND time > '2014-07-01 11:59'",

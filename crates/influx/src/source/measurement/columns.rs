@@ -1,6 +1,6 @@
-//! Arrow's arrays as values.
+//! Converts Arrow's arrays to values.
 
-use crate::value::{Value, ValueType};
+use crate::value::{InfluxValueType, Value};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray, UInt64Array,
 };
@@ -17,20 +17,20 @@ use std::sync::Arc;
 /// Reads the values of one column.
 pub enum ColumnReader {
     /// Floats, in a type.
-    Float(Float64Array, Option<ValueType>),
+    Float(Float64Array, Option<InfluxValueType>),
     /// Integers, in a type.
-    Integer(Int64Array, Option<ValueType>),
+    Integer(Int64Array, Option<InfluxValueType>),
     /// Unsigned integers, in a type.
-    Unsigned(UInt64Array, Option<ValueType>),
+    Unsigned(UInt64Array, Option<InfluxValueType>),
     /// Booleans.
     Boolean(BooleanArray),
-    /// Texts; what stands for none; the last one.
+    /// Texts; the replacement of a missing text; the last text.
     Text(StringArray, Value, Option<Arc<str>>),
-    /// The same value everywhere.
+    /// The same value for every row.
     Same(Value),
 }
 
-/// Texts of tags; none is empty.
+/// Texts of tags; a missing text is empty.
 pub struct Texts(StringArray);
 
 impl Texts {
@@ -69,28 +69,28 @@ pub fn texts(batch: &RecordBatch, name: &str) -> SqlResult<Texts> {
 }
 
 impl ColumnReader {
-    /// A reader of a column, which gives `absent` where there is no text.
+    /// A reader of a column, which returns `absent` if there is no text.
     pub fn new(
         batch: &RecordBatch,
         name: &str,
-        kind: Option<ValueType>,
+        kind: Option<InfluxValueType>,
         absent: Value,
     ) -> SqlResult<Self> {
         let array = array(batch, name)?;
         Ok(match array.data_type() {
             DataType::Float64 | DataType::Float32 => {
                 let array = cast_to(array, &DataType::Float64)?;
-                let kind = kind.filter(|kind| *kind != ValueType::Float);
+                let kind = kind.filter(|kind| *kind != InfluxValueType::Float);
                 Self::Float(array.as_primitive::<Float64Type>().clone(), kind)
             }
             DataType::UInt64 => {
-                let kind = kind.filter(|kind| *kind != ValueType::Unsigned);
+                let kind = kind.filter(|kind| *kind != InfluxValueType::Unsigned);
                 Self::Unsigned(array.as_primitive::<UInt64Type>().clone(), kind)
             }
             DataType::Boolean => Self::Boolean(array.as_boolean().clone()),
             DataType::Int32 | DataType::Int64 | DataType::Timestamp(..) => {
                 let array = cast_to(array, &DataType::Int64)?;
-                let kind = kind.filter(|kind| *kind != ValueType::Integer);
+                let kind = kind.filter(|kind| *kind != InfluxValueType::Integer);
                 Self::Integer(array.as_primitive::<Int64Type>().clone(), kind)
             }
             _ => {
@@ -102,7 +102,7 @@ impl ColumnReader {
 
     /// The value of a row.
     pub fn value(&mut self, row: usize) -> Value {
-        let cast = |value: Value, kind: &Option<ValueType>| match kind {
+        let cast = |value: Value, kind: &Option<InfluxValueType>| match kind {
             Some(kind) => value.cast(*kind),
             None => value,
         };

@@ -1,16 +1,16 @@
-//! What of a condition the scan can tell: DataFusion's expressions that are true for exactly the
-//! same rows. The rest is computed for each row.
+//! Translates the parts of a condition that the scan can evaluate to DataFusion expressions that
+//! are true for exactly the same rows. The rest is evaluated for each row.
 
 use super::column;
 use crate::expression::Expression;
-use crate::schema::StoredMeasurement;
-use crate::value::{Value, ValueType};
+use crate::schema::{StoredMeasurement, stored_type};
+use crate::value::{InfluxValueType, Value};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
-use marigram_influxql::ast::{BinaryOp, VarRef};
+use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
 use marigram_model::TagType;
 
-/// The parts of a condition between its ANDs, each by itself.
+/// The operands of a condition's ANDs.
 fn conjuncts(condition: &Expression) -> Vec<&Expression> {
     match condition {
         Expression::Paren(inner) => conjuncts(inner),
@@ -23,13 +23,13 @@ fn conjuncts(condition: &Expression) -> Vec<&Expression> {
     }
 }
 
-/// What the scan is told.
+/// The parts that the scan evaluates.
 pub fn pushed_down(condition: &Expression, table: &StoredMeasurement) -> Vec<Expr> {
     let parts = conjuncts(condition).into_iter();
     parts.filter_map(|part| translated(part, table)).collect()
 }
 
-/// What is left of a condition.
+/// The rest of a condition.
 pub fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Expression> {
     let mut left = conjuncts(condition)
         .into_iter()
@@ -80,20 +80,21 @@ fn comparison(
         (constant, Expression::Name(var)) => (var, op.mirrored(), constant),
         _ => return None,
     };
-    match table.type_of(&var.name)? {
-        ValueType::Tag => tag_condition(var, op, constant, table),
-        stored => field_condition(var, stored, op, constant),
+    if var.cast == Some(Cast::Tag) {
+        return tag_condition(var, op, constant, table);
     }
+    let (name, stored) = table.field_column(&var.name)?;
+    field_condition((var, name), stored_type(stored)?, op, constant)
 }
 
-/// A tag that is missing is empty.
+/// A missing tag is empty.
 fn tag_condition(
     var: &VarRef,
     op: BinaryOp,
     constant: &Expression,
     table: &StoredMeasurement,
 ) -> Option<Expr> {
-    if var.cast.and_then(ValueType::of_cast) != Some(ValueType::Tag) {
+    if var.cast.and_then(InfluxValueType::of_cast) != Some(InfluxValueType::Tag) {
         return None;
     }
     let (_, tag) = table.table.tag(&var.name)?;
@@ -131,27 +132,29 @@ fn tag_condition(
     })
 }
 
-/// A field that is missing fulfils nothing.
+/// A missing field satisfies no condition.
 fn field_condition(
-    var: &VarRef,
-    stored: ValueType,
+    (var, name): (&VarRef, &str),
+    stored: InfluxValueType,
     op: BinaryOp,
     constant: &Expression,
 ) -> Option<Expr> {
-    if var.cast.and_then(ValueType::of_cast) != Some(stored) {
+    if var.cast.and_then(InfluxValueType::of_cast) != Some(stored) {
         return None;
     }
     let Expression::Value(value) = constant else {
         return None;
     };
     let value = match (stored, value) {
-        (ValueType::Float, Value::Float(value)) if value.is_finite() => lit(*value),
-        (ValueType::Float, Value::Integer(value)) => lit(*value as f64),
-        (ValueType::Integer, Value::Integer(value)) => lit(*value),
-        (ValueType::String, Value::String(value)) if matches!(op, BinaryOp::Eq | BinaryOp::Neq) => {
+        (InfluxValueType::Float, Value::Float(value)) if value.is_finite() => lit(*value),
+        (InfluxValueType::Float, Value::Integer(value)) => lit(*value as f64),
+        (InfluxValueType::Integer, Value::Integer(value)) => lit(*value),
+        (InfluxValueType::String, Value::String(value))
+            if matches!(op, BinaryOp::Eq | BinaryOp::Neq) =>
+        {
             lit(&**value)
         }
-        (ValueType::Boolean, Value::Boolean(value))
+        (InfluxValueType::Boolean, Value::Boolean(value))
             if matches!(op, BinaryOp::Eq | BinaryOp::Neq) =>
         {
             lit(*value)
@@ -167,5 +170,5 @@ fn field_condition(
         BinaryOp::Gte => Operator::GtEq,
         _ => return None,
     };
-    Some(binary_expr(column(&var.name), operator, value))
+    Some(binary_expr(column(name), operator, value))
 }

@@ -1,9 +1,10 @@
-//! Any other aggregate function: its own accumulator, told which row is of which group.
+//! Any other aggregate function: uses the function's own accumulator and tells it the group of each
+//! row.
 //!
-//! Accumulators take it that each group they are told of has had a row: one without a null marks all
-//! groups up to the greatest number as seen. Slots are laid out beforehand and may never have a row.
-//! So a slot gets a group of the accumulator when its first row comes, and a slot without rows has
-//! the answer of an accumulator that has seen nothing.
+//! An accumulator assumes that each group it hears about has had a row: if a batch has no null, it
+//! marks all groups up to the greatest number as seen. Slots are laid out in advance and may never
+//! have a row. So a slot gets a group of the accumulator when its first row arrives, and the result
+//! of a slot without rows is that of an accumulator that has seen nothing.
 
 use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_empty_array, new_null_array};
@@ -17,18 +18,18 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// See the head of this file. Its last argument is a condition, if the call has a FILTER.
+/// See the module documentation. Its last argument is a condition if the call has a FILTER.
 pub struct AccumulatorFold {
     call: Arc<AggregateFunctionExpr>,
     /// Types of the arguments.
     kinds: Vec<DataType>,
     filtered: bool,
     accumulator: Box<dyn GroupsAccumulator>,
-    /// The accumulator's group of each slot; `NONE` where the slot has had no row.
+    /// The accumulator's group of each slot; `NONE` if the slot has had no row.
     groups: Vec<u32>,
-    /// How many groups there are.
+    /// The number of groups.
     count: usize,
-    /// Of the rows of a batch; kept for its memory.
+    /// The groups of the rows in a batch; kept to reuse its memory.
     rows: Vec<usize>,
 }
 
@@ -44,11 +45,11 @@ impl fmt::Debug for AccumulatorFold {
 }
 
 impl AccumulatorFold {
-    /// For an aggregate call of arguments of these types; `filtered` where the condition of a FILTER
-    /// comes behind them.
+    /// Creates a fold for an aggregate call with arguments of these types; `filtered` if the
+    /// condition of a FILTER follows them.
     ///
     /// # Errors
-    /// If the function makes no accumulator.
+    /// If the function cannot create an accumulator.
     pub fn new(
         call: &Arc<AggregateFunctionExpr>,
         kinds: Vec<DataType>,
@@ -83,7 +84,7 @@ impl AccumulatorFold {
         *group as usize
     }
 
-    /// What the function answers of no rows.
+    /// The function's result for no rows.
     fn of_nothing(&self) -> Result<ArrayRef> {
         self.call.create_accumulator()?.evaluate()?.to_array()
     }
@@ -116,7 +117,7 @@ impl SeriesFold for AccumulatorFold {
         let mut stretches = rows.stretches;
         let mut start = first.start;
         while let Some(next) = stretches.first() {
-            // Stretches that follow each other without a gap are one batch.
+            // Runs that follow each other without a gap form one batch.
             self.rows.clear();
             let mut end = start.max(next.start);
             start = end;
@@ -147,7 +148,7 @@ impl SeriesFold for AccumulatorFold {
 
     fn merge(&mut self, other: Box<dyn SeriesFold>, from: &[u32], to: &[u32]) -> Result<()> {
         let mut other: Self = same(other)?;
-        // Where the other has seen no row, there is nothing to be told.
+        // Slots without rows in the other fold need no merge.
         let (mut theirs, mut ours) = (Vec::new(), Vec::new());
         for (from, to) in from.iter().zip(to) {
             let group = other.groups[*from as usize];

@@ -1,4 +1,4 @@
-//! How many rows, or how many values that are not null.
+//! Counts rows, or values that are not null.
 
 use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
 use arrow::array::{Array, ArrayRef, Int64Array};
@@ -6,10 +6,10 @@ use datafusion::common::Result;
 use std::any::Any;
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub struct CountFold {
-    /// Whether values are counted, not rows.
+    /// Whether to count values instead of rows.
     values: bool,
     counts: Vec<i64>,
 }

@@ -7,7 +7,7 @@ use datafusion::common::{Result, ScalarValue};
 use marigram_model::FieldValue;
 use std::any::Any;
 
-/// Which end.
+/// Which end of a group's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FoldSide {
     /// The first time.
@@ -17,7 +17,7 @@ pub enum FoldSide {
 }
 
 impl FoldSide {
-    /// Whether a value at `time` takes the place of one at `held`.
+    /// Whether a value at `time` replaces one at `held`.
     fn replaces(self, time: i64, held: i64) -> bool {
         match self {
             Self::First => time < held,
@@ -34,12 +34,12 @@ pub struct FirstLastFold {
     nulls: bool,
     kind: DataType,
     found: Vec<Option<(i64, ScalarValue)>>,
-    /// Bytes of the values beyond their own size.
+    /// The bytes of the values beyond their fixed size.
     beyond: usize,
 }
 
 impl FirstLastFold {
-    /// Of values of type `kind`; whether a null counts as one.
+    /// Creates a fold for values of type `kind`; `nulls` says whether a null counts as a value.
     pub fn new(side: FoldSide, nulls: bool, kind: DataType) -> Self {
         Self {
             side,
@@ -81,7 +81,7 @@ fn scalar(value: &FieldValue) -> ScalarValue {
 }
 
 impl FirstLastFold {
-    /// The statistic of a page that is asked for.
+    /// The statistic of a page that this fold uses.
     fn edge<'a>(&self, facts: &SlotStatistics<'a>) -> Option<&'a (i64, FieldValue)> {
         let stats = facts.stats?;
         match self.side {

@@ -1,4 +1,4 @@
-//! Count, sum, mean, least and greatest of numbers.
+//! Count, sum, mean, minimum and maximum of numbers.
 
 use super::numeric_type::NumericType;
 use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
@@ -9,10 +9,10 @@ use datafusion::common::{Result, internal_err};
 use std::any::Any;
 use std::sync::Arc;
 
-/// What is kept; only what is asked for.
+/// The states; only those that were requested are kept.
 #[derive(Debug)]
 pub struct NumericFold<N: NumericType> {
-    /// Type of least and greatest value.
+    /// The type of minimum and maximum.
     kind: DataType,
     asked: NumericOutputs,
     counts: Vec<u64>,
@@ -21,7 +21,7 @@ pub struct NumericFold<N: NumericType> {
     max: Vec<N::Native>,
 }
 
-/// What is asked for.
+/// The requested results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NumericOutputs {
     sum: bool,
@@ -30,17 +30,17 @@ pub struct NumericOutputs {
 }
 
 impl NumericOutputs {
-    /// Whether the greatest value is all that is asked for.
+    /// Whether the maximum is the only request.
     pub fn is_max_only(self) -> bool {
         self.max && !self.min && !self.sum
     }
 
-    /// Whether the sum is all that is asked for, beside how many they are.
+    /// Whether the sum is the only request, apart from the count.
     fn is_sum_only(self) -> bool {
         self.sum && !self.min && !self.max
     }
 
-    /// Adds an answer.
+    /// Adds a requested result.
     pub fn add(&mut self, answer: FoldOutput) {
         match answer {
             FoldOutput::Sum | FoldOutput::Avg => self.sum = true,
@@ -52,7 +52,7 @@ impl NumericOutputs {
 }
 
 impl<N: NumericType> NumericFold<N> {
-    /// Of values of type `kind`.
+    /// Creates a fold for values of type `kind`.
     pub fn new(kind: DataType, asked: NumericOutputs) -> Self {
         Self {
             kind,
@@ -80,7 +80,7 @@ impl<N: NumericType> NumericFold<N> {
         self.counts[slot] += values.len() as u64;
     }
 
-    /// To be called before the slot's count goes up.
+    /// Must be called before the slot's count increases.
     fn add_min(&mut self, slot: usize, value: N::Native) {
         self.min[slot] = match self.counts[slot] {
             0 => value,
@@ -105,7 +105,7 @@ impl<N: NumericType> NumericFold<N> {
     }
 }
 
-/// Shows each slice of values that are not null, with the slot whose they are.
+/// Passes each slice of values that are not null to a function, with its slot.
 pub(super) fn each_slice<N: NumericType>(
     rows: FoldRows<'_>,
     mut see: impl FnMut(usize, &[N::Native]),
@@ -135,7 +135,7 @@ pub(super) fn each_slice<N: NumericType>(
     Ok(())
 }
 
-/// The argument of rows of which none is null.
+/// The argument of rows without nulls.
 fn without_nulls<'a, N: NumericType>(rows: &FoldRows<'a>) -> Option<&'a [N::Native]> {
     let [Some(values)] = rows.args else {
         return None;
@@ -169,7 +169,8 @@ impl<N: NumericType> SeriesFold for NumericFold<N> {
         facts.whole
             && (!asked.sum || stats.sum.as_ref().and_then(N::sum_of).is_some())
             && (!asked.min || stats.min.as_ref().and_then(N::from_value).is_some())
-            // A NaN among the values is the greatest of the statistics, or, with a sign, the least.
+            // A NaN among the values is the maximum of the statistics, or, with a sign, their
+            // minimum.
             && (!(asked.max || asked.min)
                 || [&stats.min, &stats.max]
                     .iter()

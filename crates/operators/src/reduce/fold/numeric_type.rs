@@ -13,11 +13,11 @@ use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64, sums_i32};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Sums of floats are kept in so many lanes: one after the other, each addition would wait for the
-/// one before.
+/// The number of lanes in which sums of floats are computed: in a single lane, each addition would
+/// wait for the one before.
 const LANES: usize = 8;
 
-/// The sum of what `of` makes of each value.
+/// The sum of `of` applied to each value.
 fn in_lanes<T>(values: &[T], of: impl Fn(&T) -> f64) -> f64 {
     let mut lanes = [0.0; LANES];
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -32,17 +32,17 @@ fn in_lanes<T>(values: &[T], of: impl Fn(&T) -> f64) -> f64 {
 
 /// A type of numbers.
 pub trait NumericType: Debug + Send + 'static {
-    /// As Arrow has it.
+    /// The Arrow type.
     type Arrow: ArrowPrimitiveType<Native = Self::Native>;
     /// One number.
     type Native: ArrowNativeType;
-    /// A sum of very many.
+    /// A sum of very many numbers.
     type Sum: Copy + Debug + Default + Send + std::ops::AddAssign;
 
-    /// The sum of a page at most.
+    /// The sum of at most a page of values.
     fn sum(values: &[Self::Native]) -> Self::Sum;
 
-    /// Shows the sum of each stretch of a page's values.
+    /// Passes the sum of each run of a page's values to a function.
     fn sums_of(
         values: &[Self::Native],
         stretches: &[SlotRun],
@@ -53,28 +53,28 @@ pub trait NumericType: Debug + Send + 'static {
         }
     }
 
-    /// Least of some numbers, at least one.
+    /// The minimum of at least one number.
     fn min(values: &[Self::Native]) -> Self::Native;
 
-    /// Greatest of some numbers, at least one.
+    /// The maximum of at least one number.
     fn max(values: &[Self::Native]) -> Self::Native;
 
-    /// A statistic; `None` where it is of another type, or cannot be compared as rows are.
+    /// A statistic as a number; `None` if it has another type, or cannot be compared as rows are.
     fn from_value(value: &FieldValue) -> Option<Self::Native>;
 
-    /// A statistic that is a sum.
+    /// A statistic as a sum.
     fn sum_of(value: &FieldValue) -> Option<Self::Sum>;
 
     /// Sum of the squares of the differences from `mean`.
     fn squares(values: &[Self::Native], mean: f64) -> f64;
 
-    /// A sum for a mean.
+    /// A sum as a float, to compute a mean.
     fn to_f64(sum: Self::Sum) -> f64;
 
-    /// Sums as SQL gives them; `None` is null.
+    /// Sums with their SQL type; `None` is null.
     ///
     /// # Errors
-    /// Where one does not fit.
+    /// If a sum does not fit.
     fn sums(sums: Vec<Option<Self::Sum>>) -> Result<ArrayRef>;
 }
 
@@ -87,7 +87,7 @@ pub struct I64;
 /// Unsigned 64-bit integers.
 #[derive(Debug)]
 pub struct U64;
-/// Times; a sum of them means nothing and is never asked for.
+/// Times; their sum has no meaning and is never requested.
 #[derive(Debug)]
 pub struct TimeNumbers;
 /// 32-bit floats.

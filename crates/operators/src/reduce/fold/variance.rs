@@ -1,7 +1,8 @@
-//! Variance and standard deviation: count, mean and sum of squared differences from it.
+//! Variance and standard deviation: keeps the count, the mean, and the sum of squared differences
+//! from the mean.
 //!
-//! Each slice is looked at twice, for its mean and for the differences from it, and put together
-//! with what is there: as exact as one number after the other, and quicker.
+//! Each slice is read twice, for its mean and for the differences from it, and then merged into the
+//! state: this is as exact as adding one number after the other, and faster.
 
 use super::numeric::each_slice;
 use super::numeric_type::NumericType;
@@ -12,7 +13,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// See the head of this file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct VarianceFold<N: NumericType> {
     slots: Vec<VarianceMoments>,
@@ -27,7 +28,7 @@ struct VarianceMoments {
 }
 
 impl VarianceMoments {
-    /// The pairwise form of Chan, Golub and `LeVeque`.
+    /// Merges another state by the pairwise form of Chan, Golub and `LeVeque`.
     fn add(&mut self, other: Self) {
         let count = self.count + other.count;
         if other.count == 0.0 {
@@ -41,7 +42,7 @@ impl VarianceMoments {
 }
 
 impl<N: NumericType> VarianceFold<N> {
-    /// Of no values.
+    /// Creates a fold without values.
     pub fn new() -> Self {
         Self {
             slots: Vec::new(),
@@ -56,7 +57,7 @@ impl<N: NumericType> SeriesFold for VarianceFold<N> {
     }
 
     fn can_take_page(&self, facts: &SlotStatistics<'_>) -> bool {
-        // A page knows its sum, but not its squares.
+        // A page's statistics have its sum, but not its squares.
         facts.stats.is_none()
     }
 

@@ -1,4 +1,4 @@
-//! Aggregate calls as folds. Calls over the same argument share one.
+//! Translates aggregate calls to folds. Calls with the same argument share a fold.
 
 use super::{
     CallSource, FoldArgument, FoldKind, FoldOutput, FoldSide, FoldSpec, NumberType, NumericOutputs,
@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 impl RecipeBuilder<'_> {
-    /// Adds a call; `false` where it cannot be done here.
+    /// Adds a call; returns `false` if it is not supported.
     pub(super) fn call(&mut self, call: &ScanAggregateCall<'_>) -> Result<bool> {
         let own = if call.function.is_distinct() {
             None
@@ -32,8 +32,8 @@ impl RecipeBuilder<'_> {
         Ok(true)
     }
 
-    /// `first_value` and `last_value` in the order of time, as DISTINCT ON becomes. What rows are
-    /// grouped by orders nothing.
+    /// `first_value` and `last_value` in the order of time, which is how DISTINCT ON is planned.
+    /// Group keys have no effect on the order.
     fn ordered(&mut self, call: &ScanAggregateCall<'_>) -> Result<Option<CallSource>> {
         let first = match call.function.fun().name() {
             "first_value" => true,
@@ -67,7 +67,7 @@ impl RecipeBuilder<'_> {
         column.is_some_and(|column| self.source(column) == OutputColumnSource::Time)
     }
 
-    /// A call of a function that is ours, and its fold.
+    /// A call of a function of ours, and its fold.
     fn own(&mut self, call: &ScanAggregateCall<'_>) -> Result<Option<CallSource>> {
         let (args, filter) = (call.args, call.filter);
         let answer = match (call.function.fun().name(), args) {
@@ -102,7 +102,7 @@ impl RecipeBuilder<'_> {
         };
         let schema = self.scan.schema();
         let extreme = matches!(answer, FoldOutput::Min | FoldOutput::Max);
-        // Sums and means are of wider types than their arguments, which are cast for them.
+        // Sums and means have wider types than their arguments, so the arguments are cast.
         let arg = if extreme {
             &args[0]
         } else {
@@ -141,7 +141,7 @@ impl RecipeBuilder<'_> {
                 let counts =
                     |spec: &FoldSpec| matches!(spec.make, FoldKind::Values) && spec.args == [arg];
                 match self.folds.iter().position(counts) {
-                    // Numbers are counted anyway.
+                    // A fold of numbers also counts them.
                     Some(fold) => {
                         self.folds[fold].make = numbers;
                         fold
@@ -179,7 +179,7 @@ impl RecipeBuilder<'_> {
                 make: FoldKind::Rows,
                 args: Vec::new(),
             },
-            // The condition itself is null where it is not true.
+            // The condition itself becomes null when it is not true.
             (true, Some(filter)) => FoldSpec {
                 make: FoldKind::Values,
                 args: vec![self.arg(filter, Some(filter))?],
@@ -189,7 +189,7 @@ impl RecipeBuilder<'_> {
                 args: vec![self.arg(arg, filter)?],
             },
         };
-        // Numbers are counted anyway.
+        // A fold of numbers also counts them.
         let known = self.folds.iter().position(|known| {
             known.args == spec.args
                 && match known.make {
@@ -271,7 +271,7 @@ impl RecipeBuilder<'_> {
     }
 }
 
-/// What is cast, where a cast only widens a number.
+/// The inner expression, if a cast only widens a number.
 fn widened<'a>(
     expr: &'a PhysicalExprRef,
     schema: &arrow::datatypes::Schema,

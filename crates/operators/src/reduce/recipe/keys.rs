@@ -12,7 +12,7 @@ use marigram_functions::zoned::UTC;
 use marigram_functions::{TimeBuckets, buckets_of};
 use std::sync::Arc;
 
-/// What rows are grouped by.
+/// The group keys.
 pub(super) struct GroupKeys {
     pub(super) list: Vec<RecipeKey>,
     pub(super) tags: Option<GroupingTags>,
@@ -20,8 +20,8 @@ pub(super) struct GroupKeys {
 }
 
 impl RecipeBuilder<'_> {
-    /// The keys; `None` where one is neither over tags alone nor a bucket of time, or there are two
-    /// different buckets.
+    /// Reads the keys; `None` if one is neither over tags alone nor a bucket of time, or if there
+    /// are two different buckets.
     pub(super) fn keys(&self, exprs: &[PhysicalExprRef]) -> Result<Option<GroupKeys>> {
         let (mut keys, mut over_tags) = (Vec::new(), Vec::new());
         let mut bucket: Option<(&PhysicalExprRef, TimeBuckets)> = None;
@@ -52,7 +52,7 @@ impl RecipeBuilder<'_> {
         }))
     }
 
-    /// Whether all that an expression depends on are tags.
+    /// Whether an expression depends on tags only.
     fn is_over_tags(&self, expr: &PhysicalExprRef) -> Result<bool> {
         let mut only = true;
         expr.apply(|node| {
@@ -94,8 +94,8 @@ impl RecipeBuilder<'_> {
         })
     }
 
-    /// The buckets that an expression of the form `time_bucket(…, time, …)`, `date_bin(…, time, …)`
-    /// or `date_trunc(…, time)` means.
+    /// The buckets defined by an expression of the form `time_bucket(…, time, …)`,
+    /// `date_bin(…, time, …)` or `date_trunc(…, time)`.
     fn buckets(&self, expr: &PhysicalExprRef) -> Option<TimeBuckets> {
         let call = expr.downcast_ref::<ScalarFunctionExpr>()?;
         let literal = |at: usize| Some(call.args().get(at)?.downcast_ref::<Literal>()?.value());

@@ -1,4 +1,4 @@
-//! Rows of a page for expressions: those that are asked for, and those that meet a condition.
+//! The rows of a page that expressions see: those that were requested and that meet a condition.
 
 use super::super::recipe::AggregateRecipe;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
@@ -6,10 +6,10 @@ use arrow::compute::{filter, prep_null_mask_filter, take};
 use datafusion::common::{Result, exec_err};
 use marigram_engine::{PageRows, RowSpan};
 
-/// Rows that are asked for, and no others.
+/// The requested rows only.
 pub(super) struct SelectedRows {
     pub(super) spans: Vec<RowSpan>,
-    /// Empty where nobody needs them.
+    /// Empty if nothing needs them.
     pub(super) times: Vec<i64>,
     pub(super) columns: Vec<Option<ArrayRef>>,
     pub(super) rows: usize,
@@ -58,7 +58,7 @@ impl SelectedRows {
         })
     }
 
-    /// Keeps the rows of which `truths`, without nulls, are true.
+    /// Keeps the rows for which `truths`, which has no nulls, is true.
     pub(super) fn filter(&mut self, truths: &BooleanArray) -> Result<()> {
         let bits = truths.values();
         let mut end = 0;
@@ -80,7 +80,7 @@ impl SelectedRows {
     }
 }
 
-/// Which rows meet a condition; null is not true.
+/// The rows that meet a condition; null is not true.
 pub(super) fn truths_of(values: &ArrayRef) -> Result<BooleanArray> {
     match values.as_boolean_opt() {
         Some(truths) if truths.null_count() == 0 => Ok(truths.clone()),

@@ -1,4 +1,4 @@
-//! Stretches of rows of one group and bucket.
+//! Runs of rows that belong to one group and one bucket.
 
 use super::super::fold::SlotRun;
 use super::super::groups::{GroupMembers, GroupSlots};
@@ -7,10 +7,11 @@ use datafusion::common::{Result, exec_err, internal_err};
 use marigram_engine::{GridPart, NumberGrids, Progression, RegularIntegers, RowSpan};
 use marigram_model::cut_ascending;
 
-/// Pages whose stretches are known: a device's first pages and its last one have other rows.
+/// The number of pages whose runs are cached: a device's first pages and its last one have
+/// different rows.
 const OUTLINES_MAX: usize = 4;
 
-/// Stretches of a page, by what they follow from.
+/// The runs of a page, by what determines them.
 #[derive(Debug)]
 pub(super) struct CachedSlotRuns {
     rows: Vec<(u32, u32)>,
@@ -24,15 +25,15 @@ impl CachedSlotRuns {
     }
 }
 
-/// Buckets of one width whose slots stand side by side.
+/// Consecutive buckets of one width whose slots are consecutive.
 #[derive(Clone, Copy)]
 struct EvenBuckets {
-    /// Those of the first one and the last one.
+    /// The slots of the first and the last bucket.
     slot: u32,
     last_slot: u32,
-    /// Where the first one ends, ns.
+    /// The end of the first bucket, ns.
     end: i64,
-    /// Of each, ns.
+    /// The width of each bucket, ns.
     width: i64,
 }
 
@@ -41,7 +42,7 @@ fn rows_of(spans: &[RowSpan]) -> impl Iterator<Item = (u32, u32)> {
 }
 
 impl AggregateWorker {
-    /// Finds the stretches of rows of one slot each.
+    /// Finds the runs of rows that belong to one slot each.
     pub(super) fn stretch(&mut self, spans: &[RowSpan], times: &[i64], start: i64) -> Result<()> {
         self.stretches.clear();
         let in_one = self.buckets.is_none() || times.is_empty();
@@ -70,7 +71,8 @@ impl AggregateWorker {
         Ok(())
     }
 
-    /// Cuts the times of a span into buckets of one width; `false` where they are others.
+    /// Divides the times of a span into buckets of one width; returns `false` if the buckets have
+    /// different widths.
     fn cut_times(&mut self, group: u32, span: RowSpan, times: &[i64]) -> Result<bool> {
         let own = &times[span.start as usize..span.end as usize];
         let (Some(first), Some(last)) = (own.first(), own.last()) else {
@@ -95,7 +97,7 @@ impl AggregateWorker {
         Ok(true)
     }
 
-    /// As [`stretch`](Self::stretch), of times that are told without looking at each of them.
+    /// Like [`stretch`](Self::stretch), for times that are known without reading each of them.
     pub(super) fn stretch_regular(
         &mut self,
         spans: &[RowSpan],
@@ -107,8 +109,8 @@ impl AggregateWorker {
         }
     }
 
-    /// Of times at equal distances. Pages of devices that report together have the same stretches
-    /// where they are all of one group.
+    /// For times at equal distances. The pages of devices that report together have the same runs
+    /// if they all belong to one group.
     fn stretch_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
         if !matches!(self.members, GroupMembers::One) {
             return self.follow_steps(spans, steps);
@@ -132,7 +134,7 @@ impl AggregateWorker {
     fn follow_steps(&mut self, spans: &[RowSpan], steps: &[Progression]) -> Result<()> {
         self.stretches.clear();
         let mut steps = steps.iter();
-        // Rows `from..to` are those of `current`.
+        // The rows `from..to` belong to `current`.
         let (mut from, mut to) = (0, 0);
         let mut current = None;
         for span in spans {
@@ -182,13 +184,13 @@ impl AggregateWorker {
         Ok(())
     }
 
-    /// Buckets of the times from `first` to `last`, if they are of one width and their slots stand side
-    /// by side.
+    /// The buckets of the times from `first` to `last`, if they have one width and consecutive
+    /// slots.
     fn even_buckets(&mut self, group: u32, first: i64, last: i64) -> Result<Option<EvenBuckets>> {
         let GroupSlots::LaidOut { width, .. } = self.taken.slots else {
             return Ok(None);
         };
-        // If the last one has a slot, and an end, all have.
+        // If the last bucket has a slot and an end, all buckets do.
         let last = self.bucket_of(last)?;
         let last_slot = self.taken.slots.slot(group, last)?;
         let is_whole = self.bucket.1.checked_sub(last) == Some(width);
@@ -230,7 +232,7 @@ impl AggregateWorker {
     }
 }
 
-/// How many of `times`, which are ascending, are before `end`; mostly as many as the time before.
+/// The number of `times`, which are ascending, before `end`; usually as many as the last time.
 fn rows_before(times: &[i64], end: i64, guess: usize) -> usize {
     if guess > 0
         && times.get(guess - 1).is_some_and(|time| *time < end)
@@ -247,8 +249,8 @@ fn rows_before(times: &[i64], end: i64, guess: usize) -> usize {
     from + times[from..until].partition_point(|time| *time < end)
 }
 
-/// How many times from `time` on, each `step` after the one before, are before `end`, at least one;
-/// mostly as many as the time before, `guess`.
+/// The number of times before `end`, from `time` on at distances of `step`, at least one; usually
+/// as many as the last time, `guess`.
 fn steps_before(time: i64, step: i64, end: i64, guess: u32) -> u32 {
     let ahead = end.saturating_sub(time);
     if step <= 0 {

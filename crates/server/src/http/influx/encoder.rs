@@ -144,9 +144,15 @@ impl AnswerEncoder {
         Ok(())
     }
 
+    /// Whether the series is one that InfluxDB joins of several chunks where the answer is not
+    /// chunked. The first of them says that more follows, and the whole then says so too.
+    fn was_joined(&self) -> bool {
+        !self.is_chunked() && self.rows > CHUNK_ROWS
+    }
+
     fn next_series(&mut self, header: SeriesHeader) {
         if self.series.is_some() {
-            self.form.end_series(false);
+            self.form.end_series(self.was_joined());
             self.cut();
         }
         self.form.begin_series(&header);
@@ -191,7 +197,7 @@ impl AnswerEncoder {
             return;
         }
         if self.series.take().is_some() {
-            self.form.end_series(false);
+            self.form.end_series(self.was_joined());
         }
         self.form.end_statement(&StatementEnd {
             messages,

@@ -363,6 +363,31 @@ fn integers_take_as_few_bytes_in_messagepack_as_they_need() {
 }
 
 #[test]
+fn a_long_series_that_is_not_cut_says_that_it_is_partial() {
+    let long = |count: i64| {
+        let seconds: Vec<i64> = (0..count).collect();
+        let length = seconds.len();
+        batch(vec![
+            (
+                "iox::measurement",
+                "measurement",
+                texts(&vec![Some("cpu"); length]),
+            ),
+            ("time", "time", times(&seconds)),
+        ])
+    };
+    for (count, end) in [
+        (10_000, "[9999]]}]}]}\n"),
+        (10_001, "[10000]],\"partial\":true}]}]}\n"),
+    ] {
+        let encoder = encoder(InfluxFormat::Json, "s", None);
+        let bytes = answer(encoder, vec![Ok(Some(long(count)))]);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.ends_with(end), "{}", &text[text.len() - 60..]);
+    }
+}
+
+#[test]
 fn chunks_as_json() {
     let chunked = |statements, rows| {
         let bytes = answer(encoder(InfluxFormat::Json, "s", Some(rows)), statements);

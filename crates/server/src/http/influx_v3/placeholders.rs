@@ -5,7 +5,7 @@ use crate::http::error::HttpError;
 use serde_json::{Map, Value};
 
 /// A part of a statement.
-enum Part<'a> {
+enum StatementToken<'a> {
     /// Text in quotes, a comment, or anything else that is passed on.
     Other(&'a str),
     /// `$name`, without the dollar.
@@ -23,9 +23,9 @@ fn until(rest: &str, begin: usize, end: &str) -> usize {
 }
 
 /// The next part of a text that is not empty, and its length.
-fn next_part(rest: &str) -> (Part<'_>, usize) {
+fn next_part(rest: &str) -> (StatementToken<'_>, usize) {
     let length = match rest.as_bytes()[0] {
-        b';' => return (Part::Semicolon, 1),
+        b';' => return (StatementToken::Semicolon, 1),
         b'\'' => until(rest, 1, "'"),
         b'"' => until(rest, 1, "\""),
         b'-' if rest.starts_with("--") => until(rest, 2, "\n"),
@@ -35,7 +35,7 @@ fn next_part(rest: &str) -> (Part<'_>, usize) {
             let name = &rest[1..];
             let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
             if end > 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
-                return (Part::Name(&name[..end]), end + 1);
+                return (StatementToken::Name(&name[..end]), end + 1);
             }
             1
         }
@@ -45,7 +45,7 @@ fn next_part(rest: &str) -> (Part<'_>, usize) {
             rest[first..].find(stop).map_or(rest.len(), |at| at + first)
         }
     };
-    (Part::Other(&rest[..length]), length)
+    (StatementToken::Other(&rest[..length]), length)
 }
 
 /// Whether there is text behind the first statement.
@@ -54,10 +54,10 @@ pub fn has_second_statement(text: &str) -> bool {
     while !rest.is_empty() {
         let (part, length) = next_part(rest);
         match part {
-            Part::Semicolon => ended = true,
-            Part::Other(text) if text.trim().is_empty() || text.starts_with("--") => {}
-            Part::Other(_) | Part::Name(_) if ended => return true,
-            Part::Other(_) | Part::Name(_) => {}
+            StatementToken::Semicolon => ended = true,
+            StatementToken::Other(text) if text.trim().is_empty() || text.starts_with("--") => {}
+            StatementToken::Other(_) | StatementToken::Name(_) if ended => return true,
+            StatementToken::Other(_) | StatementToken::Name(_) => {}
         }
         rest = &rest[length..];
     }
@@ -73,9 +73,9 @@ pub fn bound_sql(sql: &str, params: &Map<String, Value>) -> Result<String, HttpE
     while !rest.is_empty() {
         let (part, length) = next_part(rest);
         match part {
-            Part::Semicolon => bound.push(';'),
-            Part::Other(text) => bound.push_str(text),
-            Part::Name(name) => bound.push_str(&literal(name, params)?),
+            StatementToken::Semicolon => bound.push(';'),
+            StatementToken::Other(text) => bound.push_str(text),
+            StatementToken::Name(name) => bound.push_str(&literal(name, params)?),
         }
         rest = &rest[length..];
     }

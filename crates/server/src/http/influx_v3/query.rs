@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use std::time::Instant;
 
 /// What a request asks for.
-struct Asked {
+struct V3QueryRequest {
     database: String,
     text: String,
     format: Option<String>,
@@ -72,7 +72,7 @@ fn missing(name: &str) -> HttpError {
     HttpError::bad_request(format!("missing query parameter '{name}'"))
 }
 
-fn from_url(uri: &Uri) -> Result<Asked, HttpError> {
+fn from_url(uri: &Uri) -> Result<V3QueryRequest, HttpError> {
     let values = FormValues::from_url(uri)?;
     let params = match values.get("params") {
         None => Map::new(),
@@ -80,7 +80,7 @@ fn from_url(uri: &Uri) -> Result<Asked, HttpError> {
             HttpError::bad_request(format!("params is no JSON object: {error}"))
         })?,
     };
-    Ok(Asked {
+    Ok(V3QueryRequest {
         database: values.get("db").unwrap_or_default().to_owned(),
         text: values.get("q").ok_or_else(|| missing("q"))?.to_owned(),
         format: values.get("format").map(str::to_owned),
@@ -93,7 +93,7 @@ async fn from_body(
     shared: &HttpShared,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Asked, HttpError> {
+) -> Result<V3QueryRequest, HttpError> {
     let body = read_body(shared, headers, body).await?;
     let wrong = |error: serde_json::Error| {
         HttpError::bad_request(format!("the body is not the JSON of a query: {error}"))
@@ -112,7 +112,7 @@ async fn from_body(
         Some(Value::Object(params)) => params,
         Some(_) => return Err(HttpError::bad_request("params is no JSON object")),
     };
-    Ok(Asked {
+    Ok(V3QueryRequest {
         database: database.unwrap_or_default(),
         text: query,
         format,
@@ -122,7 +122,7 @@ async fn from_body(
 }
 
 /// The format that the request names, or that `Accept` does.
-fn format(asked: &Asked, headers: &HeaderMap) -> Result<ResponseFormat, HttpError> {
+fn format(asked: &V3QueryRequest, headers: &HeaderMap) -> Result<ResponseFormat, HttpError> {
     if let Some(name) = &asked.format {
         return Ok(match name.to_ascii_lowercase().as_str() {
             "json" => ResponseFormat::Objects,
@@ -151,7 +151,7 @@ fn format(asked: &Asked, headers: &HeaderMap) -> Result<ResponseFormat, HttpErro
     })
 }
 
-fn check_single(asked: &Asked) -> Result<(), HttpError> {
+fn check_single(asked: &V3QueryRequest) -> Result<(), HttpError> {
     if has_second_statement(&asked.text) {
         return Err(HttpError::bad_request(
             "a query is one statement; there are several",
@@ -174,7 +174,7 @@ fn failed(error: ServiceError, database: &str) -> HttpError {
 
 async fn sql(
     shared: &HttpShared,
-    asked: Asked,
+    asked: V3QueryRequest,
     headers: &HeaderMap,
 ) -> Result<Response, HttpError> {
     let begin = Instant::now();
@@ -203,7 +203,7 @@ async fn sql(
 
 async fn influxql(
     shared: &HttpShared,
-    asked: Asked,
+    asked: V3QueryRequest,
     headers: &HeaderMap,
 ) -> Result<Response, HttpError> {
     let begin = Instant::now();

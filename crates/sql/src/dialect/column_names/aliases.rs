@@ -1,4 +1,5 @@
-//! Aliases for columns whose names are asked for: from outside of a query, by ORDER BY or by GROUP BY.
+//! Aliases for columns that are referred to by name: from outside a query, by ORDER BY or by GROUP
+//! BY.
 
 use super::name_of_item;
 use super::output::{Names, OutputNames};
@@ -15,8 +16,8 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Makes the columns of a statement's queries known by PostgreSQL's names, and gives those of its
-/// answer.
+/// Gives the columns of a statement's queries PostgreSQL's names, and returns the names of its
+/// result.
 pub fn name_columns(statement: &mut Statement) -> Names {
     match statement {
         Statement::Statement(statement) => {
@@ -27,7 +28,7 @@ pub fn name_columns(statement: &mut Statement) -> Names {
             }
         }
         Statement::Explain(explain) => {
-            // What it answers is named otherwise.
+            // The columns of EXPLAIN have other names.
             name_columns(&mut explain.statement);
             None
         }
@@ -42,7 +43,7 @@ pub fn name_columns(statement: &mut Statement) -> Names {
     }
 }
 
-/// Gives the columns of a statement's own query aliases, where its plan is to have their names.
+/// Gives the columns of a statement's own query aliases, if its plan is to have these names.
 pub fn alias_outermost(statement: &mut Statement) {
     if let Statement::Statement(statement) = statement
         && let ast::Statement::Query(query) = statement.as_mut()
@@ -53,11 +54,11 @@ pub fn alias_outermost(statement: &mut Statement) {
 
 fn name_inner<T: Visit + VisitMut>(tree: &mut T) {
     let names_value = Identifiers::from_tree(tree).contains(SERIES_COLUMN);
-    // Nothing breaks off the visit.
+    // The visitor never breaks.
     let _ = walk_mut(tree, &mut Inner { names_value });
 }
 
-/// The names of columns in a part of a statement.
+/// The identifiers in a part of a statement.
 #[derive(Default)]
 struct Identifiers(HashSet<String>);
 
@@ -84,14 +85,14 @@ impl Visitor for Identifiers {
     }
 }
 
-/// The planner's name of a column of numbers or times.
+/// The name that the planner gives a column of a series of numbers or times.
 const SERIES_COLUMN: &str = "value";
-/// Functions in FROM that give it.
+/// Functions in FROM that have this column.
 const SERIES: [&str; 2] = ["generate_series", "range"];
 
-/// Queries whose columns are read by another one, and functions in FROM.
+/// Rewrites queries whose columns another query reads, and functions in FROM.
 struct Inner {
-    /// Whether the statement names columns as the planner calls those of series.
+    /// Whether the statement itself names a column as the planner does for series.
     names_value: bool,
 }
 
@@ -146,7 +147,7 @@ impl VisitorMut for Inner {
     }
 }
 
-/// Calls the only column of a function in FROM as the function is called there.
+/// Names the only column of a function in FROM after the function's alias.
 fn name_function(alias: &mut Option<TableAlias>, function: &str) {
     let alias = alias.get_or_insert_with(|| TableAlias {
         explicit: true,
@@ -162,7 +163,7 @@ fn name_function(alias: &mut Option<TableAlias>, function: &str) {
     }
 }
 
-/// Names the columns of a statement's own query, whose answer is renamed where there is no `*`.
+/// Names the columns of a statement's own query. Its result is renamed unless it contains a `*`.
 fn name_outermost(query: &mut Query) -> OutputNames {
     let names = OutputNames::from_query(query);
     let Query { body, order_by, .. } = query;
@@ -200,7 +201,7 @@ fn naming_select_mut(mut body: &mut SetExpr) -> Option<&mut Select> {
     }
 }
 
-/// Whether what is selected is one column.
+/// Whether a selected item is a single column.
 fn is_one(item: &SelectItem) -> bool {
     matches!(
         item,
@@ -208,7 +209,7 @@ fn is_one(item: &SelectItem) -> bool {
     )
 }
 
-/// The column that an expression is, behind casts; its name is that of the column.
+/// The column inside casts; it gives the expression its name.
 fn column(expr: &Expr) -> Option<&[Ident]> {
     match expr {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => column(expr),
@@ -237,7 +238,8 @@ fn set_alias(item: &mut SelectItem, name: String) {
     }
 }
 
-/// Gives every column an alias whose name the planner would not give it, or several have.
+/// Gives aliases to all columns that the planner would name differently, or whose name several
+/// columns have.
 fn alias_columns(select: &mut Select, order_by: Option<&OrderBy>) {
     let items = &select.projection;
     let names: Vec<Option<String>> = items.iter().map(name_of_item).collect();
@@ -255,7 +257,7 @@ fn alias_columns(select: &mut Select, order_by: Option<&OrderBy>) {
         };
         let is_written = matches!(items[at], SelectItem::ExprWithAlias { .. });
         let same = &places[name.as_str()];
-        // Which of equal columns is meant makes no difference.
+        // It makes no difference which of several equal columns is meant.
         let is_first = same[0] == at && same.iter().all(|at| expr_of(&items[*at]) == Some(expr));
         let alias = if same.len() > 1 && !is_first {
             marked(name, at)
@@ -265,7 +267,7 @@ fn alias_columns(select: &mut Select, order_by: Option<&OrderBy>) {
             if items.iter().any(|item| stands_for(item, column)) {
                 marked(name, at)
             } else if matches!(expr, Expr::Cast { .. }) {
-                // The planner calls it by the table's name as well.
+                // The planner also accepts the table's name for it.
                 let captured = captured.get_or_insert_with(|| captured_names(select, order_by));
                 if captured.contains(name) {
                     continue;
@@ -289,7 +291,7 @@ fn alias_columns(select: &mut Select, order_by: Option<&OrderBy>) {
     }
 }
 
-/// Whether a `*` stands for a column too that is selected beside it.
+/// Whether a `*` includes a column that is also selected separately.
 fn stands_for(item: &SelectItem, column: &[Ident]) -> bool {
     let is_whole = |options: &WildcardAdditionalOptions| {
         options.opt_exclude.is_none() && options.opt_except.is_none()
@@ -310,7 +312,7 @@ fn stands_for(item: &SelectItem, column: &[Ident]) -> bool {
     }
 }
 
-/// Names in clauses where PostgreSQL means columns that are read, and the planner aliases as well.
+/// Names in clauses in which PostgreSQL means input columns, but the planner also means aliases.
 fn captured_names(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String> {
     let mut names = Identifiers::default();
     let _ = Visit::visit(&select.having, &mut names);
@@ -325,7 +327,7 @@ fn captured_names(select: &Select, order_by: Option<&OrderBy>) -> HashSet<String
     names.0
 }
 
-/// Has rows sorted by the place of a column whose name is not that of its plan.
+/// Sorts by the position of a column if its name differs from the plan's.
 fn sort_by_places(select: &Select, order_by: Option<&mut OrderBy>) {
     let Some(OrderByKind::Expressions(by)) = order_by.map(|order_by| &mut order_by.kind) else {
         return;
@@ -346,7 +348,7 @@ fn sort_by_places(select: &Select, order_by: Option<&mut OrderBy>) {
     }
 }
 
-/// Marks aliases that are written twice, or name a column beside.
+/// Marks aliases that are repeated, or that equal the name of another column.
 fn tell_aliases_apart(items: &mut [SelectItem]) {
     let mut seen: HashSet<String> = HashSet::new();
     for item in items.iter() {
@@ -366,7 +368,7 @@ fn tell_aliases_apart(items: &mut [SelectItem]) {
     }
 }
 
-/// Gives columns aliases by which rows are grouped. A column of the table comes before them.
+/// Gives aliases to columns by which the query groups. A column of the table takes precedence.
 fn alias_keys(select: &mut Select) {
     let GroupByExpr::Expressions(keys, _) = &select.group_by else {
         return;

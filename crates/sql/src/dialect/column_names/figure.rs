@@ -7,9 +7,9 @@ use datafusion::sql::sqlparser::ast::{
     SetExpr, TrimWhereField,
 };
 
-/// PostgreSQL's name of a column that nothing names.
+/// PostgreSQL's name of an unnamed column.
 const UNNAMED: &str = "?column?";
-/// Bits of precision up to which a FLOAT has four bytes.
+/// Up to this many bits of precision, a FLOAT has four bytes.
 const FLOAT4_BITS_MAX: u64 = 24;
 
 /// PostgreSQL's name of a column without an alias.
@@ -17,19 +17,19 @@ pub fn name_of(expr: &Expr) -> String {
     figured(expr).map_or_else(|| UNNAMED.to_owned(), |figured| figured.name)
 }
 
-/// A name, and whether it holds through a cast or a CASE.
+/// A name, and whether a cast or a CASE around the expression keeps it.
 struct Figured {
     name: String,
     is_strong: bool,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "figured() gives it as it is")]
+#[expect(clippy::unnecessary_wraps, reason = "figured() returns it unchanged")]
 fn strong(name: impl Into<String>) -> Option<Figured> {
     let (name, is_strong) = (name.into(), true);
     Some(Figured { name, is_strong })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "figured() gives it as it is")]
+#[expect(clippy::unnecessary_wraps, reason = "figured() returns it unchanged")]
 fn weak(name: impl Into<String>) -> Option<Figured> {
     let (name, is_strong) = (name.into(), false);
     Some(Figured { name, is_strong })
@@ -98,7 +98,7 @@ fn last_part(name: &ObjectName) -> Option<String> {
     name.0.last()?.as_ident().map(fold_case)
 }
 
-/// The name that PostgreSQL has for a type.
+/// PostgreSQL's name of a type.
 fn type_name(kind: &DataType) -> String {
     match kind {
         DataType::Array(

@@ -1,4 +1,4 @@
-//! Names of the columns of an answer, given where it leaves.
+//! The names of a result's columns, applied when it leaves.
 
 use super::{name_of_item, naming_select};
 use crate::name_forms::unmarked;
@@ -9,25 +9,25 @@ use arrow::record_batch::RecordBatch;
 use datafusion::sql::sqlparser::ast::Query;
 use std::sync::Arc;
 
-/// Names of an answer's columns; `None` where those of its plan are right.
+/// The names of a result's columns; `None` if those of its plan are right.
 pub type Names = Option<Arc<OutputNames>>;
 
 /// Names of the columns of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputNames {
-    /// By place; `None` where there is a `*`, whose columns the plan names.
+    /// By position; `None` if there is a `*`, whose columns the plan names.
     by_place: Option<Vec<String>>,
 }
 
 impl OutputNames {
-    /// Of a query, as it was written.
+    /// The names of a query, as it was written.
     pub fn from_query(query: &Query) -> Self {
         let by_place = naming_select(query)
             .and_then(|select| select.projection.iter().map(name_of_item).collect());
         Self { by_place }
     }
 
-    /// A schema with these names; `None` where it has them already.
+    /// A schema with these names; `None` if it has them already.
     pub fn renamed(&self, schema: &SchemaRef) -> Option<SchemaRef> {
         let fields = schema.fields();
         let by_place = self.by_place.as_deref();
@@ -51,13 +51,13 @@ impl OutputNames {
     }
 }
 
-/// A schema with the names of an answer.
+/// A schema with the names of a result.
 pub fn named_schema(names: &Names, schema: SchemaRef) -> SchemaRef {
     let renamed = names.as_ref().and_then(|names| names.renamed(&schema));
     renamed.unwrap_or(schema)
 }
 
-/// A batch with the names of its answer's schema.
+/// A batch with the names of its result's schema.
 ///
 /// # Errors
 /// If the batch does not fit the schema: a bug.
@@ -68,7 +68,7 @@ pub fn named_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatc
     let differs = pairs.clone().any(|(named, own)| {
         own.data_type() != named.data_type() || own.is_nullable() != named.is_nullable()
     });
-    // A batch may promise more of its columns than its stream.
+    // A batch may guarantee more about its columns than its stream.
     let schema = if differs {
         let fields = pairs.map(|(named, own)| own.as_ref().clone().with_name(named.name()));
         let fields: Vec<_> = fields.collect();

@@ -1,4 +1,4 @@
-//! Reads the statements of materialized views.
+//! Parses the statements about materialized views.
 
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
 use crate::dialect::settings::{SETTINGS, set, value};
@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use marigram_functions::duration::parse_fixed_or_zero_ns;
 
 /// `CREATE MATERIALIZED VIEW [IF NOT EXISTS] name WITH (continuous, …) AS SELECT … [WITH [NO] DATA]`.
-/// `text` gives what stands between two places of the statement.
+/// `text` returns the text between two locations of the statement.
 pub fn create(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
@@ -42,8 +42,7 @@ pub fn create(
     })
 }
 
-/// Where the query at the end of a statement begins and ends, and whether `WITH NO DATA` does not
-/// follow it.
+/// The start and end of the query at the end of a statement, and whether `WITH NO DATA` is absent.
 pub(super) fn query_span(parser: &mut Parser<'_>) -> (Location, Location, bool) {
     let start = parser.peek_token().span.start;
     let mut end = start;
@@ -114,7 +113,7 @@ fn read(parser: &mut Parser<'_>, options: &mut ViewOptions) -> SqlResult<()> {
     parser.expect_token(&Token::LParen)?;
     loop {
         let mut key = parse_name(parser)?;
-        // As it is written elsewhere.
+        // The notation of TimescaleDB.
         if key == "timescaledb" && parser.consume_token(&Token::Period) {
             key = parse_name(parser)?;
         }

@@ -1,4 +1,4 @@
-//! Reads the statements that make something of a query, and `TRUNCATE`.
+//! Parses the statements that contain a query, and `TRUNCATE`.
 
 use super::materialized_views::query_span;
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
@@ -8,8 +8,8 @@ use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
-/// `[WITH (tags = 'a,b', time = 't', setting = value, …)] AS query [WITH [NO] DATA]`: what follows
-/// the name of the table.
+/// `[WITH (tags = 'a,b', time = 't', setting = value, …)] AS query [WITH [NO] DATA]`: the part
+/// after the name of the table.
 pub fn create_table_as(
     parser: &mut Parser<'_>,
     target: TableReferenceName,
@@ -50,7 +50,7 @@ pub fn create_table_as(
     Ok(table)
 }
 
-/// Names in a list: as they stand in the table, without quotes.
+/// The names in a list, without quotes.
 fn names_of(list: &str) -> Vec<String> {
     let names = list.split(',').map(|name| name.trim().trim_matches('"'));
     names
@@ -127,8 +127,8 @@ pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::RenameView { target, to })
 }
 
-/// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. There are
-/// neither sequences nor references, so that what follows the names changes nothing.
+/// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. Marigram
+/// has neither sequences nor references, so the words after the names have no effect.
 pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     parser.next_token();
     accept_words(parser, &["TABLE"]);

@@ -1,4 +1,4 @@
-//! A marked GROUP BY becomes buckets and keys.
+//! Replaces a marked GROUP BY with buckets and keys.
 
 use super::{MARK, sample_by_error};
 use crate::dialect::ast_walk::walk_mut;
@@ -13,24 +13,24 @@ use datafusion::sql::sqlparser::ast::{
 use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
 use std::ops::ControlFlow;
 
-/// Goes through a statement and rewrites each marked GROUP BY.
+/// Rewrites each marked GROUP BY of a statement.
 pub struct SampleByRewriter<'a> {
     /// The time columns of tables.
     pub time_of: TimeOf<'a>,
-    /// Whether a function of this name is an aggregate.
+    /// Whether a function with this name is an aggregate.
     pub is_aggregate: &'a dyn Fn(&str) -> bool,
 }
 
-/// What a mark says.
+/// The contents of a marker.
 struct SampleByClause {
     width: Expr,
-    /// Zone and offset, where they are given.
+    /// Zone and offset, if given.
     places: Vec<Expr>,
     fills: Vec<Expr>,
 }
 
 impl SampleByClause {
-    /// Reads the mark of a GROUP BY.
+    /// Reads the marker of a GROUP BY.
     fn from_group_by(group_by: &GroupByExpr) -> Option<Self> {
         let GroupByExpr::Expressions(keys, _) = group_by else {
             return None;
@@ -58,7 +58,7 @@ impl SampleByClause {
         })
     }
 
-    /// Whether missing buckets are answered.
+    /// Whether missing buckets are filled.
     fn fills_gaps(&self) -> Result<bool, SqlError> {
         let none = self
             .fills
@@ -66,7 +66,10 @@ impl SampleByClause {
             .filter(|fill| is_word(fill, "none"))
             .count();
         if none > 0 && self.fills.len() > 1 {
-            return Err(sample_by_error("42601", "FILL(NONE) stands alone"));
+            return Err(sample_by_error(
+                "42601",
+                "FILL(NONE) cannot be combined with other fills",
+            ));
         }
         Ok(none == 0 && !self.fills.is_empty())
     }
@@ -78,22 +81,22 @@ fn is_word(fill: &Expr, word: &str) -> bool {
 
 /// The bucket of a SELECT.
 struct SampleBucket<'a> {
-    /// Name of the column of times.
+    /// The name of the time column.
     time: String,
-    /// What the SELECT calls its table.
+    /// The name by which the SELECT refers to its table.
     table: Option<String>,
-    /// What answers the bucket.
+    /// The expression that computes the bucket.
     expr: Expr,
     is_aggregate: &'a dyn Fn(&str) -> bool,
-    /// Aggregates that the walk is in.
+    /// The number of enclosing aggregates.
     depth: usize,
-    /// Subqueries that the walk is in, whose columns are their own.
+    /// The number of enclosing subqueries, which have columns of their own.
     queries: usize,
-    /// Aggregates that were seen.
+    /// The number of aggregates seen.
     aggregates: usize,
-    /// Columns that were seen outside of them.
+    /// The number of columns seen outside aggregates.
     columns: usize,
-    /// Buckets that were put.
+    /// The number of buckets inserted.
     put: usize,
 }
 
@@ -116,11 +119,11 @@ impl SampleBucket<'_> {
         }
     }
 
-    /// Puts the bucket in the place of times outside of aggregates; whether there is an aggregate,
-    /// and whether there are columns outside of one.
+    /// Replaces times outside aggregates with the bucket; returns whether there is an aggregate,
+    /// and whether there are columns outside one.
     fn put(&mut self, expr: &mut Expr) -> (bool, bool) {
         (self.aggregates, self.columns, self.put) = (0, 0, 0);
-        // Nothing breaks off the visit.
+        // The visitor never breaks.
         let _ = walk_mut(expr, self);
         (self.aggregates > 0, self.columns > 0)
     }
@@ -195,7 +198,7 @@ impl<'a> SampleByRewriter<'a> {
         }
     }
 
-    /// Rewrites a SELECT; gives its bucket and the name under which it is answered.
+    /// Rewrites a SELECT; returns its bucket and the bucket's name in the result.
     fn select(
         &self,
         select: &mut Select,
@@ -211,15 +214,14 @@ impl<'a> SampleByRewriter<'a> {
                 SelectItem::UnnamedExpr(expr) => (expr, None),
                 SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.clone())),
                 _ => {
-                    let message =
-                        "SAMPLE BY goes with columns and aggregates that are named, not with *";
+                    let message = "SAMPLE BY requires named columns and aggregates, not *";
                     return Err(sample_by_error("42803", message));
                 }
             };
             let (is_time, text) = (bucket.is_time(expr), expr.to_string());
             let (has_aggregate, has_column) = bucket.put(expr);
             let alias = alias.or_else(|| {
-                // What was written is the name of what is answered.
+                // The column keeps the name of the original expression.
                 let name = if is_time { bucket.time.clone() } else { text };
                 let changed = bucket.put > 0 || (has_aggregate && fills_gaps);
                 changed.then(|| Ident::with_quote('"', name))
@@ -289,7 +291,7 @@ impl<'a> SampleByRewriter<'a> {
 }
 
 impl SampleByClause {
-    /// An aggregate with what stands in its gaps.
+    /// An aggregate with the fill of its gaps.
     fn filled(&self, expr: Expr, at: usize) -> Expr {
         let fill = match self.fills.as_slice() {
             [one] => one,
@@ -310,8 +312,8 @@ impl SampleByClause {
     }
 }
 
-/// Rows come in the order of their buckets where no other is asked for; an order by a time that is
-/// not answered is one by the bucket.
+/// Sorts rows by their buckets if no other order is requested; an order by a time that is not
+/// selected becomes an order by the bucket.
 fn order(query: &mut Query, mut bucket: SampleBucket<'_>, name: Option<Ident>) {
     let answered = name.as_ref().map(fold_case) == Some(bucket.time.clone());
     match (&mut query.order_by, name) {

@@ -1,4 +1,4 @@
-//! The clause among the tokens of a statement:
+//! The clause in the tokens of a statement:
 //! `SAMPLE BY width [FILL (how, …)] [ALIGN TO CALENDAR [TIME ZONE 'zone'] [WITH OFFSET '±hh:mm']]`.
 
 use super::{MARK, sample_by_error};
@@ -9,15 +9,15 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use marigram_functions::duration::questdb_unit;
 
-/// Whether a statement may have the clause.
-pub fn may_sample(sql: &str) -> bool {
-    sql.to_ascii_lowercase().contains("sample")
+/// Whether a statement, in lower case, may contain the clause.
+pub fn may_sample(folded: &str) -> bool {
+    folded.contains("sample")
 }
 
-/// The tokens with a GROUP BY in the place of each clause; `None` where there is none.
+/// The tokens with a GROUP BY instead of each clause; `None` if there is no clause.
 ///
 /// # Errors
-/// What is wrong with a clause.
+/// If a clause is wrong.
 pub fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let is = |token: &Token, expected: &str| {
         matches!(token, Token::Word(word) if word.quote_style.is_none()
@@ -50,8 +50,8 @@ pub fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>>
     Ok(found.then_some(out))
 }
 
-/// What the clause says, as arguments: width, zone or NULL, offset or NULL, and how each aggregate
-/// is filled: a word as a text, a constant in parentheses.
+/// The clause as arguments: width, zone or NULL, offset or NULL, and how to fill each aggregate: a
+/// word as a text, or a constant in parentheses.
 fn clause(parser: &mut Parser<'_>) -> SqlResult<Vec<Token>> {
     accept_words(parser, &["SAMPLE", "BY"]);
     let text = Token::SingleQuotedString;
@@ -65,7 +65,7 @@ fn clause(parser: &mut Parser<'_>) -> SqlResult<Vec<Token>> {
     if accept_words(parser, &["ALIGN", "TO"]) {
         if accept_words(parser, &["FIRST", "OBSERVATION"]) {
             let message =
-                "SAMPLE BY is aligned to the calendar; ALIGN TO FIRST OBSERVATION is not there";
+                "SAMPLE BY is aligned to the calendar; ALIGN TO FIRST OBSERVATION is not supported";
             return Err(sample_by_error("0A000", message));
         }
         if !accept_word(parser, "CALENDAR") {
@@ -81,7 +81,8 @@ fn clause(parser: &mut Parser<'_>) -> SqlResult<Vec<Token>> {
                 Some(0) => {}
                 Some(minutes) => offset = text(format!("{minutes} minutes")),
                 None => {
-                    let message = format!("'{written}' is no offset; write '00:30' or '-02:00'");
+                    let message =
+                        format!("'{written}' is not an offset; write '00:30' or '-02:00'");
                     return Err(sample_by_error("22023", message));
                 }
             }
@@ -95,7 +96,7 @@ fn clause(parser: &mut Parser<'_>) -> SqlResult<Vec<Token>> {
     Ok(arguments)
 }
 
-/// A number and a unit, as `time_bucket` takes them.
+/// A number and a unit, in the form that `time_bucket` takes.
 fn width(parser: &mut Parser<'_>) -> SqlResult<String> {
     let number = parser.parse_literal_uint()?;
     let found = parser.next_token();

@@ -1,4 +1,4 @@
-//! Every function that statements can call is known to be bounded, and every rule to ask.
+//! Tests that every function is known to be bounded, and that every rule checks for cancellation.
 
 use super::*;
 use arrow::array::AsArray;
@@ -9,7 +9,7 @@ use marigram_env::Env;
 use std::collections::BTreeSet;
 use tokio::runtime::Builder;
 
-/// Scalar functions whose values take no more than their arguments, but for a constant.
+/// Scalar functions whose values need no more memory than their arguments, except for a constant.
 const BOUNDED: &str = "
     abs acos acosh age array_add array_any_value array_avg array_compact array_contains array_dims
     array_distance array_distinct array_element array_empty array_except array_extract array_has
@@ -50,7 +50,7 @@ const BOUNDED: &str = "
     version width_bucket with_metadata
 ";
 
-/// Aggregates whose state and value take no more than a constant or what they were given, which
+/// Aggregates whose state and value need no more memory than a constant or their input, which
 /// operators account for.
 const AGGREGATES: &str = "
     any_value approx_distinct approx_median approx_percentile_cont
@@ -63,14 +63,14 @@ const AGGREGATES: &str = "
     var_population var_samp var_sample
 ";
 
-/// Window functions: each makes a value for each row, of its own or of one of the rows.
+/// Window functions: each computes one value per row, its own or that of another row.
 const WINDOWS: &str = "
     count_id cume_dist dense_rank diff difference event_id first_value lag last_value lead mavg
     moving_average moving_avg non_negative_derivative nth_value ntile percent_rank rank
     row_number session_id state_count state_duration state_id statecount stateduration
 ";
 
-/// Functions with lambdas: each makes an element for each element.
+/// Functions with lambdas: each returns one element per element.
 const HIGHER_ORDER: &str = "
     array_any_match any_match list_any_match array_first list_first array_filter list_filter array_transform list_transform
 ";
@@ -126,7 +126,7 @@ fn every_function_is_bounded() {
     }
 }
 
-/// Rules keep their order, and none of them is left out.
+/// Rules keep their order, and none of them is missing.
 #[test]
 fn every_rule_asks_whether_it_is_wanted() {
     let dir = tempfile::tempdir().unwrap();
@@ -154,8 +154,8 @@ fn every_rule_asks_whether_it_is_wanted() {
     assert_eq!(ours.len(), 8, "{ours:?}");
 }
 
-/// Batches without columns need no memory. An exchange that is refused it spills them, and they cannot
-/// be read again while the file grows.
+/// Batches without columns need no memory. If an exchange is refused memory, it spills them, and
+/// they cannot be read back while the file grows.
 #[test]
 fn what_needs_no_memory_runs_where_all_is_taken() {
     let dir = tempfile::tempdir().unwrap();

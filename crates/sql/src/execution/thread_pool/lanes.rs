@@ -1,13 +1,14 @@
-//! Lanes: small groups of threads, each of which carries one statement at a time.
+//! Lanes: small groups of threads that each run one statement at a time.
 //!
-//! Statements share no thread, so that one that keeps its threads busy for minutes, in code that
-//! never yields, holds up nobody: the operating system shares the cores. How many lanes carry
-//! statements at once is bounded. Beyond that bound some *express* lanes are left, whose statements
-//! are stopped after a short while, so that short questions get through when all others are long.
-//! Statements whose answers nobody reads are a third group.
+//! Statements share no threads. So a statement that keeps its threads busy for minutes, in code
+//! that never yields, does not delay others: the operating system shares the cores. The number of
+//! lanes that run statements at once is bounded. Beyond that bound there are some *express* lanes,
+//! whose statements are stopped after a short time, so that short queries get through when all
+//! other lanes run long ones. Statements whose results nobody reads are a third group.
 //!
-//! Invariant: a lane's place is given back when it can carry another statement, or when the last of
-//! its threads has ended. So the bound holds for threads that do not stop when they are told, too.
+//! Invariant: a lane's admission is released when the lane can run another statement, or when the
+//! last of its threads has ended. So the bound includes threads that do not stop when they are told
+//! to.
 
 use super::priority::{self, ThreadId};
 use crate::stack::WORKER_STACK_BYTES;
@@ -19,15 +20,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Statements that run at once, however long they take.
+/// The largest number of statements that run at once, however long they take.
 const LANES_MAX: usize = 32;
-/// Statements beyond those, which must be short.
+/// The largest number of additional statements, which must be short.
 const EXPRESS_LANES_MAX: usize = 8;
-/// Statements whose answers nobody reads, which run no further for now.
+/// The largest number of statements whose results nobody reads, and which are paused.
 const UNREAD_LANES_MAX: usize = 256;
-/// Lanes that wait for statements.
+/// The largest number of lanes that wait for statements.
 const IDLE_LANES_MAX: usize = 8;
-/// Threads of a lane for the steps of its scans and writes, beside those that execute.
+/// The threads of a lane for the steps of its scans and writes, besides those that execute.
 const BLOCKING_THREADS: usize = 6;
 
 /// All lanes of a service.
@@ -40,32 +41,32 @@ pub struct LanePool {
     unread: Arc<Semaphore>,
 }
 
-/// Threads for one statement at a time.
+/// The threads for one statement at a time.
 #[derive(Debug)]
 struct StatementLane {
     runtime: Option<Runtime>,
     shared: Arc<LaneThreads>,
 }
 
-/// What the threads of a lane share. It lives as long as the last of them.
+/// The state that the threads of a lane share. It lives as long as the last of them.
 #[derive(Debug, Default)]
 pub struct LaneThreads {
     interrupt: Arc<StatementInterrupt>,
     ids: Mutex<Vec<ThreadId>>,
-    /// Whether they stand back.
+    /// Whether their priority has been lowered.
     is_low: AtomicBool,
-    /// Goes with the last of them, if it was not given back before.
+    /// Released with the last of them, unless it was returned before.
     admission: Mutex<Option<LaneAdmission>>,
 }
 
-/// The right to run a statement on a lane of its own; given back on drop.
+/// The right to run a statement on a lane of its own; returned on drop.
 #[derive(Debug)]
 pub struct LaneLease {
     lanes: Arc<LanePool>,
     lane: Option<StatementLane>,
 }
 
-/// The right to be on a lane, in one of their groups.
+/// The right to use a lane of one of the groups.
 #[derive(Debug)]
 pub struct LaneAdmission {
     _permit: OwnedSemaphorePermit,
@@ -73,7 +74,7 @@ pub struct LaneAdmission {
 }
 
 impl LaneAdmission {
-    /// If there is room.
+    /// Admits a statement if there is room.
     fn try_new(group: &Arc<Semaphore>, is_express: bool) -> Option<Self> {
         let permit = Arc::clone(group).try_acquire_owned().ok()?;
         Some(Self {
@@ -82,9 +83,9 @@ impl LaneAdmission {
         })
     }
 
-    /// Once there is room.
+    /// Admits a statement as soon as there is room.
     async fn new(group: &Arc<Semaphore>, is_express: bool) -> Option<Self> {
-        // It is never closed.
+        // The semaphore is never closed.
         let permit = Arc::clone(group).acquire_owned().await.ok()?;
         Some(Self {
             _permit: permit,
@@ -94,19 +95,19 @@ impl LaneAdmission {
 }
 
 impl LaneThreads {
-    /// What tells their statement to stop.
+    /// The interrupt that tells their statement to stop.
     pub fn interrupt(&self) -> &Arc<StatementInterrupt> {
         &self.interrupt
     }
 
-    /// Makes them stand back behind all other threads, for good.
+    /// Lowers their priority below all other threads, permanently.
     pub fn stand_back(&self) {
         let ids = self.ids.lock();
         self.is_low.store(true, Ordering::Relaxed);
         ids.iter().copied().for_each(priority::lower);
     }
 
-    /// From here on their statement is one of another group.
+    /// Moves their statement to another group.
     pub fn move_to(&self, admission: LaneAdmission) {
         let before = self.admission.lock().replace(admission);
         drop(before);
@@ -128,7 +129,7 @@ impl LaneThreads {
         }
     }
 
-    /// The number may be another thread's from here on.
+    /// From here on, another thread may get the same id.
     fn thread_stops(&self) {
         let id = priority::this_thread();
         self.ids.lock().retain(|other| *other != id);
@@ -154,7 +155,7 @@ impl StatementLane {
         })
     }
 
-    /// Whether nothing of an earlier statement is left on it.
+    /// Whether no work of an earlier statement remains on the lane.
     fn is_clear(&self) -> bool {
         let runtime = self.runtime.as_ref();
         runtime.is_some_and(|runtime| runtime.metrics().num_alive_tasks() == 0)
@@ -162,7 +163,7 @@ impl StatementLane {
 }
 
 impl Drop for StatementLane {
-    /// Its threads end as soon as they have nothing to do; nobody waits for that.
+    /// Its threads end as soon as they are idle; nobody waits for that.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -171,7 +172,7 @@ impl Drop for StatementLane {
 }
 
 impl LanePool {
-    /// Lanes of `threads` threads each; they are made when they are needed.
+    /// Creates a pool of lanes with `threads` threads each; lanes are created on demand.
     pub fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self {
             threads: threads.max(1),
@@ -182,13 +183,13 @@ impl LanePool {
         })
     }
 
-    /// The right to a lane, if one is free; a regular one rather than an express one.
+    /// The right to a lane, if one is free; a regular lane is preferred to an express lane.
     pub fn try_admit(&self) -> Option<LaneAdmission> {
         let regular = LaneAdmission::try_new(&self.regular, false);
         regular.or_else(|| LaneAdmission::try_new(&self.express, true))
     }
 
-    /// The same, once one is free.
+    /// The same, as soon as a lane is free.
     pub async fn admit(&self) -> Option<LaneAdmission> {
         tokio::select! {
             biased;
@@ -197,15 +198,15 @@ impl LanePool {
         }
     }
 
-    /// The right to wait for a slow reader, keeping no core busy, in nobody's place. Such a
-    /// statement must be admitted [again](Self::admit_again) before it goes on. `None` where too
-    /// many wait.
+    /// The right to wait for a slow reader without using a core, outside the other groups. Such a
+    /// statement must be admitted [again](Self::admit_again) before it continues. `None` if too
+    /// many statements wait.
     pub fn admit_unread(&self) -> Option<LaneAdmission> {
         LaneAdmission::try_new(&self.unread, false)
     }
 
-    /// The right to go on for a statement that waited for its reader, once there is room for one
-    /// that may take long.
+    /// The right to continue for a statement that waited for its reader, as soon as a regular lane
+    /// is free.
     pub async fn admit_again(&self) -> Option<LaneAdmission> {
         LaneAdmission::new(&self.regular, false).await
     }
@@ -213,7 +214,7 @@ impl LanePool {
     /// Takes a lane.
     ///
     /// # Errors
-    /// If the machine gives no threads.
+    /// If the operating system cannot create threads.
     pub fn take(self: &Arc<Self>, admission: LaneAdmission) -> io::Result<LaneLease> {
         let idle = {
             let mut idle = self.idle.lock();
@@ -231,7 +232,7 @@ impl LanePool {
         })
     }
 
-    /// Statements that have a lane, and lanes whose threads have yet to end.
+    /// The number of lanes that run statements, or whose threads have not ended yet.
     #[cfg(test)]
     pub fn in_use(&self) -> usize {
         let free = self.regular.available_permits() + self.express.available_permits();
@@ -240,7 +241,7 @@ impl LanePool {
 
     fn put_back(&self, lane: StatementLane) {
         let mut idle = self.idle.lock();
-        // Two at most: this one, and one on which something is left, if there is one.
+        // At most two: this one, and one with remaining work, if there is one.
         let surplus = (idle.len() >= IDLE_LANES_MAX).then(|| {
             let busy = idle.iter().position(|lane| !lane.is_clear());
             idle.remove(busy.unwrap_or(0))
@@ -257,7 +258,7 @@ impl LaneLease {
         self.lane.as_ref().map(|lane| &lane.shared)
     }
 
-    /// Where to spawn the statement.
+    /// The runtime on which to spawn the statement.
     pub fn handle(&self) -> Option<&Handle> {
         let runtime = self.lane.as_ref()?.runtime.as_ref();
         runtime.map(Runtime::handle)
@@ -268,7 +269,7 @@ impl Drop for LaneLease {
     fn drop(&mut self) {
         let Some(lane) = self.lane.take() else { return };
         lane.shared.interrupt.end();
-        // Threads that stand back end; with the last of them goes the place.
+        // Threads with lowered priority end; the admission is released with the last of them.
         if !lane.shared.is_low.load(Ordering::Relaxed) {
             let admission = lane.shared.admission.lock().take();
             self.lanes.put_back(lane);

@@ -1,4 +1,4 @@
-//! The way of a statement's answer to its reader.
+//! The path of a statement's result to its reader.
 
 use super::lanes::{LanePool, LaneThreads};
 use super::watchdog::StopStatementOnDrop;
@@ -16,17 +16,17 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
-/// Messages that wait for a slow reader.
+/// The number of messages that wait for a slow reader.
 pub(super) const MESSAGES_MAX: usize = 2;
-/// How long a reader may not read until its statement makes room for others.
+/// How long a reader may pause before its statement makes room for others.
 const READER_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// Rows up to which a batch does not go out before it is seen whether it is the last one.
+/// Up to this many rows, a batch waits until it is known whether it is the last one.
 const SMALL_ROWS: usize = 2048;
 
-/// What a running statement tells.
+/// A message from a running statement.
 pub(super) enum OutputMessage {
-    /// Rows of a schema and the first of them; whether more follow.
+    /// The schema of the rows and the first batch; whether more follow.
     Rows {
         schema: SchemaRef,
         first: Option<RecordBatch>,
@@ -42,31 +42,31 @@ pub(super) enum OutputMessage {
     Failed(ServiceError),
 }
 
-/// What is told last, once the statement holds nothing any more and nobody can send. It waits for
-/// its reader without keeping a thread.
+/// The last message, sent when the statement holds nothing any more and nobody can send. It waits
+/// for its reader without using a thread.
 pub(super) type OutputEnd = Arc<Mutex<Option<OutputMessage>>>;
 
-/// The side of a running statement on which it tells.
+/// The sending side of a running statement.
 pub struct StatementOutput {
     pub(super) sender: mpsc::Sender<OutputMessage>,
     pub(super) last: OutputEnd,
-    /// Whether the statement is on the thread of who asks.
+    /// Whether the statement is on the calling thread.
     pub(super) is_here: Arc<AtomicBool>,
     pub(super) lane: Arc<LanePlacement>,
 }
 
-/// Where a statement runs, once it has a lane.
+/// Where a statement runs, when it has a lane.
 pub(super) struct LanePlacement {
     pub(super) lanes: Arc<LanePool>,
     pub(super) threads: OnceLock<Arc<LaneThreads>>,
 }
 
 impl StatementOutput {
-    /// Goes on with the statement on the threads for statements, if it is not there already: what
-    /// follows may take longer than to hand it over.
+    /// Moves the statement to the threads for statements, unless it is there already: the following
+    /// work may take longer than the handover.
     pub async fn move_on(&self) {
         poll_fn(|_| {
-            // Who began it here polls it once, and hands it over then.
+            // The calling thread polls it once, and then hands it over.
             if self.is_here.load(Ordering::Relaxed) {
                 Poll::Pending
             } else {
@@ -76,11 +76,11 @@ impl StatementOutput {
         .await;
     }
 
-    /// All rows of a stream. Each message wakes the reader, so that the schema goes with the first
-    /// batch, and with a small one the end as well, if there is nothing to wait for.
+    /// Sends all rows of a stream. Each message wakes the reader, so the schema goes with the first
+    /// batch, and the end goes with a small batch, if there is nothing to wait for.
     ///
     /// # Errors
-    /// The stream's, and `Cancelled` where the reader has gone away.
+    /// The errors of the stream, and `Cancelled` if the reader is gone.
     pub async fn rows<E>(
         &self,
         schema: SchemaRef,
@@ -119,12 +119,12 @@ impl StatementOutput {
         Ok(())
     }
 
-    /// The statement is done, and has no rows.
+    /// Reports that the statement is finished and has no rows.
     pub fn done(&self, tag: String, rows: u64) {
         self.done_with(tag, rows, Vec::new());
     }
 
-    /// The same, and something to tell beside it.
+    /// The same, with notices.
     pub fn done_with(&self, tag: String, rows: u64, notices: Vec<String>) {
         *self.last.lock() = Some(OutputMessage::Done { tag, rows, notices });
     }
@@ -145,13 +145,13 @@ impl StatementOutput {
         }
     }
 
-    /// Waits for a reader that does not read. Meanwhile another statement may run in this one's
-    /// place.
+    /// Waits for a reader that does not read. In the meantime, another statement may use this one's
+    /// admission.
     async fn wait_for_reader(&self) -> SqlResult<mpsc::Permit<'_, OutputMessage>> {
         let LanePlacement { lanes, threads } = &*self.lane;
         if let Some(threads) = threads.get() {
             let unread = lanes.admit_unread().ok_or_else(|| ServiceError::Busy {
-                message: "too many answers wait for clients that do not read them".to_owned(),
+                message: "too many results wait for clients that do not read them".to_owned(),
                 retry_after: Duration::from_secs(1),
             })?;
             threads.move_to(unread);
@@ -174,7 +174,7 @@ pub(super) fn reader_gone_error() -> SqlError {
     ServiceError::Cancelled("the client went away".into()).into()
 }
 
-/// The batches behind the first one. `stop` is that of a statement that may be running.
+/// The batches after the first one. `stop` stops the statement, which may still be running.
 pub(super) fn remaining_batches(
     receiver: mpsc::Receiver<OutputMessage>,
     last: OutputEnd,

@@ -1,4 +1,4 @@
-//! Where statements run, how they end, and what they leave to others.
+//! Tests of where statements run, how they end, and what they leave to others.
 
 use super::*;
 use arrow::array::{ArrayRef, Int64Array};
@@ -109,7 +109,7 @@ fn work_that_ignores_its_end_is_answered_and_counts_until_it_stops() {
     let ended = block_on(workers.run(timeout, deaf)).unwrap_err();
     assert!(ended.to_string().contains("50 ms"), "{ended}");
     assert!(begun.load(Ordering::Relaxed));
-    // Its thread is still there, and others have theirs.
+    // Its thread still exists, and other statements have threads of their own.
     assert_eq!(workers.lanes.in_use(), 1);
     assert_eq!(block_on(workers.run(None, async { Ok(7) })).unwrap(), 7);
     may_end.store(true, Ordering::Relaxed);
@@ -157,7 +157,7 @@ fn short_work_gets_through_beside_any_number_of_long_ones() {
             let done = workers.run(None, async move { Ok(number) }).await;
             assert_eq!(done.unwrap(), number);
         }
-        // Those that had to be short were told off.
+        // Statements on express lanes were stopped.
         let (refused, ..) = futures::future::select_all(all).await;
         let error = refused.unwrap().unwrap_err().to_string();
         assert!(error.contains("try again later"), "{error}");
@@ -199,7 +199,7 @@ fn answers_that_nobody_reads_are_bounded() {
         out.rows(batch(0).schema(), batches).await
     };
     let answer = block_on(workers.answer(StatementStart::There, None, "", work)).unwrap();
-    // It is told why, once it reads, and has no place any more.
+    // It learns the reason when it reads, and its admission is released.
     wait_until("its lane is free", || workers.lanes.in_use() == 0);
     let Answer::Rows(rows) = answer else {
         panic!("it has rows")

@@ -1,10 +1,10 @@
-//! Who watches running statements from outside: one task, on threads that no statement has.
+//! The watchdog observes running statements: one task, on threads that no statement uses.
 //!
-//! A statement that does not come to its own timeout, since its code does not yield, is given up
-//! here: its client is told, its threads are told to stop at their next check. A statement that
-//! takes long stands back behind those that are short.
+//! A statement that misses its own timeout because its code does not yield is cancelled here: the
+//! watchdog tells its client, and tells its threads to stop at their next check. It also lowers the
+//! priority of statements that take long.
 //!
-//! Invariant: a statement is looked at until the last of its work has been dropped.
+//! Invariant: the watchdog observes a statement until the last of its work has been dropped.
 
 use super::lanes::LaneThreads;
 use marigram_service::ServiceError;
@@ -18,18 +18,18 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// How often statements are looked at, while there are any.
+/// The interval between checks, while there are statements.
 const TICK: Duration = Duration::from_millis(25);
-/// Ticks without a statement after which nobody looks any more.
+/// After this many ticks without a statement, the checks pause.
 const QUIET_TICKS: u32 = 40;
-/// How long a statement runs before it stands back behind others.
+/// How long a statement runs before its priority is lowered.
 const SHORT_MAX: Duration = Duration::from_millis(250);
 /// How long a statement may run on an express lane.
 const EXPRESS_MAX: Duration = Duration::from_secs(1);
-/// How much later than the statement's own timer this one comes.
+/// The delay of this timeout after the statement's own timer.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// Tells the client of a statement that it was given up.
+/// Tells the client of a statement that it was cancelled.
 pub type OnAbandoned = Box<dyn FnOnce(ServiceError) + Send>;
 
 /// All running statements.
@@ -55,11 +55,11 @@ struct WatchedStatement {
     timeout: Option<Duration>,
     stands_back: bool,
     task: Option<AbortHandle>,
-    /// Gone once it was called.
+    /// `None` after it was called.
     on_given_up: Option<OnAbandoned>,
 }
 
-/// A statement that is watched until this is dropped.
+/// The watchdog observes the statement until this is dropped.
 pub struct WatchdogGuard {
     watch: Arc<StatementWatchdog>,
     number: u64,
@@ -86,7 +86,7 @@ pub struct StopStatementOnDrop {
 }
 
 impl StopStatementOnDrop {
-    /// The statement of this number.
+    /// Stops the statement with this number.
     pub fn new(watch: &Arc<StatementWatchdog>, number: u64) -> Self {
         let watch = Arc::clone(watch);
         Self { watch, number }
@@ -100,7 +100,7 @@ impl Drop for StopStatementOnDrop {
 }
 
 impl StatementWatchdog {
-    /// Begins to watch a statement.
+    /// Begins to observe a statement.
     pub fn begin(
         self: &Arc<Self>,
         threads: &Arc<LaneThreads>,
@@ -127,7 +127,7 @@ impl StatementWatchdog {
         }
     }
 
-    /// Tells which task a statement is, if it has not ended.
+    /// Sets the task of a statement, if it has not ended.
     pub fn runs_as(&self, number: u64, task: AbortHandle) {
         let mut running = self.running.lock();
         if let Some(statement) = running.get_mut(&number) {
@@ -135,7 +135,7 @@ impl StatementWatchdog {
         }
     }
 
-    /// Stops a statement, if it has not ended: nobody wants its answer.
+    /// Stops a statement whose result nobody wants, if it has not ended.
     fn stop(&self, number: u64) {
         let mut running = self.running.lock();
         let stopped = running.get_mut(&number).and_then(|statement| {
@@ -146,7 +146,7 @@ impl StatementWatchdog {
         drop(stopped);
     }
 
-    /// Watches for ever.
+    /// Watches forever.
     pub async fn keep(self: Arc<Self>) {
         loop {
             self.look.notified().await;
@@ -156,14 +156,14 @@ impl StatementWatchdog {
                 quiet = if self.look_once() { 0 } else { quiet + 1 };
             }
             self.is_looking.store(false, Ordering::Release);
-            // One that began before that did not wake us.
+            // A statement that began before that did not wake this task.
             if !self.running.lock().is_empty() && !self.is_looking.swap(true, Ordering::AcqRel) {
                 self.look.notify_one();
             }
         }
     }
 
-    /// Says whether any statement is running.
+    /// Checks all statements once and returns whether any is running.
     fn look_once(&self) -> bool {
         let mut told = Vec::new();
         let mut running = self.running.lock();
@@ -190,7 +190,7 @@ impl StatementWatchdog {
 }
 
 impl WatchedStatement {
-    /// Tells its threads to stop, at the next point at which they yield or ask.
+    /// Tells the statement's threads to stop the next time they yield or check.
     fn give_up(&self, number: u64) {
         self.threads.interrupt().give_up(number);
         if let Some(task) = &self.task {
@@ -198,7 +198,7 @@ impl WatchedStatement {
         }
     }
 
-    /// Why the statement is to be given up, if it is.
+    /// Why the statement must be cancelled, if it must.
     fn overdue(&self, age: Duration) -> Option<ServiceError> {
         if let Some(timeout) = self.timeout
             && age >= timeout.saturating_add(GRACE)
@@ -216,7 +216,7 @@ impl WatchedStatement {
     }
 }
 
-/// The error of a statement that took longer than it may.
+/// The error of a statement that exceeded its timeout.
 pub fn timed_out(timeout: Duration) -> ServiceError {
     ServiceError::Cancelled(format!(
         "the statement took longer than statement_timeout ({} ms) and was stopped",

@@ -1,4 +1,4 @@
-//! How many copies of its parts the plan of a statement holds.
+//! Counts how many copies of its parts the plan of a statement contains.
 
 use crate::dialect::ast_walk::walk;
 use crate::error::{SqlError, SqlResult};
@@ -9,13 +9,12 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::ptr;
 
-/// Most tables that a plan reads beyond those that its text names.
+/// The largest number of tables that a plan reads beyond those that its text names.
 const TABLES_COPIED_MAX: u64 = 1024;
-/// Most expressions, likewise.
+/// The largest number of additional expressions.
 const EXPRESSIONS_COPIED_MAX: u64 = 50_000;
 
-/// Refuses a statement that names its common table expressions so that its plan grows beyond
-/// measure.
+/// Refuses a statement whose use of common table expressions makes its plan too large.
 ///
 /// # Errors
 /// `54001`
@@ -38,14 +37,14 @@ pub fn check_copies(statement: &Statement) -> SqlResult<()> {
             "the WITH queries of this statement are used inside each other so often that its plan \
              would read {tables} more tables than its text names, with {expressions} more \
              expressions; at most {TABLES_COPIED_MAX} and {EXPRESSIONS_COPIED_MAX} are planned: \
-             write what a WITH query gives into a table, and use that"
+             write the result of a WITH query into a table, and use that"
         );
         return Err(SqlError::invalid("54001", message));
     }
     Ok(())
 }
 
-/// What a part of a plan holds.
+/// The size of a part of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PlanPartSize {
     tables: u64,
@@ -59,13 +58,13 @@ impl PlanPartSize {
     }
 }
 
-/// A query that is being walked through.
+/// A query that is being traversed.
 #[derive(Default)]
 struct QueryFrame {
     size: PlanPartSize,
-    /// Its WITH queries that were walked through, by name.
+    /// Its WITH queries that have been traversed, by name.
     known: HashMap<String, PlanPartSize>,
-    /// All of them, by their place in memory.
+    /// All of them, by their address.
     named: Vec<(*const Query, String)>,
 }
 
@@ -85,7 +84,7 @@ impl CopyCounter {
         }
     }
 
-    /// The WITH query that a name means.
+    /// The WITH query to which a name refers.
     fn known(&self, name: &ObjectName) -> Option<PlanPartSize> {
         let [part] = &name.0[..] else { return None };
         let name = fold_case(part.as_ident()?);
@@ -159,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Each of `steps` uses the one before `uses` times.
+    /// Each of `steps` uses the one before it `uses` times.
     fn chain(steps: usize, uses: usize) -> String {
         let mut sql = "WITH c0 AS (SELECT 1 AS n)".to_owned();
         for step in 1..=steps {

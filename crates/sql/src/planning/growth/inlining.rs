@@ -1,20 +1,21 @@
-//! How large an expression becomes when the columns in it are written out.
+//! Estimates how large an expression becomes when its columns are expanded.
 //!
-//! Rules push conditions down to the tables and look through columns that are computed, in steps
-//! that cannot be interrupted. Types grow likewise: a structure of two structures, and so on.
+//! Rules push conditions down to the tables and expand computed columns, in steps that cannot be
+//! interrupted. Types grow in the same way: a structure of two structures, and so on.
 
 use crate::error::{SqlError, SqlResult};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 
-/// Most nodes by which an expression may grow when it is written out.
+/// The largest number of nodes by which an expression may grow when it is expanded.
 const NODES_MAX: u64 = 100_000;
 
-/// Refuses a plan with expressions that are too large once they stand where their columns come from.
+/// Refuses a plan with expressions that become too large when they are moved to the source of their
+/// columns.
 ///
 /// # Errors
-/// `54001`, and DataFusion's of plans that cannot be walked through.
+/// `54001`, and DataFusion's errors for plans that cannot be traversed.
 pub fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
     if !may_grow(plan)? {
         return Ok(());
@@ -24,15 +25,15 @@ pub fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
     if growth > NODES_MAX {
         let message = format!(
             "columns of this statement are computed from each other so often that they have \
-             {growth} parts when they are written out; at most {NODES_MAX} are planned: write what \
-             an inner query gives into a table, and use that"
+             {growth} parts when they are expanded; at most {NODES_MAX} are planned: write the \
+             result of an inner query into a table, and use that"
         );
         return Err(SqlError::invalid("54001", message));
     }
     Ok(())
 }
 
-/// Whether that could be, going by no more than the largest expression of each node.
+/// Whether that is possible, judging only by the largest expression of each node.
 fn may_grow(plan: &LogicalPlan) -> Result<bool> {
     let mut bound: u64 = 1;
     plan.apply_with_subqueries(|node| {
@@ -51,8 +52,9 @@ fn may_grow(plan: &LogicalPlan) -> Result<bool> {
     Ok(bound > NODES_MAX)
 }
 
-/// For each column of a plan, how many nodes it stands for. `growth` is raised to the largest growth
-/// of an expression in the plan: what stands in the text is not counted, for a long list is none.
+/// For each column of a plan, the number of nodes to which it expands. Raises `growth` to the
+/// largest growth of an expression in the plan; nodes in the text itself do not count, since a long
+/// list does not grow.
 fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
     plan.apply_subqueries(|subquery| {
         sizes_of(subquery, growth)?;
@@ -84,7 +86,7 @@ fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
         LogicalPlan::Projection(projection) => of_all(&projection.expr),
         LogicalPlan::Aggregate(aggregate) => {
             let groups = of_all(&aggregate.group_expr);
-            // Sets of groups have columns of their own.
+            // Grouping sets add columns of their own.
             if groups.len() + aggregate.aggr_expr.len() == width {
                 [groups, of_all(&aggregate.aggr_expr)].concat()
             } else {
@@ -108,7 +110,7 @@ fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
             sizes.swap_remove(0)
         }
         LogicalPlan::Join(_) => sizes.concat(),
-        // Those that pass rows on, and unions.
+        // Nodes that pass rows on, and unions.
         _ => {
             let mut largest = vec![1; width];
             for input in sizes.iter().filter(|input| input.len() == width) {
@@ -123,7 +125,7 @@ fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
     Ok(made)
 }
 
-/// Nodes of an expression, with those that its columns stand for.
+/// The nodes of an expression, including those to which its columns expand.
 fn size_of(expr: &Expr, of_column: &dyn Fn(&Column) -> u64) -> u64 {
     let mut nodes: u64 = 0;
     // It never fails.

@@ -1,10 +1,11 @@
-//! Correlated scalar subqueries that are no aggregates: `(SELECT x FROM t WHERE t.k = o.k)`.
+//! Correlated scalar subqueries that are not aggregates: `(SELECT x FROM t WHERE t.k = o.k)`.
 //!
-//! DataFusion takes a correlated scalar subquery only as an aggregate, which has one row. PostgreSQL takes
-//! any, and fails when it reads a second row for one outer row. Here the rows of the subquery are
-//! joined to the outer rows: by equalities as one row of each key, otherwise all of them, counted
-//! for each outer row. The number of rows comes along, and the value stands behind a check of it
-//! ([`single_row`]): a branch of CASE that is not taken does not fail.
+//! DataFusion accepts a correlated scalar subquery only if it is an aggregate, which has one row.
+//! PostgreSQL accepts any, and fails when it reads a second row for an outer row. Here the rows of
+//! the subquery are joined to the outer rows: one row of each key if all conditions are equalities,
+//! otherwise all rows, counted for each outer row. The join adds the number of rows, and the value
+//! is protected by a check of this number ([`single_row`]): a branch of CASE that is not taken does
+//! not fail.
 
 use super::single_row::single_row;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -21,7 +22,7 @@ use datafusion::logical_expr::{
 use marigram_operators::lateral::{CorrelatedCondition, DecorrelatedSubquery, FIRST, columns_of};
 use std::sync::Arc;
 
-/// How many rows the subquery has for an outer row.
+/// The number of rows that the subquery has for an outer row.
 const ROWS: &str = "rows";
 
 /// The rows of a subquery, to be joined to the outer rows.
@@ -29,12 +30,12 @@ pub struct CorrelatedJoin {
     name: String,
     right: LogicalPlan,
     on: Vec<Expr>,
-    /// The order of the rows that are to be counted for each outer row; `None` where there is one row of
-    /// each key.
+    /// The order of the rows that are counted for each outer row; `None` if there is one row per
+    /// key.
     counted: Option<Vec<Sort>>,
 }
 
-/// Whether a scalar subquery is correlated, and not an aggregate that DataFusion takes.
+/// Whether a scalar subquery is correlated, and not an aggregate that DataFusion accepts.
 pub fn is_correlated_value(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty() && !is_aggregate(&subquery.subquery)
 }
@@ -53,8 +54,8 @@ fn is_aggregate(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The rows whose first is the value, and the value as an expression of their columns: outer columns are
-/// named in it where the subquery selects them.
+/// The rows of which the first has the value, and the value as an expression of their columns,
+/// which may contain outer columns.
 fn rows_and_value(plan: &LogicalPlan) -> Option<(LogicalPlan, Expr)> {
     match plan {
         LogicalPlan::Projection(Projection { expr, input, .. })
@@ -71,7 +72,7 @@ fn rows_and_value(plan: &LogicalPlan) -> Option<(LogicalPlan, Expr)> {
             };
             Some((LogicalPlan::Limit(limit), value))
         }
-        // The order of one row means nothing.
+        // The order of a single row has no meaning.
         LogicalPlan::Sort(sort) if sort.fetch.is_none() => rows_and_value(&sort.input),
         _ => {
             let column = plan.schema().columns().into_iter().next()?;
@@ -85,7 +86,7 @@ fn plan_names_outer(plan: &LogicalPlan) -> bool {
 }
 
 /// An aggregate whose value is computed with outer columns, `(SELECT max(x) + o.y FROM …)`: each
-/// column of the aggregate becomes a subquery of its own.
+/// column of the aggregate becomes a separate subquery.
 fn over_aggregate(rows: &LogicalPlan, value: &Expr, subquery: &Subquery) -> Result<Expr> {
     let replaced = value.clone().transform(|expr| {
         Ok(match expr {
@@ -111,7 +112,7 @@ fn over_aggregate(rows: &LogicalPlan, value: &Expr, subquery: &Subquery) -> Resu
     outer_as_columns(replaced.data)
 }
 
-/// Names outer columns as columns of the plan at hand; those within subqueries stay.
+/// Turns outer columns into columns of the current plan; those within subqueries stay.
 fn outer_as_columns(expr: Expr) -> Result<Expr> {
     let replaced = expr.transform(|expr| {
         Ok(match expr {
@@ -138,11 +139,11 @@ fn has_subquery(expr: &Expr) -> bool {
     found
 }
 
-/// The join for a subquery, and its value as an expression of what is joined; `None` where its
-/// correlation cannot be taken out of it, or names a query further out.
+/// The join for a subquery, and its value as an expression of the joined columns; `None` if it
+/// cannot be decorrelated, or refers to a query further out.
 ///
 /// # Errors
-/// DataFusion's.
+/// DataFusion's errors.
 pub fn value_of_correlated(
     name: String,
     subquery: &Subquery,
@@ -209,7 +210,7 @@ fn value_name(at: usize) -> String {
     format!("value_{at}")
 }
 
-/// One row of each key, where all conditions are equalities.
+/// Takes one row per key, if all conditions are equalities.
 fn by_keys(
     name: &str,
     found: &DecorrelatedSubquery,
@@ -273,7 +274,7 @@ fn key_name(at: usize) -> String {
     format!("key_{at}")
 }
 
-/// All rows, of which the join counts those of each outer row.
+/// Takes all rows; the join counts those of each outer row.
 fn counted(name: String, found: DecorrelatedSubquery) -> Result<CorrelatedJoin> {
     let on = found.conditions.into_iter().map(outer_as_columns);
     let on = on.collect::<Result<Vec<_>>>()?;
@@ -296,10 +297,10 @@ fn there_name(name: &str) -> String {
 }
 
 impl CorrelatedJoin {
-    /// Puts the rows beside those of a plan: as many as before.
+    /// Joins the rows to those of a plan, whose number does not change.
     ///
     /// # Errors
-    /// DataFusion's.
+    /// DataFusion's errors.
     pub fn beside(self, outer: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
         let on = if self.on.is_empty() {
             vec![lit(true)]

@@ -1,4 +1,4 @@
-//! The check that a subquery whose value is used has one row.
+//! Checks that a subquery whose value is used has only one row.
 
 use arrow::array::BooleanArray;
 use arrow::datatypes::DataType;
@@ -10,7 +10,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// Of a number of rows: whether there is one; an error where there are more.
+/// Returns whether a number of rows is one; an error if it is greater.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SingleRow {
     signature: Signature,
@@ -22,7 +22,7 @@ static SINGLE_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// Whether there is one row; evaluating it is an error where there are more.
+/// Whether there is one row; evaluating it fails if there are more.
 pub fn single_row(rows: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&SINGLE_ROW), vec![rows]))
 }

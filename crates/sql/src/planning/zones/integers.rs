@@ -13,7 +13,7 @@ use marigram_functions::zoned::relabelled;
 use marigram_pgtext::integer_time;
 use std::sync::Arc;
 
-/// A call of the function.
+/// Creates a call of the function.
 pub fn time_of_integer(value: Expr, kind: &DataType) -> Expr {
     let function = TimeOfInteger {
         signature: Signature::any(1, Volatility::Immutable),
@@ -22,10 +22,10 @@ pub fn time_of_integer(value: Expr, kind: &DataType) -> Expr {
     Arc::new(ScalarUDF::from(function)).call(vec![value])
 }
 
-/// Integers as times of a type.
+/// Converts integers to a type of times.
 ///
 /// # Errors
-/// At the first that is no plausible time.
+/// At the first integer that is not a plausible time.
 pub fn times_of_integers(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     // Wide enough for all integers.
     let wide = cast(values, &DataType::Decimal128(38, 0))?;

@@ -1,8 +1,8 @@
 //! Whether a timestamp comes from a column of one of our tables.
 //!
-//! Such columns hold moments in UTC. So a session's zone never moves them: where they meet a
-//! `timestamptz` they are what they are, and `time > now() - INTERVAL '1 hour'` means the last hour in
-//! every session.
+//! Such columns contain moments in UTC. So a session's zone never moves them: compared with a
+//! `timestamptz` they keep their value, and `time > now() - INTERVAL '1 hour'` means the last hour
+//! in every session.
 
 use crate::tables::table::SeriesTable;
 use arrow::datatypes::DataType;
@@ -12,7 +12,8 @@ use datafusion::datasource::DefaultTableSource;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
 use marigram_functions::zone_functions::TIMEZONE;
 
-/// Steps after which an expression counts as one that comes from no column.
+/// After this many steps, the search stops and assumes that an expression does not come from a
+/// column.
 const STEPS_MAX: usize = 4096;
 
 /// Whether an expression over the columns of some plans is computed from a stored time.
@@ -27,14 +28,14 @@ struct ZoneOriginSearch {
 impl ZoneOriginSearch {
     fn expr(&mut self, expr: &Expr, inputs: &[&LogicalPlan]) -> bool {
         let mut found = false;
-        // Nothing in the search fails.
+        // The search never fails.
         let _ = expr.apply(|part| {
             self.steps += 1;
             if self.steps > STEPS_MAX {
                 return Ok(TreeNodeRecursion::Stop);
             }
             match part {
-                // What clocks show is no moment any more.
+                // A wall time is not a moment any more.
                 Expr::ScalarFunction(call) if call.name() == TIMEZONE => {
                     return Ok(TreeNodeRecursion::Jump);
                 }
@@ -98,7 +99,7 @@ impl ZoneOriginSearch {
         }
     }
 
-    /// The column at a place.
+    /// Searches the column at an index.
     fn search_in(&mut self, plan: &LogicalPlan, at: usize) -> bool {
         let columns = plan.schema().columns();
         columns

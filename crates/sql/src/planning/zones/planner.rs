@@ -1,6 +1,6 @@
-//! Comparing a date with a `timestamptz`: the date is midnight on the session's clocks.
+//! Compares a date with a `timestamptz`: the date is midnight on the session's clocks.
 //!
-//! DataFusion would compare what clocks show, which differs where a midnight is left out.
+//! DataFusion would compare wall times, which gives a different result if a midnight is skipped.
 
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};

@@ -1,7 +1,8 @@
-//! What the session's zone decides in a plan.
+//! The rule that applies the session's zone to a plan.
 //!
-//! In a session in UTC the rule changes two things: text of a `timestamptz` is as PostgreSQL writes it,
-//! and a column that is compared with one is compared without a cast, so that scans see the bounds.
+//! In a session in UTC, the rule changes two things: the text of a `timestamptz` is in PostgreSQL's
+//! form, and a column is compared with a `timestamptz` without a cast, so that scans see the
+//! bounds.
 
 use super::integers::time_of_integer;
 use super::origin::{is_ours, is_stored};
@@ -24,7 +25,8 @@ use marigram_functions::zone_functions::{ClockQuestion, SessionZoneFunction, ask
 use marigram_functions::zoned::{UTC, zoned_type};
 use std::sync::Arc;
 
-/// See the head of this file. It comes behind DataFusion's type coercion, whose casts it reads.
+/// See the module documentation. The rule runs after DataFusion's type coercion, whose casts it
+/// reads.
 #[derive(Debug)]
 pub struct ZonedTimes;
 
@@ -51,13 +53,14 @@ impl AnalyzerRule for ZonedTimes {
     }
 }
 
-/// All nodes of a plan.
+/// Rewrites all nodes of a plan.
 fn everywhere(plan: LogicalPlan, zone: &str) -> Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|plan| one_node(plan, zone, false))?;
     Ok(done.data)
 }
 
-/// What is inserted: a `timestamptz` goes into a column of timestamps as the moment that it is.
+/// Rewrites inserted rows: a `timestamptz` is stored in a column of timestamps as the moment that
+/// it denotes.
 fn inserted(plan: LogicalPlan, zone: &str) -> Result<LogicalPlan> {
     let is_top = matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Values(_));
     if !is_top {
@@ -111,7 +114,7 @@ fn one_node(plan: LogicalPlan, zone: &str, is_inserted: bool) -> Result<Transfor
     })
 }
 
-/// Whether the rule has to do with an expression, without looking at types.
+/// Whether the rule may affect an expression, without looking at types.
 fn concerns(expr: &Expr, is_utc: bool) -> bool {
     match expr {
         Expr::Cast(Cast { field, .. }) | Expr::TryCast(TryCast { field, .. }) => {
@@ -132,7 +135,7 @@ fn is_zoned(kind: &DataType) -> bool {
     matches!(kind, DataType::Timestamp(_, Some(_)))
 }
 
-/// Where expressions stand.
+/// The context of expressions.
 struct ExpressionPlace<'a> {
     zone: &'a str,
     schema: &'a DFSchema,
@@ -164,7 +167,7 @@ impl ExpressionPlace<'_> {
         }
     }
 
-    /// What is stored of a value in a column of times; `None` where it is as elsewhere.
+    /// The value to store in a column of times; `None` if it needs no special conversion.
     fn stored(&self, expr: &Expr) -> Result<Option<Expr>> {
         if let Expr::Alias(alias) = expr {
             let stored = self.stored(&alias.expr)?;
@@ -223,7 +226,7 @@ impl ExpressionPlace<'_> {
         }
     }
 
-    /// What a cast becomes; `None` where it stays.
+    /// The replacement of a cast; `None` if it stays.
     fn cast(&self, expr: &Expr, to: &DataType) -> Option<Expr> {
         let from = expr.get_type(self.schema).ok()?;
         let value = || vec![expr.clone()];
@@ -269,7 +272,7 @@ impl ExpressionPlace<'_> {
                     "timezone_hour" => ClockQuestion::Hours,
                     "timezone_minute" => ClockQuestion::Minutes,
                     _ if self.is_utc() => return stays(call),
-                    // Counted from a moment, whatever clocks show.
+                    // Counted from a moment, independent of wall times.
                     "epoch" => return stays(call),
                     _ => {
                         let shown = ask(ClockQuestion::Shown, zone, vec![time.clone()]);
@@ -352,7 +355,7 @@ impl ExpressionPlace<'_> {
         }
     }
 
-    /// A time in UTC that is cast to a `timestamptz`, without the cast.
+    /// The operand of a cast from a time in UTC to a `timestamptz`, without the cast.
     fn uncast(&self, expr: &Expr) -> Option<Expr> {
         let Expr::Cast(Cast { expr, field }) = expr else {
             return None;
@@ -392,8 +395,8 @@ fn as_kind(expr: Expr, from: &DataType, to: &DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to.clone()))
 }
 
-/// Times by which an aggregate orders or measures are moments. Its coercion of types casts them to
-/// timestamps, which is not meant as what clocks show.
+/// The times by which an aggregate orders or measures are moments. Its type coercion casts them to
+/// timestamps, but this does not mean wall times.
 fn exact_times(name: &str, args: &mut [Expr]) -> bool {
     let from = usize::from(!["elapsed", "spread"].contains(&name));
     let mut changed = false;

@@ -1,4 +1,4 @@
-//! The zone of a session, as the rules of a plan are told it.
+//! The zone of a session, in the form in which a plan's rules receive it.
 
 use datafusion::common::Result;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub struct SessionZone(pub String);
 
 impl SessionZone {
-    /// Of a session.
+    /// The zone of a session.
     pub fn from_session(session: &Session) -> Option<Self> {
         (session.time_zone != UTC).then(|| Self(session.time_zone.clone()))
     }
@@ -53,8 +53,8 @@ impl ExtensionOptions for SessionZone {
     }
 }
 
-/// Under what plans of a session are kept: its database, and its zone where that is not UTC. Names of
-/// databases have no control characters.
+/// The scope under which the plans of a session are cached: its database, and its zone unless that
+/// is UTC. Names of databases have no control characters.
 pub fn plan_scope(session: &Session) -> Cow<'_, str> {
     if session.time_zone == UTC {
         return Cow::Borrowed(&session.database);

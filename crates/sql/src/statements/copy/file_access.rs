@@ -1,24 +1,25 @@
-//! Which files a statement may touch.
+//! Decides which files a statement may use.
 
 use crate::SqlOptions;
 use crate::error::{SqlError, SqlResult};
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a file's name: what systems take, less what names it while it is being written.
+/// The longest file name, bytes: the limit of file systems, minus the suffix of a file that is
+/// being written.
 const NAME_BYTES_MAX: usize = 240;
 
-/// What a statement wants of a file.
+/// How a statement uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUse {
     /// To read it.
     Read,
-    /// To make it or replace it.
+    /// To create or replace it.
     Write,
 }
 
-/// `path` as a URL, by which DataFusion takes it as it is: in a bare path it would take `*`, `?` and
-/// `[` for a pattern.
+/// `path` as a URL, which DataFusion takes literally: in a bare path, it would read `*`, `?` and
+/// `[` as a pattern.
 ///
 /// # Errors
 /// If it is not UTF-8.
@@ -35,20 +36,20 @@ pub fn file_url(path: &Path) -> SqlResult<String> {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
             url.push(char::from(byte));
         } else {
-            // A String takes all text.
+            // Writing to a String cannot fail.
             let _ = write!(url, "%{byte:02X}");
         }
     }
     Ok(url)
 }
 
-/// The file that a statement means by `written`: any where everything is allowed, otherwise one
-/// under the directory that is set, from which no name and no link leads out.
+/// The file to which `written` refers: any file if all are allowed, otherwise one under the
+/// configured directory, from which no name and no link leads out.
 ///
 /// # Errors
-/// If it may not be touched.
+/// If the statement may not use it.
 pub fn resolve(options: &SqlOptions, written: &str, purpose: FileUse) -> SqlResult<PathBuf> {
-    // The system's own refusal would come late, and say less.
+    // The system's own error would come late, and say less.
     if written.contains('\0') {
         return Err(SqlError::invalid(
             "22021",

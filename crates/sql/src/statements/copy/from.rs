@@ -1,7 +1,7 @@
-//! `COPY t FROM 'file'`: CSV, Parquet or TsFile into a table that exists.
+//! `COPY t FROM 'file'`: reads CSV, Parquet or TsFile into an existing table.
 //!
-//! Columns are found by name, and a value that does not fit its column's type fails the statement;
-//! rows before it are stored, as `marigram import` would name and leave out the row alone.
+//! Columns are matched by name. A value that does not fit its column's type fails the statement;
+//! rows before it are stored. `marigram import` would report and skip only the row.
 
 use super::{FileUse, file_url, resolve};
 use crate::SqlOptions;
@@ -27,10 +27,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Stores the rows of the file; gives their number.
+/// Stores the rows of the file; returns their number.
 ///
 /// # Errors
-/// If the file may not be read, is damaged, or does not fit the table.
+/// If the file may not be read, is damaged, or does not match the table.
 pub async fn run_from(
     copy: &CopyFrom,
     engine: &Engine,
@@ -72,11 +72,11 @@ async fn rows_of(
     } else {
         file_url(path)?
     };
-    // It is for telling files of a directory apart, and here is one file.
+    // The extension selects files in a directory, but this is a single file.
     let extension = "";
     let frame = match copy.form {
         CopyFileFormat::Csv => {
-            // Every column is read as text, so that the table says what it is.
+            // Read every column as text, so that the table determines its type.
             let csv = CsvReadOptions::new()
                 .has_header(copy.has_header)
                 .delimiter(copy.delimiter)
@@ -102,7 +102,7 @@ fn tsfile_rows(
     arrow: SchemaRef,
 ) -> SqlResult<SendableRecordBatchStream> {
     let mut rows = TsFileRows::open(open(path)?, unit_ns)?;
-    // After an error the reader gives nothing more.
+    // After an error, the reader returns nothing more.
     let next = move || match rows.next_rows() {
         Ok(Some(found)) => Some(Ok(found.rows)),
         Ok(None) => None,
@@ -114,7 +114,7 @@ fn tsfile_rows(
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "files that a user names are the machine's, not the storage's"
+    reason = "files that a user names belong to the machine, not to the storage"
 )]
 fn open(path: &Path) -> SqlResult<File> {
     File::open(path).map_err(|error| {
@@ -125,7 +125,7 @@ fn open(path: &Path) -> SqlResult<File> {
     })
 }
 
-/// Rows without names: their columns are those of the table, in its order.
+/// Rows without names: their columns are the table's, in order.
 fn by_place(rows: RecordBatch, arrow: &SchemaRef) -> Result<RecordBatch, DataFusionError> {
     let (found, most) = (rows.num_columns(), arrow.fields().len());
     if found > most {
@@ -143,8 +143,8 @@ fn by_place(rows: RecordBatch, arrow: &SchemaRef) -> Result<RecordBatch, DataFus
     )?)
 }
 
-/// Rows of a file as rows of the table: columns by name, converted without loss, null where the
-/// file has none.
+/// Converts rows of a file to rows of the table: columns by name, without loss, null for columns
+/// that the file lacks.
 fn fit(
     rows: &RecordBatch,
     table: &TableSchema,
@@ -156,7 +156,7 @@ fn fit(
     let known = |name: &str| arrow.column_with_name(name).is_some();
     let fields = rows.schema_ref().fields();
     let lacking = fields.iter().enumerate().find(|(at, field)| {
-        // Nothing is lost with a column that holds nothing.
+        // A column without values loses nothing.
         !known(field.name()) && rows.column(*at).null_count() < rows.num_rows()
     });
     if let Some((_, lacking)) = lacking {
@@ -193,7 +193,7 @@ fn fit(
             }
         });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
-    // A row without a time is refused by the sink, with better words than Arrow's.
+    // The sink refuses a row without a time, with a better message than Arrow's.
     let loose = arrow
         .fields()
         .iter()

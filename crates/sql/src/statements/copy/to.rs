@@ -1,4 +1,4 @@
-//! `COPY … TO 'x.tsfile'`: a table or the answer of a query to a TsFile.
+//! `COPY … TO 'x.tsfile'`: writes a table or the result of a query to a TsFile.
 
 use super::{FileUse, resolve};
 use crate::SqlOptions;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-/// A COPY to a TsFile, ready to be planned.
+/// A COPY to a TsFile, before it is planned.
 #[derive(Clone, Debug)]
 pub struct CopyToTsFile {
     query: String,
@@ -27,10 +27,10 @@ pub struct CopyToTsFile {
 }
 
 impl CopyToTsFile {
-    /// The COPY that a statement is; `None` for every other statement.
+    /// Reads a statement as such a COPY; `None` for every other statement.
     ///
     /// # Errors
-    /// If it is one, and may not touch its file or has unknown options.
+    /// If it is one, and may not use its file or has unknown options.
     pub fn from_statement(statement: &Statement, options: &SqlOptions) -> SqlResult<Option<Self>> {
         let Statement::CopyTo(copy) = statement else {
             return Ok(None);
@@ -92,10 +92,10 @@ impl CopyToTsFile {
         &self.query
     }
 
-    /// The same rows in the order that the file needs.
+    /// The query with its rows in the order that the file needs.
     ///
     /// # Errors
-    /// If it cannot be told which column is the time.
+    /// If the time column is ambiguous.
     pub fn ordered(&self, schema: &Schema) -> SqlResult<(String, ExportRoles)> {
         let of_role = |role: &'static str| {
             let fields = schema.fields().iter();
@@ -126,10 +126,10 @@ impl CopyToTsFile {
         ))
     }
 
-    /// Begins the file beside its place.
+    /// Creates a temporary file next to the target.
     ///
     /// # Errors
-    /// If it cannot be made, or a column is of a type that it cannot hold.
+    /// If it cannot be created, or cannot hold the type of a column.
     pub fn begin(&self, schema: &Schema, roles: &ExportRoles) -> SqlResult<PendingFile> {
         let failed = |error: std::io::Error| {
             let place = self.path.display();
@@ -163,7 +163,7 @@ pub struct ExportRoles {
     tags: Vec<String>,
 }
 
-/// A file being written beside its place, and moved there when it is whole.
+/// A file that is written next to its target, and moved there when it is complete.
 pub struct PendingFile {
     export: TsFileExport<BufWriter<File>, File>,
     file: tempfile::NamedTempFile,
@@ -176,7 +176,7 @@ impl PendingFile {
         self.export.write(batch)
     }
 
-    /// Ends the file; gives the number of its rows.
+    /// Completes the file; returns the number of its rows.
     pub fn finish(self) -> SqlResult<u64> {
         use std::os::unix::fs::PermissionsExt;
         let (_, rows) = self.export.finish()?;
@@ -184,7 +184,7 @@ impl PendingFile {
         let failed = |error: std::io::Error| {
             SqlError::invalid("58030", format!("cannot write '{place}': {error}"))
         };
-        // Temporary files are for their owner only; an export is a file like any other.
+        // Temporary files are private to their owner; an export is a normal file.
         let mode = std::fs::Permissions::from_mode(0o644);
         self.file.as_file().set_permissions(mode).map_err(failed)?;
         self.file

@@ -1,4 +1,4 @@
-//! Record batches to a TsFile.
+//! Writes record batches to a TsFile.
 
 use crate::error::{SqlError, SqlResult};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
@@ -15,13 +15,13 @@ use std::io::{Read, Seek, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Nothing is converted that does not fit.
+/// Values that do not fit are not converted.
 const EXACT: CastOptions<'static> = CastOptions {
     safe: false,
     format_options: arrow::util::display::FormatOptions::new(),
 };
 
-/// A TsFile being written from record batches.
+/// A TsFile that is written from record batches.
 pub struct TsFileExport<W, S> {
     writer: TsFileWriter<W, S>,
     time: usize,
@@ -29,11 +29,11 @@ pub struct TsFileExport<W, S> {
     fields: Vec<ExportField>,
     unit_ns: i64,
     rows: u64,
-    /// Rows with times that are no whole units.
+    /// The number of rows whose times are not whole units.
     inexact: u64,
 }
 
-/// A field: its place in the batches, and what it is in the file.
+/// A field: its index in the batches, and its type in the file.
 struct ExportField {
     at: usize,
     name: Arc<str>,
@@ -41,8 +41,8 @@ struct ExportField {
 }
 
 impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
-    /// Begins a file of one table. `schema` is that of the batches; times are written in units of
-    /// `unit_ns` nanoseconds; `scratch` is an empty file for what is written at the end.
+    /// Begins a file with one table. `schema` is that of the batches; times are written in units of
+    /// `unit_ns` nanoseconds; `scratch` is an empty file for data that must be written at the end.
     ///
     /// # Errors
     /// If a column is missing or of a type that a TsFile cannot hold.
@@ -113,8 +113,8 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
         })
     }
 
-    /// The end of a query whose rows come in the order that a file needs: by tags as text, missing
-    /// ones first, then by time.
+    /// The ORDER BY clause of a query whose rows must arrive in the order that a file needs: by
+    /// tags as text, missing ones first, then by time.
     pub fn order_by(time: &str, tags: &[String]) -> String {
         let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let tags = tags
@@ -149,7 +149,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
         self.count_inexact(&times, &fields);
         self.rows += batch.num_rows() as u64;
         if self.inexact > 0 {
-            // The file will not be finished; the rest is only counted.
+            // The file cannot be completed; the remaining rows are only counted.
             return Ok(());
         }
         let tags = self.tags.iter().map(|at| exact(*at, &DataType::Utf8));
@@ -190,10 +190,10 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
         self.inexact += (0..times.len()).filter(is_inexact).count() as u64;
     }
 
-    /// Ends the file; gives back where it went and the number of its rows.
+    /// Completes the file; returns its output and the number of its rows.
     ///
     /// # Errors
-    /// If times are no whole units: they are not cut.
+    /// If times are not whole units: they are not truncated.
     pub fn finish(self) -> SqlResult<(W, u64)> {
         if self.inexact > 0 {
             let (unit, finer) = match self.unit_ns {
@@ -204,7 +204,7 @@ impl<W: Write, S: Read + Write + Seek> TsFileExport<W, S> {
             return Err(SqlError::invalid(
                 "22008",
                 format!(
-                    "{} of {} rows have times that are no whole {unit}, and a TsFile would lose \
+                    "{} of {} rows have times that are not whole {unit}, and a TsFile would lose \
                      the rest; export with the precision {finer}",
                     self.inexact, self.rows
                 ),
@@ -233,7 +233,7 @@ fn file_type(kind: &DataType) -> Option<TsType> {
     })
 }
 
-/// The Arrow type from which a column of the file is made.
+/// The Arrow type for a column of the file.
 fn array_type(kind: TsType) -> DataType {
     match kind {
         TsType::Boolean => DataType::Boolean,
@@ -247,7 +247,7 @@ fn array_type(kind: TsType) -> DataType {
     }
 }
 
-/// Rows that follow each other and have the same tags.
+/// Consecutive rows that have the same tags.
 fn runs(tags: &[&StringArray], rows: usize) -> Vec<Range<usize>> {
     let differs = |row: usize| {
         tags.iter().any(|tag| {

@@ -1,4 +1,4 @@
-//! A TsFile to record batches.
+//! Reads a TsFile into record batches.
 
 use super::{DEVICE_TAG, TIME_COLUMN};
 use crate::error::{SqlError, SqlResult};
@@ -17,7 +17,7 @@ use marigram_tsfile::{
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-/// Rows that are gathered from small devices.
+/// The number of rows that are collected from small devices.
 const BATCH_ROWS: usize = 16_384;
 
 /// Rows of one table, with the roles of their columns.
@@ -33,11 +33,11 @@ pub struct FileRows {
     pub rows: RecordBatch,
 }
 
-/// A TsFile being read.
+/// A TsFile that is being read.
 pub struct TsFileRows<R> {
     reader: TsFileReader<R>,
     unit_ns: i64,
-    /// Rows that begin the next batch.
+    /// The rows that begin the next batch.
     next: Option<FileRows>,
 }
 
@@ -45,7 +45,7 @@ impl<R: Read + Seek> TsFileRows<R> {
     /// Opens a file whose times are in units of `unit_ns` nanoseconds.
     ///
     /// # Errors
-    /// If it is none, or is damaged.
+    /// If it is not a TsFile, or is damaged.
     pub fn open(input: R, unit_ns: i64) -> SqlResult<Self> {
         Ok(Self {
             reader: TsFileReader::open(input)?,
@@ -57,7 +57,7 @@ impl<R: Read + Seek> TsFileRows<R> {
     /// The next rows; `None` after the last.
     ///
     /// # Errors
-    /// If the file is damaged, or holds what Marigram cannot.
+    /// If the file is damaged, or contains something that Marigram cannot store.
     pub fn next_rows(&mut self) -> SqlResult<Option<FileRows>> {
         let Some(first) = self.next_of_device()? else {
             return Ok(None);
@@ -179,8 +179,8 @@ fn tags_of(
     Ok(tags)
 }
 
-/// The database of a path: its second level, `sg` of `root.sg.d1`; a level in backquotes may hold
-/// dots.
+/// The database of a path: its second level, `sg` in `root.sg.d1`; a level in backquotes may
+/// contain dots.
 fn database_of(path: &str) -> String {
     let mut quoted = false;
     let mut levels = path.split(|ch: char| {
@@ -206,20 +206,20 @@ fn times(units: &[i64], unit_ns: i64) -> SqlResult<ArrayRef> {
 fn nanoseconds(unit: i64, unit_ns: i64) -> SqlResult<i64> {
     unit.checked_mul(unit_ns).ok_or_else(|| {
         let message = format!(
-            "TsFile: the time {unit} is out of range; is the file's precision another one (s, ms, \
+            "TsFile: the time {unit} is out of range; does the file have another precision (s, ms, \
              us, ns)?"
         );
         SqlError::invalid("22008", message)
     })
 }
 
-/// A day written as YYYYMMDD, as the time at its beginning, UTC.
+/// The start of a day written as YYYYMMDD, as a time in UTC.
 fn day(number: i32) -> SqlResult<i64> {
     let (year, month, day) = (number / 10_000, number / 100 % 100, number % 100);
     let date = NaiveDate::from_ymd_opt(year, month.unsigned_abs(), day.unsigned_abs());
     let time = date.and_then(|date| date.and_hms_opt(0, 0, 0));
     let time = time.and_then(|time| time.and_utc().timestamp_nanos_opt());
-    time.ok_or_else(|| SqlError::invalid("22008", format!("TsFile: {number} is no date")))
+    time.ok_or_else(|| SqlError::invalid("22008", format!("TsFile: {number} is not a date")))
 }
 
 fn arrow_type(kind: TsType) -> DataType {
