@@ -340,7 +340,7 @@ async fn what_is_over_a_limit_may_come_again() {
         (reply.status, reply.header("Retry-After")),
         (503, Some("1"))
     );
-    assert_eq!(reply.json()["error"]["code"], "too_many_requests");
+    assert_eq!(reply.json()["code"], "unavailable");
 }
 
 #[tokio::test]
