@@ -11,6 +11,7 @@ mod bad_input;
 mod clients;
 mod crash;
 mod http;
+mod influx;
 mod kill_rounds;
 mod lab;
 mod postgres;

@@ -10,8 +10,10 @@ use arrow::csv::WriterBuilder;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
+use arrow::json::LineDelimitedWriter;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::util::pretty::pretty_format_batches_with_schema;
 use axum::http::{HeaderMap, StatusCode, header};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -33,6 +35,12 @@ pub enum ResponseFormat {
     Arrow,
     /// Parquet.
     Parquet,
+    /// An array of objects; nulls are left out.
+    Objects,
+    /// An object a line; nulls are left out.
+    ObjectLines,
+    /// A table for people, drawn with lines. It is held whole.
+    Pretty,
 }
 
 impl ResponseFormat {
@@ -80,6 +88,9 @@ impl ResponseFormat {
             Self::Csv => "text/csv; charset=utf-8; header=present",
             Self::Arrow => "application/vnd.apache.arrow.stream",
             Self::Parquet => "application/vnd.apache.parquet",
+            Self::Objects => "application/json",
+            Self::ObjectLines => "application/jsonl",
+            Self::Pretty => "text/plain; charset=utf-8",
         }
     }
 }
@@ -96,6 +107,10 @@ enum FormatterState {
     Csv(SchemaRef),
     Arrow(Box<StreamWriter<Vec<u8>>>),
     Parquet(Box<ArrowWriter<Vec<u8>>>),
+    /// Objects between brackets; whether there is one yet.
+    Objects(bool),
+    ObjectLines,
+    Pretty(SchemaRef, Vec<RecordBatch>),
 }
 
 impl Formatter {
@@ -121,6 +136,9 @@ impl Formatter {
                 let writer = ArrowWriter::try_new(Vec::new(), schema, Some(properties))?;
                 FormatterState::Parquet(Box::new(writer))
             }
+            ResponseFormat::Objects => FormatterState::Objects(false),
+            ResponseFormat::ObjectLines => FormatterState::ObjectLines,
+            ResponseFormat::Pretty => FormatterState::Pretty(schema, Vec::new()),
         };
         Ok(Self {
             state,
@@ -147,6 +165,8 @@ impl Formatter {
             }
             FormatterState::Arrow(writer) => Ok(std::mem::take(writer.get_mut())),
             FormatterState::Parquet(writer) => Ok(std::mem::take(writer.inner_mut())),
+            FormatterState::Objects(_) => Ok(b"[".to_vec()),
+            FormatterState::ObjectLines | FormatterState::Pretty(..) => Ok(Vec::new()),
         }
     }
 
@@ -185,14 +205,38 @@ impl Formatter {
                 }
                 Ok(std::mem::take(writer.inner_mut()))
             }
+            FormatterState::Objects(begun) => {
+                let mut out = Vec::new();
+                // Line ends stand between objects only: those of texts are escaped.
+                for line in object_lines(batch)?.split(|byte| *byte == b'\n') {
+                    if line.is_empty() {
+                        continue;
+                    }
+                    if std::mem::replace(begun, true) {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(line);
+                }
+                Ok(out)
+            }
+            FormatterState::ObjectLines => object_lines(batch),
+            FormatterState::Pretty(_, held) => {
+                held.push(batch.clone());
+                Ok(Vec::new())
+            }
         }
     }
 
     /// Bytes of rows that it holds until they are ready.
     pub fn held_bytes(&self) -> usize {
         match &self.state {
-            FormatterState::Json(_) | FormatterState::Csv(_) | FormatterState::Arrow(_) => 0,
             FormatterState::Parquet(writer) => writer.memory_size(),
+            // A drawn table takes some times the memory of its columns.
+            FormatterState::Pretty(_, held) => {
+                let bytes = held.iter().map(RecordBatch::get_array_memory_size);
+                8 * bytes.sum::<usize>()
+            }
+            _ => 0,
         }
     }
 
@@ -209,8 +253,24 @@ impl Formatter {
                 Ok(std::mem::take(writer.get_mut()))
             }
             FormatterState::Parquet(writer) => Ok(writer.into_inner()?),
+            FormatterState::Objects(_) => Ok(b"]".to_vec()),
+            FormatterState::ObjectLines => Ok(Vec::new()),
+            FormatterState::Pretty(schema, held) => {
+                let table = pretty_format_batches_with_schema(schema, &held)?;
+                Ok(format!("{table}\n").into_bytes())
+            }
         }
     }
+}
+
+/// The rows of a batch as JSON, an object a line.
+fn object_lines(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    let mut out = Vec::with_capacity(batch.num_rows() * 32);
+    let mut writer = LineDelimitedWriter::new(&mut out);
+    writer.write(batch)?;
+    writer.finish()?;
+    drop(writer);
+    Ok(out)
 }
 
 fn json_head(schema: &Schema) -> Vec<u8> {

@@ -7,6 +7,8 @@ mod connections;
 mod error;
 mod format;
 mod influx;
+mod influx_v2;
+mod influx_v3;
 mod json;
 mod response_body;
 mod sql;
@@ -48,19 +50,23 @@ struct HttpShared {
 }
 
 /// The existing paths, for the answer to unknown ones and as metric labels.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 12] = [
     "/health",
     "/ping",
     "/write",
     "/query",
     "/api/v2/write",
+    "/api/v3/write_lp",
+    "/api/v3/query_sql",
+    "/api/v3/query_influxql",
+    "/ready",
     "/api/v1/sql",
     "/api/v1/backup",
     "/metrics",
 ];
 
 /// The status paths, which are answered even when all slots are taken.
-const OF_STATUS: [&str; 3] = ["/health", "/ping", "/metrics"];
+const OF_STATUS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
 
 /// How long other requests of a connection beyond `connections_max` wait for a slot.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -97,6 +103,16 @@ pub async fn serve(
         .route("/write", post(write::write))
         .route("/query", get(influx::get).post(influx::post))
         .route("/api/v2/write", post(write::write_v2))
+        .route("/api/v3/write_lp", post(write::write_v3))
+        .route(
+            "/api/v3/query_sql",
+            get(influx_v3::get_sql).post(influx_v3::post_sql),
+        )
+        .route(
+            "/api/v3/query_influxql",
+            get(influx_v3::get_influxql).post(influx_v3::post_influxql),
+        )
+        .merge(influx_v2::routes())
         .route("/api/v1/sql", get(sql::get).post(sql::post))
         .route("/api/v1/backup", post(backup::post))
         .route("/metrics", get(status::metrics))
@@ -123,6 +139,11 @@ async fn measure(
     let (request, busy) = peer.begin(request);
     let path = request.uri().path();
     let known = PATHS.into_iter().find(|known| *known == path);
+    let known = known.or_else(|| {
+        influx_v2::PATHS
+            .into_iter()
+            .find(|known| is_of(path, known))
+    });
     let route = known.unwrap_or("other");
     let answer = async {
         if !OF_STATUS.contains(&route) && !peer.has_place(PLACE_WAIT_MAX).await {
@@ -176,10 +197,21 @@ async fn measure(
     busy_until_sent(response, busy)
 }
 
+/// Whether a path is of the form `known`, which may end with `{id}`.
+fn is_of(path: &str, known: &str) -> bool {
+    match known.strip_suffix("{id}") {
+        Some(stem) => path.strip_prefix(stem).is_some_and(|id| !id.contains('/')),
+        None => path == known,
+    }
+}
+
 /// Whether the log reports a refused request. Wrong statements are not reported: they concern only
 /// the client and its user.
 fn is_told(route: &str, status: u16) -> bool {
-    !matches!(route, "/api/v1/sql" | "/query") || !matches!(status, 400 | 404 | 409)
+    !matches!(
+        route,
+        "/api/v1/sql" | "/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"
+    ) || !matches!(status, 400 | 404 | 409)
 }
 
 /// The same answer; if it streams, its connection stays busy until the stream ends.
@@ -200,7 +232,11 @@ async fn unknown_path(uri: Uri) -> HttpError {
     let message = format!(
         "there is no path '{}'; there are {}",
         uri.path(),
-        PATHS.join(", ")
+        PATHS
+            .into_iter()
+            .chain(influx_v2::PATHS)
+            .collect::<Vec<_>>()
+            .join(", ")
     );
     HttpError::new(StatusCode::NOT_FOUND, "not_found", message)
 }

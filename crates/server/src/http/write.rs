@@ -1,4 +1,4 @@
-//! `/write` and `/api/v2/write`: InfluxDB line protocol.
+//! `/write`, `/api/v2/write` and `/api/v3/write_lp`: InfluxDB line protocol.
 //!
 //! Good lines are stored and bad ones are named individually: one bad line never rejects a batch.
 
@@ -7,6 +7,8 @@ use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
 use crate::http::error::HttpError;
 use crate::http::influx::{InfluxError, LinesRefused, refusal, unread_lines};
+use crate::http::influx_v2::{self, V2Error};
+use crate::http::influx_v3::V3Error;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
@@ -22,6 +24,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Bad lines that an answer names; it only counts the others.
 const LINES_NAMED_MAX: usize = 100;
+
+/// Bytes of a line that an answer repeats.
+const ORIGINAL_BYTES_MAX: usize = 1 << 10;
 
 /// Bytes up to which a body is parsed inline, on the thread that serves the connection.
 const BYTES_INLINE: usize = 16 << 10;
@@ -42,6 +47,8 @@ type GivenWriteParameters = Result<Query<WriteParameters>, QueryRejection>;
 struct BadLine {
     line: u32,
     message: String,
+    /// The line itself, if it was asked for and could not be read.
+    original: Option<String>,
 }
 
 /// What became of the lines of a body.
@@ -84,39 +91,113 @@ async fn write_v1(
         database,
         retention_policy: parameters.rp.as_deref().filter(|name| !name.is_empty()),
         names_lines: true,
+        precision: precision(&parameters)?.into(),
+        all_or_none: false,
     };
-    let lines = store(shared, target, &parameters, headers, body).await?;
+    let lines = store(shared, target, headers, body).await?;
     if lines.bad.is_empty() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Err(HttpError::bad_request(refusal(&lines.refused)))
 }
 
-/// `POST /api/v2/write?bucket=&org=&precision=`, compatible with InfluxDB 2. The bucket is the
-/// database; in `database/retention`, the part before the `/`.
+/// `POST /api/v2/write?bucket=&org=&precision=`, compatible with InfluxDB 2. The bucket is a
+/// database, or `database/policy`, or the id of one of these.
 pub async fn write_v2(
     State(shared): State<HttpShared>,
     given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
-) -> Result<Response, HttpError> {
+) -> Result<Response, V2Error> {
     let parameters = parameters(given)?;
     let bucket = parameters.bucket.clone().or_else(|| parameters.db.clone());
-    let bucket = bucket.as_deref().and_then(|name| name.split('/').next());
-    let database = bucket.filter(|name| !name.is_empty()).ok_or_else(|| {
+    let bucket = bucket.filter(|name| !name.is_empty()).ok_or_else(|| {
         HttpError::bad_request("the parameter 'bucket' with the name of a database is missing")
     })?;
+    let bucket = influx_v2::named_bucket(&shared, &bucket).await?;
+    let (database, policy) = influx_v2::parts(&bucket);
     let target = WriteTarget {
         route: "/api/v2/write",
         database,
-        retention_policy: None,
+        retention_policy: policy,
         names_lines: false,
+        precision: precision(&parameters)?.into(),
+        all_or_none: false,
     };
-    let lines = store(&shared, target, &parameters, &headers, body).await?;
+    let lines = store(&shared, target, &headers, body).await?;
     if lines.bad.is_empty() {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     Ok(partial(lines.stored, &lines.bad, lines.bad_omitted))
+}
+
+/// Parameters of the query string of InfluxDB 3.
+#[derive(Debug, Default, Deserialize)]
+pub struct V3WriteParameters {
+    db: Option<String>,
+    precision: Option<String>,
+    accept_partial: Option<bool>,
+    /// Accepted: a write is as durable as the server is configured for.
+    #[serde(rename = "no_sync")]
+    _no_sync: Option<bool>,
+}
+
+/// `POST /api/v3/write_lp?db=&precision=&accept_partial=&no_sync=`, compatible with InfluxDB 3.
+pub async fn write_v3(
+    State(shared): State<HttpShared>,
+    given: Result<Query<V3WriteParameters>, QueryRejection>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, V3Error> {
+    let Query(parameters) =
+        given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
+    let database = parameters.db.as_deref().filter(|name| !name.is_empty());
+    let database =
+        database.ok_or_else(|| HttpError::bad_request("missing query parameter 'db'"))?;
+    let precision = match parameters.precision.as_deref().unwrap_or("auto") {
+        "" | "auto" => LinePrecision::Auto,
+        "second" | "s" => Precision::Seconds.into(),
+        "millisecond" | "ms" => Precision::Milliseconds.into(),
+        "microsecond" | "us" | "u" => Precision::Microseconds.into(),
+        "nanosecond" | "ns" | "n" => Precision::Nanoseconds.into(),
+        name => {
+            let message = format!(
+                "precision '{name}' is not known; there are auto, second, millisecond, \
+                 microsecond and nanosecond"
+            );
+            return Err(HttpError::bad_request(message).into());
+        }
+    };
+    let target = WriteTarget {
+        route: "/api/v3/write_lp",
+        database,
+        retention_policy: None,
+        names_lines: true,
+        precision,
+        all_or_none: parameters.accept_partial == Some(false),
+    };
+    let lines = store(&shared, target, &headers, body).await?;
+    if lines.bad.is_empty() {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let message = if target.all_or_none && lines.stored == 0 {
+        "parsing failed for write_lp endpoint"
+    } else {
+        "partial write of line protocol occurred"
+    };
+    let named = lines.bad.iter().take(LINES_NAMED_MAX);
+    let named: Vec<_> = named
+        .map(|bad| {
+            json!({
+                "original_line": bad.original, "line_number": bad.line,
+                "error_message": bad.message,
+            })
+        })
+        .collect();
+    Err(V3Error::with_data(
+        HttpError::bad_request(message),
+        json!(named),
+    ))
 }
 
 fn parameters(given: GivenWriteParameters) -> Result<WriteParameters, HttpError> {
@@ -149,17 +230,59 @@ struct WriteTarget<'a> {
     retention_policy: Option<&'a str>,
     /// Whether lines that cannot be read are to be repeated.
     names_lines: bool,
+    precision: LinePrecision,
+    /// Whether nothing is stored if there is a line that cannot be read.
+    all_or_none: bool,
+}
+
+/// The unit of times.
+#[derive(Clone, Copy)]
+enum LinePrecision {
+    Unit(Precision),
+    /// Each time tells its unit by its size.
+    Auto,
+}
+
+impl From<Precision> for LinePrecision {
+    fn from(precision: Precision) -> Self {
+        Self::Unit(precision)
+    }
+}
+
+impl LinePrecision {
+    fn unit(self) -> Precision {
+        match self {
+            Self::Unit(precision) => precision,
+            Self::Auto => Precision::Nanoseconds,
+        }
+    }
+
+    /// Makes nanoseconds of the times of a batch.
+    fn apply(self, batch: &mut WriteBatch) {
+        if matches!(self, Self::Auto) {
+            batch.times = batch.times.iter().map(|time| auto_ns(*time)).collect();
+        }
+    }
+}
+
+/// A time whose size tells its unit, in nanoseconds: seconds up to the year 2128, and so on.
+fn auto_ns(time: i64) -> i64 {
+    let unit_ns = match time.unsigned_abs() {
+        0..5_000_000_000 => 1_000_000_000,
+        5_000_000_000..5_000_000_000_000 => 1_000_000,
+        5_000_000_000_000..5_000_000_000_000_000 => 1_000,
+        _ => 1,
+    };
+    time.saturating_mul(unit_ns)
 }
 
 /// Stores the lines of a body.
 async fn store(
     shared: &HttpShared,
     target: WriteTarget<'_>,
-    parameters: &WriteParameters,
     headers: &HeaderMap,
     body: Body,
 ) -> Result<StoredLines, HttpError> {
-    let precision = precision(parameters)?;
     let packing = ContentEncoding::from_headers(headers)?;
     // A body may arrive slowly: the request is admitted only once its body is complete.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
@@ -172,6 +295,7 @@ async fn store(
         .gate
         .body_limit("unpacked_limit", limits.unpacked_limit);
     let names_lines = target.names_lines;
+    let precision = target.precision;
     let parsed = if packing == ContentEncoding::Plain && body.len() <= BYTES_INLINE {
         parse(body, packing, (precision, names_lines), limit, lease)
     } else {
@@ -188,6 +312,11 @@ async fn store(
         unread,
         lease: _lease,
     } = parsed?;
+    let batches = if target.all_or_none && !bad.is_empty() {
+        Vec::new()
+    } else {
+        batches
+    };
     let mut refused = LinesRefused {
         unread_omitted: bad.len() as u64 - unread.len() as u64 + bad_omitted,
         unread,
@@ -220,6 +349,7 @@ async fn store(
         rejected_rows(&reports, &lines).map(|(line, _, reason)| BadLine {
             line,
             message: reason.to_owned(),
+            original: None,
         }),
     );
     refused.dropped = bad.len() - unread;
@@ -264,7 +394,7 @@ struct ParsedBody {
 fn parse(
     body: Bytes,
     packing: ContentEncoding,
-    (precision, names_lines): (Precision, bool),
+    (precision, names_lines): (LinePrecision, bool),
     unpacked_limit: BodyLimit,
     mut lease: MemoryPermit,
 ) -> Result<ParsedBody, HttpError> {
@@ -291,21 +421,37 @@ fn parse(
         tagged_fields: true,
         ..LineLimits::default()
     };
-    let parsed = lines::parse(&body, precision, now_ns, limits);
+    let mut parsed = lines::parse(&body, precision.unit(), now_ns, limits);
+    for batch in &mut parsed.batches {
+        precision.apply(batch);
+    }
     let unread = if names_lines {
-        unread_lines(&body, &parsed.errors, LINES_NAMED_MAX, precision.unit_ns())
+        unread_lines(
+            &body,
+            &parsed.errors,
+            LINES_NAMED_MAX,
+            precision.unit().unit_ns(),
+        )
     } else {
         Vec::new()
     };
-    drop(body);
-    lease.shrink(rows_bytes);
-    let bad = parsed.errors.into_iter();
-    let bad = bad
-        .map(|error| BadLine {
+    let mut texts = body.split(|byte| *byte == b'\n').zip(1_u32..);
+    let mut bad = Vec::with_capacity(parsed.errors.len());
+    for (place, error) in parsed.errors.into_iter().enumerate() {
+        let is_named = names_lines && place < LINES_NAMED_MAX;
+        let text = if is_named {
+            texts.find(|(_, line)| *line == error.line)
+        } else {
+            None
+        };
+        bad.push(BadLine {
             line: error.line,
             message: format!("column {}: {}", error.column, error.reason),
-        })
-        .collect();
+            original: text.map(|(text, _)| original(text)),
+        });
+    }
+    drop(body);
+    lease.shrink(rows_bytes);
     Ok(ParsedBody {
         batches: parsed.batches,
         lines: parsed.lines,
@@ -314,6 +460,12 @@ fn parse(
         unread,
         lease,
     })
+}
+
+/// A line as an answer repeats it.
+fn original(line: &[u8]) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    String::from_utf8_lossy(&line[..line.len().min(ORIGINAL_BYTES_MAX)]).into_owned()
 }
 
 /// The rows that the database refused: line, number of the batch, and reason.

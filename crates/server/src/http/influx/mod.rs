@@ -20,5 +20,6 @@ mod series_form;
 mod write_errors;
 
 pub use error::InfluxError;
-pub use query::{get, post};
+pub use parameters::{FormValues, bound as bound_parameter};
+pub use query::{get, post, read_body};
 pub use write_errors::{LinesRefused, refusal, unread_lines};

@@ -177,7 +177,8 @@ fn parameters(json: &str) -> Result<Vec<(String, ParameterValue)>, HttpError> {
     )))
 }
 
-fn bound(value: Value) -> ParameterValue {
+/// A value of JSON as the value of a parameter.
+pub fn bound(value: Value) -> ParameterValue {
     match value {
         Value::Null => ParameterValue::Null,
         Value::Bool(value) => ParameterValue::Boolean(value),

@@ -55,7 +55,11 @@ fn failed(error: HttpError, values: &FormValues, headers: &HeaderMap) -> InfluxE
     InfluxError::new(error, headers, values.get("pretty") == Some("true"))
 }
 
-async fn read_body(
+/// The body of a request, unpacked.
+///
+/// # Errors
+/// 400, 413 or 415 if it cannot be read or unpacked, 503 if there is no room for it.
+pub async fn read_body(
     shared: &HttpShared,
     headers: &HeaderMap,
     body: Body,

@@ -1,0 +1,150 @@
+//! Organisations, users and tokens, of a server that has neither: one organisation, which has the
+//! name that a client gives it, one user, and one token. Every token is accepted.
+
+use super::error::V2Error;
+use crate::http::HttpShared;
+use crate::http::error::{HttpError, json_answer};
+use crate::http::influx::FormValues;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// The organisation's identifier.
+pub const ORG_ID: &str = "0000000000000001";
+
+/// The organisation's name, where a client gives it none.
+pub const ORG_NAME: &str = "marigram";
+
+const USER_ID: &str = "0000000000000002";
+const TOKEN_ID: &str = "0000000000000003";
+
+/// The user's name.
+const USER_NAME: &str = "operator";
+
+fn ok(value: &Value) -> Response {
+    json_answer(StatusCode::OK, value)
+}
+
+/// Parameters of the query string.
+pub fn parameters(uri: &Uri) -> Result<FormValues, HttpError> {
+    FormValues::from_url(uri)
+}
+
+fn organisation(name: &str) -> Value {
+    json!({
+        "id": ORG_ID, "name": name, "description": "",
+        "links": {"self": format!("/api/v2/orgs/{ORG_ID}"), "buckets": "/api/v2/buckets"},
+    })
+}
+
+/// `GET /api/v2/orgs?org=&orgID=`
+pub async fn orgs(uri: Uri) -> Result<Response, V2Error> {
+    let values = parameters(&uri)?;
+    if values.get("orgID").is_some_and(|id| id != ORG_ID) {
+        return Err(V2Error::not_found("organization not found"));
+    }
+    let org = organisation(values.get("org").unwrap_or(ORG_NAME));
+    let links = json!({"self": "/api/v2/orgs"});
+    Ok(ok(&json!({"links": links, "orgs": [org]})))
+}
+
+fn last_segment(uri: &Uri) -> &str {
+    uri.path().rsplit('/').next().unwrap_or_default()
+}
+
+/// `GET /api/v2/orgs/{id}`
+pub async fn org(uri: Uri) -> Result<Response, V2Error> {
+    if last_segment(&uri) != ORG_ID {
+        return Err(V2Error::not_found("organization not found"));
+    }
+    Ok(ok(&organisation(ORG_NAME)))
+}
+
+fn user() -> Value {
+    json!({
+        "id": USER_ID, "name": USER_NAME, "status": "active",
+        "links": {"self": format!("/api/v2/users/{USER_ID}")},
+    })
+}
+
+/// `GET /api/v2/users`
+pub async fn users() -> Response {
+    ok(&json!({"links": {"self": "/api/v2/users"}, "users": [user()]}))
+}
+
+/// `GET /api/v2/me`
+pub async fn me() -> Response {
+    ok(&user())
+}
+
+fn token() -> Value {
+    let permission = |action: &str, kind: &str| json!({"action": action, "resource": {"type": kind, "orgID": ORG_ID, "org": ORG_NAME}});
+    let kinds = ["buckets", "orgs", "users", "authorizations"];
+    let permissions: Vec<Value> = kinds
+        .iter()
+        .flat_map(|kind| [permission("read", kind), permission("write", kind)])
+        .collect();
+    json!({
+        "id": TOKEN_ID, "token": "any", "status": "active",
+        "description": "this server has no users yet: it accepts every token",
+        "orgID": ORG_ID, "org": ORG_NAME, "userID": USER_ID, "user": USER_NAME,
+        "permissions": permissions,
+        "links": {"self": format!("/api/v2/authorizations/{TOKEN_ID}")},
+    })
+}
+
+/// `GET /api/v2/authorizations`
+pub async fn authorizations() -> Response {
+    let links = json!({"self": "/api/v2/authorizations"});
+    ok(&json!({"links": links, "authorizations": [token()]}))
+}
+
+/// `GET /api/v2/authorizations/{id}`
+pub async fn authorization(uri: Uri) -> Result<Response, V2Error> {
+    if last_segment(&uri) != TOKEN_ID {
+        return Err(V2Error::not_found("authorization not found"));
+    }
+    Ok(ok(&token()))
+}
+
+/// `POST /api/v2/authorizations`: refused, because the token would protect nothing.
+pub async fn authorize() -> V2Error {
+    V2Error(HttpError::new(
+        StatusCode::NOT_IMPLEMENTED,
+        "invalid",
+        "this server has no users yet: it accepts every token, and makes none",
+    ))
+}
+
+/// `DELETE /api/v2/authorizations/{id}`: refused, because the token would still be accepted.
+pub async fn remove_authorization() -> V2Error {
+    authorize().await
+}
+
+/// `GET /api/v2/setup`: the server needs no setup.
+pub async fn setup() -> Response {
+    ok(&json!({"allowed": false}))
+}
+
+/// `POST /api/v2/setup`
+pub async fn set_up() -> V2Error {
+    V2Error::conflict("onboarding has already been completed")
+}
+
+/// `POST /api/v2/signin` and `POST /api/v2/signout`: everyone is in.
+pub async fn sign() -> Response {
+    StatusCode::NO_CONTENT.into_response()
+}
+
+/// `GET /ready`
+pub async fn ready(State(shared): State<HttpShared>) -> Result<Response, V2Error> {
+    match shared.services.status.health() {
+        Ok(()) => Ok(ok(&json!({"status": "ready"}))),
+        Err(reason) => Err(V2Error(HttpError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "unavailable",
+            reason,
+        ))),
+    }
+}
