@@ -65,9 +65,15 @@ pub(crate) async fn drop_measurement(
     show::check_database(run, &database)?;
     for policy in run.policies.policies(engine, &database) {
         let table = run.policies.table_name(engine, &database, &policy, name);
-        let Some(table) = table.filter(|table| engine.table(&database, table).is_ok()) else {
+        let stored = table.and_then(|table| engine.table(&database, &table).ok());
+        let Some(stored) = stored else {
             continue;
         };
+        if stored.view.is_some() || stored.rollup.is_some() {
+            let message = format!("'{name}' is a view; SQL's DROP VIEW removes it");
+            return Err(refused(message));
+        }
+        let table = stored.name.clone();
         let (engine, database) = (engine.clone(), database.clone());
         let drop = move || Ok(engine.drop_table(&database, &table, true)?);
         run.context.block(drop).await?;
@@ -83,9 +89,13 @@ async fn remove(
 ) -> SqlResult<()> {
     let database = run.database();
     show::check_database(run, database)?;
-    let condition = condition.map(Expression::new);
+    let condition = condition.map(Expression::new).transpose()?;
     let mut work = Vec::new();
     for measurement in show::sources(run, database, sources)? {
+        // A materialized view follows its table.
+        if sources.is_empty() && measurement.table.rollup.is_some() {
+            continue;
+        }
         let filter = match &condition {
             Some(condition) => filter(condition, &measurement)?,
             None => TagFilter::All,
@@ -153,11 +163,9 @@ fn comparison(
             }
         }
         (BinaryOp::EqRegex | BinaryOp::NeqRegex, Expression::Regex(regex)) => {
-            let some = match (tag, regex.regex()) {
-                (Some(tag), Some(regex)) => {
-                    TagFilter::Matches(tag, ValueTest::Regex(regex.clone()))
-                }
-                _ => TagFilter::None,
+            let some = match tag {
+                Some(tag) => TagFilter::Matches(tag, ValueTest::Regex(regex.regex().clone())),
+                None => TagFilter::None,
             };
             if regex.is_match("") {
                 TagFilter::Or(vec![some, missing])

@@ -1,8 +1,10 @@
 //! Expressions over a row, made from InfluxQL's: chains of operators are lists, so that no code
 //! recurses along them, and names carry their types.
 
+use crate::schema::compile_regex;
 use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Expr, Literal, VarRef};
+use marigram_sql::SqlResult;
 use regex::Regex;
 use std::fmt;
 use std::sync::Arc;
@@ -34,58 +36,60 @@ pub enum Expression {
 #[derive(Clone, Debug)]
 pub struct CompiledRegex {
     source: Literal,
-    regex: Option<Arc<Regex>>,
+    regex: Arc<Regex>,
 }
 
 impl CompiledRegex {
-    /// Whether it matches; an expression that cannot be compiled matches nothing.
+    /// Whether it matches.
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex
-            .as_ref()
-            .is_some_and(|regex| regex.is_match(text))
+        self.regex.is_match(text)
     }
 
-    /// The compiled expression, if it could be compiled.
-    pub fn regex(&self) -> Option<&Regex> {
-        self.regex.as_deref()
+    /// The compiled expression.
+    pub fn regex(&self) -> &Regex {
+        &self.regex
     }
 
     /// Its text for Rust's `regex`.
-    pub fn as_str(&self) -> Option<&str> {
-        self.regex.as_deref().map(Regex::as_str)
-    }
-}
-
-/// Compiles a regular expression of InfluxQL.
-pub fn compile_regex(source: &marigram_influxql::ast::RegexSource) -> CompiledRegex {
-    CompiledRegex {
-        regex: Regex::new(&source.to_rust()).ok().map(Arc::new),
-        source: Literal::Regex(source.clone()),
+    pub fn as_str(&self) -> &str {
+        self.regex.as_str()
     }
 }
 
 impl Expression {
     /// The expression of a syntax tree.
-    pub fn new(expr: &Expr) -> Self {
-        match expr {
+    ///
+    /// # Errors
+    /// If a regular expression cannot be compiled.
+    pub fn new(expr: &Expr) -> SqlResult<Self> {
+        Ok(match expr {
             Expr::Binary(binary) => {
-                let (first, links) = binary.chain(|_| true);
-                let links = links.into_iter().map(|(op, rhs)| (op, Self::new(rhs)));
-                Self::Chain(Box::new(Self::new(first)), links.collect())
+                // Operators of one precedence make one chain, so a list of ANDs is seen as such.
+                let precedence = binary.op.precedence();
+                let (first, links) = binary.chain(|op| op.precedence() == precedence);
+                let links = links.into_iter().map(|(op, rhs)| Ok((op, Self::new(rhs)?)));
+                Self::Chain(
+                    Box::new(Self::new(first)?),
+                    links.collect::<SqlResult<_>>()?,
+                )
             }
             Expr::Call(call) => {
-                Self::Call(call.name.clone(), call.args.iter().map(Self::new).collect())
+                let args = call.args.iter().map(Self::new).collect::<SqlResult<_>>()?;
+                Self::Call(call.name.clone(), args)
             }
-            Expr::Literal(Literal::Regex(source)) => Self::Regex(compile_regex(source)),
+            Expr::Literal(Literal::Regex(source)) => Self::Regex(CompiledRegex {
+                regex: Arc::new(compile_regex(source)?),
+                source: Literal::Regex(source.clone()),
+            }),
             Expr::Literal(literal) => match Value::from(literal) {
                 Value::Null => Self::Literal(literal.clone()),
                 _ if matches!(literal, Literal::Duration(_)) => Self::Literal(literal.clone()),
                 value => Self::Value(value),
             },
-            Expr::Paren(inner) => Self::Paren(Box::new(Self::new(inner))),
+            Expr::Paren(inner) => Self::Paren(Box::new(Self::new(inner)?)),
             Expr::VarRef(var) => Self::Name(var.clone()),
             Expr::Distinct(_) | Expr::Wildcard(_) => Self::Other(expr.clone()),
-        }
+        })
     }
 
     /// Calls `visit` for every name in the expression, which may change it.

@@ -1,9 +1,9 @@
 //! Prepares a SELECT with the stored schema: finds sources, expands wildcards, and gives names
 //! their types.
 
-use crate::expression::{Expression, cast_of, compile_regex};
+use crate::expression::{Expression, cast_of};
 use crate::policies::Policies;
-use crate::schema::{StoredMeasurement, field_type, refused, stored_measurements};
+use crate::schema::{StoredMeasurement, compile_regex, field_type, refused, stored_measurements};
 use crate::typing::{is_open, type_of};
 use crate::value::InfluxValueType;
 use crate::window::named_zone;
@@ -15,6 +15,7 @@ use marigram_influxql::columns::{
 };
 use marigram_influxql::validate::{Interval, SelectAnalysis};
 use marigram_sql::SqlResult;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 /// A column of a SELECT.
@@ -100,7 +101,14 @@ impl Preparation<'_> {
         };
         let sources = self.sources(select, analysis, zone.as_ref())?;
         let (fields, tags) = known_names(&sources);
-        let matches = |regex: &RegexSource, name: &str| compile_regex(regex).is_match(name);
+        let failure = RefCell::new(None);
+        let matches = |regex: &RegexSource, name: &str| match compile_regex(regex) {
+            Ok(regex) => regex.is_match(name),
+            Err(error) => {
+                failure.replace(Some(error));
+                false
+            }
+        };
         let schema = SourceSchema {
             fields,
             tags,
@@ -108,18 +116,24 @@ impl Preparation<'_> {
         };
         let expanded = expand_wildcards(&analysis.fields, &analysis.dimensions, &schema)
             .map_err(|error| refused(error.to_string()))?;
+        if let Some(error) = failure.take() {
+            return Err(error);
+        }
         let is_written = select.target.is_some();
-        let fields = expanded.fields.iter().map(|field| PreparedField {
-            name: field_name(field),
-            expression: typed(Expression::new(&field.expr), &sources),
+        let fields = expanded.fields.iter().map(|field| {
+            Ok(PreparedField {
+                name: field_name(field),
+                expression: typed(Expression::new(&field.expr)?, &sources),
+            })
         });
-        let fields: Vec<PreparedField> = fields.collect();
+        let fields: Vec<PreparedField> = fields.collect::<SqlResult<_>>()?;
         // What `top` and `bottom` add is needed as tags of the rows that are written.
         let adds = |field: &PreparedField| !extra_columns(&field.expression).is_empty();
         let has_target = is_written && !fields.iter().any(adds);
         let columns = column_names(&expanded.fields, None, has_target);
         let condition = analysis.condition.as_ref();
-        let condition = condition.map(|condition| typed(Expression::new(condition), &sources));
+        let condition = condition.map(Expression::new).transpose()?;
+        let condition = condition.map(|condition| typed(condition, &sources));
         let dimensions = expanded.dimensions.iter().filter_map(|by| match by {
             Expr::VarRef(var) => Some(var.name.clone()),
             _ => None,

@@ -4,7 +4,7 @@
 use crate::policies::Policies;
 use crate::value::InfluxValueType;
 use marigram_engine::Engine;
-use marigram_influxql::ast::{Measurement, MeasurementName};
+use marigram_influxql::ast::{Measurement, MeasurementName, RegexSource};
 use marigram_influxql::columns::InfluxFieldType;
 use marigram_model::{FieldType as StoredType, TableSchema};
 use marigram_sql::{SqlError, SqlResult};
@@ -26,6 +26,14 @@ pub struct StoredMeasurement {
 /// An error in InfluxDB's words.
 pub fn refused(message: impl Into<String>) -> SqlError {
     SqlError::invalid("42000", message)
+}
+
+/// Compiles a regular expression of InfluxQL.
+///
+/// # Errors
+/// If it is too large when compiled: Go's rules bound a pattern otherwise.
+pub fn compile_regex(source: &RegexSource) -> SqlResult<Regex> {
+    Regex::new(&source.to_rust()).map_err(|error| refused(format!("error parsing regexp: {error}")))
 }
 
 /// The type of a stored field; `None` for those that InfluxQL cannot show.
@@ -106,8 +114,7 @@ pub fn stored_measurements(
     match &source.name {
         MeasurementName::Name(name) => Ok(stored(name).into_iter().collect()),
         MeasurementName::Regex(regex) => {
-            let regex = Regex::new(&regex.to_rust())
-                .map_err(|error| refused(format!("error parsing regexp: {error}")))?;
+            let regex = compile_regex(regex)?;
             let mut names = policies.measurements(engine, database, policy);
             names.retain(|name| regex.is_match(name));
             names.sort();

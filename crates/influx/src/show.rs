@@ -3,10 +3,10 @@
 mod cardinality;
 mod tags;
 
-use crate::expression::{Expression, compile_regex};
+use crate::expression::Expression;
 use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
 use crate::output::Listing;
-use crate::schema::{StoredMeasurement, refused, stored_measurements};
+use crate::schema::{StoredMeasurement, compile_regex, refused, stored_measurements};
 use crate::statement_run::StatementRun;
 use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{
@@ -64,7 +64,7 @@ fn condition(condition: Option<&Expr>) -> SqlResult<Option<Expression>> {
     let Some(condition) = condition else {
         return Ok(None);
     };
-    let expression = Expression::new(condition);
+    let expression = Expression::new(condition)?;
     check_operators(&expression)?;
     Ok(Some(expression))
 }
@@ -338,12 +338,12 @@ fn fields_of(named: &[StoredMeasurement]) -> Vec<(&str, InfluxValueType)> {
 }
 
 /// Whether a key of a tag is meant.
-fn is_meant(filter: &TagKeyFilter, key: &str) -> bool {
-    match filter {
+fn is_meant(filter: &TagKeyFilter, key: &str) -> SqlResult<bool> {
+    Ok(match filter {
         TagKeyFilter::Eq(name) => key == name,
         TagKeyFilter::Neq(name) => key != name,
-        TagKeyFilter::Matches(regex) => compile_regex(regex).is_match(key),
-        TagKeyFilter::MatchesNot(regex) => !compile_regex(regex).is_match(key),
+        TagKeyFilter::Matches(regex) => compile_regex(regex)?.is_match(key),
+        TagKeyFilter::MatchesNot(regex) => !compile_regex(regex)?.is_match(key),
         TagKeyFilter::In(names) => names.iter().any(|name| name == key),
-    }
+    })
 }

@@ -29,11 +29,16 @@ pub(super) fn tags_of(
         let only = only
             .as_ref()
             .and_then(|only| tag_condition(only, measurement));
-        let tags = measurement.table.tags.iter().enumerate();
-        let meant = tags.filter(|(_, tag)| filter.is_none_or(|filter| is_meant(filter, &tag.name)));
-        let meant: Vec<(usize, Arc<str>)> = meant
-            .map(|(place, tag)| (place, tag.name.as_str().into()))
-            .collect();
+        let mut meant: Vec<(usize, Arc<str>)> = Vec::new();
+        for (place, tag) in measurement.table.tags.iter().enumerate() {
+            let is_wanted = match filter {
+                Some(filter) => is_meant(filter, &tag.name)?,
+                None => true,
+            };
+            if is_wanted {
+                meant.push((place, tag.name.as_str().into()));
+            }
+        }
         each_series(run.context.engine(), measurement, |tags| {
             if !fulfils(only.as_ref(), tags) {
                 return;

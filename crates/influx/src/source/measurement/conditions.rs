@@ -121,7 +121,7 @@ fn tag_condition(
             } else {
                 Operator::RegexNotMatch
             };
-            let matched = binary_expr(text, operator, lit(regex.as_str()?));
+            let matched = binary_expr(text, operator, lit(regex.as_str()));
             if regex.is_match("") == is_eq {
                 missing().or(matched)
             } else {
