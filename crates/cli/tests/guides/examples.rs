@@ -264,6 +264,31 @@ fn the_guide_to_influxdb_says_what_is_answered() {
     }
 }
 
+#[test]
+fn the_guide_to_influxdb_2_and_3_says_what_is_answered() {
+    let dir = place();
+    let server = GuideServer::start(dir.path(), "marigram serve --data ./db");
+    let mut all = String::new();
+    for block in page("docs/guides/influxdb2.md")
+        .iter()
+        .filter(|block| block.language == "sh")
+    {
+        let output = server.run(dir.path(), &block.text);
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "line {}: {out}", block.line);
+        assert!(!out.contains("\"error\""), "line {}: {out}", block.line);
+        assert!(!out.contains("\"message\""), "line {}: {out}", block.line);
+        all += &out;
+    }
+    for answer in [
+        r#"{"time":"2024-01-01T00:00:00","temp":21.5}"#,
+        r#""hum":35"#,
+        r#""name":"plant2""#,
+    ] {
+        assert!(all.contains(answer), "{answer} is not in {all}");
+    }
+}
+
 /// Whether a sample has exactly the keys of the answer, and values of the same kinds.
 fn alike(told: &Value, answer: &Value, at: &str) {
     match (told, answer) {

@@ -8,6 +8,7 @@ use std::process::Command;
 const OF_OTHERS: &[&str] = &[
     "--bin",
     "--data-binary",
+    "--data-urlencode",
     "--delete",
     "--example",
     "--locked",

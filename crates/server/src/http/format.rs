@@ -84,11 +84,10 @@ impl ResponseFormat {
     /// Its media type.
     pub fn content_type(self) -> &'static str {
         match self {
-            Self::Json => "application/json",
+            Self::Json | Self::Objects => "application/json",
             Self::Csv => "text/csv; charset=utf-8; header=present",
             Self::Arrow => "application/vnd.apache.arrow.stream",
             Self::Parquet => "application/vnd.apache.parquet",
-            Self::Objects => "application/json",
             Self::ObjectLines => "application/jsonl",
             Self::Pretty => "text/plain; charset=utf-8",
         }
@@ -247,14 +246,13 @@ impl Formatter {
     pub fn tail(self) -> Result<Vec<u8>, ArrowError> {
         match self.state {
             FormatterState::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
-            FormatterState::Csv(_) => Ok(Vec::new()),
+            FormatterState::Csv(_) | FormatterState::ObjectLines => Ok(Vec::new()),
             FormatterState::Arrow(mut writer) => {
                 writer.finish()?;
                 Ok(std::mem::take(writer.get_mut()))
             }
             FormatterState::Parquet(writer) => Ok(writer.into_inner()?),
             FormatterState::Objects(_) => Ok(b"]".to_vec()),
-            FormatterState::ObjectLines => Ok(Vec::new()),
             FormatterState::Pretty(schema, held) => {
                 let table = pretty_format_batches_with_schema(schema, &held)?;
                 Ok(format!("{table}\n").into_bytes())

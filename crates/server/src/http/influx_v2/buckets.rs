@@ -104,7 +104,8 @@ async fn of_database(shared: &HttpShared, database: &str) -> Result<Vec<Bucket>,
 async fn all(shared: &HttpShared) -> Result<Vec<Bucket>, HttpError> {
     let databases = run(shared, "", "SHOW DATABASES".to_owned(), &["name"]).await?;
     let mut buckets = Vec::new();
-    for row in databases {
+    // Where there is no database, the listing has one row without a name.
+    for row in databases.iter().filter(|row| !row[0].is_empty()) {
         buckets.extend(of_database(shared, &row[0]).await?);
     }
     buckets.sort_by_key(Bucket::name);
@@ -113,12 +114,11 @@ async fn all(shared: &HttpShared) -> Result<Vec<Bucket>, HttpError> {
 
 /// The bucket with this name, if there is one.
 async fn by_name(shared: &HttpShared, name: &str) -> Result<Option<Bucket>, HttpError> {
-    let databases = run(shared, "", "SHOW DATABASES".to_owned(), &["name"]).await?;
-    let (database, _) = parts(name);
-    if !databases.iter().any(|row| row[0] == database) {
-        return Ok(None);
-    }
-    let buckets = of_database(shared, database).await?;
+    // Not from the listing, which leaves out the default database while it is empty.
+    let buckets = match of_database(shared, parts(name).0).await {
+        Err(error) if error.message.starts_with("database not found") => return Ok(None),
+        buckets => buckets?,
+    };
     Ok(buckets.into_iter().find(|bucket| bucket.is_called(name)))
 }
 
