@@ -453,7 +453,9 @@ fn series_rows(from: i64, to: i64) -> RecordBatch {
         .collect();
     let times = TimestampNanosecondArray::from_iter_values(numbers().map(|n| n * 500_000_000));
     let floats = Float64Array::from_iter_values(numbers().map(|n| n as f64 / 2.0));
-    let texts = StringArray::from_iter(numbers().map(|n| (n % 2 == 0).then_some("<é>")));
+    let texts = numbers()
+        .map(|n| (n % 2 == 0).then_some("<é>"))
+        .collect::<StringArray>();
     let columns: Vec<(&str, &str, ArrayRef)> = vec![
         ("iox::measurement", "measurement", Arc::new(name)),
         ("host", "tag", Arc::new(host)),

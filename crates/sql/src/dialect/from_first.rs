@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Statements of 4 MB: reading what stands before or behind each FROM again would take hours.
+    /// Statements of 4 MB: reading the text around each FROM again would take quadratic time.
     #[test]
     fn long_statements_are_read_once() {
         let fold = |sql: &str| may_begin_with_from(sql);

@@ -60,9 +60,8 @@ impl InfluxColumn {
             DataType::Float32 => {
                 let floats = array.as_primitive::<Float32Type>();
                 let widen = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
-                Arc::new(Float64Array::from_iter(
-                    floats.iter().map(|value| value.map(widen)),
-                ))
+                let wide: Float64Array = floats.iter().map(|value| value.map(widen)).collect();
+                Arc::new(wide)
             }
             DataType::Float16 | DataType::Decimal128(..) => to(DataType::Float64)?,
             DataType::Timestamp(_, name) => {

@@ -143,7 +143,7 @@ impl SeriesLayout {
         let keys = self.tags.iter().map(|(_, at)| *at).chain(self.measurement);
         let keys: Vec<ArrayRef> = keys.map(|at| batch.column(at).clone()).collect();
         if keys.is_empty() {
-            return Ok(vec![0..batch.num_rows()]);
+            return Ok(std::iter::once(0..batch.num_rows()).collect());
         }
         debug_assert!(keys.iter().all(|key| key.len() == batch.num_rows()));
         Ok(partition(&keys)?.ranges())

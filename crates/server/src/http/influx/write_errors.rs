@@ -1,6 +1,7 @@
 //! What `/write` answers of lines that were not stored, in InfluxDB's words.
 
 use marigram_protocol::lines::{LineError, influx_fault};
+use std::fmt::Write as _;
 
 /// Bytes of a line that an answer repeats.
 const LINE_BYTES_MAX: usize = 1 << 10;
@@ -28,7 +29,7 @@ pub fn refusal(refused: &LinesRefused) -> String {
     }
     let mut unread = refused.unread.join("\n");
     if refused.unread_omitted > 0 {
-        unread += &format!("\nand {} lines more", refused.unread_omitted);
+        let _ = write!(unread, "\nand {} lines more", refused.unread_omitted);
     }
     if refused.had_rows {
         format!("partial write: {unread} dropped=0")
