@@ -151,9 +151,8 @@ fn integers(a: i64, op: BinaryOp, b: i64, division: Division) -> Value {
         BinaryOp::Div if division == Division::Float => {
             return floats(a as f64, op, b as f64);
         }
-        BinaryOp::Div if b == 0 => 0,
+        BinaryOp::Div | BinaryOp::Mod if b == 0 => 0,
         BinaryOp::Div => a.wrapping_div(b),
-        BinaryOp::Mod if b == 0 => 0,
         BinaryOp::Mod => a.wrapping_rem(b),
         BinaryOp::BitwiseAnd => a & b,
         BinaryOp::BitwiseOr => a | b,

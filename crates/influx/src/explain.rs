@@ -54,7 +54,9 @@ pub(crate) fn answer(
 fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<String>) {
     match expression {
         Expression::Call(name, args) if is_math(name) => {
-            args.iter().for_each(|arg| parts(arg, calls, names));
+            for arg in args {
+                parts(arg, calls, names);
+            }
         }
         Expression::Call(..) => {
             let text = expression.to_string();
@@ -66,7 +68,9 @@ fn parts(expression: &Expression, calls: &mut Vec<String>, names: &mut Vec<Strin
         Expression::Paren(inner) => parts(inner, calls, names),
         Expression::Chain(first, links) => {
             parts(first, calls, names);
-            links.iter().for_each(|(_, rhs)| parts(rhs, calls, names));
+            for (_, rhs) in links {
+                parts(rhs, calls, names);
+            }
         }
         _ => {}
     }

@@ -100,7 +100,9 @@ impl Expression {
             Self::Paren(inner) => inner.each_name(visit),
             Self::Chain(first, links) => {
                 first.each_name(visit);
-                links.iter_mut().for_each(|(_, rhs)| rhs.each_name(visit));
+                for (_, rhs) in links {
+                    rhs.each_name(visit);
+                }
             }
             _ => {}
         }

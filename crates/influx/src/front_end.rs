@@ -74,8 +74,8 @@ impl FrontEnd for InfluxQl {
             params: Some(&params),
             time_zones: Some(&BundledZones),
         };
-        let query = parse_query_with(&request.text, options)
-            .map_err(|error| invalid(error.to_wire().into()))?;
+        let query =
+            parse_query_with(&request.text, options).map_err(|error| invalid(error.to_wire()))?;
         Ok(Arc::new(InfluxScript {
             query,
             retention_policy: request.retention_policy.clone().unwrap_or_default(),

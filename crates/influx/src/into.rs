@@ -41,9 +41,10 @@ pub(crate) async fn write(
     let mut source = rows(prepared, running)?;
     let mut written: i64 = 0;
     while let Some(rows) = source.next().await? {
-        let rows = match added.is_empty() {
-            true => rows,
-            false => rows.into_iter().map(|row| tagged(row, &added)).collect(),
+        let rows = if added.is_empty() {
+            rows
+        } else {
+            rows.into_iter().map(|row| tagged(row, &added)).collect()
         };
         for (name, rows) in by_measurement(rows) {
             let name = target.measurement.as_deref().unwrap_or(&name);

@@ -131,9 +131,12 @@ pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
 /// Whether the tags of a series fulfil a [`tag_condition`] where a tag that is missing fulfils
 /// nothing.
 pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
-    let value = |tag: &Arc<str>| match tag.is_empty() {
-        true => Value::Null,
-        false => Value::String(Arc::clone(tag)),
+    let value = |tag: &Arc<str>| {
+        if tag.is_empty() {
+            Value::Null
+        } else {
+            Value::String(Arc::clone(tag))
+        }
     };
     let values: Vec<Value> = tags.iter().map(value).collect();
     condition.is_none_or(|condition| holds(condition, &values))

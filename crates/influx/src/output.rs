@@ -97,8 +97,9 @@ impl SeriesSchema {
     pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
-        rows.iter()
-            .for_each(|row| names.append_value(&row.series.name));
+        for row in rows {
+            names.append_value(&row.series.name);
+        }
         columns.push(Arc::new(names.finish()));
         for (place, key) in self.keys.iter().enumerate() {
             let mut tags = StringBuilder::new();

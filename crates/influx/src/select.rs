@@ -68,44 +68,53 @@ pub fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn R
     build(prepared, running, None)
 }
 
-fn build(
+/// What a SELECT groups and limits by, with what an outer SELECT passes to it.
+fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
+    let own = sorted_keys(prepared.dimensions.iter().cloned());
+    let Some(around) = around else {
+        return Around {
+            order: Arc::clone(&own),
+            keys: own,
+            series_limit: prepared.series_limit,
+            range: (prepared.min_ns, prepared.max_ns),
+        };
+    };
+    let all = own.iter().chain(around.keys.iter());
+    let (limit, offset) = prepared.series_limit;
+    Around {
+        order: Arc::clone(&around.order),
+        keys: sorted_keys(all.map(ToString::to_string)),
+        series_limit: (
+            limit.saturating_add(around.series_limit.0),
+            offset.saturating_add(around.series_limit.1),
+        ),
+        range: (
+            prepared.min_ns.max(around.range.0),
+            prepared.max_ns.min(around.range.1),
+        ),
+    }
+}
+
+/// How the functions of a SELECT group.
+fn grouping_of(
     prepared: &PreparedSelect,
     running: &Running,
-    around: Option<&Around>,
-) -> SqlResult<Box<dyn RowSource>> {
-    let own = sorted_keys(prepared.dimensions.iter().cloned());
-    let (order, keys, series_limit, range) = match around {
-        None => {
-            let range = (prepared.min_ns, prepared.max_ns);
-            (Arc::clone(&own), own, prepared.series_limit, range)
-        }
-        Some(around) => {
-            let all = own.iter().chain(around.keys.iter());
-            let keys = sorted_keys(all.map(ToString::to_string));
-            let limit = (
-                prepared.series_limit.0 + around.series_limit.0,
-                prepared.series_limit.1 + around.series_limit.1,
-            );
-            let range = (
-                prepared.min_ns.max(around.range.0),
-                prepared.max_ns.min(around.range.1),
-            );
-            (Arc::clone(&around.order), keys, limit, range)
-        }
-    };
-    let grouping = Grouping {
+    scope: &Around,
+    is_inner: bool,
+) -> Grouping {
+    Grouping {
         windows: Windows {
             every_ns: prepared.interval.map_or(0, |interval| interval.every_ns),
             offset_ns: prepared.interval.map_or(0, |interval| interval.offset_ns),
-            start_ns: range.0,
-            end_ns: range.1,
+            start_ns: scope.range.0,
+            end_ns: scope.range.1,
             zone: prepared.zone.clone(),
         },
-        order: Arc::clone(&order),
-        keys: Arc::clone(&keys),
+        order: Arc::clone(&scope.order),
+        keys: Arc::clone(&scope.keys),
         ascending: prepared.ascending,
         fill: match prepared.fill {
-            Fill::Null if around.is_some() => Fill::None,
+            Fill::Null if is_inner => Fill::None,
             fill => fill,
         },
         fill_value: match prepared.fill {
@@ -114,7 +123,22 @@ fn build(
             _ => Value::Null,
         },
         budget: running.budget.clone(),
-    };
+    }
+}
+
+fn build(
+    prepared: &PreparedSelect,
+    running: &Running,
+    around: Option<&Around>,
+) -> SqlResult<Box<dyn RowSource>> {
+    let scope = scope_of(prepared, around);
+    let grouping = grouping_of(prepared, running, &scope, around.is_some());
+    let Around {
+        order,
+        keys,
+        series_limit,
+        range,
+    } = scope;
     let mut wanted = SelectSymbols::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
@@ -133,11 +157,8 @@ fn build(
         }
         let driver = functions::driver(call);
         let has_driver = driver.is_some_and(|var| {
-            let sources = prepared.sources.iter();
-            sources
-                .filter_map(|source| source.type_of(&var.name))
-                .next()
-                .is_some()
+            let mut sources = prepared.sources.iter();
+            sources.any(|source| source.type_of(&var.name).is_some())
         });
         let mut place = |column: SourceColumn| wanted.sources.place(column);
         let context = functions::FunctionContext {

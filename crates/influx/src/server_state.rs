@@ -30,7 +30,7 @@ pub fn answer(
     let answer = match statement {
         Statement::ShowUsers => empty(&["user", "admin"])?,
         Statement::ShowGrants(_) => return Err(refused("user not found")),
-        Statement::ShowSubscriptions => done(),
+        Statement::ShowSubscriptions | Statement::DropShard(_) => done(),
         Statement::ShowContinuousQueries => of_each_database(engine, &["name", "query"])?,
         Statement::ShowShards => of_each_database(
             engine,
@@ -46,7 +46,6 @@ pub fn answer(
             ],
         )?,
         Statement::ShowShardGroups => shard_groups()?,
-        Statement::DropShard(_) => done(),
         Statement::ShowQueries => show_queries(queries)?,
         Statement::KillQuery { id, .. } => {
             queries.kill(*id)?;
@@ -256,6 +255,6 @@ fn sparse(mut modules: Modules, module: &str) -> SqlResult<StatementRows> {
             let schema = Arc::new(Schema::clone(&schema).with_metadata(mark.into()));
             StatementRows::Rows { schema, batches }
         }
-        done => done,
+        done @ StatementRows::Done { .. } => done,
     })
 }

@@ -105,7 +105,7 @@ impl Stage for GroupTimes {
 /// LIMIT and OFFSET for the points of each series.
 #[derive(Debug)]
 pub struct Limit {
-    limit: u64,
+    rows_max: u64,
     offset: u64,
     seen: u64,
     series: Option<Arc<SeriesKey>>,
@@ -115,7 +115,7 @@ impl Limit {
     /// A limit (0 for none) after an offset.
     pub const fn new(limit: u64, offset: u64) -> Self {
         Self {
-            limit,
+            rows_max: limit,
             offset,
             seen: 0,
             series: None,
@@ -133,12 +133,12 @@ impl Limit {
             self.seen = 0;
         }
         self.seen += 1;
-        self.seen > self.offset && (self.limit == 0 || self.seen - self.offset <= self.limit)
+        self.seen > self.offset && (self.rows_max == 0 || self.seen - self.offset <= self.rows_max)
     }
 
     /// Whether no further point of the current series is within the limit.
     pub const fn is_reached(&self) -> bool {
-        self.limit > 0 && self.seen >= self.offset.saturating_add(self.limit)
+        self.rows_max > 0 && self.seen >= self.offset.saturating_add(self.rows_max)
     }
 }
 

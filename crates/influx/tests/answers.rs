@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::fmt::Write as _;
 use support::Harness;
 
 const ROWS: &str = include_str!("answers/rows.lines");
@@ -22,7 +23,7 @@ async fn compare_over(rows: &str, file: &str) {
         };
         let answer = harness.ask(statement).await;
         if answer != expected {
-            wrong += &format!("{statement}\n  ours   {answer}\n  theirs {expected}\n");
+            let _ = writeln!(wrong, "{statement}\n  ours   {answer}\n  theirs {expected}");
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

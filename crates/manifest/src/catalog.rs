@@ -6,7 +6,8 @@ use crate::proof::LogProof;
 use crate::replay::{LogExtent, TornTail, replay};
 use marigram_env::LogStore;
 use marigram_model::{
-    FieldColumn, Limits, RetentionPolicies, RollupProgress, TableId, TableSchema, TagColumn, View,
+    ColumnId, FieldColumn, Limits, RetentionPolicies, RollupProgress, TableId, TableSchema,
+    TagColumn, View,
 };
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -435,6 +436,16 @@ fn check_growth(old: &TableSchema, new: &TableSchema) -> Result<(), String> {
         return Err(format!(
             "table '{name}' would lose field '{}' or change its type",
             lost.name
+        ));
+    }
+    // Fields of another type stand in old places, so ids need not ascend, but what stays stays in order.
+    let staying = |fields: &[FieldColumn], other: &TableSchema| -> Vec<ColumnId> {
+        let ids = fields.iter().map(|field| field.id);
+        ids.filter(|id| other.field_by_id(*id).is_some()).collect()
+    };
+    if staying(&old.fields, new) != staying(&new.fields, old) {
+        return Err(format!(
+            "table '{name}' would change the order of its fields"
         ));
     }
     // A number beyond the others is set aside for a field that gets another type.

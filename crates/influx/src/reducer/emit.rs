@@ -66,7 +66,7 @@ fn median(mut points: Vec<Point>) -> Vec<Emitted> {
     points.sort_by(|a, b| a.value.order(&b.value));
     let number = |place: usize| points.get(place).and_then(|point| point.value.as_f64());
     let middle = number(count / 2).unwrap_or(f64::NAN);
-    let value = if count % 2 == 0 {
+    let value = if count.is_multiple_of(2) {
         let low = number(count / 2 - 1).unwrap_or(f64::NAN);
         low + (middle - low) / 2.0
     } else {

@@ -203,7 +203,8 @@ impl Builder<'_> {
             return Err(unsupported(name, kind));
         }
         if let Aggregate::Top(_) | Aggregate::Bottom(_) = aggregate {
-            return self.top_bottom(aggregate, name, args, windows);
+            self.top_bottom(aggregate, name, args, windows);
+            return Ok(());
         }
         let is_distinct = aggregate == Aggregate::Distinct;
         let is_sample = matches!(aggregate, Aggregate::Sample(_));
@@ -231,7 +232,7 @@ impl Builder<'_> {
         name: &str,
         args: &[Expression],
         windows: &Windows,
-    ) -> SqlResult<()> {
+    ) {
         let grouping = self.context.grouping;
         let call = Expression::Call(name.to_owned(), args.to_vec());
         let tags = extra_columns(&call);
@@ -245,7 +246,6 @@ impl Builder<'_> {
             self.reduce(inner, windows, all);
         }
         self.reduce(aggregate, windows, Arc::clone(&grouping.keys));
-        Ok(())
     }
 
     fn reduce(&mut self, aggregate: Aggregate, windows: &Windows, keys: Arc<[Arc<str>]>) {
@@ -271,10 +271,9 @@ impl Builder<'_> {
         let with = match grouping.fill {
             Fill::None => return,
             Fill::Null if is_count => FillWith::Value(Value::Integer(0)),
-            Fill::Null => FillWith::Value(Value::Null),
             Fill::Previous => FillWith::Previous,
             Fill::Linear if is_number => FillWith::Linear,
-            Fill::Linear => FillWith::Value(Value::Null),
+            Fill::Null | Fill::Linear => FillWith::Value(Value::Null),
             Fill::Integer(_) | Fill::Float(_) => FillWith::Value(match kind {
                 Some(InfluxValueType::Boolean) => Value::Boolean(false),
                 Some(InfluxValueType::String | InfluxValueType::Tag) => Value::String("".into()),

@@ -13,6 +13,9 @@ use marigram_sql::SqlResult;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+/// A measurement's name and the sources of its rows.
+type MeasurementSources = (Arc<str>, Vec<Box<dyn RowSource>>);
+
 /// What a SELECT requires of its sources.
 pub(super) struct SourceRequest<'a> {
     pub(super) columns: &'a [SourceColumn],
@@ -63,14 +66,14 @@ pub(super) fn sources(
     if !prepared.ascending {
         tables.reverse();
     }
-    let mut groups: Vec<(Arc<str>, Vec<Box<dyn RowSource>>)> = Vec::new();
+    let mut groups: Vec<MeasurementSources> = Vec::new();
     for (name, rows) in tables {
         match groups.last_mut() {
             Some((known, group)) if *known == name => group.push(rows),
             _ => groups.push((name, vec![rows])),
         }
     }
-    let one = |(_, mut group): (_, Vec<Box<dyn RowSource>>)| match group.len() {
+    let one = |(_, mut group): MeasurementSources| match group.len() {
         1 => group.remove(0),
         _ => Box::new(Merged::new(order.clone(), group)),
     };

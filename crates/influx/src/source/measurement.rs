@@ -340,16 +340,17 @@ fn read_column(
     absent: Value,
 ) -> ReadColumn {
     let is_tag = kind == Some(InfluxValueType::Tag) && table.table.tag(name).is_some();
-    let known = match is_tag {
-        true => Some(InfluxValueType::Tag),
-        false => table.type_of(name),
+    let known = if is_tag {
+        Some(InfluxValueType::Tag)
+    } else {
+        table.type_of(name)
     };
     match (known, kind) {
         (Some(InfluxValueType::Tag), None | Some(InfluxValueType::Tag)) => ReadColumn::Tag {
             name: name.to_owned(),
             absent,
         },
-        (Some(InfluxValueType::Tag), _) | (None, _) => ReadColumn::Absent(Value::Null),
+        (Some(InfluxValueType::Tag) | None, _) => ReadColumn::Absent(Value::Null),
         (Some(_), Some(InfluxValueType::Tag)) => ReadColumn::Absent(absent),
         (Some(stored), asked) => {
             let asked = asked.unwrap_or(stored);

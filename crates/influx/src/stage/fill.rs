@@ -135,7 +135,7 @@ impl FillStage {
             );
             self.budget.fail(SqlError::unsupported(message));
         }
-        if self.filled % COUNTED_GROUPS == 0 {
+        if self.filled.is_multiple_of(COUNTED_GROUPS) {
             let bytes = COUNTED_GROUPS as usize * size_of::<Point>();
             self.taken += bytes;
             if !self.budget.take(bytes) {
@@ -146,8 +146,7 @@ impl FillStage {
             return false;
         }
         let value = match (&self.with, &self.previous) {
-            (FillWith::Value(value), _) => value.clone(),
-            (FillWith::Previous, Some((_, value))) => value.clone(),
+            (FillWith::Value(value), _) | (FillWith::Previous, Some((_, value))) => value.clone(),
             (FillWith::Linear, Some((time, value))) => match behind {
                 Some(behind) => {
                     let every = self.windows.every_ns;

@@ -16,7 +16,9 @@ fn conjuncts(condition: &Expression) -> Vec<&Expression> {
         Expression::Paren(inner) => conjuncts(inner),
         Expression::Chain(first, links) if links.iter().all(|(op, _)| *op == BinaryOp::And) => {
             let mut all = conjuncts(first);
-            links.iter().for_each(|(_, rhs)| all.extend(conjuncts(rhs)));
+            for (_, rhs) in links {
+                all.extend(conjuncts(rhs));
+            }
             all
         }
         other => vec![other],
@@ -37,9 +39,10 @@ pub fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Exp
         .cloned();
     let first = left.next()?;
     let links: Vec<_> = left.map(|part| (BinaryOp::And, part)).collect();
-    Some(match links.is_empty() {
-        true => first,
-        false => Expression::Chain(Box::new(first), links),
+    Some(if links.is_empty() {
+        first
+    } else {
+        Expression::Chain(Box::new(first), links)
     })
 }
 

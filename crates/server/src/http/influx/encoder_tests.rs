@@ -8,6 +8,7 @@ use arrow::array::{
 use arrow::datatypes::{Field, Schema};
 use marigram_service::ROLE_KEY;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 type Column = (&'static str, &'static str, ArrayRef);
@@ -129,7 +130,15 @@ fn csv(statements: Vec<StatementResult>) -> String {
 
 fn msgpack(statements: Vec<StatementResult>) -> String {
     let bytes = answer(encoder(InfluxFormat::Msgpack, "", None), statements);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&bytes)
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[test]
@@ -330,7 +339,7 @@ fn rows_as_messagepack() {
         encoder(InfluxFormat::Msgpack, "s", None),
         vec![Ok(Some(mem()))],
     );
-    let seconds: String = seconds.iter().map(|byte| format!("{byte:02x}")).collect();
+    let seconds = hex(&seconds);
     assert_eq!(
         seconds,
         "81a7726573756c74739182ac73746174656d656e745f696400a67365726965739183a46e616d65a36d656d\
@@ -437,7 +446,7 @@ fn chunks_as_csv_and_messagepack() {
         encoder(InfluxFormat::Msgpack, "", Some(2)),
         vec![Ok(Some(values().slice(0, 3)))],
     );
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = hex(&bytes);
     assert_eq!(
         hex,
         "81a7726573756c74739183ac73746174656d656e745f696400a67365726965739184a46e616d65a3637075\
