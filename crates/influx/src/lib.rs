@@ -50,4 +50,4 @@ mod window;
 pub use catalog_policies::CatalogPolicies;
 pub use front_end::InfluxQl;
 pub use output::MEASUREMENT_COLUMN;
-pub use policies::{DEFAULT_POLICY, OnePolicy, Policies};
+pub use policies::Policies;

@@ -105,7 +105,7 @@ pub fn stored_measurements(
     let stored = |name: &str| {
         let table = policies.table_name(engine, database, policy, name)?;
         let table = engine.table(database, &table).ok()?;
-        let plain = table.view.is_none() && stored_time(&table);
+        let plain = table.view.is_none();
         plain.then(|| StoredMeasurement {
             name: name.into(),
             table,
@@ -121,9 +121,4 @@ pub fn stored_measurements(
             Ok(names.iter().filter_map(|name| stored(name)).collect())
         }
     }
-}
-
-/// Whether rows have a time that InfluxQL can read.
-const fn stored_time(_table: &TableSchema) -> bool {
-    true
 }

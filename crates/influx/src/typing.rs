@@ -43,7 +43,7 @@ fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<InfluxValueTyp
         for arg in args {
             kinds.push(type_of(arg)?);
         }
-        return math_type(name, args, &kinds);
+        return math_type(name, &kinds);
     }
     Ok(match name {
         "count" | "elapsed" => Some(InfluxValueType::Integer),
@@ -59,20 +59,11 @@ fn call_type(name: &str, args: &[Expression]) -> SqlResult<Option<InfluxValueTyp
 }
 
 /// The type of a mathematical function.
-fn math_type(
-    name: &str,
-    args: &[Expression],
-    kinds: &[Option<InfluxValueType>],
-) -> SqlResult<Option<InfluxValueType>> {
+fn math_type(name: &str, kinds: &[Option<InfluxValueType>]) -> SqlResult<Option<InfluxValueType>> {
     for (place, kind) in kinds.iter().enumerate() {
         if let Some(kind) = kind
             && !kind.is_number()
         {
-            let call = Expression::Call(name.to_owned(), args.to_vec());
-            let argument = args
-                .get(place)
-                .map_or_else(String::new, ToString::to_string);
-            let _ = (call, argument);
             return Err(refused(format!(
                 "invalid argument type for {} argument in {name}(): {}",
                 ordinal(place),
