@@ -13,7 +13,7 @@ use marigram_manifest::{
 use marigram_model::nearest;
 use marigram_model::{
     ColumnCodec, ColumnId, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup,
-    RollupProgress, TableId, TableOptions, TableSchema, TagColumn, TagType, View,
+    RollupProgress, SchemaError, TableId, TableOptions, TableSchema, TagColumn, TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -178,6 +178,11 @@ impl LiveCatalog {
         change(&mut policies)?;
         if policies == *before {
             return Ok(());
+        }
+        let (count, max) = (policies.policies.len(), Limits::RETENTION_POLICIES_MAX);
+        if count > max && count > before.policies.len() {
+            let reason = format!("a database has at most {max}");
+            return Err(EngineError::from(SchemaError::RetentionPolicies { reason }).into());
         }
         policies.check().map_err(EngineError::from)?;
         let edit = CatalogEdit::PutPolicies(database.to_owned(), Arc::new(policies));

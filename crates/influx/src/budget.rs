@@ -46,6 +46,15 @@ impl Budget {
         held.failed.is_none()
     }
 
+    /// Reserves memory for something that is kept until the statement ends.
+    ///
+    /// # Errors
+    /// If it was not available.
+    pub fn keep(&self, bytes: usize) -> SqlResult<()> {
+        self.take(bytes);
+        self.check()
+    }
+
     /// Releases memory.
     pub fn give(&self, bytes: usize) {
         let mut held = self.0.lock();

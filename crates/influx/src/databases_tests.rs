@@ -8,7 +8,7 @@ use futures::StreamExt;
 use marigram_engine::{EngineOptions, WriteOptions};
 use marigram_env::{Env, SimClock, SimFs};
 use marigram_influxql::parse_query;
-use marigram_model::{BatchBuilder, FieldValueRef};
+use marigram_model::{BatchBuilder, FieldValueRef, Limits};
 use std::path::Path;
 
 struct PolicyServer {
@@ -229,4 +229,30 @@ fn tables_follow_their_policy() {
     assert_eq!(server.policies("d"), ["- new 0s 168h0m0s 1 true"]);
     server.run("DROP DATABASE d").unwrap();
     assert_eq!(server.run("SHOW DATABASES").unwrap(), ["databases -"]);
+}
+
+#[test]
+fn the_number_of_retention_policies_is_limited() {
+    let server = PolicyServer::new();
+    server.run("CREATE DATABASE d").unwrap();
+    let fill = |policies: &mut RetentionPolicies| {
+        let known = policies.policies[0].clone();
+        for number in 1..Limits::RETENTION_POLICIES_MAX {
+            policies.policies.push(RetentionPolicy {
+                name: format!("p{number}"),
+                plain: false,
+                ..known.clone()
+            });
+        }
+        Ok::<(), EngineError>(())
+    };
+    server.engine.change_retention_policies("d", fill).unwrap();
+    let error = server
+        .run("CREATE RETENTION POLICY one_more ON d DURATION 1d REPLICATION 1")
+        .unwrap_err();
+    assert!(error.contains("at most 1000"), "{error}");
+    server.run("DROP RETENTION POLICY p7 ON d").unwrap();
+    server
+        .run("CREATE RETENTION POLICY one_more ON d DURATION 1d REPLICATION 1")
+        .unwrap();
 }

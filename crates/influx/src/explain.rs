@@ -83,7 +83,13 @@ fn series_count(run: &StatementRun<'_>, prepared: &PreparedSelect) -> SqlResult<
             PreparedSource::Measurement(measurement) => {
                 let keys = tag_names(measurement);
                 let condition = prepared.condition.as_ref();
-                series_keys(run.context.engine(), measurement, &keys, condition)?.len()
+                series_keys(
+                    (run.context.engine(), &run.budget),
+                    measurement,
+                    &keys,
+                    condition,
+                )?
+                .len()
             }
             PreparedSource::Subquery(inner) => series_count(run, inner)?,
         };

@@ -1,5 +1,6 @@
 //! InfluxQL as one of the service's query languages.
 
+use crate::budget::Budget;
 use crate::catalog_policies::CatalogPolicies;
 use crate::policies::Policies;
 use crate::running_queries::RunningQueries;
@@ -115,6 +116,7 @@ impl Script for InfluxScript {
             policies: Arc::clone(&self.policies),
             queries: Arc::clone(&self.queries),
             retention_policy: &self.retention_policy,
+            budget: Budget::new(context.memory_pool()),
         };
         run.execute(parsed.clone()).await
     }

@@ -1,5 +1,6 @@
 //! Lists the series of a table by their tags, from the series index.
 
+use crate::budget::Budget;
 use crate::evaluate::holds;
 use crate::expression::Expression;
 use crate::schema::StoredMeasurement;
@@ -14,20 +15,21 @@ use marigram_influxql::ast::BinaryOp;
 use marigram_model::SeriesId;
 use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The number of series whose tags are read at once.
 const SERIES_BATCH: usize = 8192;
 
-/// Calls `visit` with the tags of each series of a table: one value for each tag of the table, in
-/// order; none is empty.
+/// Calls `visit` with the tags of each series of a table until it breaks: one value for each tag of
+/// the table, in order; an empty one is missing.
 ///
 /// # Errors
-/// If the table does not exist any more.
+/// If the table does not exist any more; errors of `visit`.
 pub fn each_series(
     engine: &Engine,
     measurement: &StoredMeasurement,
-    mut visit: impl FnMut(&[Arc<str>]),
+    mut visit: impl FnMut(&[Arc<str>]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<()> {
     let table = &measurement.table;
     let snapshot = engine.snapshot(&table.database, &table.name)?;
@@ -52,11 +54,30 @@ pub fn each_series(
                         texts.value(row).into()
                     }
                 }));
-                visit(&tags);
+                if visit(&tags)?.is_break() {
+                    return Ok(());
+                }
             }
         }
     }
     Ok(())
+}
+
+/// The number of series of a table, without a look at their tags.
+///
+/// # Errors
+/// If the table does not exist any more.
+pub fn number_of_series(engine: &Engine, measurement: &StoredMeasurement) -> SqlResult<usize> {
+    let table = &measurement.table;
+    let snapshot = engine.snapshot(&table.database, &table.name)?;
+    let selection = snapshot.list(&TagFilter::All);
+    let counts = selection.shards.iter().map(|series| series.iter().count());
+    Ok(counts.sum())
+}
+
+/// The memory that a list of texts needs for one of them, with its place in the answer.
+pub const fn listed_bytes(text: &str) -> usize {
+    2 * text.len() + 128
 }
 
 /// The part of a condition that is on tags alone, over the tags of the table in their order and one
@@ -145,9 +166,9 @@ pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> b
 /// The series of a table by some of their tags, in the order of answers.
 ///
 /// # Errors
-/// If the table does not exist any more.
+/// If the table does not exist any more, or memory for the keys is not available.
 pub fn series_keys(
-    engine: &Engine,
+    (engine, budget): (&Engine, &Budget),
     measurement: &StoredMeasurement,
     keys: &[Arc<str>],
     condition: Option<&Expression>,
@@ -164,8 +185,13 @@ pub fn series_keys(
                 Some(ordinal) => Arc::clone(&tags[usize::from(*ordinal)]),
                 None => "".into(),
             });
-            found.insert(values.collect());
+            let values: Vec<Arc<str>> = values.collect();
+            let bytes = values.iter().map(|value| listed_bytes(value)).sum();
+            if found.insert(values) {
+                budget.keep(bytes)?;
+            }
         }
+        Ok(ControlFlow::Continue(()))
     })?;
     let named = found.into_iter().map(|values| SeriesKey {
         name: Arc::clone(&measurement.name),

@@ -15,6 +15,7 @@ use marigram_influxql::columns::{
 };
 use marigram_influxql::validate::{Interval, SelectAnalysis};
 use marigram_sql::SqlResult;
+use regex::Regex;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -102,11 +103,28 @@ impl Preparation<'_> {
         let sources = self.sources(select, analysis, zone.as_ref())?;
         let (fields, tags) = known_names(&sources);
         let failure = RefCell::new(None);
-        let matches = |regex: &RegexSource, name: &str| match compile_regex(regex) {
-            Ok(regex) => regex.is_match(name),
-            Err(error) => {
-                failure.replace(Some(error));
-                false
+        // Each expression is asked about all names in turn: the last one is kept compiled.
+        let last: RefCell<Option<(RegexSource, Regex)>> = RefCell::new(None);
+        let matches = |source: &RegexSource, name: &str| {
+            if failure.borrow().is_some() {
+                return false;
+            }
+            let mut last = last.borrow_mut();
+            if let Some((known, regex)) = &*last
+                && known == source
+            {
+                return regex.is_match(name);
+            }
+            match compile_regex(source) {
+                Ok(regex) => {
+                    let matches = regex.is_match(name);
+                    *last = Some((source.clone(), regex));
+                    matches
+                }
+                Err(error) => {
+                    failure.replace(Some(error));
+                    false
+                }
             }
         };
         let schema = SourceSchema {

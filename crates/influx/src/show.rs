@@ -4,7 +4,7 @@ mod cardinality;
 mod tags;
 
 use crate::expression::Expression;
-use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
+use crate::listing::{each_series, fulfils, fulfils_with_tags, listed_bytes, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, compile_regex, refused, stored_measurements};
 use crate::statement_run::StatementRun;
@@ -15,6 +15,7 @@ use marigram_influxql::ast::{
 };
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// The answer of a SHOW statement; `None` for other statements. Does not wait for the disk.
@@ -235,7 +236,12 @@ fn has_series(
     let condition = condition.and_then(|condition| tag_condition(condition, measurement));
     let mut found = false;
     each_series(run.context.engine(), measurement, |tags| {
-        found = found || fulfils(condition.as_ref(), tags);
+        found = fulfils(condition.as_ref(), tags);
+        Ok(if found {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
     })?;
     Ok(found)
 }
@@ -275,7 +281,7 @@ fn add_keys(
     order.sort_by_key(|place| &measurement.table.tags[*place].name);
     each_series(run.context.engine(), measurement, |tags| {
         if !fulfils(condition.as_ref(), tags) {
-            return;
+            return Ok(ControlFlow::Continue(()));
         }
         let mut key = name.clone();
         for place in order.iter().filter(|place| !tags[**place].is_empty()) {
@@ -287,7 +293,9 @@ fn add_keys(
             key.push('=');
             key.push_str(&escaped(&tags[*place], &[',', '=', ' ']));
         }
+        run.budget.keep(listed_bytes(&key))?;
         keys.push(key);
+        Ok(ControlFlow::Continue(()))
     })
 }
 
@@ -338,12 +346,22 @@ fn fields_of(named: &[StoredMeasurement]) -> Vec<(&str, InfluxValueType)> {
 }
 
 /// Whether a key of a tag is meant.
-fn is_meant(filter: &TagKeyFilter, key: &str) -> SqlResult<bool> {
+type IsTagKeyMeant<'a> = Box<dyn Fn(&str) -> bool + 'a>;
+
+/// Which keys of tags a filter keeps.
+fn tag_key_filter(filter: Option<&TagKeyFilter>) -> SqlResult<IsTagKeyMeant<'_>> {
     Ok(match filter {
-        TagKeyFilter::Eq(name) => key == name,
-        TagKeyFilter::Neq(name) => key != name,
-        TagKeyFilter::Matches(regex) => compile_regex(regex)?.is_match(key),
-        TagKeyFilter::MatchesNot(regex) => !compile_regex(regex)?.is_match(key),
-        TagKeyFilter::In(names) => names.iter().any(|name| name == key),
+        None => Box::new(|_| true),
+        Some(TagKeyFilter::Eq(name)) => Box::new(move |key| key == name),
+        Some(TagKeyFilter::Neq(name)) => Box::new(move |key| key != name),
+        Some(TagKeyFilter::Matches(regex)) => {
+            let regex = compile_regex(regex)?;
+            Box::new(move |key| regex.is_match(key))
+        }
+        Some(TagKeyFilter::MatchesNot(regex)) => {
+            let regex = compile_regex(regex)?;
+            Box::new(move |key| !regex.is_match(key))
+        }
+        Some(TagKeyFilter::In(names)) => Box::new(move |key| names.iter().any(|name| name == key)),
     })
 }

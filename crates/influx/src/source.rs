@@ -23,7 +23,7 @@ pub trait RowSource: Send {
 }
 
 /// A column that a source is to return.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
     pub name: String,

@@ -22,6 +22,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) policies: Arc<dyn Policies>,
     pub(crate) queries: Arc<RunningQueries>,
     pub(crate) retention_policy: &'a str,
+    /// The memory of the statement.
+    pub(crate) budget: Budget,
 }
 
 impl StatementRun<'_> {
@@ -68,7 +70,7 @@ impl StatementRun<'_> {
         Running {
             engine: self.context.engine().clone(),
             state: Arc::new(state),
-            budget: Budget::new(self.context.memory_pool()),
+            budget: self.budget.clone(),
         }
     }
 }

@@ -49,7 +49,7 @@ impl Windows {
         // The offset may have changed within the group.
         let changed = zone - self.zone_offset(start);
         if changed != 0 && changed.abs() < every {
-            start += changed;
+            start = start.saturating_add(changed);
         }
         start = start.wrapping_add(self.offset_ns);
         let left = every - passed;
@@ -62,9 +62,9 @@ impl Windows {
         let changed = zone - end_zone;
         if changed != 0
             && changed.abs() < every
-            && (changed > 0 || self.zone_offset(end + changed) == end_zone)
+            && (changed > 0 || self.zone_offset(end.saturating_add(changed)) == end_zone)
         {
-            end += changed;
+            end = end.saturating_add(changed);
         }
         (start, end.wrapping_add(self.offset_ns))
     }

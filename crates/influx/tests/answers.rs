@@ -99,3 +99,20 @@ async fn many_rows_of_many_series_stay_in_order() {
         }
     }
 }
+
+/// What SHOW collects counts as memory of the statement: here 4,000 keys of 8 KB at a limit of 64 MB.
+#[tokio::test]
+async fn show_of_more_keys_than_fit_into_memory_is_refused() {
+    let harness = Harness::with_memory(64 << 20);
+    for host in 0..4_000 {
+        harness.write(&format!("m,host={host:0>8000} v=1 1"));
+    }
+    for statement in ["SHOW SERIES", "SHOW TAG VALUES WITH KEY = host"] {
+        let answer = harness.ask(statement).await;
+        assert!(answer.contains("memory"), "{statement}: {answer:.200}");
+    }
+    let answer = harness.ask("SHOW SERIES EXACT CARDINALITY").await;
+    assert!(answer.contains("[4000]"), "{answer:.200}");
+    let answer = harness.ask("SHOW MEASUREMENTS").await;
+    assert!(answer.contains("\"m\""), "{answer:.200}");
+}

@@ -4,6 +4,9 @@ use crate::ast::{Call, Cast, Expr, Field, Literal, RegexSource, VarRef, Walk, Wi
 use crate::select_error::SelectError;
 use std::collections::HashMap;
 
+/// The most columns that the wildcards of one list may stand for: twice those of the widest table.
+pub const COLUMNS_MAX: usize = 32 * 1024;
+
 /// The type of a stored field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InfluxFieldType {
@@ -56,7 +59,7 @@ pub struct Expanded {
 /// the fields that it accepts.
 ///
 /// # Errors
-/// `*::tag` in a function.
+/// `*::tag` in a function; more than [`COLUMNS_MAX`] columns.
 pub fn expand_wildcards(
     fields: &[Field],
     dimensions: &[Expr],
@@ -93,6 +96,9 @@ pub fn expand_wildcards(
     };
     for field in fields {
         names.expand(field, &mut expanded.fields)?;
+        if expanded.fields.len() > COLUMNS_MAX.max(fields.len()) {
+            return Err(SelectError::TooManyColumns(COLUMNS_MAX));
+        }
     }
     let mut tags: Vec<&String> = schema.tags.iter().collect();
     tags.sort();

@@ -47,6 +47,8 @@ pub enum SelectError {
     GroupByNeedsAggregate,
 
     // Columns.
+    #[error("the wildcards of the statement stand for more than {0} columns")]
+    TooManyColumns(usize),
     #[error("at least 1 non-time field must be queried")]
     NoFields,
     #[error("field must contain at least one variable")]

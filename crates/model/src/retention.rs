@@ -152,10 +152,7 @@ impl RetentionPolicies {
                 return invalid(format!("a duration of '{name}' is too short"));
             }
             for other in &self.policies[..at] {
-                let [first, second] = [(policy, other), (other, policy)].map(|(one, two)| {
-                    format!("{}.", one.name).starts_with(&format!("{}.", two.name))
-                });
-                if first || second {
+                if begins_with_policy(name, &other.name) || begins_with_policy(&other.name, name) {
                     let other = &other.name;
                     return invalid(format!("'{name}' and '{other}' could not be told apart"));
                 }
@@ -169,6 +166,13 @@ impl RetentionPolicies {
         }
         Ok(())
     }
+}
+
+/// Whether a policy's name is another one's, alone or before a `.`: their tables would have the same
+/// names.
+fn begins_with_policy(name: &str, other: &str) -> bool {
+    let rest = name.strip_prefix(other);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 #[cfg(test)]

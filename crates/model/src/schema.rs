@@ -22,6 +22,8 @@ impl Limits {
     pub const TAGS_MAX: usize = 256;
     /// Most fields of a table.
     pub const FIELDS_MAX: usize = 16 * 1024;
+    /// Most retention policies of a database.
+    pub const RETENTION_POLICIES_MAX: usize = 1_000;
     /// Narrowest partition, ns (one minute).
     pub const PARTITION_NS_MIN: i64 = 60_000_000_000;
     /// Smallest page of a table, bytes.

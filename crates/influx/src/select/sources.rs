@@ -139,7 +139,7 @@ fn limited_series(
     (limit, offset): (u64, u64),
 ) -> SqlResult<HashSet<SeriesKey>> {
     let mut keys = series_keys(
-        &running.engine,
+        (&running.engine, &running.budget),
         measurement,
         &inner.keys,
         prepared.condition.as_ref(),

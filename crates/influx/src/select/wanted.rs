@@ -8,6 +8,7 @@ use crate::source::SourceColumn;
 use crate::typing::type_of;
 use crate::value::InfluxValueType;
 use marigram_influxql::ast::VarRef;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The columns, functions and names that a SELECT needs.
@@ -18,6 +19,8 @@ pub(super) struct SelectSymbols {
     /// Functions, with their symbols.
     pub(super) calls: Vec<(Expression, usize)>,
     pub(super) sources: SourceColumns,
+    /// The symbols of names and functions by their texts.
+    known: HashMap<String, usize>,
     count: usize,
 }
 
@@ -25,16 +28,21 @@ pub(super) struct SelectSymbols {
 #[derive(Default)]
 pub(super) struct SourceColumns {
     pub(super) columns: Vec<SourceColumn>,
+    places: HashMap<SourceColumn, usize>,
 }
 
 impl SourceColumns {
     /// The index of a column, which is added if necessary.
     pub(super) fn place(&mut self, column: SourceColumn) -> usize {
-        let known = self.columns.iter().position(|known| *known == column);
-        known.unwrap_or_else(|| {
-            self.columns.push(column);
+        *self.places.entry(column).or_insert_with_key(|column| {
+            self.columns.push(column.clone());
             self.columns.len() - 1
         })
+    }
+
+    /// The index of a column that is read.
+    fn known(&self, column: &SourceColumn) -> Option<usize> {
+        self.places.get(column).copied()
     }
 }
 
@@ -62,38 +70,33 @@ impl SelectSymbols {
     fn resolved(&mut self, expression: &Expression) -> Expression {
         expression.replaced(&mut |part| match part {
             Expression::Name(var) => {
-                let known = self.names.iter().find(|(known, _)| known == var);
-                let symbol = match known {
-                    Some((_, symbol)) => *symbol,
-                    None => {
-                        self.names.push((var.clone(), self.count));
-                        self.count += 1;
-                        self.count - 1
-                    }
-                };
+                let (symbol, is_new) = self.symbol(part.to_string());
+                if is_new {
+                    self.names.push((var.clone(), symbol));
+                }
                 Some(Expression::Column(
                     symbol,
                     var.cast.and_then(InfluxValueType::of_cast),
                 ))
             }
             Expression::Call(name, _) if !is_math(name) => {
-                let text = part.to_string();
-                let known = self
-                    .calls
-                    .iter()
-                    .find(|(known, _)| known.to_string() == text);
-                let symbol = match known {
-                    Some((_, symbol)) => *symbol,
-                    None => {
-                        self.calls.push((part.clone(), self.count));
-                        self.count += 1;
-                        self.count - 1
-                    }
-                };
+                let (symbol, is_new) = self.symbol(part.to_string());
+                if is_new {
+                    self.calls.push((part.clone(), symbol));
+                }
                 Some(Expression::Column(symbol, type_of(part).ok().flatten()))
             }
             _ => None,
         })
+    }
+
+    /// The symbol of a name or a function, and whether it is new.
+    fn symbol(&mut self, text: String) -> (usize, bool) {
+        let next = self.count;
+        let symbol = *self.known.entry(text).or_insert(next);
+        let is_new = symbol == next;
+        self.count += usize::from(is_new);
+        (symbol, is_new)
     }
 
     /// Tags that `top` and `bottom` group by.
@@ -117,13 +120,7 @@ impl SelectSymbols {
 
     /// For each name, its symbol and its index in the source.
     pub(super) fn raw_places(&self) -> Vec<(usize, usize)> {
-        let place = |var| {
-            let column = source_column(var);
-            self.sources
-                .columns
-                .iter()
-                .position(|known| *known == column)
-        };
+        let place = |var| self.sources.known(&source_column(var));
         let names = self.names.iter();
         names
             .filter_map(|(var, symbol)| Some((*symbol, place(var)?)))

@@ -5,7 +5,7 @@ use super::{
     add_keys, by_name, check_database, condition, fields_of, has_series, limited, sources, tags,
 };
 use crate::expression::Expression;
-use crate::listing::{each_series, fulfils, fulfils_with_tags, tag_condition};
+use crate::listing::{each_series, fulfils, fulfils_with_tags, number_of_series, tag_condition};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused};
 use crate::statement_run::StatementRun;
@@ -13,6 +13,7 @@ use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{Cardinality, ShowCardinality, Source};
 use marigram_sql::SqlResult;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 fn count(count: usize) -> Vec<Value> {
@@ -109,10 +110,13 @@ fn series_count(
         }
         return Ok(keys.into_iter().collect::<HashSet<String>>().len());
     };
-    let only = only.and_then(|only| tag_condition(only, measurement));
+    let Some(only) = only.and_then(|only| tag_condition(only, measurement)) else {
+        return number_of_series(run.context.engine(), measurement);
+    };
     let mut found = 0;
     each_series(run.context.engine(), measurement, |tags| {
-        found += usize::from(fulfils(only.as_ref(), tags));
+        found += usize::from(fulfils(Some(&only), tags));
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(found)
 }

@@ -1,8 +1,10 @@
 //! SHOW TAG KEYS and SHOW TAG VALUES.
 
-use super::{by_name, check_database, condition, is_meant, limited, sources, text, without_time};
+use super::{
+    by_name, check_database, condition, limited, sources, tag_key_filter, text, without_time,
+};
 use crate::expression::Expression;
-use crate::listing::{each_series, fulfils, tag_condition};
+use crate::listing::{each_series, fulfils, listed_bytes, tag_condition};
 use crate::output::Listing;
 use crate::schema::StoredMeasurement;
 use crate::statement_run::StatementRun;
@@ -10,6 +12,7 @@ use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{Expr, ShowTagKeys, ShowTagValues, TagKeyFilter};
 use marigram_sql::SqlResult;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Keys and values of the tags of series.
@@ -24,24 +27,20 @@ pub(super) fn tags_of(
     fulfils: fn(Option<&Expression>, &[Arc<str>]) -> bool,
 ) -> SqlResult<KeyValues> {
     let only = condition(without_time(only).as_ref())?;
+    let is_meant = tag_key_filter(filter)?;
     let mut found = KeyValues::new();
     for measurement in named {
         let only = only
             .as_ref()
             .and_then(|only| tag_condition(only, measurement));
-        let mut meant: Vec<(usize, Arc<str>)> = Vec::new();
-        for (place, tag) in measurement.table.tags.iter().enumerate() {
-            let is_wanted = match filter {
-                Some(filter) => is_meant(filter, &tag.name)?,
-                None => true,
-            };
-            if is_wanted {
-                meant.push((place, tag.name.as_str().into()));
-            }
-        }
+        let tags = measurement.table.tags.iter().enumerate();
+        let meant = tags.filter(|(_, tag)| is_meant(&tag.name));
+        let meant: Vec<(usize, Arc<str>)> = meant
+            .map(|(place, tag)| (place, tag.name.as_str().into()))
+            .collect();
         each_series(run.context.engine(), measurement, |tags| {
             if !fulfils(only.as_ref(), tags) {
-                return;
+                return Ok(ControlFlow::Continue(()));
             }
             for (place, key) in &meant {
                 if let Some(value) = tags.get(*place)
@@ -49,10 +48,12 @@ pub(super) fn tags_of(
                 {
                     let pair = (Arc::clone(key), Arc::clone(value));
                     if !found.contains(&pair) {
+                        run.budget.keep(listed_bytes(value))?;
                         found.insert(pair);
                     }
                 }
             }
+            Ok(ControlFlow::Continue(()))
         })?;
     }
     Ok(found)

@@ -108,7 +108,12 @@ impl Stage for TransformStage {
         let Some((_, state)) = self.states.get_mut(place) else {
             return;
         };
+        let held = state.values.len();
         let given = state.add(&self.transform, point.time, &point.value);
+        // `moving_average` holds as many points as the statement says.
+        if state.values.len() > held {
+            self.budget.take(size_of::<Value>());
+        }
         out.extend(given.map(|(time, value)| Point {
             series,
             time,
@@ -290,3 +295,7 @@ fn difference_f64(value: &Value, previous: &Value) -> Option<f64> {
         (a, b) => a.as_f64()? - b.as_f64()?,
     })
 }
+
+#[cfg(test)]
+#[path = "transform_tests.rs"]
+mod tests;

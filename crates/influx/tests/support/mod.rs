@@ -26,11 +26,16 @@ pub struct Harness {
 impl Harness {
     /// An empty database `d`.
     pub fn new() -> Self {
+        Self::with_memory(512 << 20)
+    }
+
+    /// An empty database `d` with a limit of memory, bytes.
+    pub fn with_memory(memory_limit_bytes: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
             durability: Durability::Os,
-            memory_limit_bytes: 512 << 20,
+            memory_limit_bytes,
             background_threads: 0,
             flush_age_max: None,
             ..EngineOptions::default()

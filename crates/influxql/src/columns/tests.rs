@@ -150,3 +150,15 @@ fn wildcards_stand_for_fields_and_tags() {
         Err("unable to use tag wildcard in mean()".to_owned())
     );
 }
+
+#[test]
+fn repeated_wildcards_stand_for_a_bounded_number_of_columns() {
+    let many = vec!["*"; 5_000].join(", ");
+    let error = expanded(&format!("{many} FROM m")).unwrap_err();
+    assert_eq!(
+        error,
+        "the wildcards of the statement stand for more than 32768 columns"
+    );
+    let few = vec!["*"; 1_000].join(", ");
+    assert!(expanded(&format!("{few} FROM m")).is_ok());
+}

@@ -52,7 +52,7 @@ impl FormValues {
         Ok(())
     }
 
-    /// The first value by this name that is not empty.
+    /// The first value by this name, unless it is empty: as Go's `FormValue`, it hides those behind it.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut named = self.0.iter().filter(|(key, _)| key == name);
         named

@@ -4,7 +4,7 @@ use super::answer;
 use super::credentials::user_of;
 use super::error::InfluxError;
 use super::parameters::{FormValues, QueryParameters};
-use crate::admission::RequestPermit;
+use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
 use crate::http::error::HttpError;
@@ -37,13 +37,14 @@ pub async fn post(
     body: Body,
 ) -> Result<Response, InfluxError> {
     let mut values = FormValues::from_url(&uri).map_err(InfluxError::json)?;
+    // The lease of the body lasts until the statements have begun: their text is as long.
     let read = read_body(&shared, &headers, body).await;
     let added = match read {
-        Ok(body) => values.add_body(&headers, body),
+        Ok((body, lease)) => values.add_body(&headers, body).map(|()| lease),
         Err(error) => Err(error),
     };
     let failed = |error| failed(error, &values, &headers);
-    added.map_err(failed)?;
+    let _lease = added.map_err(failed)?;
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
     let ticket = ticket.map_err(failed)?;
     run(shared, &values, &headers, false, ticket)
@@ -55,7 +56,7 @@ fn failed(error: HttpError, values: &FormValues, headers: &HeaderMap) -> InfluxE
     InfluxError::new(error, headers, values.get("pretty") == Some("true"))
 }
 
-/// The body of a request, unpacked.
+/// The body of a request, unpacked, and the memory that it holds.
 ///
 /// # Errors
 /// 400, 413 or 415 if it cannot be read or unpacked, 503 if there is no room for it.
@@ -63,7 +64,7 @@ pub async fn read_body(
     shared: &HttpShared,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Vec<u8>, HttpError> {
+) -> Result<(Vec<u8>, MemoryPermit), HttpError> {
     // A body may come slowly: its request takes a place only once it is here.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
     let mut lease = shared.gate.lease();
@@ -73,17 +74,17 @@ pub async fn read_body(
     let body = body::read(body, headers, limit, &mut lease).await?;
     // Clients that pack their bodies say so of none, too.
     if body.is_empty() {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), lease));
     }
     let packing = ContentEncoding::from_headers(headers)?;
-    let unpack = move || body::unpack(body, packing, limit, &mut lease);
-    let body = if packing == ContentEncoding::Plain {
+    let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));
+    let (body, lease) = if packing == ContentEncoding::Plain {
         unpack()?
     } else {
         let unpacked = tokio::task::spawn_blocking(unpack).await;
         unpacked.map_err(|error| ServiceError::Internal(error.to_string()))??
     };
-    Ok(body.to_vec())
+    Ok((body.to_vec(), lease))
 }
 
 async fn run(
@@ -93,14 +94,14 @@ async fn run(
     read_only: bool,
     ticket: RequestPermit,
 ) -> Result<Response, HttpError> {
-    let asked = QueryParameters::new(values, headers)?;
+    let mut asked = QueryParameters::new(values, headers)?;
     let user = user_of(values.get("u"), values.get("p"), headers);
     let mut session = Session::new(&asked.database, &user);
     session.read_only = read_only;
     session.statement_timeout = shared.config.statement_timeout();
     let request = LanguageRequest {
         language: Language::InfluxQl,
-        text: asked.text.clone(),
+        text: std::mem::take(&mut asked.text),
         retention_policy: asked.retention_policy.clone(),
         parameters: asked.parameters.clone(),
     };

@@ -206,7 +206,7 @@ async fn json_body(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Value, HttpError> {
-    let body = read_body(shared, headers, body).await?;
+    let (body, _lease) = read_body(shared, headers, body).await?;
     serde_json::from_slice(&body)
         .map_err(|error| HttpError::bad_request(format!("failed to decode request body: {error}")))
 }

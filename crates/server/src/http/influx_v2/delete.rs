@@ -37,7 +37,7 @@ pub async fn post(
         );
         return Err(HttpError::bad_request(message).into());
     }
-    let body = read_body(&shared, &headers, body).await?;
+    let (body, _lease) = read_body(&shared, &headers, body).await?;
     let body: Value = serde_json::from_slice(&body)
         .map_err(|error| HttpError::bad_request(format!("error decoding json body: {error}")))?;
     let time = |name: &str| match body[name].as_str() {

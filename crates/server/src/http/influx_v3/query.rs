@@ -94,7 +94,7 @@ async fn from_body(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<V3QueryRequest, HttpError> {
-    let body = read_body(shared, headers, body).await?;
+    let (body, _lease) = read_body(shared, headers, body).await?;
     let wrong = |error: serde_json::Error| {
         HttpError::bad_request(format!("the body is not the JSON of a query: {error}"))
     };
