@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, u32)] = &[
     ("marigram-codec", 0),
     ("marigram-env", 0),
+    ("marigram-flux", 0),
     ("marigram-influxql", 0),
     ("marigram-pgtext", 0),
     ("marigram-model", 1),
@@ -44,6 +45,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("marigram-protocol", &["marigram-env", "tokio"]),
     ("marigram-codec", &["marigram-env", "tokio"]),
+    ("marigram-flux", &["marigram-env", "tokio", "datafusion"]),
     (
         "marigram-influxql",
         &["marigram-env", "tokio", "datafusion"],
@@ -70,6 +72,7 @@ const DATABASE: &[&str] = &[
     "marigram-codec",
     "marigram-engine",
     "marigram-env",
+    "marigram-flux",
     "marigram-functions",
     "marigram-influx",
     "marigram-influxql",
