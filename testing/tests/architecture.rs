@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Each crate's layer. A crate may only depend on crates of lower layers.
 const LAYERS: &[(&str, u32)] = &[
+    ("marigram-access", 0),
     ("marigram-codec", 0),
     ("marigram-env", 0),
     ("marigram-flux", 0),
@@ -44,6 +45,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &["marigram-engine", "marigram-sql", "marigram"],
     ),
     ("marigram-protocol", &["marigram-env", "tokio"]),
+    ("marigram-access", &["marigram-env", "tokio"]),
     ("marigram-codec", &["marigram-env", "tokio"]),
     ("marigram-flux", &["marigram-env", "tokio", "datafusion"]),
     (

@@ -1,0 +1,31 @@
+//! Who may come in, and what they may do: users, roles, grants and tokens. No I/O, and no knowledge
+//! of protocols other than SCRAM's messages.
+//!
+//! [`AccessCatalog`] is the state; [`encode`] and [`decode`] make bytes of it. A server looks a
+//! client up there, checks its [`PasswordVerifiers`] or its token, and asks the [`AccessRights`] that
+//! result from it.
+//!
+//! # Invariants
+//! - Neither a password nor the secret of a token is in the catalog, in its bytes, or in the `Debug`
+//!   text of any type.
+//! - The comparison of secrets takes the same time wherever they differ, and a check of a user who
+//!   does not exist takes as long as one of a user who does ([`PasswordVerifiers::decoy`]).
+//! - Roles do not contain each other, so that whoever follows membership ends.
+
+mod base64_bytes;
+mod catalog;
+mod error;
+mod file;
+mod password;
+mod privileges;
+mod scram;
+mod scram_verifier;
+mod token;
+
+pub use catalog::{AccessCatalog, AccessUser};
+pub use error::AccessError;
+pub use file::{decode, encode};
+pub use password::{PASSWORD_BYTES_MAX, PasswordVerifiers};
+pub use privileges::{AccessRights, DatabasePrivileges};
+pub use scram::{ChannelBinding, ScramExchange, ScramRefusal};
+pub use token::{AccessToken, TokenScope, TokenSecret};
