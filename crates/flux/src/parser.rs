@@ -1,7 +1,7 @@
 //! Statements and expressions.
 //!
-//! The parser recurses once for each level of nesting, of which there are at most `NESTING_MAX`; a
-//! tree is at most `DEPTH_MAX` high, for those who walk it. `and`, `or` and pipes are lists, so that
+//! The parser recurses once for each level of nesting, up to `NESTING_MAX` levels. A tree is at most
+//! `DEPTH_MAX` high, so that whoever walks it may recurse. `and`, `or` and pipes are lists, so that
 //! long ones are not deep.
 
 mod expression;

@@ -80,6 +80,11 @@ fn operators_bind_as_in_flux() {
             ..
         }
     ));
+    let FluxExprKind::Unary { operand, .. } = expression("exists r.a == b") else {
+        panic!("exists is above ==");
+    };
+    assert!(matches!(operand.kind, FluxExprKind::Binary { .. }));
+    assert!(parse_flux("a == exists b").is_err());
     assert!(
         matches!(expression("a |> f() |> g()"), FluxExprKind::Pipe { calls, .. } if calls.len() == 2)
     );

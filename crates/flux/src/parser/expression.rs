@@ -2,7 +2,7 @@
 
 use super::{FluxParser, ScannedText};
 use crate::ast::{FluxBinary, FluxExpr, FluxExprKind, FluxTextPart, FluxUnary};
-use crate::error::FluxError;
+use crate::error::{FluxError, FluxPosition};
 use crate::scanner::FluxToken;
 
 impl FluxParser<'_> {
@@ -131,8 +131,6 @@ impl FluxParser<'_> {
         match self.token {
             FluxToken::Symbol("-") => self.unary(FluxUnary::Minus, Self::signed),
             FluxToken::Symbol("+") => self.unary(FluxUnary::Plus, Self::signed),
-            // `exists r.a == b` is read as InfluxDB reads it: `exists` binds to its operand.
-            _ if self.is_word("exists") => self.unary(FluxUnary::Exists, Self::signed),
             _ => self.pipe(),
         }
     }
@@ -260,11 +258,7 @@ impl FluxParser<'_> {
         Self::node(at, 0, kind)
     }
 
-    fn text(
-        &mut self,
-        at: crate::FluxPosition,
-        parts: Vec<ScannedText>,
-    ) -> Result<FluxExpr, FluxError> {
+    fn text(&mut self, at: FluxPosition, parts: Vec<ScannedText>) -> Result<FluxExpr, FluxError> {
         if let [ScannedText::Text(text)] = parts.as_slice() {
             return Self::node(at, 0, FluxExprKind::Text(text.clone()));
         }

@@ -2,7 +2,7 @@
 
 use super::FluxParser;
 use crate::ast::{FluxBody, FluxExpr, FluxExprKind, FluxFunction, FluxParameter, FluxStatement};
-use crate::error::FluxError;
+use crate::error::{FluxError, FluxPosition};
 use crate::scanner::FluxToken;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl FluxParser<'_> {
 
     fn function(
         &mut self,
-        at: crate::FluxPosition,
+        at: FluxPosition,
         parameters: Vec<FluxParameter>,
     ) -> Result<FluxExpr, FluxError> {
         self.expect_symbol("=>")?;
