@@ -12,8 +12,8 @@ use subtle::ConstantTimeEq;
 /// Longest password, in bytes. Longer ones are refused before they are hashed.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
 
-/// Memory of argon2id, KiB; with the passes, OWASP's first recommendation of 2023 for servers that
-/// log many users in.
+/// Memory of argon2id, KiB; with the passes, the least that OWASP's Password Storage Cheat Sheet
+/// recommends, because a server may check many passwords at once.
 const MEMORY_KIB: u32 = 19 * 1024;
 /// Most memory that a stored verifier may ask for, KiB.
 const MEMORY_KIB_MAX: u32 = 1 << 20;

@@ -5,8 +5,8 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// Rounds of PBKDF2 for new passwords: four times PostgreSQL's default, and below the 100,000 at
-/// which its clients refuse.
+/// Rounds of PBKDF2 for new passwords: four times PostgreSQL's default, and below the 100,000 above
+/// which clients refuse (`postgres-protocol`, the JDBC driver).
 const ITERATIONS: u32 = 16_384;
 const ITERATIONS_MAX: u32 = 100_000;
 const SALT_BYTES: usize = 16;
