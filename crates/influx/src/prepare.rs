@@ -37,6 +37,13 @@ pub enum PreparedSource {
     Subquery(Box<PreparedSelect>),
 }
 
+impl PreparedSource {
+    /// Whether it is another SELECT.
+    pub const fn is_subquery(&self) -> bool {
+        matches!(self, Self::Subquery(_))
+    }
+}
+
 /// A SELECT that can run.
 #[derive(Clone, Debug)]
 pub struct PreparedSelect {

@@ -7,7 +7,7 @@ mod wanted;
 
 use crate::budget::Budget;
 use crate::point::{Point, Row};
-use crate::prepare::PreparedSelect;
+use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::series::sorted_keys;
 use crate::source::{Nothing, RowSource, SourceColumn};
 use crate::stage::{Chain, Limit};
@@ -186,13 +186,23 @@ fn build(
     let read_range = chains.iter().fold(range, |range, (chain, _)| {
         (range.0.min(chain.start_ns), range.1.max(chain.end_ns))
     });
+    let of_subqueries = prepared.sources.iter().all(PreparedSource::is_subquery);
+    if of_subqueries {
+        for (chain, _) in &mut chains {
+            chain.read_subqueries(read_range);
+        }
+    }
     let inner = Around {
-        order,
+        order: Arc::clone(&order),
         keys: Arc::clone(&source_keys),
         series_limit,
         range: read_range,
     };
-    let fetch = (is_raw && keys.is_empty() && prepared.limit.0 > 0)
+    let is_limited = is_raw && around.is_some() && prepared.limit != (0, 0);
+    let interleaves = keys != order;
+    let series_rows =
+        (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
+    let fetch = (is_raw && series_rows.is_none() && keys.is_empty() && prepared.limit.0 > 0)
         .then(|| usize::try_from(prepared.limit.0 + prepared.limit.1).ok())
         .flatten();
     let request = SourceRequest {
@@ -200,6 +210,7 @@ fn build(
         inner: &inner,
         is_raw,
         fetch,
+        series_rows,
     };
     let source = sources(prepared, running, &request)?;
     let symbols = wanted.symbols();
@@ -209,7 +220,7 @@ fn build(
         chains,
         wanted.raw_places(),
         &grouping,
-        prepared.limit,
+        (prepared.limit, is_limited && interleaves),
     );
     Ok(Box::new(SelectRows {
         source,

@@ -1,9 +1,11 @@
 //! The rows of sources, in the order in which InfluxDB reads them.
 
+mod limited;
 mod measurement;
 mod merge;
 mod subquery;
 
+pub use limited::LimitedRows;
 pub use measurement::{MeasurementRequest, MeasurementRows};
 pub use merge::{Concatenated, Merged, Nothing};
 pub use subquery::SubqueryRows;

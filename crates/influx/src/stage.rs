@@ -27,6 +27,20 @@ pub trait Stage: Send {
     fn finish(&mut self, out: &mut Vec<Point>);
 }
 
+/// What a function does with rows that are not within its times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutsideRows {
+    /// They are for other functions.
+    Skip,
+    /// They count: a group of a subquery has the time at which it starts, which may be earlier than
+    /// its rows.
+    Take,
+    /// The function reads no further: they are in none of its groups.
+    End,
+    /// One was read.
+    Ended,
+}
+
 /// The stages of one function, and the times of the source that they see.
 pub struct Chain {
     /// The input column.
@@ -35,6 +49,10 @@ pub struct Chain {
     pub start_ns: i64,
     /// The last time, included.
     pub end_ns: i64,
+    /// Whether its first stage makes one group of all times of the statement.
+    pub is_one_group: bool,
+    /// What becomes of rows before the first time and after the last.
+    pub outside: OutsideRows,
     /// Whether points carry their rows.
     pub keeps_rows: bool,
     /// The stages.
@@ -42,10 +60,31 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Prepares for rows of subqueries that read the rows of a range.
+    pub fn read_subqueries(&mut self, range: (i64, i64)) {
+        if (self.start_ns, self.end_ns) == range {
+            self.outside = if self.is_one_group {
+                OutsideRows::End
+            } else {
+                OutsideRows::Take
+            };
+        }
+    }
+
     /// Processes a row of the source.
     pub fn push(&mut self, row: &crate::point::Row, out: &mut Vec<Point>) {
-        if row.time < self.start_ns || row.time > self.end_ns {
+        if self.outside == OutsideRows::Ended {
             return;
+        }
+        if row.time < self.start_ns || row.time > self.end_ns {
+            match self.outside {
+                OutsideRows::Take => {}
+                OutsideRows::End => {
+                    self.outside = OutsideRows::Ended;
+                    return;
+                }
+                OutsideRows::Skip | OutsideRows::Ended => return,
+            }
         }
         let value = row.values.get(self.driver).cloned().unwrap_or_default();
         if value.is_null() {

@@ -55,6 +55,12 @@ async fn subqueries() {
 }
 
 #[tokio::test]
+async fn limits_and_groups_of_subqueries() {
+    let rows = include_str!("answers/limits.lines");
+    compare_over(rows, include_str!("answers/limits.txt")).await;
+}
+
+#[tokio::test]
 async fn show() {
     compare(include_str!("answers/show.txt")).await;
 }

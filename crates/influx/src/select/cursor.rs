@@ -32,6 +32,8 @@ pub(crate) struct Cursor {
     ascending: bool,
     series: Option<Arc<SeriesKey>>,
     limit: Limit,
+    /// The same once more, for what the first one leaves.
+    second_limit: Option<Limit>,
     budget: Budget,
     out: Vec<Row>,
 }
@@ -49,7 +51,7 @@ impl Cursor {
         chains: Vec<SymbolChain>,
         names: Vec<(usize, usize)>,
         grouping: &Grouping,
-        limit: (u64, u64),
+        (limit, is_limited_twice): ((u64, u64), bool),
     ) -> Self {
         let functions = chains.into_iter().map(|(chain, symbol)| Function {
             chain,
@@ -66,6 +68,7 @@ impl Cursor {
             ascending: grouping.ascending,
             series: None,
             limit: Limit::new(limit.0, limit.1),
+            second_limit: is_limited_twice.then(|| Limit::new(limit.0, limit.1)),
             budget: grouping.budget.clone(),
             out: Vec::new(),
         }
@@ -84,7 +87,10 @@ impl Cursor {
     /// Adds a row of the source.
     pub(crate) fn push(&mut self, row: &Row) {
         if self.functions.is_empty() {
-            if self.limit.admits(&row.series) {
+            let second = self.second_limit.as_mut();
+            if self.limit.admits(&row.series)
+                && second.is_none_or(|limit| limit.admits(&row.series))
+            {
                 self.begin(&row.series);
                 self.take_names(Some(&row.values));
                 self.emit(&row.series, row.time);

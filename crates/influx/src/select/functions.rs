@@ -8,7 +8,7 @@ use crate::schema::refused;
 use crate::series::sorted_keys;
 use crate::source::SourceColumn;
 use crate::stage::{
-    Chain, FillStage, FillWith, GroupTimes, Reduce, Stage, Transform, TransformStage,
+    Chain, FillStage, FillWith, GroupTimes, OutsideRows, Reduce, Stage, Transform, TransformStage,
 };
 use crate::typing::type_of;
 use crate::value::{InfluxValueType, Value};
@@ -63,6 +63,7 @@ pub(super) fn chain(
         context,
         stages: Vec::new(),
         range: (0, 0),
+        is_one_group: false,
     };
     builder.call(call, &context.grouping.windows)?;
     Ok(Chain {
@@ -73,6 +74,8 @@ pub(super) fn chain(
         }),
         start_ns: builder.range.0,
         end_ns: builder.range.1,
+        is_one_group: builder.is_one_group,
+        outside: OutsideRows::Skip,
         keeps_rows: context.keeps_rows,
         stages: builder.stages,
     })
@@ -83,6 +86,8 @@ struct Builder<'a> {
     stages: Vec<Box<dyn Stage>>,
     /// The times to read from the source.
     range: (i64, i64),
+    /// Whether the first stage makes one group of all times of the statement.
+    is_one_group: bool,
 }
 
 fn integer(arg: Option<&Expression>) -> Option<i64> {
@@ -119,6 +124,7 @@ impl Builder<'_> {
     fn call(&mut self, call: &Expression, windows: &Windows) -> SqlResult<()> {
         let Expression::Call(name, args) = call else {
             self.range = (windows.start_ns, windows.end_ns);
+            self.is_one_group = false;
             return Ok(());
         };
         let grouping = self.context.grouping;
@@ -193,6 +199,7 @@ impl Builder<'_> {
                 .ok_or_else(|| refused(format!("{name}() is not supported")))?,
         };
         self.range = (windows.start_ns, windows.end_ns);
+        self.is_one_group = !windows.is_grouped();
         if let Some(inner @ Expression::Call(..)) = argument {
             self.call(inner, windows)?;
         } else if let Some(kind) = argument.map_or(Ok(None), type_of)?

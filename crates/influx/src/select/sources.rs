@@ -4,10 +4,10 @@ use super::{Around, Running, build};
 use crate::listing::series_keys;
 use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
-use crate::series::SeriesKey;
+use crate::series::{SeriesKey, sorted_keys};
 use crate::source::{
-    Concatenated, MeasurementRequest, MeasurementRows, Merged, Nothing, RowOrder, RowSource,
-    SourceColumn, SubqueryRows,
+    Concatenated, LimitedRows, MeasurementRequest, MeasurementRows, Merged, Nothing, RowOrder,
+    RowSource, SourceColumn, SubqueryRows,
 };
 use marigram_sql::SqlResult;
 use std::collections::HashSet;
@@ -22,6 +22,9 @@ pub(super) struct SourceRequest<'a> {
     pub(super) inner: &'a Around,
     pub(super) is_raw: bool,
     pub(super) fetch: Option<usize>,
+    /// LIMIT and OFFSET, where they count the rows of each stored series first; those of each group,
+    /// if rows are in the order of the groups.
+    pub(super) series_rows: Option<(u64, u64)>,
 }
 
 /// The sources of a SELECT as one.
@@ -40,7 +43,7 @@ pub(super) fn sources(
         match source {
             PreparedSource::Measurement(measurement) => {
                 let rows = table_rows(prepared, running, request, measurement)?;
-                tables.push((Arc::clone(&measurement.name), Box::new(rows)));
+                tables.push((Arc::clone(&measurement.name), rows));
             }
             PreparedSource::Subquery(inner) => {
                 let rows = build(inner, running, Some(request.inner))?;
@@ -90,7 +93,7 @@ fn table_rows(
     running: &Running,
     request: &SourceRequest<'_>,
     measurement: &StoredMeasurement,
-) -> SqlResult<MeasurementRows> {
+) -> SqlResult<Box<dyn RowSource>> {
     let inner = request.inner;
     let series = match inner.series_limit {
         (0, 0) => None,
@@ -102,8 +105,19 @@ fn table_rows(
             limits,
         )?),
     };
+    let keys = match request.series_rows {
+        Some(_) if inner.keys != inner.order => {
+            let tags = measurement
+                .table
+                .tags
+                .iter()
+                .map(|tag| tag.name.to_string());
+            sorted_keys(tags.chain(inner.keys.iter().map(ToString::to_string)))
+        }
+        _ => Arc::clone(&inner.keys),
+    };
     let alone = prepared.sources.len() == 1 && series.is_none();
-    Ok(MeasurementRows::new(
+    let rows = MeasurementRows::new(
         Arc::clone(&running.state),
         MeasurementRequest {
             measurement: measurement.clone(),
@@ -111,13 +125,20 @@ fn table_rows(
             condition: prepared.condition.clone(),
             range: inner.range,
             order: Arc::clone(&inner.order),
-            keys: Arc::clone(&inner.keys),
+            keys,
             ascending: prepared.ascending,
             series,
             fetch: request.fetch.filter(|_| alone),
             needs_field: request.is_raw || request.columns.len() == 1,
         },
-    ))
+    );
+    Ok(match request.series_rows {
+        Some(limit) => {
+            let (keys, budget) = (Arc::clone(&inner.keys), running.budget.clone());
+            Box::new(LimitedRows::new(rows, limit, keys, budget))
+        }
+        None => Box::new(rows),
+    })
 }
 
 /// What series are ordered by when SLIMIT counts them: the keys of the tags that they have, then the
