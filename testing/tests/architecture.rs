@@ -71,6 +71,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 /// The crates of the database.
 const DATABASE: &[&str] = &[
     "marigram",
+    "marigram-access",
     "marigram-codec",
     "marigram-engine",
     "marigram-env",
@@ -428,6 +429,7 @@ const SQL_ROOMS: &[&str] = &[
     "stack",
     "name_forms",
     "error",
+    "access",
     "dialect",
     "tables",
     "rollup",

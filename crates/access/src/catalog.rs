@@ -4,8 +4,10 @@ use crate::error::AccessError;
 use crate::password::PasswordVerifiers;
 use crate::privileges::{AccessRights, DatabasePrivileges};
 use crate::token::{AccessToken, TokenHash, TokenScope, TokenSecret, hash_of};
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 const USERS_MAX: usize = 10_000;
 const TOKENS_MAX: usize = 100_000;
@@ -30,16 +32,26 @@ pub struct AccessUser {
 }
 
 /// Users, roles and tokens. Without any user, everyone may do everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct AccessCatalog {
-    users: BTreeMap<String, AccessUser>,
-    tokens: BTreeMap<u64, AccessToken>,
-    /// The number of the token that was made last. Numbers are not used again.
-    last_token: u64,
+    pub(crate) users: BTreeMap<String, AccessUser>,
+    pub(crate) tokens: BTreeMap<u64, AccessToken>,
+    /// The number of the token that was made last. Numbers are not used again while there are users.
+    pub(crate) last_token: u64,
+    /// From which the salts of users who do not exist come; drawn with the first user.
+    pub(crate) decoy_secret: [u8; 32],
     /// Numbers of tokens. The time of a look-up tells nothing: who guesses a token cannot choose
     /// its hash.
-    #[serde(skip)]
     numbers: HashMap<TokenHash, u64>,
+}
+
+impl fmt::Debug for AccessCatalog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessCatalog")
+            .field("users", &self.users)
+            .field("tokens", &self.tokens.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl AccessCatalog {
@@ -88,7 +100,34 @@ impl AccessCatalog {
         for role in &user.roles {
             self.held(role)?;
         }
+        if self.users.is_empty() {
+            rand::rng().fill_bytes(&mut self.decoy_secret);
+        }
         self.users.insert(name.to_owned(), user);
+        Ok(())
+    }
+
+    /// What a login of this name is checked against: for a name that cannot log in with a password,
+    /// something that no password fits, and that looks the same from outside.
+    #[must_use]
+    pub fn verifiers_of(&self, name: &str) -> PasswordVerifiers {
+        let user = self.users.get(name).filter(|user| user.can_log_in);
+        match user.and_then(|user| user.password.clone()) {
+            Some(verifiers) => verifiers,
+            None => PasswordVerifiers::decoy(name, &self.decoy_secret),
+        }
+    }
+
+    /// Lets a user log in, or makes it a role.
+    ///
+    /// # Errors
+    /// `NoUser`, `LastAdministrator`.
+    pub fn set_login(&mut self, name: &str, can_log_in: bool) -> Result<(), AccessError> {
+        self.held(name)?;
+        if !can_log_in && !self.has_other_administrator(name) {
+            return Err(AccessError::LastAdministrator(name.to_owned()));
+        }
+        self.held_mut(name)?.can_log_in = can_log_in;
         Ok(())
     }
 
@@ -131,6 +170,9 @@ impl AccessCatalog {
         self.users.remove(name);
         self.tokens.retain(|_, token| token.owner != name);
         self.index_tokens();
+        if self.users.is_empty() {
+            *self = Self::default();
+        }
         for user in self.users.values_mut() {
             user.roles.remove(name);
         }
@@ -289,6 +331,14 @@ impl AccessCatalog {
         let removed = removed.ok_or(AccessError::NoToken(number))?;
         self.numbers.remove(&removed.hash);
         Ok(removed)
+    }
+
+    /// What a token may do; `None` if there is none of this number, or it has expired.
+    #[must_use]
+    pub fn rights_of_token(&self, number: u64, now_ns: i64) -> Option<AccessRights> {
+        let token = self.tokens.get(&number)?;
+        let is_valid = !token.has_expired(now_ns);
+        is_valid.then(|| token.scope.limit(self.rights_of(&token.owner)))
     }
 
     /// The token with a text, and what it may do; `None` if there is none, or if it has expired.

@@ -38,6 +38,6 @@ pub enum AccessError {
         max: usize,
     },
     /// The bytes are not a catalog of access, or are damaged; the sentence says how.
-    #[error("the file of users and tokens is damaged: {0}; restore it from a backup")]
+    #[error("the catalog's users and tokens are damaged: {0}; restore the database from a backup")]
     Damaged(String),
 }

@@ -1,7 +1,7 @@
 //! Who may come in, and what they may do: users, roles, grants and tokens. No I/O, and no knowledge
 //! of protocols other than SCRAM's messages.
 //!
-//! [`AccessCatalog`] is the state; [`encode`] and [`decode`] make bytes of it. A server looks a
+//! [`AccessCatalog`] is the state; [`to_records`] and [`from_records`] make bytes of it. A server looks a
 //! client up there, checks its [`PasswordVerifiers`] or its token, and asks the [`AccessRights`] that
 //! result from it.
 //!
@@ -14,18 +14,20 @@
 
 mod base64_bytes;
 mod catalog;
+mod digest;
 mod error;
-mod file;
 mod password;
 mod privileges;
+mod records;
 mod scram;
 mod scram_verifier;
 mod token;
 
 pub use catalog::{AccessCatalog, AccessUser};
+pub use digest::PasswordDigest;
 pub use error::AccessError;
-pub use file::{decode, encode};
 pub use password::{PASSWORD_BYTES_MAX, PasswordVerifiers};
 pub use privileges::{AccessRights, DatabasePrivileges};
+pub use records::{AccessRecords, changed_records, from_records, to_records};
 pub use scram::{ChannelBinding, ScramExchange, ScramRefusal};
 pub use token::{AccessToken, TokenScope, TokenSecret};

@@ -76,7 +76,7 @@ impl fmt::Display for DatabasePrivileges {
 }
 
 /// What a client may do, whoever it is and however it came in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AccessRights {
     /// Whether it may do everything, in every database and to the server.
     pub is_administrator: bool,
@@ -101,6 +101,12 @@ impl AccessRights {
             return DatabasePrivileges::ALL;
         }
         self.databases.get(database).copied().unwrap_or_default()
+    }
+
+    /// Whether anything may be done in a database, so that its tables may be known.
+    #[must_use]
+    pub fn see(&self, database: &str) -> bool {
+        !self.within(database).is_empty()
     }
 
     /// Whether all of `wanted` may be done in a database.

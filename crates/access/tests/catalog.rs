@@ -1,10 +1,11 @@
 //! Users, roles and tokens: what each may do, what is refused, and that bytes keep all of it.
 
 use marigram_access::{
-    AccessCatalog, AccessError, AccessUser, DatabasePrivileges, PasswordVerifiers, TokenScope,
-    decode, encode,
+    AccessCatalog, AccessError, AccessRecords, AccessUser, DatabasePrivileges, PasswordVerifiers,
+    TokenScope, changed_records, from_records, to_records,
 };
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 const READ: DatabasePrivileges = DatabasePrivileges::READ;
 const WRITE: DatabasePrivileges = DatabasePrivileges::WRITE;
@@ -112,12 +113,11 @@ fn tokens_have_less_than_their_owner_and_an_end() {
 
     let text = format!("{catalog:?} {secret:?}");
     assert!(!text.contains(secret.text()), "{text}");
-    let bytes = encode(&catalog).expect("bytes");
-    let text = String::from_utf8_lossy(&bytes);
-    assert!(
-        !text.contains(secret.text()) && !text.contains("secret\""),
-        "{text}"
-    );
+    for (key, record) in to_records(&catalog).expect("records") {
+        let text = String::from_utf8_lossy(&record).into_owned();
+        let tells = text.contains(secret.text()) || text.contains("\"secret\"");
+        assert!(!tells, "{key}: {text}");
+    }
 
     catalog.remove_user("ann").expect("ann goes");
     assert!(
@@ -169,28 +169,71 @@ fn passwords_are_checked() {
 }
 
 #[test]
-fn bytes_keep_everything_and_show_every_damage() {
+fn records_keep_everything_and_show_contradictions() {
     let mut catalog = catalog();
     catalog.grant_role("crew", "ann").expect("ann joins");
     catalog
         .make_token("ann", "d", TokenScope::Owner, (1, None))
         .expect("a token");
-    let bytes = encode(&catalog).expect("bytes");
-    assert_eq!(decode(&bytes).expect("they are whole"), catalog);
-    for at in 0..bytes.len() {
-        let mut changed = bytes.clone();
-        changed[at] ^= 1;
-        assert!(decode(&changed).is_err(), "byte {at} changed");
-        assert!(decode(&bytes[..at]).is_err(), "cut at {at}");
+    let records = to_records(&catalog).expect("records");
+    assert_eq!(from_records(&records).expect("they are whole"), catalog);
+    assert_eq!(
+        from_records(&to_records(&AccessCatalog::default()).expect("none")).expect("no users"),
+        AccessCatalog::default()
+    );
+    // Without one of them, the others refer to what is not there, or everyone would come in.
+    for key in ["state", "user:root", "user:crew", "user:ann"] {
+        let mut less = records.clone();
+        less.remove(key).expect(key);
+        let read = from_records(&less);
+        assert!(
+            matches!(read, Err(AccessError::Damaged(_))),
+            "{key}: {read:?}"
+        );
     }
-    let longer = [bytes.as_slice(), b"x"].concat();
-    assert!(decode(&longer).is_err());
+    for (key, text) in [
+        ("user:eve", "{}"),
+        ("token:x", "{}"),
+        ("token:9", r#"{"owner":"ann"}"#),
+        ("group:x", "{}"),
+    ] {
+        let mut more = records.clone();
+        more.insert(key.to_owned(), text.as_bytes().into());
+        let read = from_records(&more);
+        assert!(
+            matches!(read, Err(AccessError::Damaged(_))),
+            "{key}: {read:?}"
+        );
+    }
 }
+
+#[test]
+fn a_change_writes_only_what_changed() {
+    let mut catalog = catalog();
+    let before = to_records(&catalog).expect("records");
+    catalog.remove_user("crew").expect("crew goes");
+    catalog.grant("ann", "plant", WRITE).expect("ann");
+    let after = to_records(&catalog).expect("records");
+    let changed = changed_records(&before, &after);
+    let keys: Vec<_> = changed
+        .iter()
+        .map(|(key, record)| (key.as_str(), record.is_some()))
+        .collect();
+    assert_eq!(keys, [("user:ann", true), ("user:crew", false)]);
+    assert!(changed_records(&after, &after).is_empty());
+}
+
+static RECORDS: LazyLock<AccessRecords> =
+    LazyLock::new(|| to_records(&catalog()).expect("records"));
 
 proptest! {
     #[test]
-    fn no_bytes_break_the_reader(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let _ = decode(&bytes);
-        let _ = decode(&[b"MGACCESS\x01\0\0\0".as_slice(), &bytes].concat());
+    fn no_records_break_the_reader(
+        key in "(user:|token:|state)?[a-z0-9]{0,3}",
+        bytes in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let mut records = RECORDS.clone();
+        records.insert(key, bytes.into());
+        let _ = from_records(&records);
     }
 }

@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt};
 use marigram::{
-    Answer, DEFAULT_DATABASE, Ingest, Marigram, OpenOptions, Query, ServiceError, Session,
+    Answer, DEFAULT_DATABASE, Identity, Ingest, Marigram, OpenOptions, Query, ServiceError, Session,
 };
 use marigram_model::WriteBatch;
 use marigram_service::WriteReport;
@@ -27,7 +27,8 @@ pub struct ClientTarget {
     /// Data directory to open in this process (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub data: Option<PathBuf>,
-    /// Server to ask, such as http://127.0.0.1:8086 (or MARIGRAM_URL)
+    /// Server to ask, such as http://127.0.0.1:8086 (or MARIGRAM_URL); the environment may have
+    /// MARIGRAM_USER and MARIGRAM_PASSWORD, or MARIGRAM_TOKEN
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
     /// Database in which to look up tables
@@ -120,7 +121,7 @@ impl DataClient {
     /// A client of a database that is already open.
     pub fn over(db: Marigram, database: &str) -> Result<Self> {
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().build()?);
-        let session = Session::new(database, "marigram");
+        let session = Session::new(database, Identity::owner("marigram"));
         let place = ClientBackend::Local {
             db,
             session,

@@ -25,6 +25,7 @@ mod terminal;
 mod answer;
 mod backup;
 mod client;
+mod credentials;
 mod csv_text;
 mod demo;
 mod descriptors;
@@ -53,6 +54,7 @@ mod sql;
 mod sql_rows;
 mod table;
 mod table_columns;
+mod user;
 mod verify;
 
 use clap::{Parser, Subcommand};
@@ -90,6 +92,8 @@ enum Command {
     Backup(backup::Backup),
     /// Restore a data directory from a backup, or single partitions into a database
     Restore(restore::Restore),
+    /// Add, change, list and remove the users who may log in
+    User(user::User),
     /// See Marigram at work on real sensor data and a small fleet of trucks
     Demo(demo::Demo),
     /// Measure Marigram and its peers: the laboratory
@@ -107,6 +111,7 @@ fn main() -> ExitCode {
         Command::Verify(command) => command.run(),
         Command::Backup(command) => command.run(),
         Command::Restore(command) => command.run(),
+        Command::User(command) => command.run(),
         Command::Demo(command) => command.run(),
         Command::Lab(command) => command.run(),
     };

@@ -1,5 +1,6 @@
 //! A client of a server, over HTTP.
 
+use crate::credentials::ServerCredentials;
 use crate::interrupt::{CANCELLED, InterruptHook};
 use crate::line_text;
 use crate::names::texts;
@@ -18,14 +19,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use ureq::http::Response;
-use ureq::{Agent, Body};
+use ureq::http::header::AUTHORIZATION;
+use ureq::http::{Request, Response};
+use ureq::middleware::MiddlewareNext;
+use ureq::{Agent, Body, SendBody};
 
 /// A server's HTTP address.
 pub struct RemoteServer {
     /// Replaced after Ctrl-C has shut it down.
     agent: Mutex<SharedAgent>,
     url: String,
+    credentials: ServerCredentials,
 }
 
 /// A client with its connections, and whether it was shut down.
@@ -36,8 +40,16 @@ struct SharedAgent {
 }
 
 impl SharedAgent {
-    fn new() -> Self {
+    fn new(credentials: &ServerCredentials) -> Self {
+        let header = credentials.header().map(str::to_owned);
+        let log_in = move |mut request: Request<SendBody>, next: MiddlewareNext| {
+            if let Some(value) = header.as_ref().and_then(|text| text.parse().ok()) {
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
+            next.handle(request)
+        };
         let config = Agent::config_builder()
+            .middleware(log_in)
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(10)))
             .build();
@@ -105,11 +117,14 @@ impl RemoteServer {
     /// A client of the server at `url`; sends nothing yet.
     pub fn new(url: &str) -> Result<Self> {
         if !url.starts_with("http://") {
-            bail!("'{url}' is not the address of a server: it must begin with http://");
+            bail!("the address of a server must begin with http://");
         }
+        let from_env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let (credentials, url) = ServerCredentials::split(url, from_env)?;
         Ok(Self {
-            agent: Mutex::new(SharedAgent::new()),
+            agent: Mutex::new(SharedAgent::new(&credentials)),
             url: url.trim_end_matches('/').to_owned(),
+            credentials,
         })
     }
 
@@ -121,7 +136,7 @@ impl RemoteServer {
     fn agent(&self) -> SharedAgent {
         let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
         if agent.is_shut.load(Ordering::Acquire) {
-            *agent = SharedAgent::new();
+            *agent = SharedAgent::new(&self.credentials);
         }
         agent.clone()
     }

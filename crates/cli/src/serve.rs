@@ -73,6 +73,7 @@ impl Serve {
                 ingest: shared.clone(),
                 query: shared.clone(),
                 languages: shared.clone(),
+                access: shared.clone(),
                 status: shared.clone(),
                 backup: shared,
             };

@@ -189,6 +189,16 @@ impl LiveCatalog {
         Ok(self.commit(&mut catalog, &edit)?)
     }
 
+    /// The records of users and tokens, by key.
+    pub fn access_records(&self) -> BTreeMap<String, Arc<[u8]>> {
+        self.durable.lock().state().access.clone()
+    }
+
+    /// Puts and removes records of users and tokens, all of them or none.
+    pub fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
+        self.commit(&mut self.durable.lock(), &CatalogEdit::PutAccess(records))
+    }
+
     /// The form in which a table that is made for its first rows begins.
     pub fn blank(&self, database: &str, name: &str, id: TableId) -> TableSchema {
         let policies = self.retention_policies(database).unwrap_or_default();
@@ -597,7 +607,7 @@ impl VisibleCatalog {
             CatalogEdit::PutPolicies(database, policies) => {
                 self.policies.insert(database.clone(), Arc::clone(policies));
             }
-            CatalogEdit::PutProgress(..) => {}
+            CatalogEdit::PutProgress(..) | CatalogEdit::PutAccess(_) => {}
         }
     }
 

@@ -27,6 +27,7 @@ use marigram_model::{RetentionPolicies, SeriesId, TableId, TableSchema, TimeRang
 use marigram_wal::{DeleteEntry, RoomPromise};
 pub use replaced::ReplacedCount;
 pub use retype::{ConvertedColumn, RetypeOutcome, RetypeRequest, UnfitValue};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use write::WriteOrigin;
@@ -165,6 +166,23 @@ impl Engine {
     ) -> std::result::Result<(), E> {
         let inner = self.writable()?;
         inner.schemas.change_retention_policies(database, change)
+    }
+
+    /// The records of users and tokens, by key; the engine does not know what they mean.
+    ///
+    /// # Errors
+    /// If the engine is closed.
+    pub fn access_records(&self) -> Result<BTreeMap<String, Arc<[u8]>>> {
+        Ok(self.opened()?.schemas.access_records())
+    }
+
+    /// Puts records of users and tokens, and removes those that are `None`: all of them, durably, or
+    /// none.
+    ///
+    /// # Errors
+    /// If the disk refuses, or the engine only reads.
+    pub fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
+        self.writable()?.schemas.put_access(records)
     }
 
     /// Creates a table.

@@ -6,6 +6,7 @@
 use crate::output::Listing;
 use crate::schema::refused;
 use crate::value::{InfluxValueType, Value};
+use marigram_access::AccessRights;
 use marigram_engine::{Engine, EngineError, TableChange};
 use marigram_influxql::GoDuration;
 use marigram_influxql::ast::{
@@ -22,14 +23,18 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Why the statement failed, in InfluxDB's words.
-pub fn execute(engine: &Engine, statement: &Statement) -> SqlResult<Option<StatementRows>> {
+pub fn execute(
+    engine: &Engine,
+    rights: &AccessRights,
+    statement: &Statement,
+) -> SqlResult<Option<StatementRows>> {
     let done = match statement {
         Statement::CreateDatabase(create) => create_database(engine, create),
         Statement::DropDatabase(name) => Ok(engine.drop_database(name, true)?),
         Statement::CreateRetentionPolicy(create) => create_policy(engine, create),
         Statement::AlterRetentionPolicy(alter) => alter_policy(engine, alter),
         Statement::DropRetentionPolicy { name, database } => drop_policy(engine, database, name),
-        Statement::ShowDatabases => return show_databases(engine).map(Some),
+        Statement::ShowDatabases => return show_databases(engine, rights).map(Some),
         Statement::ShowRetentionPolicies(database) => {
             return show_policies(engine, database).map(Some);
         }
@@ -280,19 +285,22 @@ fn text(text: &str) -> Value {
 }
 
 /// The databases that are shown. The one that is always there is, once it holds something.
-pub(crate) fn shown_databases(engine: &Engine) -> Vec<String> {
+pub(crate) fn shown_databases(engine: &Engine, rights: &AccessRights) -> Vec<String> {
     let mut names = engine.databases();
     names.retain(|name| {
+        if !rights.see(name) {
+            return false;
+        }
         let is_empty = engine.tables(name).is_ok_and(|tables| tables.is_empty());
         name != DEFAULT_DATABASE || !is_empty
     });
     names
 }
 
-fn show_databases(engine: &Engine) -> SqlResult<StatementRows> {
+fn show_databases(engine: &Engine, rights: &AccessRights) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![("name", InfluxValueType::String)]);
     let series: Arc<str> = "databases".into();
-    let names = shown_databases(engine);
+    let names = shown_databases(engine, rights);
     for name in &names {
         listing.push(Some(&series), vec![text(name)]);
     }

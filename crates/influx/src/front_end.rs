@@ -6,6 +6,7 @@ use crate::policies::Policies;
 use crate::running_queries::RunningQueries;
 use crate::schema::refused;
 use crate::statement_run::StatementRun;
+use crate::users;
 use crate::window::BundledZones;
 use async_trait::async_trait;
 use marigram_influxql::ast::InfluxQlQuery;
@@ -64,7 +65,7 @@ impl FrontEnd for InfluxQl {
         Language::InfluxQl
     }
 
-    fn parse(&self, _: &Session, request: &LanguageRequest) -> Result<Arc<dyn Script>> {
+    fn parse(&self, session: &Session, request: &LanguageRequest) -> Result<Arc<dyn Script>> {
         let mut params = Params::default();
         for (name, value) in &request.parameters {
             params
@@ -77,6 +78,9 @@ impl FrontEnd for InfluxQl {
         };
         let query =
             parse_query_with(&request.text, options).map_err(|error| invalid(error.to_wire()))?;
+        for statement in &query.statements {
+            users::check(session, statement)?;
+        }
         Ok(Arc::new(InfluxScript {
             query,
             retention_policy: request.retention_policy.clone().unwrap_or_default(),

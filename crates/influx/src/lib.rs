@@ -44,6 +44,7 @@ mod stage;
 mod statement;
 mod statement_run;
 mod typing;
+mod users;
 mod value;
 mod window;
 

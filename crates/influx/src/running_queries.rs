@@ -5,6 +5,7 @@
 use crate::schema::refused;
 use futures::StreamExt;
 use futures::stream::{AbortHandle, Abortable, abortable};
+use marigram_service::Session;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ pub struct RunningQueries {
 #[derive(Debug)]
 struct RunningQuery {
     text: String,
+    user: String,
     database: String,
     begun: Instant,
     is_killed: Arc<AtomicBool>,
@@ -37,6 +39,8 @@ pub struct QueryInfo {
     pub id: u64,
     /// The statement.
     pub text: String,
+    /// Who sent it.
+    pub user: String,
     /// The database of its request.
     pub database: String,
     /// How long it has run.
@@ -62,12 +66,13 @@ impl RunningQueries {
         clippy::disallowed_methods,
         reason = "how long a statement has run is told, and decides nothing"
     )]
-    pub fn begin(self: &Arc<Self>, text: String, database: &str) -> RunningGuard {
+    pub fn begin(self: &Arc<Self>, text: String, session: &Session) -> RunningGuard {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let is_killed = Arc::new(AtomicBool::new(false));
         let query = RunningQuery {
             text,
-            database: database.to_owned(),
+            user: session.identity.user.clone(),
+            database: session.database.clone(),
             begun: Instant::now(),
             is_killed: Arc::clone(&is_killed),
             abort: None,
@@ -86,6 +91,7 @@ impl RunningQueries {
         let info = running.iter().map(|(id, query)| QueryInfo {
             id: *id,
             text: query.text.clone(),
+            user: query.user.clone(),
             database: query.database.clone(),
             elapsed: query.begun.elapsed(),
             is_killed: query.is_killed.load(Ordering::Relaxed),

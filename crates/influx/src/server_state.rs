@@ -1,4 +1,4 @@
-//! SHOW statements about the server: users, shards, subscriptions, running statements, statistics.
+//! SHOW statements about the server: shards, subscriptions, running statements, statistics.
 
 use crate::databases::shown_databases;
 use crate::output::Listing;
@@ -9,6 +9,7 @@ use arrow::datatypes::Schema;
 use marigram_engine::Engine;
 use marigram_influxql::GoDuration;
 use marigram_influxql::ast::Statement;
+use marigram_service::Session;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
@@ -25,15 +26,15 @@ const SPARSE_KEY: &str = "marigram.sparse";
 pub fn answer(
     engine: &Engine,
     queries: &RunningQueries,
+    session: &Session,
     statement: &Statement,
 ) -> SqlResult<Option<StatementRows>> {
     let answer = match statement {
-        Statement::ShowUsers => empty(&["user", "admin"])?,
-        Statement::ShowGrants(_) => return Err(refused("user not found")),
         Statement::ShowSubscriptions | Statement::DropShard(_) => done(),
-        Statement::ShowContinuousQueries => of_each_database(engine, &["name", "query"])?,
+        Statement::ShowContinuousQueries => of_each_database(engine, session, &["name", "query"])?,
         Statement::ShowShards => of_each_database(
             engine,
+            session,
             &[
                 "id",
                 "database",
@@ -46,22 +47,13 @@ pub fn answer(
             ],
         )?,
         Statement::ShowShardGroups => shard_groups()?,
-        Statement::ShowQueries => show_queries(queries)?,
+        Statement::ShowQueries => show_queries(queries, session)?,
         Statement::KillQuery { id, .. } => {
             queries.kill(*id)?;
             done()
         }
         Statement::ShowDiagnostics(module) => diagnostics(module)?,
         Statement::ShowStats(module) => stats(engine, module)?,
-        Statement::CreateUser { .. }
-        | Statement::DropUser(_)
-        | Statement::SetPassword { .. }
-        | Statement::Grant { .. }
-        | Statement::Revoke { .. } => {
-            return Err(refused(
-                "users are not supported: there is no access control yet",
-            ));
-        }
         Statement::CreateSubscription(_) | Statement::DropSubscription { .. } => {
             return Err(refused("subscriptions are not supported"));
         }
@@ -83,17 +75,14 @@ fn texts(columns: &[&'static str]) -> Listing {
     Listing::new(columns.collect())
 }
 
-/// A series without rows and without a name.
-fn empty(columns: &[&'static str]) -> SqlResult<StatementRows> {
-    let mut listing = texts(columns);
-    listing.push(None, vec![Value::Null; columns.len()]);
-    listing.answer()
-}
-
 /// A series without rows for each database.
-fn of_each_database(engine: &Engine, columns: &[&'static str]) -> SqlResult<StatementRows> {
+fn of_each_database(
+    engine: &Engine,
+    session: &Session,
+    columns: &[&'static str],
+) -> SqlResult<StatementRows> {
     let mut listing = texts(columns);
-    for database in shown_databases(engine) {
+    for database in shown_databases(engine, &session.rights) {
         listing.push(Some(&database.into()), vec![Value::Null; columns.len()]);
     }
     listing.answer()
@@ -116,7 +105,8 @@ fn shard_groups() -> SqlResult<StatementRows> {
     listing.answer()
 }
 
-fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
+/// The running statements: everyone's for administrators, the client's own for others.
+fn show_queries(queries: &RunningQueries, session: &Session) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![
         ("qid", InfluxValueType::Integer),
         ("query", InfluxValueType::String),
@@ -125,6 +115,9 @@ fn show_queries(queries: &RunningQueries) -> SqlResult<StatementRows> {
         ("status", InfluxValueType::String),
     ]);
     for query in queries.list() {
+        if !session.rights.is_administrator && query.user != session.identity.user {
+            continue;
+        }
         let status = if query.is_killed { "killed" } else { "running" };
         listing.push(
             None,

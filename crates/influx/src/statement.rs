@@ -5,7 +5,7 @@ use crate::schema::refused;
 use crate::select::rows;
 use crate::show;
 use crate::statement_run::{StatementRun, now_ns};
-use crate::{databases, delete, explain, into, read_only, server_state};
+use crate::{databases, delete, explain, into, read_only, server_state, users};
 use marigram_influxql::ast::{Select, Statement};
 use marigram_influxql::validate::check_statement;
 use marigram_sql::SqlResult;
@@ -23,7 +23,9 @@ impl StatementRun<'_> {
         }
         self.complete_names(&mut statement)?;
         check_statement(&statement).map_err(|error| refused(error.to_string()))?;
-        let running = self.queries.begin(statement.to_string(), self.database());
+        let running = self
+            .queries
+            .begin(statement.to_string(), self.context.session());
         let answer = self.answer(&statement).await?;
         running.watch(answer)
     }
@@ -60,11 +62,22 @@ impl StatementRun<'_> {
 
     /// Executes statements about databases, retention policies and the server itself.
     async fn administer(&self, statement: &Statement) -> SqlResult<Option<StatementRows>> {
-        let (engine, queries) = (self.context.engine().clone(), Arc::clone(&self.queries));
+        let (context, queries) = (self.context.clone(), Arc::clone(&self.queries));
         let statement = statement.clone();
-        let work = move || match databases::execute(&engine, &statement)? {
-            Some(answer) => Ok(Some(answer)),
-            None => server_state::answer(&engine, &queries, &statement),
+        let work = move || {
+            let (engine, access) = (context.engine(), context.access());
+            if let Some(answer) = users::execute(access, engine, &statement)? {
+                return Ok(Some(answer));
+            }
+            if let Statement::DropDatabase(name) = &statement {
+                // First, so that a later database of the name never has them.
+                users::forget_database(access, engine, name)?;
+            }
+            let session = context.session();
+            match databases::execute(engine, &session.rights, &statement)? {
+                Some(answer) => Ok(Some(answer)),
+                None => server_state::answer(engine, &queries, session, &statement),
+            }
         };
         self.context.block(work).await
     }

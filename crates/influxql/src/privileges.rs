@@ -35,13 +35,22 @@ pub fn required_privileges(statement: &Statement) -> Vec<Required> {
     match statement {
         Statement::Select(select) | Statement::Explain { select, .. } => of_select(select),
         Statement::ShowDatabases => Vec::new(),
-        Statement::Delete { .. } | Statement::DropSeries { .. } => vec![Required::write("")],
+        Statement::Delete { sources, .. } | Statement::DropSeries { sources, .. } => {
+            let mut required = vec![Required::write("")];
+            for source in sources {
+                if let Source::Measurement(measurement) = source {
+                    required.push(Required::write(&measurement.database));
+                }
+            }
+            required.dedup();
+            required
+        }
         Statement::ShowContinuousQueries | Statement::ShowQueries => vec![Required::read("")],
-        Statement::ShowSeries(show) => vec![Required::read(&show.database)],
+        Statement::ShowSeries(show) => of_show(&show.database, &show.sources),
         Statement::ShowMeasurements(show) => vec![Required::read(&show.database)],
-        Statement::ShowTagKeys(show) => vec![Required::read(&show.database)],
-        Statement::ShowTagValues(show) => vec![Required::read(&show.database)],
-        Statement::ShowFieldKeys(show) => vec![Required::read(&show.database)],
+        Statement::ShowTagKeys(show) => of_show(&show.database, &show.sources),
+        Statement::ShowTagValues(show) => of_show(&show.database, &show.sources),
+        Statement::ShowFieldKeys(show) => of_show(&show.database, &show.sources),
         Statement::ShowRetentionPolicies(database) => vec![Required::read(database)],
         Statement::ShowCardinality(show) => {
             let of_sources = show.exact || !matches!(show.of, Cardinality::Series);
@@ -60,6 +69,19 @@ pub fn required_privileges(statement: &Statement) -> Vec<Required> {
         }
         _ => vec![Required::Admin],
     }
+}
+
+/// READ of the database that SHOW names, and of those in its FROM.
+fn of_show(database: &str, sources: &[Source]) -> Vec<Required> {
+    let mut required = vec![Required::read(database)];
+    for source in sources {
+        if let Source::Measurement(measurement) = source
+            && !measurement.database.is_empty()
+        {
+            required.push(Required::read(&measurement.database));
+        }
+    }
+    required
 }
 
 fn of_select(select: &Select) -> Vec<Required> {
@@ -107,6 +129,11 @@ mod tests {
             ),
             ("SHOW DATABASES", vec![]),
             ("SHOW SERIES ON d", vec![read("d")]),
+            ("SHOW SERIES ON d FROM e..m", vec![read("d"), read("e")]),
+            (
+                "SHOW TAG VALUES FROM m, e..n WITH KEY = k",
+                vec![read(""), read("e")],
+            ),
             (
                 "SHOW SERIES EXACT CARDINALITY ON d FROM e..m",
                 vec![read("d"), read("e")],

@@ -36,6 +36,8 @@ pub enum CatalogEdit {
     PutProgress(TableId, RollupProgress),
     /// The retention policies of a database.
     PutPolicies(String, Arc<RetentionPolicies>),
+    /// New and removed records of access, by key.
+    PutAccess(Vec<(String, Option<Arc<[u8]>>)>),
 }
 
 /// The contents of a catalog.
@@ -49,6 +51,8 @@ pub struct CatalogState {
     pub progress: BTreeMap<TableId, RollupProgress>,
     /// Retention policies by database, where they are not the usual ones.
     pub policies: BTreeMap<String, Arc<RetentionPolicies>>,
+    /// Users and tokens: records by key, whose meaning this crate does not know.
+    pub access: BTreeMap<String, Arc<[u8]>>,
     /// Highest table id that was ever in the catalog; 0 where there was none.
     pub table_max: u32,
 }
@@ -234,6 +238,11 @@ impl CatalogState {
                 }
                 policies.check().map_err(|error| error.to_string())?;
             }
+            CatalogEdit::PutAccess(records) => {
+                if records.iter().any(|(key, _)| key.is_empty()) {
+                    return Err("a record of access has no key".to_owned());
+                }
+            }
         }
         Ok(())
     }
@@ -383,6 +392,14 @@ impl CatalogState {
             }
             CatalogEdit::PutPolicies(database, policies) => {
                 self.policies.insert(database.clone(), Arc::clone(policies));
+            }
+            CatalogEdit::PutAccess(records) => {
+                for (key, record) in records {
+                    match record {
+                        Some(record) => self.access.insert(key.clone(), Arc::clone(record)),
+                        None => self.access.remove(key),
+                    };
+                }
             }
         }
     }

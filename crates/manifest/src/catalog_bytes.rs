@@ -22,6 +22,7 @@ const PUT_TABLE: u8 = 3;
 const DROP_TABLE: u8 = 4;
 const PUT_PROGRESS: u8 = 5;
 const PUT_POLICIES: u8 = 6;
+const PUT_ACCESS: u8 = 7;
 
 /// Fewest bytes of a text.
 const TEXT_BYTES_MIN: usize = 4;
@@ -41,11 +42,15 @@ const POLICY_BYTES_MIN: usize = 4 + 1 + 8 + 4 + 1;
 const ROLLUPS_VERSION: u32 = 3;
 /// The first version that knows retention policies.
 const POLICIES_VERSION: u32 = 6;
+/// The first version that knows users.
+const ACCESS_VERSION: u32 = 7;
+/// Fewest bytes of a record of access: its key, and that it goes.
+const ACCESS_BYTES_MIN: usize = 4 + 1;
 
 impl LoggedState for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 6;
+    const VERSION: u32 = 7;
     const SEALS_TELL: u32 = 4;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
@@ -63,6 +68,10 @@ impl LoggedState for CatalogState {
         put_count(self.policies.len(), out);
         for (database, policies) in &self.policies {
             put_policies(database, policies, out);
+        }
+        put_count(self.access.len(), out);
+        for (key, record) in &self.access {
+            put_access(key, Some(record), out);
         }
     }
 
@@ -104,6 +113,9 @@ impl LoggedState for CatalogState {
                 state.add(&CatalogEdit::PutPolicies(database, policies))?;
             }
         }
+        if version >= ACCESS_VERSION {
+            state.add(&CatalogEdit::PutAccess(access(reader)?))?;
+        }
         Ok(state)
     }
 
@@ -133,6 +145,13 @@ impl LoggedState for CatalogState {
                 out.push(PUT_POLICIES);
                 put_policies(database, policies, out);
             }
+            CatalogEdit::PutAccess(records) => {
+                out.push(PUT_ACCESS);
+                put_count(records.len(), out);
+                for (key, record) in records {
+                    put_access(key, record.as_deref(), out);
+                }
+            }
         }
     }
 
@@ -153,6 +172,7 @@ impl LoggedState for CatalogState {
                 let (database, policies) = policies(reader)?;
                 CatalogEdit::PutPolicies(database, policies)
             }
+            PUT_ACCESS => CatalogEdit::PutAccess(access(reader)?),
             other => return malformed(format!("no change of a catalog has the number {other}")),
         })
     }
@@ -229,6 +249,33 @@ fn progress(reader: &mut RecordReader<'_>) -> Result<(TableId, RollupProgress), 
             touched,
         },
     ))
+}
+
+fn put_access(key: &str, record: Option<&[u8]>, out: &mut Vec<u8>) {
+    put_text(key, out);
+    out.push(u8::from(record.is_some()));
+    if let Some(record) = record {
+        put_count(record.len(), out);
+        out.extend_from_slice(record);
+    }
+}
+
+/// New and removed records of access, by key.
+type AccessChanges = Vec<(String, Option<Arc<[u8]>>)>;
+
+fn access(reader: &mut RecordReader<'_>) -> Result<AccessChanges, MalformedRecord> {
+    let mut records = Vec::new();
+    for _ in 0..reader.u32_count(ACCESS_BYTES_MIN)? {
+        let key = reader.text()?;
+        let record = if reader.flag()? {
+            let length = reader.u32_count(1)?;
+            Some(Arc::from(reader.take(length)?))
+        } else {
+            None
+        };
+        records.push((key, record));
+    }
+    Ok(records)
 }
 
 fn put_policies(database: &str, policies: &RetentionPolicies, out: &mut Vec<u8>) {

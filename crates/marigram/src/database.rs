@@ -4,6 +4,7 @@ use crate::arrow_rows::{self, Roles};
 use crate::error::{Error, Result};
 use crate::memory_watch::MemoryWatch;
 use crate::options::OpenOptions;
+use crate::password_checks::PasswordChecks;
 use crate::runtime::{BlockingRuntime, wait};
 use crate::statements::StatementRegistry;
 use arrow::record_batch::RecordBatch;
@@ -16,7 +17,7 @@ use marigram_env::Env;
 use marigram_influx::InfluxQl;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_pgtext::split_script;
-use marigram_service::{Answer, DEFAULT_DATABASE, RowStream, Session};
+use marigram_service::{Answer, DEFAULT_DATABASE, Identity, RowStream, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub struct Marigram {
     /// Statements of servers.
     pub(crate) statements: Arc<StatementRegistry>,
     pub(crate) watch: Option<Arc<MemoryWatch>>,
+    pub(crate) password_checks: Arc<PasswordChecks>,
     /// Number of statements that named files as tables.
     pub(crate) file_tables: Arc<AtomicU64>,
 }
@@ -116,6 +118,7 @@ impl Marigram {
             runtime,
             statements,
             watch,
+            password_checks: Arc::default(),
             file_tables: Arc::default(),
         })
     }
@@ -260,7 +263,7 @@ impl Marigram {
     /// # Errors
     /// As [`sql`](Self::sql).
     pub fn sql_in(&self, database: &str, script: &str) -> Result<Vec<RecordBatch>> {
-        let mut session = Session::new(database, USER);
+        let mut session = Session::new(database, Identity::owner(USER));
         wait(async {
             let mut last = Vec::new();
             for statement in split_script(script) {
@@ -280,7 +283,7 @@ impl Marigram {
     /// # Errors
     /// If the statement is invalid, or returns no rows.
     pub async fn sql_stream(&self, statement: &str) -> Result<RowStream> {
-        let mut session = Session::new(DEFAULT_DATABASE, USER);
+        let mut session = Session::new(DEFAULT_DATABASE, Identity::owner(USER));
         match self.execute_with_files(&mut session, statement).await? {
             Answer::Rows(rows) => Ok(rows),
             Answer::Done { tag, .. } => Err(Error::Option(format!(

@@ -27,6 +27,7 @@ mod machine;
 mod memory_watch;
 mod metrics;
 mod options;
+mod password_checks;
 mod runtime;
 mod service;
 mod statements;
@@ -49,7 +50,8 @@ pub use marigram_model::{
     WriteBatch,
 };
 pub use marigram_service::{
-    Answer, Backup, DEFAULT_DATABASE, Ingest, Query, RowStream, ServiceError, Session, Status,
+    Answer, Authentication, Backup, DEFAULT_DATABASE, Identity, Ingest, Query, RowStream,
+    ServiceError, Session, Status,
 };
 pub use memory_watch::resident_bytes;
 pub use options::{Compaction, Durability, OpenOptions};

@@ -1,5 +1,5 @@
-//! Implements the traits that servers use: [`Ingest`], [`Query`], [`LanguageQuery`], [`Status`] and
-//! [`Backup`].
+//! Implements the traits that servers use: [`Ingest`], [`Query`], [`LanguageQuery`],
+//! [`Authentication`], [`Status`] and [`Backup`].
 //!
 //! Invariant: nothing here blocks the calling task. Writes run on threads for blocking work.
 //! Queries run on those of `marigram_sql`, and stop when their reader disconnects.
@@ -13,11 +13,13 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::StreamExt;
+use marigram_access::{AccessRights, PasswordVerifiers};
 use marigram_engine::{EngineError, Holder};
 use marigram_model::{ColumnId, RetentionPolicies, TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query,
-    RejectedRow, Result, ServiceError, Session, StatementAnswers, Status, WriteReport,
+    Answer, Authentication, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest,
+    Metric, Prepared, Query, RejectedRow, Result, ServiceError, Session, StatementAnswers, Status,
+    WriteReport,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -238,12 +240,16 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
 
 #[async_trait]
 impl Query for Marigram {
-    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.sql.session(database, user).await
+    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
+        self.sql.session(database, identity).await
     }
 
-    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.sql.read_only_session(database, user).await
+    async fn read_only_session(
+        &self,
+        database: Option<&str>,
+        identity: &Identity,
+    ) -> Result<Session> {
+        self.sql.read_only_session(database, identity).await
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
@@ -283,6 +289,35 @@ impl Query for Marigram {
 impl LanguageQuery for Marigram {
     async fn run(&self, session: &Session, request: LanguageRequest) -> Result<StatementAnswers> {
         self.sql.run(session, request).await
+    }
+}
+
+#[async_trait]
+impl Authentication for Marigram {
+    fn is_open(&self) -> bool {
+        self.sql.access().is_open()
+    }
+
+    fn rights(&self, identity: &Identity) -> Result<Arc<AccessRights>> {
+        self.sql.access().rights(identity)
+    }
+
+    async fn check_password(&self, user: &str, password: &str) -> Result<Identity> {
+        if self.sql.access().knows_password(user, password) {
+            return Ok(Identity::of_password(user));
+        }
+        let _place = self.password_checks.enter().await?;
+        let (sql, user, password) = (self.sql.clone(), user.to_owned(), password.to_owned());
+        let check = move || sql.access().check_password(&user, &password);
+        self.runtime.run_blocking(check).await?
+    }
+
+    fn check_token(&self, text: &str) -> Option<Identity> {
+        self.sql.access().check_token(text)
+    }
+
+    fn verifiers(&self, user: &str) -> PasswordVerifiers {
+        self.sql.access().verifiers(user)
     }
 }
 

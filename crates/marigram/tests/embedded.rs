@@ -139,7 +139,7 @@ fn servers_write_and_stream_through_the_traits() {
             Roles::from_metadata(&schema),
             Some(Roles::new("time", ["station"]))
         );
-        let mut session = db.session(Some("plant"), "test").await.unwrap();
+        let mut session = db.session(Some("plant"), &marigram::Identity::owner("test")).await.unwrap();
         let prepared = db
             .prepare(&session, "SELECT time FROM weather WHERE station = $1")
             .await;
@@ -216,7 +216,7 @@ fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
         "{missing}"
     );
     // Servers use this interface: they read no files for their clients.
-    let mut session = marigram::Session::new("main", "a client");
+    let mut session = marigram::Session::new("main", marigram::Identity::owner("a client"));
     let asked = futures::executor::block_on(db.execute(&mut session, &query));
     assert!(asked.is_err(), "a client of a server must not read files");
     db.close().unwrap();

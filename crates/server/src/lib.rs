@@ -19,6 +19,7 @@ mod config;
 mod failures;
 mod http;
 mod linger;
+mod logins;
 mod outgoing;
 mod postgres;
 mod running_servers;

@@ -5,6 +5,7 @@
 
 use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
+use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
 use crate::telemetry::Telemetry;
@@ -108,6 +109,19 @@ pub async fn start(
 ) -> Result<RunningServers, ServerError> {
     let rules = http::BrowserRules::new(&config)
         .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
+    if services.access.is_open() {
+        for (setting, address) in [("http", config.http), ("postgres", config.postgres)] {
+            if let Some(address) = address.filter(|address| !http::is_loopback(address.ip())) {
+                let reason = format!(
+                    "{address} can be reached from other machines, and the database has no users: \
+                     create an administrator with marigram user add NAME --admin, or listen on \
+                     127.0.0.1:{}",
+                    address.port()
+                );
+                return Err(ServerError::Setting { setting, reason });
+            }
+        }
+    }
     let http_listener = match config.http {
         Some(address) => Some(bind("HTTP", address, "--http").await?),
         None => None,
@@ -126,6 +140,7 @@ pub async fn start(
         services.status.clone(),
     );
     let telemetry = Arc::new(Telemetry::default());
+    let failed_logins = Arc::<FailedLogins>::default();
     let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
     let mut running = RunningServers {
         http: None,
@@ -143,6 +158,7 @@ pub async fn start(
             config.clone(),
             gate.clone(),
             telemetry.clone(),
+            failed_logins.clone(),
             (stop.clone(), kill.clone()),
         )));
     }
@@ -154,6 +170,7 @@ pub async fn start(
             config,
             gate,
             telemetry,
+            failed_logins,
             (stop, kill),
         )));
     }

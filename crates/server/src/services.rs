@@ -1,6 +1,6 @@
 //! The database that the servers serve, as traits, so that no server depends on a particular one.
 
-use marigram_service::{Backup, Ingest, LanguageQuery, Query, Status};
+use marigram_service::{Authentication, Backup, Ingest, LanguageQuery, Query, Status};
 use std::sync::Arc;
 
 /// The database that is served.
@@ -12,6 +12,8 @@ pub struct ServedDatabase {
     pub query: Arc<dyn Query>,
     /// Answers InfluxQL.
     pub languages: Arc<dyn LanguageQuery>,
+    /// Tells who clients are, and what they may do.
+    pub access: Arc<dyn Authentication>,
     /// Reports the state of the database.
     pub status: Arc<dyn Status>,
     /// Takes backups.

@@ -9,11 +9,11 @@
 //!
 //! [`FailureLog`]: crate::failures::FailureLog
 
-use crate::failures::ThrottledLines;
+use crate::failures::{ThrottledLines, kind_of};
 use arrow::array::ArrayRef;
 use async_trait::async_trait;
 use futures::StreamExt;
-use marigram_service::{Answer, Prepared, Query, Result, RowStream, Session};
+use marigram_service::{Answer, Identity, Prepared, Query, Result, RowStream, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,16 +44,21 @@ impl TimedQuery {
     }
 
     fn begin(&self, session: &Session, sql: &str) -> StatementTiming {
-        let mut statement: String = sql.chars().take(STATEMENT_CHARS_MAX).collect();
-        if statement.len() < sql.len() {
-            statement.push('…');
-        }
+        let statement = if may_hold_password(sql) {
+            kind_of(sql)
+        } else {
+            let mut statement: String = sql.chars().take(STATEMENT_CHARS_MAX).collect();
+            if statement.len() < sql.len() {
+                statement.push('…');
+            }
+            statement
+        };
         StatementTiming {
             begin: Instant::now(),
             over: self.over,
             paced: Arc::clone(&self.paced),
             peer: PEER.try_with(|peer| *peer).ok(),
-            user: session.user.clone(),
+            user: session.identity.user.clone(),
             database: session.database.clone(),
             statement,
             rows: 0,
@@ -147,14 +152,26 @@ impl Drop for StatementTiming {
     }
 }
 
+/// Whether a text may be a statement with a password, which must not be logged.
+fn may_hold_password(sql: &str) -> bool {
+    const PASSWORD: &[u8] = b"password";
+    sql.as_bytes()
+        .windows(PASSWORD.len())
+        .any(|part| part.eq_ignore_ascii_case(PASSWORD))
+}
+
 #[async_trait]
 impl Query for TimedQuery {
-    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.query.session(database, user).await
+    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
+        self.query.session(database, identity).await
     }
 
-    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.query.read_only_session(database, user).await
+    async fn read_only_session(
+        &self,
+        database: Option<&str>,
+        identity: &Identity,
+    ) -> Result<Session> {
+        self.query.read_only_session(database, identity).await
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {

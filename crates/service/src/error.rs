@@ -36,6 +36,12 @@ pub enum ServiceError {
         /// How long to wait before a retry.
         retry_after: Duration,
     },
+    /// The client did not prove who it is; the message says how.
+    #[error("{0}")]
+    Unauthenticated(String),
+    /// The client may not do what it asks for; the message says which right it needs.
+    #[error("{0}")]
+    Forbidden(String),
     /// A statement that changes something was sent where only reading is allowed ([`Session`]); it
     /// had no effect.
     ///
@@ -63,6 +69,8 @@ impl ServiceError {
             | Self::AlreadyExists(_, sqlstate) => sqlstate,
             // The resource that is short is nearly always memory.
             Self::Busy { .. } => "53200",
+            Self::Unauthenticated(_) => "28P01",
+            Self::Forbidden(_) => "42501",
             Self::ChangesRefused(_) | Self::ReadOnly(_) => "25006",
             Self::Cancelled(_) => "57014",
             Self::Internal(_) => "XX000",

@@ -1,6 +1,6 @@
 //! The interface between servers and a database, as traits: store rows ([`Ingest`]), answer SQL
-//! ([`Query`]) and other query languages ([`LanguageQuery`]), report the state ([`Status`]) and take
-//! backups ([`Backup`]).
+//! ([`Query`]) and other query languages ([`LanguageQuery`]), report the state ([`Status`]), take
+//! backups ([`Backup`]), and tell who clients are ([`Authentication`]).
 //!
 //! Transports are above these traits and storage is below them, so neither knows the other. No type
 //! of the engine or of the SQL planner appears here: rows pass as Arrow or as
@@ -10,6 +10,7 @@
 //! (the threads that serve connections); dropping a future or stream stops the work behind it,
 //! except that a write that has begun may still be stored.
 
+mod authentication;
 mod backup;
 mod error;
 mod ingest;
@@ -17,6 +18,7 @@ mod language;
 mod query;
 mod status;
 
+pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
 pub use ingest::{Ingest, RejectedRow, WriteReport};

@@ -3,12 +3,14 @@
 //! Invariant: a statement sees one version of the data; its rows stream, and dropping the stream
 //! stops the query.
 
+use crate::authentication::{Identity, IdentityProof, owners_rights};
 use crate::error::Result;
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
+use marigram_access::AccessRights;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,20 +54,28 @@ pub struct Session {
     /// itself, are refused with [`ServiceError::ChangesRefused`](crate::ServiceError) before they
     /// have any effect.
     pub read_only: bool,
-    /// The connected user, as the client names it; it is not verified.
-    pub user: String,
+    /// Who is connected.
+    pub identity: Identity,
+    /// What the identity may do. The implementation of [`Query`] sets it anew with each statement;
+    /// what a server puts here has no effect.
+    pub rights: Arc<AccessRights>,
 }
 
 impl Session {
     /// A session in `database` with default settings.
     #[must_use]
-    pub fn new(database: &str, user: &str) -> Self {
+    pub fn new(database: &str, identity: Identity) -> Self {
+        let rights = match identity.proof {
+            IdentityProof::Owner => owners_rights(),
+            _ => Arc::default(),
+        };
         Self {
             database: database.to_owned(),
             time_zone: "UTC".to_owned(),
             statement_timeout: None,
             read_only: false,
-            user: user.to_owned(),
+            identity,
+            rights,
         }
     }
 }
@@ -85,12 +95,15 @@ pub trait Prepared: Send + Sync {
 /// Answers SQL.
 #[async_trait]
 pub trait Query: Send + Sync {
-    /// A session in `database`, or in [`DEFAULT_DATABASE`] if `None`.
+    /// A session in `database`, or if `None`, in [`DEFAULT_DATABASE`] or the first one in which the
+    /// client may do anything.
     ///
     /// # Errors
-    /// `NotFound` with SQLSTATE `3D000` if there is no such database.
-    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        Ok(Session::new(database.unwrap_or(DEFAULT_DATABASE), user))
+    /// `NotFound` with SQLSTATE `3D000` if there is no such database; `Forbidden` if the client may
+    /// do nothing there, whether it exists or not.
+    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
+        let database = database.unwrap_or(DEFAULT_DATABASE);
+        Ok(Session::new(database, identity.clone()))
     }
 
     /// The same, for statements that [only read](Session::read_only). Creating it changes nothing,
@@ -98,8 +111,12 @@ pub trait Query: Send + Sync {
     ///
     /// # Errors
     /// As [`Query::session`].
-    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        let session = self.session(database, user).await?;
+    async fn read_only_session(
+        &self,
+        database: Option<&str>,
+        identity: &Identity,
+    ) -> Result<Session> {
+        let session = self.session(database, identity).await?;
         Ok(Session {
             read_only: true,
             ..session

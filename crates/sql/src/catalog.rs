@@ -8,11 +8,14 @@
 mod information_schema;
 pub mod plain_views;
 pub mod plan_dependencies;
+pub mod plan_rights;
 mod postgres;
 
 pub use postgres::PgCatalog;
 
+use crate::access::check_sight;
 use crate::catalog::plain_views::ViewPlans;
+use crate::catalog::plan_rights::forbidden;
 use crate::dialect::parse::SERIES_SCHEMA;
 use crate::error::SqlError;
 use crate::rollup::RollupDefinitions;
@@ -26,6 +29,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::TableType;
 use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
 use information_schema::InformationSchema;
+use marigram_access::AccessRights;
 use marigram_engine::{Engine, EngineError};
 use marigram_model::TableSchema;
 use parking_lot::RwLock;
@@ -53,6 +57,8 @@ pub struct DatabaseCatalogs {
     pub engine: Engine,
     /// The session's database, which `information_schema` describes.
     pub current: String,
+    /// What the session's client may do. It does not learn of databases in which it may do nothing.
+    pub rights: Arc<AccessRights>,
     /// Tables over files.
     pub files: ExternalTables,
     /// Rollups, which are views.
@@ -64,8 +70,16 @@ pub struct DatabaseCatalogs {
 }
 
 impl DatabaseCatalogs {
+    /// Whether a name may stand for a database: one that the client may not see could exist.
     fn exists(&self, name: &str) -> bool {
-        self.engine.tables(name).is_ok()
+        !self.rights.see(name) || self.engine.tables(name).is_ok()
+    }
+
+    /// The databases of which the client may know.
+    fn visible(&self) -> Vec<String> {
+        let mut names = self.engine.databases();
+        names.retain(|name| self.rights.see(name));
+        names
     }
 
     fn database(&self, name: &str) -> Option<Arc<DatabaseCatalog>> {
@@ -117,7 +131,9 @@ impl CatalogProvider for DatabaseCatalog {
                 kind,
             }) as Arc<dyn SchemaProvider>)
         };
+        let is_hidden = !self.all.rights.see(&self.name);
         match name {
+            _ if is_hidden => schema(&self.name, CatalogSchemaKind::Rows),
             PUBLIC => schema(&self.name, CatalogSchemaKind::Rows),
             SERIES_SCHEMA => schema(&self.name, CatalogSchemaKind::Series),
             PG_CATALOG => self.all.pg_catalog.clone(),
@@ -155,6 +171,9 @@ impl CatalogSchema {
 #[async_trait]
 impl SchemaProvider for CatalogSchema {
     fn table_names(&self) -> Vec<String> {
+        if !self.all.rights.see(&self.database) {
+            return Vec::new();
+        }
         let tables = self.all.engine.tables(&self.database).unwrap_or_default();
         let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
         let files = self.all.files.read();
@@ -168,6 +187,7 @@ impl SchemaProvider for CatalogSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        check_sight(&self.all.rights, &self.database).map_err(forbidden)?;
         if let Some(table) = self.all.files.read().get(&self.key(name)) {
             return Ok(Some(Arc::clone(table)));
         }
@@ -211,7 +231,7 @@ impl SchemaProvider for CatalogSchema {
 #[async_trait]
 impl CatalogInfo for DatabaseCatalogs {
     async fn catalog_names(&self) -> Result<Vec<String>> {
-        Ok(self.engine.databases())
+        Ok(self.visible())
     }
 
     async fn schema_names(&self, catalog: &str) -> Result<Option<Vec<String>>> {

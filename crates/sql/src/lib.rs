@@ -5,6 +5,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | `stack`, `name_forms`, `error` | stacks for deep trees, forms of names, errors in our words |
+//! | `access` | users, roles and tokens, and what each may do |
 //! | `dialect` | parses text into statements |
 //! | `tables` | tables of series, as table providers of DataFusion |
 //! | `rollup` | materialized views: refreshing them, and answering queries from them |
@@ -22,6 +23,7 @@
 //!
 //! `docs/guides/sql.md` describes the language, and `docs/decisions/0004-sql.md` gives the reasons.
 
+mod access;
 mod catalog;
 mod dialect;
 mod error;
@@ -35,6 +37,7 @@ mod stack;
 mod statements;
 mod tables;
 
+pub use access::{AccessControl, check_administrator, check_database};
 pub use dialect::types::{ROLE_KEY, arrow_schema};
 pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
 pub use marigram_functions::POSTGRES_VERSION;

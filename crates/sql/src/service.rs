@@ -8,6 +8,7 @@ mod plain_views;
 mod planned;
 
 use crate::SqlOptions;
+use crate::access::{AccessControl, check_sight};
 use crate::dialect::column_names::Names;
 use crate::dialect::parse;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
@@ -25,10 +26,12 @@ use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
 use crate::stack::{DeepTree, on_stack};
 use crate::statements::ddl_execution;
+use crate::statements::permissions;
 use crate::statements::session;
 use crate::statements::show;
 use crate::statements::storage;
 use crate::statements::summarize;
+use crate::statements::users::{self, AccessAnswer};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -39,9 +42,10 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement;
 use front_end::FrontEnd;
 use futures::StreamExt;
+use marigram_access::AccessRights;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
-    Answer, DEFAULT_DATABASE, Prepared, Query, Result, RowStream, ServiceError, Session,
+    Answer, DEFAULT_DATABASE, Identity, Prepared, Query, Result, RowStream, ServiceError, Session,
 };
 use materialized_views::{CreateMaterializedView, RollupScheduler, ServiceHandle};
 use planned::{PlanRetention, PlannedStatementKind, cached_plan_rows};
@@ -59,6 +63,7 @@ pub struct SqlService {
 
 struct SqlServiceInner {
     engine: Engine,
+    access: AccessControl,
     options: SqlOptions,
     contexts: SessionStates,
     plans: PlanCache,
@@ -101,7 +106,9 @@ impl SqlService {
         workers.start(crate::execution::context::warm);
         let contexts = SessionStates::new(engine.clone(), options.clone())
             .map_err(|error| error.into_service(""))?;
+        let access = AccessControl::open(engine.clone())?;
         let inner = Arc::new(SqlServiceInner {
+            access,
             refresher: RollupRefresher::new(engine.clone()),
             engine,
             options,
@@ -129,6 +136,19 @@ impl SqlService {
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.inner.engine
+    }
+
+    /// Users, roles and tokens.
+    pub fn access(&self) -> &AccessControl {
+        &self.inner.access
+    }
+
+    /// The session with what its client may do now.
+    pub(crate) fn refreshed(&self, session: &Session) -> Result<Session> {
+        Ok(Session {
+            rights: self.inner.access.rights(&session.identity)?,
+            ..session.clone()
+        })
     }
 
     pub(crate) fn options(&self) -> &SqlOptions {
@@ -160,20 +180,36 @@ impl SqlService {
     }
 
     /// Creates a session in `database`, or in the default one.
-    async fn begin(&self, database: Option<&str>, user: &str, read_only: bool) -> Result<Session> {
-        let name = database.unwrap_or(DEFAULT_DATABASE).to_owned();
+    async fn begin(
+        &self,
+        database: Option<&str>,
+        identity: &Identity,
+        read_only: bool,
+    ) -> Result<Session> {
+        let rights = self.inner.access.rights(identity)?;
         let engine = self.inner.engine.clone();
+        let named = database.map(str::to_owned);
         let found = self.inner.workers.block(move || {
+            let name = match named {
+                Some(name) => name,
+                None if rights.see(DEFAULT_DATABASE) => DEFAULT_DATABASE.to_owned(),
+                None => {
+                    let first = engine.databases().into_iter().find(|name| rights.see(name));
+                    first.unwrap_or_else(|| DEFAULT_DATABASE.to_owned())
+                }
+            };
+            check_sight(&rights, &name)?;
             // The default database exists from the start; a read-only engine cannot create it.
             if !read_only && name == DEFAULT_DATABASE && !engine.databases().contains(&name) {
                 engine.create_database(&name, true)?;
             }
-            find_database(&engine, &name)
+            Ok((find_database(&engine, &rights, &name)?, rights))
         });
         match found.await.map_err(|error| error.into_service("")) {
-            Ok(name) => Ok(Session {
+            Ok((name, rights)) => Ok(Session {
                 read_only,
-                ..Session::new(&name, user)
+                rights,
+                ..Session::new(&name, identity.clone())
             }),
             Err(ServiceError::Invalid {
                 message,
@@ -202,9 +238,9 @@ impl SqlService {
         names: Names,
         sql: &str,
     ) -> Result<Answer> {
-        let (inner, database) = (Arc::clone(&self.inner), session.database.clone());
+        let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let work = move |out: StatementOutput| async move {
-            let execution = inner.contexts.execution(&database)?;
+            let execution = inner.contexts.execution(&settings)?;
             cached_plan_rows(&execution, &plan, names, out).await
         };
         let timeout = session.statement_timeout;
@@ -242,11 +278,11 @@ impl SqlService {
                 done(if value.is_some() { "SET" } else { "RESET" })
             }
             Command::Use(name) => {
-                let name = name.clone();
+                let (name, rights) = (name.clone(), Arc::clone(&session.rights));
                 let engine = inner.engine.clone();
                 let found = inner
                     .workers
-                    .block(move || find_database(&engine, &name))
+                    .block(move || find_database(&engine, &rights, &name))
                     .await?;
                 session.database = found;
                 done("USE")
@@ -257,6 +293,19 @@ impl SqlService {
                 limit,
             }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => one_batch(self.show(session, what).await?),
+            Command::Access(statement) => {
+                let (session, statement) = (session.clone(), statement.clone());
+                let execute = move || {
+                    let now_ns = inner.engine.now_ns();
+                    users::execute(&inner.access, &session, &statement, now_ns)
+                };
+                match self.inner.workers.block(execute).await? {
+                    AccessAnswer::Rows(rows) => one_batch(rows),
+                    AccessAnswer::Done(tag, notices) => {
+                        StatementDone::new(tag).telling(notices).into()
+                    }
+                }
+            }
             Command::CreateView {
                 target,
                 if_not_exists,
@@ -265,6 +314,7 @@ impl SqlService {
                 with_data,
             } => {
                 let asked = CreateMaterializedView {
+                    rights: Arc::clone(&session.rights),
                     database: target.database.clone().unwrap_or(session.database.clone()),
                     name: target.table.clone(),
                     if_not_exists: *if_not_exists,
@@ -410,13 +460,20 @@ fn one_batch(batch: RecordBatch) -> Answer {
     Answer::Rows(RowStream { schema, batches })
 }
 
+/// Refuses a statement that the session may not run.
+fn admit(session: &Session, command: &Command) -> Result<()> {
+    write_detection::check(session, command)?;
+    permissions::check(session, command)
+}
+
 fn done(tag: &str) -> Answer {
     StatementDone::new(tag).into()
 }
 
 /// Finds a database by name.
-fn find_database(engine: &Engine, name: &str) -> SqlResult<String> {
-    let databases = engine.databases();
+fn find_database(engine: &Engine, rights: &AccessRights, name: &str) -> SqlResult<String> {
+    let mut databases = engine.databases();
+    databases.retain(|name| rights.see(name));
     if databases.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
@@ -452,6 +509,13 @@ impl SqlServiceInner {
                     let message =
                         format!("database '{name}' is in use by this session; USE another");
                     return Err(SqlError::named("55006", name, message));
+                }
+                if engine.databases().contains(name) {
+                    // First, so that a later database of the name never has them.
+                    self.access.change(|catalog| {
+                        catalog.forget_database(name);
+                        Ok(())
+                    })?;
                 }
                 engine.drop_database(name, *if_exists)?;
                 self.contexts.forget(name);
@@ -520,22 +584,27 @@ impl SqlServiceInner {
 
 #[async_trait]
 impl Query for SqlService {
-    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.begin(database, user, false).await
+    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
+        self.begin(database, identity, false).await
     }
 
-    async fn read_only_session(&self, database: Option<&str>, user: &str) -> Result<Session> {
-        self.begin(database, user, true).await
+    async fn read_only_session(
+        &self,
+        database: Option<&str>,
+        identity: &Identity,
+    ) -> Result<Session> {
+        self.begin(database, identity, true).await
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        session.rights = self.inner.access.rights(&session.identity)?;
         if let Some(answer) = self.answer_from_plan_cache(session, statement).await? {
             return Ok(answer);
         }
         let wrong = |error: SqlError| error.into_service(statement);
         let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
-        write_detection::check(session, &command)?;
+        admit(session, &command)?;
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -565,6 +634,7 @@ impl Query for SqlService {
         types: &[DataType],
     ) -> Result<Arc<dyn Prepared>> {
         let inner = &self.inner;
+        let session = &self.refreshed(session)?;
         let known = inner
             .plans
             .prepared(&inner.engine, &plan_scope(session), statement);
@@ -576,6 +646,7 @@ impl Query for SqlService {
         let wrong = |error: SqlError| error.into_service(statement);
         let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
+        permissions::check(session, &command)?;
         let prepared = match command.clone() {
             Command::Plan(parsed, _) => {
                 let types = types.to_vec();
@@ -601,6 +672,10 @@ impl Query for SqlService {
                 let schema = Some(summarize::schema());
                 PreparedStatement::direct(statement, session, command, schema)
             }
+            Command::Access(asked) => {
+                let schema = users::schema(&asked);
+                PreparedStatement::direct(statement, session, command, schema)
+            }
             Command::CompactTable(_) => {
                 let shown = show::compacted(&TableCompaction::default()).map_err(wrong)?;
                 let schema = Some(shown.schema());
@@ -624,7 +699,8 @@ impl Query for SqlService {
                 "another service prepared the statement".into(),
             ));
         };
-        write_detection::check(session, &known.command)?;
+        session.rights = self.inner.access.rights(&session.identity)?;
+        admit(session, &known.command)?;
         if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
             return Ok(answer);
         }

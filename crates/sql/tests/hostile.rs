@@ -16,7 +16,7 @@ mod large;
 use futures::StreamExt;
 use marigram_engine::{Durability, Engine, EngineOptions};
 use marigram_env::Env;
-use marigram_service::{Answer, Query, ServiceError, Session};
+use marigram_service::{Answer, Identity, Query, ServiceError, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::process::Command;
 
@@ -74,7 +74,8 @@ impl Database {
         };
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options).unwrap();
         let sql = SqlService::new(engine, SqlOptions::default()).unwrap();
-        let session = futures::executor::block_on(sql.session(None, "tester")).unwrap();
+        let session =
+            futures::executor::block_on(sql.session(None, &Identity::owner("tester"))).unwrap();
         let mut database = Self {
             sql,
             session,

@@ -19,7 +19,7 @@ use futures::StreamExt;
 use kinds::runaways;
 use marigram_engine::{Durability, Engine, EngineOptions};
 use marigram_env::Env;
-use marigram_service::{Answer, Query, ServiceError, Session};
+use marigram_service::{Answer, Identity, Query, ServiceError, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use std::fmt::Write as _;
 use std::process::Command;
@@ -83,7 +83,9 @@ impl Database {
         };
         let sql = SqlService::new(engine.clone(), options).unwrap();
         let clients = Builder::new_multi_thread().enable_all().build().unwrap();
-        let session = clients.block_on(sql.session(None, "tester")).unwrap();
+        let session = clients
+            .block_on(sql.session(None, &Identity::owner("tester")))
+            .unwrap();
         let database = Self {
             engine,
             sql,

@@ -49,7 +49,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use futures::StreamExt;
 use marigram_engine::{Durability, Engine, EngineOptions};
 use marigram_env::Env;
-use marigram_service::{Answer, Query, ServiceError, Session};
+use marigram_service::{Answer, Identity, Query, ServiceError, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use sqllogictest::{
     AsyncDB, DBOutput, DefaultColumnType, Runner, default_column_validator, default_normalizer,
@@ -108,7 +108,10 @@ impl Database {
         let engine = Engine::open(Env::real(), &dir.path().join("data"), options)
             .map_err(|error| internal(error.to_string()))?;
         let sql = SqlService::new(engine, sql).map_err(Failure)?;
-        let session = sql.session(None, "tester").await.map_err(Failure)?;
+        let session = sql
+            .session(None, &Identity::owner("tester"))
+            .await
+            .map_err(Failure)?;
         Ok(Self {
             sql,
             session,

@@ -6,6 +6,7 @@
     reason = "these tests are outside the database and use the machine as a client would"
 )]
 
+mod access;
 mod backup;
 mod bad_input;
 mod clients;

@@ -134,6 +134,11 @@ fn the_commands_of_the_guide_to_postgresql_run() {
 }
 
 #[test]
+fn the_commands_of_the_guide_to_security_run() {
+    assert_eq!(run_page("docs/guides/security.md"), 1);
+}
+
+#[test]
 fn every_guide_with_commands_is_run_or_says_why_not() {
     let run = [
         "README",
@@ -141,6 +146,7 @@ fn every_guide_with_commands_is_run_or_says_why_not() {
         "command-line",
         "http",
         "postgres",
+        "security",
         // These are run by the tests of `examples`.
         "influxdb",
         "influxdb2",

@@ -28,7 +28,9 @@ const TABLES: &str = "
 
 /// Statements to run before the examples of one block: they create tables of other blocks.
 fn prelude(text: &str) -> &'static str {
-    if text.contains("CREATE DATABASE") {
+    if text.contains("CREATE USER") {
+        "CREATE USER root WITH PASSWORD 'horse' SUPERUSER;"
+    } else if text.contains("CREATE DATABASE") {
         "DROP DATABASE plant;"
     } else if text.starts_with("CREATE TABLE") && text.contains(" pump (") {
         "DROP TABLE pump;"
@@ -147,6 +149,11 @@ fn the_statements_of_the_guide_to_sql_run() {
 #[test]
 fn the_statements_of_the_guide_to_the_command_line_run() {
     assert_eq!(run_page("docs/guides/command-line.md"), 1);
+}
+
+#[test]
+fn the_statements_of_the_guide_to_security_run() {
+    assert_eq!(run_page("docs/guides/security.md"), 1);
 }
 
 #[test]

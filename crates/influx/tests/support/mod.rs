@@ -9,7 +9,7 @@ use marigram_env::Env;
 use marigram_influx::InfluxQl;
 use marigram_protocol::lines::{LineLimits, Precision, parse};
 use marigram_service::{
-    Answer, Language, LanguageQuery, LanguageRequest, ROLE_KEY, RowStream, Session,
+    Answer, Identity, Language, LanguageQuery, LanguageRequest, ROLE_KEY, RowStream, Session,
 };
 use marigram_sql::{SqlOptions, SqlService};
 use std::fmt::Write;
@@ -50,7 +50,7 @@ impl Harness {
         Self {
             engine,
             sql,
-            session: Session::new("d", "tester"),
+            session: Session::new("d", Identity::owner("tester")),
             _dir: dir,
         }
     }

@@ -196,6 +196,36 @@ pub(super) fn edits_with_policies() -> Vec<CatalogEdit> {
     edits
 }
 
+/// With users and tokens: what version 7 can hold.
+pub(super) fn edits_with_access() -> Vec<CatalogEdit> {
+    let mut edits = edits_with_policies();
+    let put = |records: &[(&str, Option<&[u8]>)]| {
+        let records = records.iter();
+        let records = records.map(|(key, record)| ((*key).to_owned(), record.map(Arc::from)));
+        CatalogEdit::PutAccess(records.collect())
+    };
+    edits.extend([
+        put(&[("user:root", Some(b"{}")), ("state", Some(b"1"))]),
+        put(&[
+            ("user:j\u{fc}rgen", Some(b"{\"a\":1}")),
+            ("state", Some(b"2")),
+        ]),
+        put(&[]),
+        put(&[("user:root", Some(b"{\"b\":2}")), ("user:nobody", None)]),
+        put(&[("token:1", Some(b""))]),
+        put(&[("token:1", None), ("user:eve", Some(b"{}"))]),
+    ]);
+    edits
+}
+
+#[test]
+fn records_of_access_need_a_key() {
+    let state = CatalogState::default();
+    let put = |key: &str| CatalogEdit::PutAccess(vec![(key.to_owned(), None)]);
+    assert!(state.check(&put("")).is_err());
+    assert!(state.check(&put("user:x")).is_ok());
+}
+
 #[test]
 fn policies_need_their_database_and_go_with_it() {
     let mut state = CatalogState::default();

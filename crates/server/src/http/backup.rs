@@ -4,10 +4,10 @@
 //! named, or one below it, and nowhere else: neither `..` nor a link leads out. `backup_dir` itself
 //! may be a link, because the operator created it.
 
-use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
+use crate::http::request_context::RequestContext;
+use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use marigram_service::ServiceError;
@@ -30,11 +30,12 @@ pub struct BackupParameters {
 
 /// `POST /api/v1/backup?dir=&keep=`.
 pub async fn post(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: Result<Query<BackupParameters>, QueryRejection>,
 ) -> Result<Response, HttpError> {
     let Query(parameters) =
         given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
+    shared.check_administrator("a backup")?;
     let folder = folder(shared.config.backup_dir.as_deref(), parameters.dir)?;
     let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
     let begin = Instant::now();

@@ -56,6 +56,11 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
+    /// 401: the client did not prove who it is.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
     /// 413: the body is larger than `limit`.
     pub fn too_large(what: &str, limit: BodyLimit) -> Self {
         let BodyLimit { bytes, setting } = limit;
@@ -156,6 +161,8 @@ impl From<ServiceError> for HttpError {
                 allow: Some("POST"),
                 ..new(StatusCode::METHOD_NOT_ALLOWED, "read_only_request")
             },
+            ServiceError::Unauthenticated(_) => new(StatusCode::UNAUTHORIZED, "unauthorized"),
+            ServiceError::Forbidden(_) => new(StatusCode::FORBIDDEN, "forbidden"),
             ServiceError::NotFound(..) => new(StatusCode::NOT_FOUND, "not_found"),
             ServiceError::AlreadyExists(..) => new(StatusCode::CONFLICT, "already_exists"),
             ServiceError::Busy { retry_after, .. } => {
@@ -209,6 +216,22 @@ mod tests {
             (invalid("57P03"), 503, "busy", Some("1"), None, "57P03"),
             (invalid("XX000"), 500, "internal", None, None, "XX000"),
             (invalid(""), 400, "invalid", None, None, ""),
+            (
+                ServiceError::Unauthenticated(text()),
+                401,
+                "unauthorized",
+                None,
+                None,
+                "28P01",
+            ),
+            (
+                ServiceError::Forbidden(text()),
+                403,
+                "forbidden",
+                None,
+                None,
+                "42501",
+            ),
             (
                 ServiceError::NotFound(text(), "42P01"),
                 404,

@@ -4,12 +4,14 @@ mod backup;
 mod body;
 mod browser;
 mod connections;
+mod credentials;
 mod error;
 mod format;
 mod influx;
 mod influx_v2;
 mod influx_v3;
 mod json;
+mod request_context;
 mod response_body;
 mod sql;
 mod status;
@@ -18,6 +20,7 @@ mod write;
 use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
 use crate::failures::RequestFailure;
+use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
@@ -30,8 +33,13 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 pub use browser::BrowserRules;
 use connections::{BusyGuard, ConnectedPeer, HttpConnections};
+use credentials::NOBODY;
 use error::HttpError;
 use futures::StreamExt;
+use marigram_service::Identity;
+pub use request_context::{NO_USERS, is_loopback};
+use request_context::{needed_credentials, refusal};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
@@ -45,6 +53,9 @@ struct HttpShared {
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     rules: Arc<BrowserRules>,
+    failed_logins: Arc<FailedLogins>,
+    /// The client of a request.
+    identity: Identity,
     /// Fires when running requests must stop.
     kill: CancellationToken,
 }
@@ -80,6 +91,7 @@ pub async fn serve(
     config: Arc<ServerConfig>,
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
+    failed_logins: Arc<FailedLogins>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
     let listener = HttpConnections::new(
@@ -95,6 +107,8 @@ pub async fn serve(
         gate,
         telemetry,
         rules: Arc::new(rules),
+        failed_logins,
+        identity: Identity::unproved(NOBODY),
         kill,
     };
     let router = Router::new()
@@ -156,7 +170,7 @@ async fn measure(
             Ok(admitted) => {
                 let mut response = match admitted.preflight() {
                     Some(answer) => answer,
-                    None => PEER.scope(peer.remote(), next.run(request)).await,
+                    None => run_authenticated(&shared, peer.remote(), request, next).await,
                 };
                 admitted.mark(&mut response);
                 response
@@ -195,6 +209,23 @@ async fn measure(
         }
     }
     busy_until_sent(response, busy)
+}
+
+/// Runs a request in the name of its client.
+async fn run_authenticated(
+    shared: &HttpShared,
+    peer: SocketAddr,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let credentials = needed_credentials(&request);
+    match shared.authenticate(credentials, peer.ip()).await {
+        Ok(identity) => {
+            request.extensions_mut().insert(identity);
+            PEER.scope(peer, next.run(request)).await
+        }
+        Err(error) => refusal(request.uri().path(), error),
+    }
 }
 
 /// Whether a path is of the form `known`, which may end with `{id}`.

@@ -5,12 +5,13 @@ use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
 use crate::http::error::{HttpError, json_answer};
 use crate::http::format::{Formatter, ResponseFormat};
+use crate::http::request_context::RequestContext;
 use crate::http::response_body::{self, StopTime};
 use arrow::array::{StringArray, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
+use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt;
@@ -34,7 +35,7 @@ type GivenSqlParameters = Result<Query<SqlParameters>, QueryRejection>;
 
 /// `POST /api/v1/sql?db=`: the body is SQL.
 pub async fn post(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: GivenSqlParameters,
     headers: HeaderMap,
     body: Body,
@@ -64,7 +65,7 @@ pub async fn post(
 
 /// `GET /api/v1/sql?db=&q=`: the parameter `q` is read-only SQL.
 pub async fn get(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: GivenSqlParameters,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
@@ -95,9 +96,9 @@ async fn run(
     let query = &shared.services.query;
     let database = parameters.db.as_deref().filter(|name| !name.is_empty());
     let mut session = if read_only {
-        query.read_only_session(database, "http").await?
+        query.read_only_session(database, &shared.identity).await?
     } else {
-        query.session(database, "http").await?
+        query.session(database, &shared.identity).await?
     };
     session.statement_timeout = match parameters.timeout_ms {
         Some(0) | None => shared.config.statement_timeout(),

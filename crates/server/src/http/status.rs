@@ -1,9 +1,9 @@
 //! `/health`, `/ping` and `/metrics`.
 
-use crate::http::HttpShared;
-use crate::http::error::json_answer;
+use crate::http::error::{HttpError, json_answer};
+use crate::http::request_context::RequestContext;
+use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// 200 while reads and writes work; 503 with the reason if writes are refused. In either case,
 /// `warnings` lists what an operator should know.
-pub async fn health(State(shared): State<HttpShared>) -> Response {
+pub async fn health(RequestContext(shared): RequestContext) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.services.status.health() {
         Ok(()) => (
@@ -48,9 +48,16 @@ pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Respo
     }
 }
 
-/// All metrics, in the format of Prometheus.
-pub async fn metrics(State(shared): State<HttpShared>) -> Response {
-    let text = shared.telemetry.text(&shared.services.status.metrics());
+/// All metrics, in the format of Prometheus; without those of databases of which the client may not
+/// know.
+pub async fn metrics(RequestContext(shared): RequestContext) -> Result<Response, HttpError> {
+    let rights = shared.rights()?;
+    let mut known = shared.services.status.metrics();
+    known.retain(|metric| {
+        let mut databases = metric.labels.iter().filter(|(name, _)| *name == "database");
+        databases.all(|(_, database)| rights.see(database))
+    });
+    let text = shared.telemetry.text(&known);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
+    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

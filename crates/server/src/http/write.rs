@@ -9,12 +9,14 @@ use crate::http::error::HttpError;
 use crate::http::influx::{InfluxError, LinesRefused, refusal, unread_lines};
 use crate::http::influx_v2::{self, V2Error};
 use crate::http::influx_v3::V3Error;
+use crate::http::request_context::RequestContext;
 use axum::body::Body;
+use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use marigram_access::DatabasePrivileges;
 use marigram_model::WriteBatch;
 use marigram_protocol::lines::{self, LineLimits, Precision};
 use marigram_service::{ServiceError, WriteReport};
@@ -31,7 +33,7 @@ const ORIGINAL_BYTES_MAX: usize = 1 << 10;
 /// Bytes up to which a body is parsed inline, on the thread that serves the connection.
 const BYTES_INLINE: usize = 16 << 10;
 
-/// Parameters of the query string. `u`, `p` and `org` are accepted and ignored.
+/// Parameters of the query string. `org` is accepted and ignored.
 #[derive(Debug, Default, Deserialize)]
 pub struct WriteParameters {
     db: Option<String>,
@@ -63,7 +65,7 @@ struct StoredLines {
 
 /// `POST /write?db=&rp=&precision=&consistency=`, compatible with InfluxDB 1.
 pub async fn write(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
@@ -104,7 +106,7 @@ async fn write_v1(
 /// `POST /api/v2/write?bucket=&org=&precision=`, compatible with InfluxDB 2. The bucket is a
 /// database, or `database/policy`, or the id of one of these.
 pub async fn write_v2(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: GivenWriteParameters,
     headers: HeaderMap,
     body: Body,
@@ -144,7 +146,7 @@ pub struct V3WriteParameters {
 
 /// `POST /api/v3/write_lp?db=&precision=&accept_partial=&no_sync=`, compatible with InfluxDB 3.
 pub async fn write_v3(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     given: Result<Query<V3WriteParameters>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
@@ -283,6 +285,8 @@ async fn store(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<StoredLines, HttpError> {
+    let rights = shared.rights()?;
+    shared.check_database(target.database, DatabasePrivileges::WRITE)?;
     let packing = ContentEncoding::from_headers(headers)?;
     // A body may arrive slowly: the request is admitted only once its body is complete.
     drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
@@ -332,7 +336,8 @@ async fn store(
             retention_policy,
             ..
         } = target;
-        let create = shared.config.write_creates_databases;
+        let create = shared.config.write_creates_databases
+            && rights.allow(database, DatabasePrivileges::ALL);
         let write =
             shared
                 .services

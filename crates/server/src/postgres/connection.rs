@@ -6,6 +6,7 @@ use crate::postgres::cancel::RegistryEntry;
 use crate::postgres::control::ControlStatement;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{ConnectionEnd, HaltWatch, PostgresSocket, StatementHalt};
+use crate::postgres::login::log_in;
 use crate::postgres::messages::{FrontendMessage, StartupMessage, put_text};
 use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
@@ -15,7 +16,7 @@ use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::slow_log::PEER;
 use bytes::BufMut;
 use marigram_pgtext::split_script;
-use marigram_service::{ServiceError, Session};
+use marigram_service::{Identity, ServiceError, Session};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -75,7 +76,8 @@ impl<'a> PostgresConnection<'a> {
             .gate
             .body_limit("body_limit", shared.config.body_limit);
         let write_timeout = shared.config.write_timeout();
-        let mut io = PostgresSocket::new(socket, limit.bytes, &shared.gate, write_timeout);
+        // Before the login, messages are as small as those of a startup.
+        let mut io = PostgresSocket::new(socket, 0, &shared.gate, write_timeout);
         let open = Self::open(&mut io, shared, place);
         let opened = tokio::select! {
             opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
@@ -104,6 +106,7 @@ impl<'a> PostgresConnection<'a> {
                 return io.flush().await;
             }
         };
+        io.allow_messages_of(limit.bytes);
         let mut connection = Self {
             shared,
             io,
@@ -200,7 +203,8 @@ impl<'a> PostgresConnection<'a> {
             });
         }
         let user = parameter("user").unwrap_or("postgres");
-        let mut session = open_session(shared, parameter("database"), user).await?;
+        let identity = log_in(io, shared, user).await?;
+        let mut session = open_session(shared, parameter("database"), &identity).await?;
         session.statement_timeout = shared.config.statement_timeout();
         let mut settings: Vec<(String, String)> = Vec::new();
         for (name, value) in &parameters {
@@ -234,7 +238,14 @@ impl<'a> PostgresConnection<'a> {
             ("TimeZone", &session.time_zone),
             ("integer_datetimes", "on"),
             ("standard_conforming_strings", "on"),
-            ("is_superuser", "on"),
+            (
+                "is_superuser",
+                if session.rights.is_administrator {
+                    "on"
+                } else {
+                    "off"
+                },
+            ),
             ("session_authorization", user),
             ("default_transaction_read_only", "off"),
             ("in_hot_standby", "off"),
@@ -282,7 +293,7 @@ impl<'a> PostgresConnection<'a> {
                 FrontendMessage::CopyData(_)
                 | FrontendMessage::CopyDone
                 | FrontendMessage::CopyFail(_)
-                | FrontendMessage::Password => continue,
+                | FrontendMessage::Password(_) => continue,
                 _ if skipping => continue,
                 FrontendMessage::Flush => self.io.flush().await.map_err(StatementHalt::from),
                 FrontendMessage::Parse { name, sql, types } => self.parse(name, sql, types).await,
@@ -516,14 +527,14 @@ impl<'a> PostgresConnection<'a> {
 async fn open_session(
     shared: &PostgresShared,
     database: Option<&str>,
-    user: &str,
+    identity: &Identity,
 ) -> Result<Session, ServiceError> {
     let query = &shared.services.query;
-    match query.session(database, user).await {
-        Err(ServiceError::NotFound(..))
-            if database.is_none_or(|name| name == user || name == "postgres") =>
+    match query.session(database, identity).await {
+        Err(ServiceError::NotFound(..) | ServiceError::Forbidden(_))
+            if database.is_none_or(|name| name == identity.user || name == "postgres") =>
         {
-            query.session(None, user).await
+            query.session(None, identity).await
         }
         other => other,
     }

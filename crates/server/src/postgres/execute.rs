@@ -12,7 +12,8 @@ use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescription
 use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use crate::postgres::setting_scope::{SessionSettings, SettingScope, setting_scope};
 use arrow::record_batch::RecordBatch;
-use marigram_service::Answer;
+use marigram_access::DatabasePrivileges;
+use marigram_service::{Answer, ServiceError};
 
 /// Values up to which a batch is encoded inline, on the thread that serves the connection: handing
 /// it over takes as long.
@@ -274,6 +275,13 @@ impl PostgresConnection<'_> {
     ) -> Result<(), StatementHalt> {
         let _ticket = self.enter()?;
         let watch = self.watch();
+        let access = &self.shared.services.access;
+        let rights = access.rights(&self.session.identity)?;
+        if !rights.allow(database, DatabasePrivileges::WRITE) {
+            let message =
+                format!("permission denied: this needs WRITE on the database '{database}'");
+            return Err(ServiceError::Forbidden(message).into());
+        }
         let ingest = self.shared.services.ingest.clone();
         let schema = self
             .io

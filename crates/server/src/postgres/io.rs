@@ -159,6 +159,11 @@ impl PostgresSocket {
         }
     }
 
+    /// Sets the largest message from here on, in bytes.
+    pub fn allow_messages_of(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+    }
+
     /// Whether the client has sent bytes that were not read.
     pub fn has_input(&self) -> bool {
         !self.input.is_empty()

@@ -70,8 +70,27 @@ pub enum FrontendMessage {
     CopyData(Bytes),
     CopyDone,
     CopyFail(String),
-    /// A password or another answer to an authentication request that was never sent.
-    Password,
+    /// A password or another answer to an authentication request.
+    Password(Bytes),
+}
+
+/// The first message of a SASL login.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SaslInitialResponse {
+    /// The mechanism that the client chose.
+    pub mechanism: String,
+    /// What the mechanism says first.
+    pub data: Bytes,
+}
+
+impl SaslInitialResponse {
+    /// Reads the body of a `Password` message; `None` if it has no data.
+    pub fn read(body: Bytes) -> Result<Option<Self>> {
+        let mut body = MessageBody(body);
+        let mechanism = body.text()?;
+        let data = body.value()?;
+        Ok(data.map(|data| Self { mechanism, data }))
+    }
 }
 
 /// Values for a prepared statement.
@@ -200,7 +219,7 @@ pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMe
         b'd' => FrontendMessage::CopyData(body.0),
         b'c' => FrontendMessage::CopyDone,
         b'f' => FrontendMessage::CopyFail(body.text()?),
-        b'p' => FrontendMessage::Password,
+        b'p' => FrontendMessage::Password(body.0),
         other => {
             let other = other.escape_ascii();
             return Err(MalformedMessage(format!(

@@ -12,6 +12,7 @@ mod encode;
 mod error;
 mod execute;
 mod io;
+mod login;
 mod messages;
 mod numeric;
 mod parameters;
@@ -25,6 +26,7 @@ mod zones;
 
 use crate::admission::AdmissionControl;
 use crate::config::ServerConfig;
+use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
@@ -51,6 +53,7 @@ struct PostgresShared {
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
     registry: ConnectionRegistry,
+    failed_logins: Arc<FailedLogins>,
     /// Fires when no new statements may begin.
     stop: CancellationToken,
     /// Fires when running statements must stop.
@@ -65,6 +68,7 @@ pub async fn serve(
     config: Arc<ServerConfig>,
     gate: AdmissionControl,
     telemetry: Arc<Telemetry>,
+    failed_logins: Arc<FailedLogins>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
     let places = Arc::new(Semaphore::new(
@@ -77,6 +81,7 @@ pub async fn serve(
         gate,
         telemetry,
         registry,
+        failed_logins,
         stop,
         kill,
     };

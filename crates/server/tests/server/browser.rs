@@ -345,6 +345,7 @@ async fn rules_that_make_no_sense_are_refused_at_the_start() {
             ingest: fake.clone(),
             query: fake.clone(),
             languages: fake.clone(),
+            access: Arc::new(marigram_service::OpenAccess),
             status: fake.clone(),
             backup: fake.clone(),
         };

@@ -11,9 +11,9 @@ use futures::StreamExt;
 use marigram_model::WriteBatch;
 use marigram_server::{RunningServers, ServedDatabase, ServerConfig, start};
 use marigram_service::{
-    Answer, Backup, BackupReport, Ingest, LanguageQuery, LanguageRequest, Metric, Prepared, Query,
-    ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session, StatementAnswer,
-    StatementAnswers, Status, WriteReport,
+    Answer, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest, Metric,
+    Prepared, Query, ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session,
+    StatementAnswer, StatementAnswers, Status, WriteReport,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -55,6 +55,7 @@ pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, A
         ingest: fake.clone(),
         query: fake.clone(),
         languages: fake.clone(),
+        access: Arc::new(marigram_service::OpenAccess),
         status: fake.clone(),
         backup: fake.clone(),
     };
@@ -331,9 +332,9 @@ fn echoed() -> Vec<DataType> {
 
 #[async_trait]
 impl Query for Fake {
-    async fn session(&self, database: Option<&str>, user: &str) -> Result<Session> {
+    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
         match database.unwrap_or("main") {
-            name @ ("main" | "other") => Ok(Session::new(name, user)),
+            name @ ("main" | "other") => Ok(Session::new(name, identity.clone())),
             name => {
                 let message = format!("database '{name}' does not exist; there are main, other");
                 Err(ServiceError::NotFound(message, "3D000"))
@@ -503,7 +504,7 @@ impl Fake {
             "SELECT endless" => self.rows(vec![Ok(series_rows(0, 1))], true),
             "SHOW NAMES" => self.rows(vec![Ok(series_of_names(&["a", "b"]))], false),
             "SHOW NOTHING" => self.rows(vec![Ok(series_of_names(&[]))], false),
-            "SHOW USER" => self.rows(vec![Ok(series_of_names(&[&session.user]))], false),
+            "SHOW USER" => self.rows(vec![Ok(series_of_names(&[&session.identity.user]))], false),
             "CREATE DATABASE d" if session.read_only => {
                 let message = "this changes something; use POST".to_owned();
                 return Err(ServiceError::ChangesRefused(message));

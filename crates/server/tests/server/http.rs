@@ -499,6 +499,7 @@ async fn an_address_in_use_is_named() {
         ingest: fake.clone(),
         query: fake.clone(),
         languages: fake.clone(),
+        access: std::sync::Arc::new(marigram_service::OpenAccess),
         status: fake.clone(),
         backup: fake.clone(),
     };

@@ -14,6 +14,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::concat;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, lit};
+use marigram_access::AccessRights;
 use marigram_engine::Engine;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub struct PgCatalog {
     pub inner: Arc<dyn SchemaProvider>,
     /// The engine, which knows the databases.
     pub engine: Engine,
+    /// What the session's client may do.
+    pub rights: Arc<AccessRights>,
     /// The session's database.
     pub database: String,
 }
@@ -49,7 +52,11 @@ impl SchemaProvider for PgCatalog {
         }
         let plan = match name {
             "pg_database" => {
-                let names = self.engine.databases().into_iter().map(lit).collect();
+                let names = self.engine.databases().into_iter();
+                let names = names
+                    .filter(|name| self.rights.see(name))
+                    .map(lit)
+                    .collect();
                 LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
                     .filter(col("datname").in_list(names, false))?
             }

@@ -3,6 +3,7 @@
 //! sqlparser reads everything else in PostgreSQL's dialect. Statements about PostgreSQL's catalogs
 //! also pass through the rewrite rules of `catalog_statements`.
 
+use crate::dialect::access_syntax;
 use crate::dialect::array_literals::{self, ArrayLiterals};
 use crate::dialect::array_subqueries::ArraySubqueries;
 use crate::dialect::asof_syntax;
@@ -227,6 +228,12 @@ fn own_statement(
             parser.next_token();
             accept_words(parser, &["DATABASE"]);
             Command::Use(parse_name(parser)?)
+        }
+        ["CREATE" | "ALTER" | "DROP", "USER" | "ROLE" | "TOKEN", ..]
+        | ["GRANT" | "REVOKE", ..]
+        | ["SHOW", "USERS" | "ROLES" | "GRANTS" | "TOKENS", ..] => {
+            let statement = access_syntax::parse_access(parser, leading)?;
+            return Ok(statement.map(Command::Access));
         }
         ["SHOW", "SERIES", ..] => return Ok(None),
         ["SHOW", ..] => Command::Show(show(parser)?),

@@ -1,5 +1,6 @@
 //! Parsed statements.
 
+use crate::dialect::access_syntax::AccessStatement;
 use crate::dialect::column_names::Names;
 use crate::stack::{DeepTree, StackNeed};
 use datafusion::sql::parser::Statement;
@@ -366,6 +367,8 @@ pub enum Command {
     CopyFrom(CopyFrom),
     /// `COMPACT TABLE`
     CompactTable(TableReferenceName),
+    /// A statement about users, roles, grants and tokens.
+    Access(AccessStatement),
     /// A statement that is accepted but has no effect; the command tag.
     Nothing(&'static str),
     /// A statement for DataFusion, and the names of its result's columns.

@@ -6,6 +6,7 @@
 //!
 //! Invariant: every path of a statement into the service calls [`check`] before anything is done.
 
+use crate::dialect::access_syntax::AccessStatement;
 use crate::dialect::ast_walk::walk;
 use crate::dialect::statement::Command;
 use datafusion::sql::parser::Statement as Parsed;
@@ -31,7 +32,13 @@ pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
 fn only_reads(command: &Command) -> bool {
     match command {
         // Statements about transactions have no effect except their answer.
-        Command::Show(_) | Command::Nothing(_) => true,
+        Command::Show(_)
+        | Command::Nothing(_)
+        | Command::Access(
+            AccessStatement::ShowUsers
+            | AccessStatement::ShowGrants(_)
+            | AccessStatement::ShowTokens,
+        ) => true,
         Command::Plan(statement, _) | Command::Summarize(statement) => plan_only_reads(statement),
         Command::CreateDatabase { .. }
         | Command::DropDatabase { .. }
@@ -53,7 +60,8 @@ fn only_reads(command: &Command) -> bool {
         | Command::Flush
         | Command::Compact
         | Command::CopyFrom(_)
-        | Command::CompactTable(_) => false,
+        | Command::CompactTable(_)
+        | Command::Access(_) => false,
     }
 }
 
@@ -135,6 +143,9 @@ mod tests {
             "show pages from t",
             "show timezone",
             "describe t",
+            "show users",
+            "show grants for ann",
+            "show tokens",
             "begin",
             "commit",
         ] {
@@ -193,6 +204,11 @@ mod tests {
             "call f()",
             "do $$ begin end $$",
             "grant all on t to u",
+            "create user u",
+            "alter user u superuser",
+            "drop user u",
+            "create token",
+            "drop token 1",
             "vacuum t",
             "kill 1",
         ] {

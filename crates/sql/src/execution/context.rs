@@ -30,6 +30,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use datafusion_pg_catalog::pg_catalog::{
     PgCatalogSchemaProvider, PgCatalogStaticTables, create_current_database_udf, setup_pg_catalog,
 };
+use marigram_access::AccessRights;
 use marigram_engine::Engine;
 use marigram_functions::arithmetic::CheckedArithmetic;
 use marigram_functions::comparison::DurationComparison;
@@ -72,7 +73,12 @@ pub struct SessionStates {
 struct CachedSessionState {
     base: Option<SessionState>,
     databases: HashMap<String, Arc<SharedExecutionState>>,
+    /// For clients who are no administrators, by database and rights: they see other catalogs.
+    restricted: HashMap<(String, Arc<AccessRights>), Arc<SharedExecutionState>>,
 }
+
+/// Most states that are kept for clients who are no administrators.
+const RESTRICTED_MAX: usize = 100;
 
 /// The parts that all services share: functions, and the fixed tables of PostgreSQL's catalog.
 /// Setting them up takes about 100 ms.
@@ -161,7 +167,10 @@ impl SessionStates {
     /// # Errors
     /// If DataFusion's own parts cannot be set up.
     pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
-        let mut state = self.shared(&session.database)?.state.clone();
+        let mut state = self
+            .shared(&session.database, &session.rights)?
+            .state
+            .clone();
         for udf in session_functions(session) {
             state.register_udf(Arc::new(udf))?;
         }
@@ -191,31 +200,54 @@ impl SessionStates {
     ///
     /// # Errors
     /// Those of [`state`](Self::state).
-    pub fn execution(&self, database: &str) -> SqlResult<ExecutionSession> {
-        Ok(ExecutionSession::begin(self.shared(database)?))
+    pub fn execution(&self, session: &Session) -> SqlResult<ExecutionSession> {
+        let shared = self.shared(&session.database, &session.rights)?;
+        Ok(ExecutionSession::begin(shared))
     }
 
-    fn shared(&self, database: &str) -> SqlResult<Arc<SharedExecutionState>> {
+    fn shared(
+        &self,
+        database: &str,
+        rights: &Arc<AccessRights>,
+    ) -> SqlResult<Arc<SharedExecutionState>> {
         let mut made = self.made.lock();
-        if let Some(known) = made.databases.get(database) {
+        let key = || (database.to_owned(), Arc::clone(rights));
+        let known = if rights.is_administrator {
+            made.databases.get(database)
+        } else {
+            made.restricted.get(&key())
+        };
+        if let Some(known) = known {
             return Ok(Arc::clone(known));
         }
         let base = match &made.base {
             Some(base) => base.clone(),
             None => made.base.insert(self.base()?).clone(),
         };
-        let shared = Arc::new(SharedExecutionState::new(self.database(base, database)?));
+        let state = self.database(base, database, rights)?;
+        let shared = Arc::new(SharedExecutionState::new(state));
         // Names that do not exist must not accumulate.
-        if self.engine.tables(database).is_ok() {
-            made.databases
-                .insert(database.to_owned(), Arc::clone(&shared));
+        if self.engine.tables(database).is_err() {
+            return Ok(shared);
+        }
+        if rights.is_administrator {
+            let name = database.to_owned();
+            made.databases.insert(name, Arc::clone(&shared));
+        } else {
+            if made.restricted.len() >= RESTRICTED_MAX {
+                made.restricted.clear();
+            }
+            made.restricted.insert(key(), Arc::clone(&shared));
         }
         Ok(shared)
     }
 
     /// Removes a database that was dropped.
     pub fn forget(&self, database: &str) {
-        self.made.lock().databases.remove(database);
+        let mut made = self.made.lock();
+        made.databases.remove(database);
+        made.restricted.retain(|(name, _), _| name != database);
+        drop(made);
         self.files.write().retain(|key, _| key.0 != database);
     }
 
@@ -339,10 +371,16 @@ impl SessionStates {
             .collect()
     }
 
-    fn database(&self, mut state: SessionState, name: &str) -> SqlResult<SessionState> {
+    fn database(
+        &self,
+        mut state: SessionState,
+        name: &str,
+        rights: &Arc<AccessRights>,
+    ) -> SqlResult<SessionState> {
         let plain = DatabaseCatalogs {
             engine: self.engine.clone(),
             current: name.to_owned(),
+            rights: Arc::clone(rights),
             files: Arc::clone(&self.files),
             rollup_definitions: self.rollup_definitions.clone(),
             views: self.views.clone(),
@@ -353,6 +391,7 @@ impl SessionStates {
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),
+            rights: Arc::clone(rights),
             database: name.to_owned(),
         };
         let databases = DatabaseCatalogs {

@@ -9,6 +9,7 @@
 //! thread; dropping its answer stops it.
 
 use crate::SqlOptions;
+use crate::access::AccessControl;
 use crate::error::{SqlError, SqlResult};
 use crate::execution::thread_pool::{StatementOutput, StatementStart};
 use crate::service::SqlService;
@@ -129,6 +130,11 @@ impl StatementContext {
         self.service.memory_pool()
     }
 
+    /// Users, roles and tokens.
+    pub fn access(&self) -> &AccessControl {
+        self.service.access()
+    }
+
     /// DataFusion's state for this statement, with the tables of `database`.
     ///
     /// # Errors
@@ -221,11 +227,11 @@ impl LanguageQuery for SqlService {
                 position: None,
                 sqlstate: "0A000",
             })?;
+        let session = self.refreshed(session)?;
         let context = StatementContext {
             service: self.clone(),
             session: session.clone(),
         };
-        let session = session.clone();
         let read = move || front_end.parse(&session, &request).map_err(SqlError::from);
         // A short text takes less time to parse than to hand over, but the parser is not ours.
         let script = self.workers().block(read).await;

@@ -6,9 +6,10 @@ use crate::dialect::statement::{Command, ShowStatement, TableReferenceName, View
 use crate::error::{SqlError, SqlResult};
 use crate::rollup::{self, RollupStatus};
 use arrow::record_batch::RecordBatch;
+use marigram_access::AccessRights;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};
-use marigram_service::Session;
+use marigram_service::{Identity, Session};
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub(super) struct CreateMaterializedView {
     pub(super) options: ViewOptions,
     pub(super) query: String,
     pub(super) with_data: bool,
+    /// What the client may do.
+    pub(super) rights: Arc<AccessRights>,
 }
 
 impl SqlService {
@@ -83,7 +86,9 @@ impl SqlServiceInner {
             let Some(rollup) = &table.rollup else {
                 continue;
             };
-            let state = self.contexts.state(&Session::new(&table.database, USER))?;
+            let state = self
+                .contexts
+                .state(&Session::new(&table.database, Identity::owner(USER)))?;
             let shape = match rollup::read(&state, &rollup.query).await {
                 Ok(shape) if shape.is_held_by(&table) => Some(shape),
                 Ok(_) => {
@@ -109,6 +114,7 @@ impl SqlServiceInner {
             options,
             query,
             with_data,
+            rights,
         } = asked;
         if self.engine.table(&database, &name).is_ok() {
             if if_not_exists {
@@ -117,7 +123,11 @@ impl SqlServiceInner {
             let kind = "table";
             return Err(EngineError::AlreadyExists { kind, name }.into());
         }
-        let session = Session::new(&database, USER);
+        // With the rights of the client, which errors must not tell more than it may know.
+        let session = Session {
+            rights,
+            ..Session::new(&database, Identity::owner(USER))
+        };
         let state = self.contexts.state(&session)?;
         if let Command::Plan(statement, _) = parse::parse(&query)?
             && let Some(view) = self.views_in(&state, &session, &statement)?.first()
@@ -169,7 +179,9 @@ impl SqlServiceInner {
         let Some(shape) = self.contexts.rollup_definitions().for_table(table) else {
             return Ok(false);
         };
-        let state = self.contexts.state(&Session::new(&table.database, USER))?;
+        let state = self
+            .contexts
+            .state(&Session::new(&table.database, Identity::owner(USER)))?;
         self.refresher.step(&state, &shape, table).await
     }
 

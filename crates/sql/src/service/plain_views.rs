@@ -20,7 +20,7 @@ use datafusion::sql::parser::Statement;
 use marigram_engine::{EngineError, TableChange, TableSpec};
 use marigram_model::quoted;
 use marigram_model::{TableId, TableSchema, View, ViewColumn};
-use marigram_service::Session;
+use marigram_service::{Identity, Session};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl SqlServiceInner {
             let Some(query) = view.view.as_ref().map(|view| view.query.clone()) else {
                 continue;
             };
-            let session = Session::new(&view.database, USER);
+            let session = Session::new(&view.database, Identity::owner(USER));
             let planned = async {
                 let state = self.contexts.state(&session)?;
                 let (statement, _) = query_of(&query)?;
@@ -113,8 +113,12 @@ impl SqlServiceInner {
             }
             _ => {}
         }
-        // Names in the query are resolved in the view's database, whoever runs the query.
-        let session = Session::new(&database, USER);
+        // Names in the query are resolved in the view's database, whoever runs the query. It is
+        // planned with the rights of the client, which errors must not tell more than it may know.
+        let session = Session {
+            rights: Arc::clone(&session.rights),
+            ..Session::new(&database, session.identity.clone())
+        };
         let state = self.contexts.state(&session)?;
         let (statement, names) = query_of(&asked.query)?;
         let reads = self.reads(&state, &session, &statement, &name)?;

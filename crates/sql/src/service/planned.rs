@@ -1,8 +1,10 @@
 //! Turns a parsed statement into a plan, and a plan into its result.
 
 use super::SqlServiceInner;
+use crate::access::check_sight;
 use crate::catalog::plain_views::one_snapshot;
 use crate::catalog::plan_dependencies::may_be_kept;
+use crate::catalog::plan_rights::check_plan;
 use crate::dialect::column_names::{Names, named_batch};
 use crate::dialect::parse;
 use crate::dialect::shorthand;
@@ -98,6 +100,7 @@ impl SqlServiceInner {
         interrupt::check()?;
         check_replaced(&replaced, &plan)?;
         growth::check_inlining(&plan)?;
+        check_plan(&session.rights, &plan)?;
         check_grouping_sets(&plan)?;
         Ok(plan)
     }
@@ -126,7 +129,7 @@ impl SqlServiceInner {
         .contains(schema);
         let database = if other { schema } else { database };
         let Ok(tables) = self.engine.tables(database) else {
-            let databases = self.engine.databases();
+            let databases = self.visible_databases(session);
             return SqlError::unknown(
                 "3D000",
                 "database",
@@ -134,11 +137,13 @@ impl SqlServiceInner {
                 databases.iter().map(String::as_str),
             );
         };
+        if let Err(error) = check_sight(&session.rights, database) {
+            return error.into();
+        }
         let names = tables.iter().map(|table| table.name.as_str());
         if nearest(table, names.clone()).is_none() && *database == session.database {
             let elsewhere = self
-                .engine
-                .databases()
+                .visible_databases(session)
                 .into_iter()
                 .find(|database| self.engine.table(database, table).is_ok());
             if let Some(elsewhere) = elsewhere {
@@ -150,6 +155,13 @@ impl SqlServiceInner {
             }
         }
         SqlError::unknown("42P01", "table", table, names)
+    }
+
+    /// The databases of which the session's client may know.
+    fn visible_databases(&self, session: &Session) -> Vec<String> {
+        let mut databases = self.engine.databases();
+        databases.retain(|name| session.rights.see(name));
+        databases
     }
 
     /// How to execute a plan; refuses plans that are not allowed.

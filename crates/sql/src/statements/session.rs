@@ -175,6 +175,7 @@ mod tests {
     use super::*;
     use crate::dialect::parse::parse;
     use crate::dialect::statement::Command;
+    use marigram_service::Identity;
 
     fn session() -> Session {
         Session {
@@ -182,7 +183,7 @@ mod tests {
             time_zone: "UTC".into(),
             statement_timeout: None,
             read_only: false,
-            user: "u".into(),
+            ..Session::new("d", Identity::owner("u"))
         }
     }
 

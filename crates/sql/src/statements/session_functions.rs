@@ -84,7 +84,7 @@ impl ScalarUDFImpl for SetConfig {
 /// The functions whose result depends on the session.
 pub fn session_functions(session: &Session) -> [ScalarUDF; 3] {
     use datafusion::logical_expr::TypeSignature;
-    let user = ScalarValue::Utf8(Some(session.user.clone()));
+    let user = ScalarValue::Utf8(Some(session.identity.user.clone()));
     let signature = Signature::one_of(
         vec![TypeSignature::Any(1), TypeSignature::Any(2)],
         Volatility::Stable,

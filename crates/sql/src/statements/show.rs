@@ -25,7 +25,11 @@ pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResu
     let database =
         |target: &TableReferenceName| target.database.clone().unwrap_or(session.database.clone());
     match what {
-        ShowStatement::Databases => texts(vec![("database_name", engine.databases())]),
+        ShowStatement::Databases => {
+            let mut names = engine.databases();
+            names.retain(|name| session.rights.see(name));
+            texts(vec![("database_name", names)])
+        }
         ShowStatement::Tables(database) => {
             tables(&engine.tables(database.as_ref().unwrap_or(&session.database))?)
         }

@@ -37,6 +37,11 @@ impl SeriesList {
             arrow,
         }
     }
+
+    /// The table.
+    pub fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
 }
 
 #[async_trait]

@@ -9,7 +9,7 @@ use super::to_texts;
 use futures::StreamExt;
 use marigram_engine::{Durability, Engine, EngineOptions};
 use marigram_env::Env;
-use marigram_service::{Answer, Query, ServiceError, Session};
+use marigram_service::{Answer, Identity, Query, ServiceError, Session};
 use marigram_sql::{SqlOptions, SqlService};
 use rand::prelude::*;
 use std::collections::BTreeSet;
@@ -58,7 +58,10 @@ impl DatabaseAndModel {
         };
         let ours = SqlService::new(engine.clone(), ours).expect("a service");
         let plain = SqlService::new(engine.clone(), plain).expect("a service");
-        let session = ours.session(None, "tester").await.expect("a session");
+        let session = ours
+            .session(None, &Identity::owner("tester"))
+            .await
+            .expect("a session");
         Self {
             engine,
             ours,

@@ -5,7 +5,7 @@ use super::{Database, to_texts};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, TimestampNanosecondArray};
 use arrow::datatypes::DataType;
 use futures::StreamExt;
-use marigram_service::{Answer, Query, Result, ServiceError};
+use marigram_service::{Answer, Identity, Query, Result, ServiceError};
 use marigram_sql::SqlOptions;
 use std::sync::Arc;
 
@@ -260,8 +260,19 @@ fn a_query_that_needs_too_much_memory_says_so() {
 fn a_session_is_in_a_database_that_exists() {
     block_on(async {
         let db = Database::open().await.unwrap();
-        assert_eq!(db.sql.session(None, "u").await.unwrap().database, "main");
-        let error = db.sql.session(Some("mian"), "u").await.unwrap_err();
+        assert_eq!(
+            db.sql
+                .session(None, &Identity::owner("u"))
+                .await
+                .unwrap()
+                .database,
+            "main"
+        );
+        let error = db
+            .sql
+            .session(Some("mian"), &Identity::owner("u"))
+            .await
+            .unwrap_err();
         assert!(
             matches!(&error, ServiceError::NotFound(m, "3D000") if m.contains("'main'")),
             "{error}"
@@ -444,7 +455,7 @@ fn a_statement_that_is_prepared_again_is_of_the_tables_and_the_session_of_now() 
         // A function that depends on one session does not affect another.
         let setting = "SELECT current_setting('TimeZone'), session_user FROM t LIMIT 1";
         for (zone, user) in [("UTC", "one"), ("Asia/Kolkata", "another")] {
-            (session.time_zone, session.user) = (zone.to_owned(), user.to_owned());
+            (session.time_zone, session.identity.user) = (zone.to_owned(), user.to_owned());
             let prepared = sql.prepare(&session, setting).await.unwrap();
             let answer = sql.execute_prepared(&mut session, &*prepared, Vec::new());
             assert_eq!(rows(answer.await.unwrap()).await.unwrap(), [[zone, user]]);
@@ -526,7 +537,11 @@ fn a_session_that_only_reads_changes_nothing() {
              avg(v) AS v FROM t GROUP BY b",
         )
         .await;
-        let mut reader = db.sql.read_only_session(None, "reader").await.unwrap();
+        let mut reader = db
+            .sql
+            .read_only_session(None, &Identity::owner("reader"))
+            .await
+            .unwrap();
         assert!(reader.read_only);
         let before = reader.clone();
         for sql in [
@@ -612,12 +627,23 @@ fn a_session_that_only_reads_does_not_make_the_default_database() {
         db.done("CREATE DATABASE other").await;
         db.done("USE other").await;
         db.done("DROP DATABASE main").await;
-        let missing = db.sql.read_only_session(None, "u").await.unwrap_err();
+        let missing = db
+            .sql
+            .read_only_session(None, &Identity::owner("u"))
+            .await
+            .unwrap_err();
         assert!(
             matches!(missing, ServiceError::NotFound(_, "3D000")),
             "{missing:?}"
         );
         assert_eq!(db.rows("SHOW DATABASES").await, [["other"]]);
-        assert_eq!(db.sql.session(None, "u").await.unwrap().database, "main");
+        assert_eq!(
+            db.sql
+                .session(None, &Identity::owner("u"))
+                .await
+                .unwrap()
+                .database,
+            "main"
+        );
     });
 }

@@ -6,7 +6,7 @@
 use super::random::{DatabaseAndModel, call, condition, fill, insert, number, one, time};
 use super::service::block_on;
 use futures::StreamExt;
-use marigram_service::{Answer, Query};
+use marigram_service::{Answer, Identity, Query};
 use rand::prelude::*;
 use std::fmt::Write;
 
@@ -269,7 +269,10 @@ fn a_database_can_be_opened_again_as_soon_as_it_is_dropped() {
         let engine = engine.unwrap_or_else(|error| panic!("round {round}: {error}"));
         let sql = SqlService::new(engine, SqlOptions::default()).expect("a service");
         block_on(async {
-            let mut session = sql.session(None, "tester").await.expect("a session");
+            let mut session = sql
+                .session(None, &Identity::owner("tester"))
+                .await
+                .expect("a session");
             for statement in [
                 "CREATE TABLE IF NOT EXISTS t (time TIMESTAMP, x BIGINT)",
                 "SELECT count(*) FROM t",
@@ -301,7 +304,10 @@ fn views_are_refreshed_in_the_background_and_found_again_after_a_restart() {
         (engine, sql)
     };
     async fn run(sql: &SqlService, statement: &str) -> Vec<Vec<String>> {
-        let mut session = sql.session(None, "tester").await.expect("a session");
+        let mut session = sql
+            .session(None, &Identity::owner("tester"))
+            .await
+            .expect("a session");
         let answer = sql.execute(&mut session, statement).await;
         match answer.unwrap_or_else(|error| panic!("{statement}: {error}")) {
             Answer::Done { .. } => Vec::new(),

@@ -5,7 +5,6 @@
 
 mod answer;
 mod columns;
-mod credentials;
 mod csv_form;
 mod encoder;
 mod error;

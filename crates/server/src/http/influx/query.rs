@@ -1,22 +1,21 @@
 //! `/query`: InfluxQL in, series out.
 
 use super::answer;
-use super::credentials::user_of;
 use super::error::InfluxError;
 use super::parameters::{FormValues, QueryParameters};
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
 use crate::http::error::HttpError;
+use crate::http::request_context::RequestContext;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use marigram_service::{Language, LanguageRequest, ServiceError, Session};
 
 /// `GET /query?q=`: statements that only read.
 pub async fn get(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, InfluxError> {
@@ -31,7 +30,7 @@ pub async fn get(
 
 /// `POST /query`: statements in the URL, in a form, or as the body.
 pub async fn post(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -95,8 +94,7 @@ async fn run(
     ticket: RequestPermit,
 ) -> Result<Response, HttpError> {
     let mut asked = QueryParameters::new(values, headers)?;
-    let user = user_of(values.get("u"), values.get("p"), headers);
-    let mut session = Session::new(&asked.database, &user);
+    let mut session = Session::new(&asked.database, shared.identity.clone());
     session.read_only = read_only;
     session.statement_timeout = shared.config.statement_timeout();
     let request = LanguageRequest {

@@ -1,11 +1,11 @@
-//! Organisations, users and tokens, of a server that has neither: one organisation, which has the
-//! name that a client gives it, one user, and one token. Every token is accepted.
+//! Organisations, users and tokens as InfluxDB 2 shows them: one organisation, which has the name that a
+//! client gives it, and the client itself with its token. SQL manages users and tokens.
 
 use super::error::V2Error;
 use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
 use crate::http::influx::FormValues;
-use axum::extract::State;
+use crate::http::request_context::RequestContext;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -18,9 +18,6 @@ pub const ORG_NAME: &str = "marigram";
 
 const USER_ID: &str = "0000000000000002";
 const TOKEN_ID: &str = "0000000000000003";
-
-/// The user's name.
-const USER_NAME: &str = "operator";
 
 fn ok(value: &Value) -> Response {
     json_answer(StatusCode::OK, value)
@@ -61,24 +58,24 @@ pub async fn org(uri: Uri) -> Result<Response, V2Error> {
     Ok(ok(&organisation(ORG_NAME)))
 }
 
-fn user() -> Value {
+fn user(shared: &HttpShared) -> Value {
     json!({
-        "id": USER_ID, "name": USER_NAME, "status": "active",
+        "id": USER_ID, "name": shared.identity.user, "status": "active",
         "links": {"self": format!("/api/v2/users/{USER_ID}")},
     })
 }
 
 /// `GET /api/v2/users`
-pub async fn users() -> Response {
-    ok(&json!({"links": {"self": "/api/v2/users"}, "users": [user()]}))
+pub async fn users(RequestContext(shared): RequestContext) -> Response {
+    ok(&json!({"links": {"self": "/api/v2/users"}, "users": [user(&shared)]}))
 }
 
 /// `GET /api/v2/me`
-pub async fn me() -> Response {
-    ok(&user())
+pub async fn me(RequestContext(shared): RequestContext) -> Response {
+    ok(&user(&shared))
 }
 
-fn token() -> Value {
+fn token(shared: &HttpShared) -> Value {
     let permission = |action: &str, kind: &str| json!({"action": action, "resource": {"type": kind, "orgID": ORG_ID, "org": ORG_NAME}});
     let kinds = ["buckets", "orgs", "users", "authorizations"];
     let permissions: Vec<Value> = kinds
@@ -87,37 +84,40 @@ fn token() -> Value {
         .collect();
     json!({
         "id": TOKEN_ID, "token": "any", "status": "active",
-        "description": "this server has no users yet: it accepts every token",
-        "orgID": ORG_ID, "org": ORG_NAME, "userID": USER_ID, "user": USER_NAME,
+        "description": "the credentials of this request; SHOW TOKENS of SQL shows all tokens",
+        "orgID": ORG_ID, "org": ORG_NAME, "userID": USER_ID, "user": shared.identity.user,
         "permissions": permissions,
         "links": {"self": format!("/api/v2/authorizations/{TOKEN_ID}")},
     })
 }
 
 /// `GET /api/v2/authorizations`
-pub async fn authorizations() -> Response {
+pub async fn authorizations(RequestContext(shared): RequestContext) -> Response {
     let links = json!({"self": "/api/v2/authorizations"});
-    ok(&json!({"links": links, "authorizations": [token()]}))
+    ok(&json!({"links": links, "authorizations": [token(&shared)]}))
 }
 
 /// `GET /api/v2/authorizations/{id}`
-pub async fn authorization(uri: Uri) -> Result<Response, V2Error> {
+pub async fn authorization(
+    RequestContext(shared): RequestContext,
+    uri: Uri,
+) -> Result<Response, V2Error> {
     if last_segment(&uri) != TOKEN_ID {
         return Err(V2Error::not_found("authorization not found"));
     }
-    Ok(ok(&token()))
+    Ok(ok(&token(&shared)))
 }
 
-/// `POST /api/v2/authorizations`: refused, because the token would protect nothing.
+/// `POST /api/v2/authorizations`: refused. Tokens are made by SQL.
 pub async fn authorize() -> V2Error {
     V2Error(HttpError::new(
         StatusCode::NOT_IMPLEMENTED,
         "invalid",
-        "this server has no users yet: it accepts every token, and makes none",
+        "make tokens with SQL: CREATE TOKEN READ ON database; DROP TOKEN removes them",
     ))
 }
 
-/// `DELETE /api/v2/authorizations/{id}`: refused, because the token would still be accepted.
+/// `DELETE /api/v2/authorizations/{id}`: refused. Tokens are dropped by SQL.
 pub async fn remove_authorization() -> V2Error {
     authorize().await
 }
@@ -132,13 +132,13 @@ pub async fn set_up() -> V2Error {
     V2Error::conflict("onboarding has already been completed")
 }
 
-/// `POST /api/v2/signin` and `POST /api/v2/signout`: everyone is in.
+/// `POST /api/v2/signin` and `POST /api/v2/signout`: each request brings its credentials.
 pub async fn sign() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
 /// `GET /ready`
-pub async fn ready(State(shared): State<HttpShared>) -> Result<Response, V2Error> {
+pub async fn ready(RequestContext(shared): RequestContext) -> Result<Response, V2Error> {
     match shared.services.status.health() {
         Ok(()) => Ok(ok(&json!({"status": "ready"}))),
         Err(reason) => Err(V2Error(HttpError::new(

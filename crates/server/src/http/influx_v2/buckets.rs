@@ -10,8 +10,8 @@ use super::statements::run;
 use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
 use crate::http::influx::read_body;
+use crate::http::request_context::RequestContext;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
@@ -158,7 +158,7 @@ pub async fn named_bucket(shared: &HttpShared, given: &str) -> Result<String, Ht
 }
 
 /// `GET /api/v2/buckets?name=&id=&limit=&offset=&after=`
-pub async fn list(State(shared): State<HttpShared>, uri: Uri) -> Result<Response, V2Error> {
+pub async fn list(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
     let values = parameters(&uri)?;
     let number = |name: &str, usual: usize| match values.get(name) {
         None => Ok(usual),
@@ -194,7 +194,7 @@ pub async fn list(State(shared): State<HttpShared>, uri: Uri) -> Result<Response
 }
 
 /// `GET /api/v2/buckets/{id}`
-pub async fn one(State(shared): State<HttpShared>, uri: Uri) -> Result<Response, V2Error> {
+pub async fn one(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
     Ok(json_answer(
         StatusCode::OK,
         &by_id(&shared, &uri).await?.json(),
@@ -241,7 +241,7 @@ fn rule(body: &Value) -> Result<Option<String>, HttpError> {
 
 /// `POST /api/v2/buckets`
 pub async fn create(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, V2Error> {
@@ -275,7 +275,7 @@ pub async fn create(
 
 /// `PATCH /api/v2/buckets/{id}`: changes the retention rules.
 pub async fn change(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,
@@ -294,11 +294,11 @@ pub async fn change(
         let text = format!("ALTER RETENTION POLICY {policy} ON {database} {rule}");
         run(&shared, &bucket.database, text, &[]).await?;
     }
-    one(State(shared), uri).await
+    one(RequestContext(shared), uri).await
 }
 
 /// `DELETE /api/v2/buckets/{id}`: drops the retention policy, or the database with its last one.
-pub async fn remove(State(shared): State<HttpShared>, uri: Uri) -> Result<Response, V2Error> {
+pub async fn remove(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
     let bucket = by_id(&shared, &uri).await?;
     let database = quoted(&bucket.database);
     let siblings = of_database(&shared, &bucket.database).await?.len();

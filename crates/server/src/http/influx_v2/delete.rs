@@ -5,18 +5,17 @@ use super::buckets::{buckets_beside, named_bucket};
 use super::error::V2Error;
 use super::names::{parts, quoted, quoted_text};
 use super::statements::run;
-use crate::http::HttpShared;
 use crate::http::error::HttpError;
 use crate::http::influx::read_body;
+use crate::http::request_context::RequestContext;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 /// `POST /api/v2/delete?bucket=&org=`, with `start`, `stop` and `predicate` as JSON.
 pub async fn post(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
     body: Body,

@@ -22,7 +22,7 @@ pub async fn run(
     text: String,
     columns: &[&str],
 ) -> Result<Vec<Vec<String>>, HttpError> {
-    let mut session = Session::new(database, "http");
+    let mut session = Session::new(database, shared.identity.clone());
     session.statement_timeout = shared.config.statement_timeout();
     let stop = StopTime::new(shared, session.statement_timeout);
     let request = LanguageRequest::new(Language::InfluxQl, &text);

@@ -6,9 +6,9 @@ use crate::http::HttpShared;
 use crate::http::error::HttpError;
 use crate::http::format::ResponseFormat;
 use crate::http::influx::{FormValues, bound_parameter, read_body};
+use crate::http::request_context::RequestContext;
 use crate::http::response_body::{self, StopTime};
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
@@ -28,7 +28,7 @@ struct V3QueryRequest {
 
 /// `GET /api/v3/query_sql?db=&q=&format=&params=`
 pub async fn get_sql(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, V3Error> {
@@ -39,7 +39,7 @@ pub async fn get_sql(
 
 /// `POST /api/v3/query_sql`: the same parameters as members of a JSON object.
 pub async fn post_sql(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, V3Error> {
@@ -49,7 +49,7 @@ pub async fn post_sql(
 
 /// `GET /api/v3/query_influxql?db=&q=&format=&params=`
 pub async fn get_influxql(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, V3Error> {
@@ -60,7 +60,7 @@ pub async fn get_influxql(
 
 /// `POST /api/v3/query_influxql`: the same parameters as members of a JSON object.
 pub async fn post_influxql(
-    State(shared): State<HttpShared>,
+    RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, V3Error> {
@@ -189,9 +189,9 @@ async fn sql(
     let query = &shared.services.query;
     let database = Some(asked.database.as_str());
     let session = if asked.read_only {
-        query.read_only_session(database, "http").await
+        query.read_only_session(database, &shared.identity).await
     } else {
-        query.session(database, "http").await
+        query.session(database, &shared.identity).await
     };
     let mut session = session.map_err(|error| failed(error, &asked.database))?;
     session.statement_timeout = shared.config.statement_timeout();
@@ -210,7 +210,7 @@ async fn influxql(
     check_single(&asked)?;
     let form = format(&asked, headers)?;
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
-    let mut session = Session::new(&asked.database, "http");
+    let mut session = Session::new(&asked.database, shared.identity.clone());
     session.read_only = asked.read_only;
     session.statement_timeout = shared.config.statement_timeout();
     let params = asked.params.into_iter();

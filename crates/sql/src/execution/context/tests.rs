@@ -6,6 +6,7 @@ use arrow::datatypes::Int64Type;
 use datafusion::execution::memory_pool::UnboundedMemoryPool;
 use marigram_engine::{EngineOptions, Holder};
 use marigram_env::Env;
+use marigram_service::Identity;
 use std::collections::BTreeSet;
 use tokio::runtime::Builder;
 
@@ -93,7 +94,7 @@ fn unlisted<'a>(registered: impl Iterator<Item = &'a String>, listed: &str) -> V
 #[test]
 fn every_function_is_bounded() {
     let mut state = SessionPrototype::get().unwrap().state.clone();
-    for function in session_functions(&Session::new("d", "u")) {
+    for function in session_functions(&Session::new("d", Identity::owner("u"))) {
         state.register_udf(Arc::new(function)).unwrap();
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
@@ -136,7 +137,9 @@ fn every_rule_asks_whether_it_is_wanted() {
     };
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
     let contexts = SessionStates::new(engine.unwrap(), SqlOptions::default()).unwrap();
-    let state = contexts.state(&Session::new("d", "u")).unwrap();
+    let state = contexts
+        .state(&Session::new("d", Identity::owner("u")))
+        .unwrap();
     let analyzer = &state.analyzer().rules;
     let logical = state.optimizer().rules.iter();
     let physical = state.physical_optimizers().iter();
@@ -169,7 +172,9 @@ fn what_needs_no_memory_runs_where_all_is_taken() {
     memory.grow(Holder::Query, 2 * memory.limit());
     let runtime = Builder::new_multi_thread().build().unwrap();
     for _ in 0..20 {
-        let state = contexts.state(&Session::new("d", "u")).unwrap();
+        let state = contexts
+            .state(&Session::new("d", Identity::owner("u")))
+            .unwrap();
         let context = SessionContext::new_with_state(state);
         let sql = "SELECT count(*) FROM (SELECT * FROM generate_series(1, 300000) OFFSET 1)";
         let counted = runtime.block_on(async { context.sql(sql).await?.collect().await });

@@ -7,6 +7,7 @@ use marigram_functions::zoned::UTC;
 use marigram_service::Session;
 use std::any::Any;
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// A session's zone that is not UTC.
 #[derive(Clone, Debug)]
@@ -53,11 +54,17 @@ impl ExtensionOptions for SessionZone {
     }
 }
 
-/// The scope under which the plans of a session are cached: its database, and its zone unless that
-/// is UTC. Names of databases have no control characters.
+/// The scope under which the plans of a session are cached: its database, its zone unless that is
+/// UTC, and its client's rights unless it is an administrator: who may do less has plans of its own,
+/// which were checked for it. Names of databases have no control characters.
 pub fn plan_scope(session: &Session) -> Cow<'_, str> {
-    if session.time_zone == UTC {
+    let rights = &session.rights;
+    if session.time_zone == UTC && rights.is_administrator {
         return Cow::Borrowed(&session.database);
     }
-    Cow::Owned(format!("{}\u{1f}{}", session.database, session.time_zone))
+    let mut scope = format!("{}\u{1f}{}", session.database, session.time_zone);
+    if !rights.is_administrator {
+        let _ = write!(scope, "\u{1f}{:?}", rights.databases);
+    }
+    Cow::Owned(scope)
 }

@@ -1,0 +1,153 @@
+//! What a handler gets with a request: the shared state, and who sent the request.
+
+use super::HttpShared;
+use super::credentials::{Credentials, NOBODY};
+use super::error::HttpError;
+use super::influx::InfluxError;
+use super::influx_v2::V2Error;
+use super::influx_v3::V3Error;
+use axum::extract::{FromRequestParts, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use marigram_access::{AccessRights, DatabasePrivileges};
+use marigram_service::{Identity, ServiceError};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The shared state, with the identity of the request's client.
+pub struct RequestContext(pub HttpShared);
+
+impl FromRequestParts<HttpShared> for RequestContext {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &HttpShared) -> Result<Self, Infallible> {
+        let identity = parts.extensions.get::<Identity>().cloned();
+        Ok(Self(HttpShared {
+            identity: identity.unwrap_or_else(|| Identity::unproved(NOBODY)),
+            ..state.clone()
+        }))
+    }
+}
+
+/// Paths that need no credentials: they tell nothing of data or users.
+const OPEN_PATHS: [&str; 6] = [
+    "/health",
+    "/ping",
+    "/ready",
+    "/api/v2/health",
+    "/api/v2/ready",
+    "/api/v2/setup",
+];
+
+/// The credentials of a request; `None` if its path needs none.
+pub fn needed_credentials(request: &Request) -> Option<Credentials> {
+    let is_open = OPEN_PATHS.contains(&request.uri().path());
+    (!is_open).then(|| Credentials::new(request.uri(), request.headers()))
+}
+
+impl HttpShared {
+    /// Who sends a request with these credentials from `address`; `None` stands for a path that needs
+    /// none.
+    ///
+    /// # Errors
+    /// 401 if there are users and it does not prove to be one; 403 if there are none and it comes
+    /// from another machine. A wrong password is answered late.
+    pub async fn authenticate(
+        &self,
+        credentials: Option<Credentials>,
+        address: IpAddr,
+    ) -> Result<Identity, HttpError> {
+        let access = &self.services.access;
+        let Some(credentials) = credentials else {
+            return Ok(Identity::unproved(NOBODY));
+        };
+        if access.is_open() {
+            if is_loopback(address) {
+                return Ok(Identity::unproved(credentials.user()));
+            }
+            return Err(HttpError::new(StatusCode::FORBIDDEN, "forbidden", NO_USERS));
+        }
+        let found = match &credentials {
+            Credentials::None => {
+                let message = "unable to parse authentication credentials: this server has users; \
+                               send a name and a password, or a token";
+                return Err(HttpError::unauthorized(message));
+            }
+            Credentials::Password(user, password) => access.check_password(user, password).await,
+            Credentials::Token(text) => access
+                .check_token(text)
+                .ok_or_else(|| refused("the token is wrong or has ended")),
+            Credentials::WebToken(_) => Err(refused("JSON Web Tokens are not accepted")),
+            Credentials::Unreadable => Err(refused(
+                "the header Authorization is not Basic, Token or Bearer",
+            )),
+        };
+        if let Err(ServiceError::Unauthenticated(_)) = &found {
+            self.failed_logins.slow_down(address).await;
+        }
+        found.map_err(HttpError::from)
+    }
+
+    /// What the client may do.
+    pub fn rights(&self) -> Result<Arc<AccessRights>, HttpError> {
+        Ok(self.services.access.rights(&self.identity)?)
+    }
+
+    /// Refuses a client that lacks one of `privileges` in a database.
+    pub fn check_database(
+        &self,
+        database: &str,
+        privileges: DatabasePrivileges,
+    ) -> Result<(), HttpError> {
+        if self.rights()?.allow(database, privileges) {
+            return Ok(());
+        }
+        let user = &self.identity.user;
+        let message = format!(
+            "\"{user}\" user is not authorized: this needs {privileges} on database \"{database}\""
+        );
+        Err(HttpError::new(StatusCode::FORBIDDEN, "forbidden", message))
+    }
+
+    /// Refuses a client that is no administrator.
+    pub fn check_administrator(&self, what: &str) -> Result<(), HttpError> {
+        if self.rights()?.is_administrator {
+            return Ok(());
+        }
+        let message = format!("permission denied: {what} needs an administrator");
+        Err(HttpError::new(StatusCode::FORBIDDEN, "forbidden", message))
+    }
+}
+
+/// What clients from other machines are told where there are no users.
+pub const NO_USERS: &str = "this server has no users, so it serves clients on its own machine only; \
+                            create one there: CREATE USER name WITH PASSWORD '…' SUPERUSER";
+
+/// Whether an address is of this machine.
+pub fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+fn refused(message: &str) -> ServiceError {
+    ServiceError::Unauthenticated(message.to_owned())
+}
+
+/// The answer to a request that was refused before it reached its handler, in the form of its API.
+pub fn refusal(path: &str, error: HttpError) -> Response {
+    let is_unauthorized = error.status == StatusCode::UNAUTHORIZED;
+    let mut response = match path {
+        "/write" | "/query" => InfluxError::json(error).into_response(),
+        path if path.starts_with("/api/v2/") => V2Error(error).into_response(),
+        path if path.starts_with("/api/v3/") => V3Error::from(error).into_response(),
+        _ => error.into_response(),
+    };
+    if is_unauthorized {
+        let realm = HeaderValue::from_static("Basic realm=\"marigram\"");
+        response
+            .headers_mut()
+            .insert(header::WWW_AUTHENTICATE, realm);
+    }
+    response
+}

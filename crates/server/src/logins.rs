@@ -1,0 +1,87 @@
+//! Slows failed logins down, for each address by itself.
+//!
+//! Invariant: a failed login is answered late, the later the more of them came from its address
+//! lately. What is remembered has a bound.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Addresses that are remembered.
+const ADDRESSES_MAX: usize = 10_000;
+/// After this time without a failure, an address is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// The pause after the first failure; each further one doubles it.
+const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// Failed logins by address.
+#[derive(Debug, Default)]
+pub struct FailedLogins {
+    known: Mutex<HashMap<IpAddr, AddressFailures>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct AddressFailures {
+    count: u32,
+    last: Instant,
+}
+
+impl FailedLogins {
+    /// Notes a failed login, and waits before it is answered.
+    pub async fn slow_down(&self, address: IpAddr) {
+        let pause = self.note(address, Instant::now());
+        tokio::time::sleep(pause).await;
+    }
+
+    fn note(&self, address: IpAddr, now: Instant) -> Duration {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = |failures: &AddressFailures| {
+            now.saturating_duration_since(failures.last) > FORGOTTEN_AFTER
+        };
+        if known.len() >= ADDRESSES_MAX && !known.contains_key(&address) {
+            known.retain(|_, failures| !is_old(failures));
+            if known.len() >= ADDRESSES_MAX {
+                // An attack from everywhere: the newest address takes the place of any other.
+                let any = known.keys().next().copied();
+                any.and_then(|any| known.remove(&any));
+            }
+        }
+        let failures = known.entry(address).or_insert(AddressFailures {
+            count: 0,
+            last: now,
+        });
+        if is_old(failures) {
+            failures.count = 0;
+        }
+        let pause = PAUSE.saturating_mul(1 << failures.count.min(16));
+        failures.count = failures.count.saturating_add(1);
+        failures.last = now;
+        pause.min(PAUSE_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_for_each_address_and_are_forgotten() {
+        let logins = FailedLogins::default();
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let begin = Instant::now();
+        let pauses: Vec<_> = (0..8)
+            .map(|_| logins.note(one, begin).as_millis())
+            .collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
+        assert_eq!(logins.note(other, begin), PAUSE);
+        let later = begin + FORGOTTEN_AFTER + Duration::from_secs(1);
+        assert_eq!(logins.note(one, later), PAUSE);
+        for number in 0..2 * ADDRESSES_MAX as u32 {
+            logins.note(IpAddr::from(number.to_be_bytes()), later);
+        }
+        let known = logins.known.lock().expect("no panic").len();
+        assert!(known <= ADDRESSES_MAX, "{known}");
+    }
+}
