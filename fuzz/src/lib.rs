@@ -4,6 +4,9 @@
 //! are tried twice: unchanged, and with corrected checksums, because mutated bytes hardly ever pass
 //! a checksum.
 
+use marigram_access::{
+    AccessRecords, ChannelBinding, PasswordVerifiers, ScramExchange, from_records,
+};
 use marigram_codec::{
     BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
@@ -17,7 +20,7 @@ use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The payload of a record of the write-ahead log.
 pub fn wal_record(data: &[u8]) {
@@ -251,4 +254,27 @@ pub fn tsfile(data: &[u8]) {
         matches!(reader.next_block(), Ok(None)),
         "nothing follows an error"
     );
+}
+
+/// Both messages of a client that logs in, divided by the first zero byte; also a record of a user.
+pub fn scram(data: &[u8]) {
+    static VERIFIERS: LazyLock<PasswordVerifiers> =
+        LazyLock::new(|| PasswordVerifiers::decoy("user", &[7; 32]));
+    let at = data.iter().position(|byte| *byte == 0);
+    let (first, second) = data.split_at(at.unwrap_or(data.len()));
+    for (is_plus, channel) in [
+        (false, ChannelBinding::None),
+        (true, ChannelBinding::ServerEndPoint(b"hash")),
+    ] {
+        if let Ok(exchange) = ScramExchange::begin(&VERIFIERS, first, is_plus, channel) {
+            // The server's part of the nonce is random: the client's message is made to fit.
+            let challenge = exchange.challenge();
+            let nonce = challenge.split(',').next().unwrap_or_default();
+            let proof = String::from_utf8_lossy(second.get(1..).unwrap_or_default());
+            let fitting = format!("c=biws,{nonce},p={proof}");
+            let _ = exchange.finish(fitting.as_bytes());
+        }
+    }
+    let records = AccessRecords::from([("user:u".to_owned(), Arc::from(data))]);
+    let _ = from_records(&records);
 }

@@ -304,10 +304,23 @@ fn witnesses() {
 fn catalogs() {
     run(
         "catalog",
-        &[golden("catalog/v1-log.bin"), golden("catalog/v4-log.bin")],
+        &[
+            golden("catalog/v1-log.bin"),
+            golden("catalog/v4-log.bin"),
+            golden("catalog/v7-log.bin"),
+        ],
         &[],
         targets::catalog,
     );
+}
+
+#[test]
+fn scram() {
+    let login = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO\0dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
+    let bound = b"p=tls-server-end-point,,n=,r=abc\0AAAA";
+    let user = br#"{"can_log_in":true,"is_administrator":true,"password":null,"grants":{"d":3},"roles":[]}"#;
+    let seeds = [login.to_vec(), bound.to_vec(), user.to_vec()];
+    run("scram", &seeds, &[], targets::scram);
 }
 
 #[test]

@@ -31,13 +31,15 @@ pub struct AccessUser {
     pub roles: BTreeSet<String>,
 }
 
-/// Users, roles and tokens. Without any user, everyone may do everything.
+/// Users, roles and tokens. Until it is [closed](AccessCatalog::close), everyone may do everything.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AccessCatalog {
     pub(crate) users: BTreeMap<String, AccessUser>,
     pub(crate) tokens: BTreeMap<u64, AccessToken>,
     /// The number of the token that was made last. Numbers are not used again while there are users.
     pub(crate) last_token: u64,
+    /// Whether clients must log in; an administrator can, then.
+    pub(crate) is_closed: bool,
     /// From which the salts of users who do not exist come; drawn with the first user.
     pub(crate) decoy_secret: [u8; 32],
     /// Numbers of tokens. The time of a look-up tells nothing: who guesses a token cannot choose
@@ -55,10 +57,17 @@ impl fmt::Debug for AccessCatalog {
 }
 
 impl AccessCatalog {
-    /// Whether everyone may do everything, because there are no users.
+    /// Whether everyone may do everything.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.users.is_empty()
+        !self.is_closed
+    }
+
+    /// Makes clients log in from now on, if there is an administrator who can; returns whether they
+    /// must. Only the removal of the last user opens the catalog again.
+    pub fn close(&mut self) -> bool {
+        self.is_closed |= self.has_other_administrator("");
+        self.is_closed
     }
 
     /// Users and roles by name.
@@ -80,8 +89,7 @@ impl AccessCatalog {
     /// Creates a user or role.
     ///
     /// # Errors
-    /// `Exists`, `Unusable` for the name, `NoUser` for a role that does not exist, `Full`. The first
-    /// user who can log in must be an administrator with a password: `Unusable`.
+    /// `Exists`, `Unusable` for the name, `NoUser` for a role that does not exist, `Full`.
     pub fn create_user(&mut self, name: &str, user: AccessUser) -> Result<(), AccessError> {
         check_name("the name of a user", name)?;
         if self.users.contains_key(name) {
@@ -89,13 +97,6 @@ impl AccessCatalog {
         }
         if self.users.len() >= USERS_MAX {
             return Err(full("users and roles", USERS_MAX));
-        }
-        if !self.has_other_administrator("") && !is_way_in(&user) {
-            let message = format!(
-                "'{name}' cannot be the first user: without an administrator who has a password, \
-                 nobody could add another one"
-            );
-            return Err(AccessError::Unusable(message));
         }
         for role in &user.roles {
             self.held(role)?;
@@ -124,7 +125,7 @@ impl AccessCatalog {
     /// `NoUser`, `LastAdministrator`.
     pub fn set_login(&mut self, name: &str, can_log_in: bool) -> Result<(), AccessError> {
         self.held(name)?;
-        if !can_log_in && !self.has_other_administrator(name) {
+        if self.is_closed && !can_log_in && !self.has_other_administrator(name) {
             return Err(AccessError::LastAdministrator(name.to_owned()));
         }
         self.held_mut(name)?.can_log_in = can_log_in;
@@ -150,7 +151,7 @@ impl AccessCatalog {
     /// `NoUser`, `LastAdministrator`.
     pub fn set_administrator(&mut self, name: &str, is: bool) -> Result<(), AccessError> {
         self.held(name)?;
-        if !is && !self.has_other_administrator(name) {
+        if self.is_closed && !is && !self.has_other_administrator(name) {
             return Err(AccessError::LastAdministrator(name.to_owned()));
         }
         self.held_mut(name)?.is_administrator = is;
@@ -164,7 +165,7 @@ impl AccessCatalog {
     /// the server open.
     pub fn remove_user(&mut self, name: &str) -> Result<(), AccessError> {
         self.held(name)?;
-        if self.users.len() > 1 && !self.has_other_administrator(name) {
+        if self.is_closed && self.users.len() > 1 && !self.has_other_administrator(name) {
             return Err(AccessError::LastAdministrator(name.to_owned()));
         }
         self.users.remove(name);
@@ -396,6 +397,8 @@ impl AccessCatalog {
     pub(crate) fn checked(mut self) -> Result<Self, AccessError> {
         self.check()?;
         self.index_tokens();
+        // A catalog that could be closed is closed with the next start.
+        self.close();
         Ok(self)
     }
 
@@ -423,8 +426,8 @@ impl AccessCatalog {
                 return damaged(format!("the roles of '{name}' contain each other"));
             }
         }
-        if !self.users.is_empty() && !self.has_other_administrator("") {
-            return damaged("it has users, but no administrator".to_owned());
+        if self.is_closed && !self.has_other_administrator("") {
+            return damaged("it is closed, and has no administrator".to_owned());
         }
         for (number, token) in &self.tokens {
             if *number > self.last_token || !self.users.contains_key(&token.owner) {

@@ -3,7 +3,7 @@
 //!
 //! | key | what |
 //! |---|---|
-//! | `state` | the last token's number, and the secret behind decoys |
+//! | `state` | whether clients must log in, the last token's number, and the secret behind decoys |
 //! | `user:NAME` | a user or role |
 //! | `token:NUMBER` | a token, without its text |
 
@@ -24,6 +24,7 @@ const TOKEN: &str = "token:";
 /// What belongs to no user and no token.
 #[derive(Serialize, Deserialize)]
 struct CatalogHead {
+    is_closed: bool,
     last_token: u64,
     #[serde(with = "crate::base64_bytes")]
     decoy_secret: [u8; 32],
@@ -47,10 +48,11 @@ fn read<T: DeserializeOwned>(key: &str, bytes: &[u8]) -> Result<T, AccessError> 
 /// `Unusable` if the catalog cannot be written as JSON.
 pub fn to_records(catalog: &AccessCatalog) -> Result<AccessRecords, AccessError> {
     let mut records = AccessRecords::new();
-    if catalog.is_open() {
+    if catalog.users.is_empty() {
         return Ok(records);
     }
     let head = CatalogHead {
+        is_closed: catalog.is_closed,
         last_token: catalog.last_token,
         decoy_secret: catalog.decoy_secret,
     };
@@ -81,6 +83,7 @@ pub fn from_records(records: &AccessRecords) -> Result<AccessCatalog, AccessErro
         } else if key == STATE {
             let head: CatalogHead = read(key, bytes)?;
             (catalog.last_token, catalog.decoy_secret) = (head.last_token, head.decoy_secret);
+            catalog.is_closed = head.is_closed;
             has_head = true;
         } else {
             return Err(unknown(key));

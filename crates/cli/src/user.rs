@@ -18,7 +18,7 @@ pub struct User {
 
 #[derive(Subcommand)]
 enum UserAction {
-    /// Add a user who can log in; the first one must be an administrator
+    /// Add a user who can log in; clients must log in once there is an administrator
     Add {
         /// Name
         name: String,

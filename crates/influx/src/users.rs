@@ -169,11 +169,6 @@ fn create_user(
     password: &str,
     is_administrator: bool,
 ) -> SqlResult<()> {
-    if access.is_open() && !is_administrator {
-        return Err(refused(
-            "create admin user first: CREATE USER … WITH PASSWORD '…' WITH ALL PRIVILEGES",
-        ));
-    }
     let known = access.read(|catalog| catalog.user(name).cloned());
     if let Some(known) = known {
         let verifiers = known.password.as_ref();
@@ -191,7 +186,14 @@ fn create_user(
         password: Some(PasswordVerifiers::from_password(password).map_err(in_influxdbs_words)?),
         ..AccessUser::default()
     };
-    change(access, |catalog| catalog.create_user(name, user))
+    change(access, |catalog| {
+        catalog.create_user(name, user)?;
+        // As in InfluxDB, only the creation of an administrator says that clients must log in.
+        if is_administrator {
+            catalog.close();
+        }
+        Ok(())
+    })
 }
 
 fn text(text: &str) -> Value {

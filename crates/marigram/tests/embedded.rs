@@ -139,7 +139,10 @@ fn servers_write_and_stream_through_the_traits() {
             Roles::from_metadata(&schema),
             Some(Roles::new("time", ["station"]))
         );
-        let mut session = db.session(Some("plant"), &marigram::Identity::owner("test")).await.unwrap();
+        let mut session = db
+            .session(Some("plant"), &marigram::Identity::owner("test"))
+            .await
+            .unwrap();
         let prepared = db
             .prepare(&session, "SELECT time FROM weather WHERE station = $1")
             .await;

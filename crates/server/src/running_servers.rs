@@ -113,8 +113,8 @@ pub async fn start(
         for (setting, address) in [("http", config.http), ("postgres", config.postgres)] {
             if let Some(address) = address.filter(|address| !http::is_loopback(address.ip())) {
                 let reason = format!(
-                    "{address} can be reached from other machines, and the database has no users: \
-                     create an administrator with marigram user add NAME --admin, or listen on \
+                    "{address} can be reached from other machines, and the database has no administrator \
+                     who must log in: create one with marigram user add NAME --admin, or listen on \
                      127.0.0.1:{}",
                     address.port()
                 );

@@ -11,7 +11,7 @@ pub mod plan_dependencies;
 pub mod plan_rights;
 mod postgres;
 
-pub use postgres::PgCatalog;
+pub use postgres::{CatalogRoles, PgCatalog};
 
 use crate::access::check_sight;
 use crate::catalog::plain_views::ViewPlans;

@@ -63,7 +63,7 @@ pub struct SqlService {
 
 struct SqlServiceInner {
     engine: Engine,
-    access: AccessControl,
+    access: Arc<AccessControl>,
     options: SqlOptions,
     contexts: SessionStates,
     plans: PlanCache,
@@ -104,9 +104,9 @@ impl SqlService {
         let workers = StatementThreadPool::new(options.target_partitions)
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
         workers.start(crate::execution::context::warm);
-        let contexts = SessionStates::new(engine.clone(), options.clone())
+        let access = Arc::new(AccessControl::open(engine.clone())?);
+        let contexts = SessionStates::new(engine.clone(), Arc::clone(&access), options.clone())
             .map_err(|error| error.into_service(""))?;
-        let access = AccessControl::open(engine.clone())?;
         let inner = Arc::new(SqlServiceInner {
             access,
             refresher: RollupRefresher::new(engine.clone()),

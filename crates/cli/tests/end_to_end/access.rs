@@ -1,7 +1,7 @@
 //! Who may come in, and what each may do: every role, on every listener, with every kind of
 //! statement.
 
-use crate::server::{ServerResponse, MARIGRAM, ServeProcess};
+use crate::server::{MARIGRAM, ServeProcess, ServerResponse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::io::Write;
@@ -38,17 +38,26 @@ const SQL: [(Need, &str); 22] = [
     (Read, "SHOW TABLES FROM plant"),
     (Read, "SHOW COLUMNS FROM plant.m"),
     (Read, "SHOW SERIES FROM plant.m"),
-    (Store, "INSERT INTO plant.m (time, host, v) VALUES (1, 'x', 1)"),
+    (
+        Store,
+        "INSERT INTO plant.m (time, host, v) VALUES (1, 'x', 1)",
+    ),
     (Store, "DELETE FROM plant.m WHERE host = 'x'"),
     (Store, "TRUNCATE plant.scratch"),
-    (Define, "CREATE TABLE IF NOT EXISTS plant.n (time TIMESTAMP, v DOUBLE FIELD)"),
+    (
+        Define,
+        "CREATE TABLE IF NOT EXISTS plant.n (time TIMESTAMP, v DOUBLE FIELD)",
+    ),
     (Define, "CREATE OR REPLACE VIEW plant.w AS SELECT * FROM m"),
     (Define, "ALTER TABLE plant.scratch SET (ttl = '10d')"),
     (Define, "DROP TABLE IF EXISTS plant.missing"),
     (Administer, "CREATE DATABASE IF NOT EXISTS d2"),
     (Administer, "FLUSH"),
     (Administer, "SHOW COMPACTIONS"),
-    (Administer, "CREATE USER IF NOT EXISTS reader WITH PASSWORD 'x'"),
+    (
+        Administer,
+        "CREATE USER IF NOT EXISTS reader WITH PASSWORD 'x'",
+    ),
     (Administer, "GRANT READ ON d2 TO root"),
     (Administer, "ALTER USER root SUPERUSER"),
 ];
@@ -80,7 +89,12 @@ fn encoded(text: &str) -> String {
 }
 
 /// Sends a request with credentials.
-fn ask(server: &ServeProcess, line: (&str, &str), authorization: &str, body: &str) -> ServerResponse {
+fn ask(
+    server: &ServeProcess,
+    line: (&str, &str),
+    authorization: &str,
+    body: &str,
+) -> ServerResponse {
     let headers = [("Authorization", authorization)];
     server.request(line.0, line.1, &headers, body.as_bytes())
 }
@@ -94,7 +108,10 @@ fn add_user(dir: &Path, name: &str, options: &[&str]) {
     let mut command = Command::new(MARIGRAM);
     command.args(["user", "add", name, "--password-file", "-", "--data"]);
     command.arg(dir).args(options);
-    let mut child = command.stdin(Stdio::piped()).spawn().expect("the binary runs");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
     let mut stdin = child.stdin.take().expect("a pipe");
     writeln!(stdin, "{}", password_of(name)).expect("the command reads");
     drop(stdin);
@@ -124,7 +141,12 @@ fn start(dir: &Path) -> ServeProcess {
     server
 }
 
-async fn connect(server: &ServeProcess, user: &str, password: &str, database: &str) -> Result<Client, tokio_postgres::Error> {
+async fn connect(
+    server: &ServeProcess,
+    user: &str,
+    password: &str,
+    database: &str,
+) -> Result<Client, tokio_postgres::Error> {
     let config = format!(
         "host=127.0.0.1 port={} user={user} password={password} dbname={database}",
         server.postgres_port
@@ -155,15 +177,30 @@ fn every_role_may_do_what_it_was_granted_over_http() {
             check("/api/v1/sql", need, statement, &reply);
             let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
             let line = ("POST", "/api/v3/query_sql");
-            check("query_sql", need, statement, &ask(&server, line, &authorization, &body));
+            check(
+                "query_sql",
+                need,
+                statement,
+                &ask(&server, line, &authorization, &body),
+            );
         }
         for (need, statement) in INFLUXQL {
             let target = format!("/query?db=plant&q={}", encoded(statement));
             let line = ("POST", target.as_str());
-            check("/query", need, statement, &ask(&server, line, &authorization, ""));
+            check(
+                "/query",
+                need,
+                statement,
+                &ask(&server, line, &authorization, ""),
+            );
             let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
             let line = ("POST", "/api/v3/query_influxql");
-            check("query_influxql", need, statement, &ask(&server, line, &authorization, &body));
+            check(
+                "query_influxql",
+                need,
+                statement,
+                &ask(&server, line, &authorization, &body),
+            );
         }
         for target in [
             "/write?db=plant",
@@ -174,12 +211,21 @@ fn every_role_may_do_what_it_was_granted_over_http() {
             let wanted = if held.contains(&Store) { 204 } else { 403 };
             assert_eq!(reply.status, wanted, "{role}, {target}: {}", reply.body);
         }
-        let reply = ask(&server, ("POST", "/write?db=fresh"), &authorization, "m v=1 1");
+        let reply = ask(
+            &server,
+            ("POST", "/write?db=fresh"),
+            &authorization,
+            "m v=1 1",
+        );
         let wanted = if held.contains(&Administer) { 204 } else { 403 };
         assert_eq!(reply.status, wanted, "{role} makes a database");
         let reply = ask(&server, ("POST", "/api/v1/backup"), &authorization, "");
         let wanted = if held.contains(&Administer) { 400 } else { 403 };
-        assert_eq!(reply.status, wanted, "{role} takes a backup: {}", reply.body);
+        assert_eq!(
+            reply.status, wanted,
+            "{role} takes a backup: {}",
+            reply.body
+        );
     }
 }
 
@@ -206,7 +252,9 @@ async fn every_role_may_do_what_it_was_granted_over_postgresql() {
             let state = extended.as_ref().err().map_or("", state_of);
             assert_eq!(state, wanted, "{role}, extended: {statement}: {extended:?}");
         }
-        let copy = client.copy_in::<_, &[u8]>("COPY m (time, host, v) FROM STDIN").await;
+        let copy = client
+            .copy_in::<_, &[u8]>("COPY m (time, host, v) FROM STDIN")
+            .await;
         assert_eq!(copy.is_ok(), held.contains(&Store), "{role}");
     }
 }
@@ -215,7 +263,6 @@ async fn every_role_may_do_what_it_was_granted_over_postgresql() {
 async fn only_who_proves_who_it_is_comes_in() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
-    let root = basic("root", &password_of("root"));
     let lines = [
         ("POST", "/api/v1/sql"),
         ("POST", "/query?q=SHOW%20DATABASES"),
@@ -241,7 +288,11 @@ async fn only_who_proves_who_it_is_comes_in() {
     ];
     for (authorization, line) in wrong.iter().zip(lines) {
         let reply = ask(&server, line, authorization, "SELECT 1");
-        assert_eq!(reply.status, 401, "{authorization}, {line:?}: {}", reply.body);
+        assert_eq!(
+            reply.status, 401,
+            "{authorization}, {line:?}: {}",
+            reply.body
+        );
     }
     // InfluxDB's other ways, and paths that need nobody.
     let by_url = "/query?u=root&p=rootroot&q=SHOW%20USERS";
@@ -259,25 +310,39 @@ async fn a_change_of_users_ends_what_was_there_before() {
     let server = start(dir.path());
     let root = basic("root", &password_of("root"));
     for (user, password) in [("root", "wrong"), ("ghost", "ghostghost"), ("crew", "x")] {
-        let error = connect(&server, user, password, "plant").await.err().expect("refused");
+        let error = connect(&server, user, password, "plant")
+            .await
+            .err()
+            .expect("refused");
         assert_eq!(state_of(&error), "28P01", "{user}: {error:?}");
         let message = error.as_db_error().expect("the server says it").message();
         let expected = format!("password authentication failed for user \"{user}\"");
         assert_eq!(message, expected);
     }
-    let client = connect(&server, "reader", "readerreader", "plant").await.expect("she comes in");
+    let client = connect(&server, "reader", "readerreader", "plant")
+        .await
+        .expect("she comes in");
     let count = "SELECT count(*) FROM m";
     client.simple_query(count).await.expect("she may");
     let prepared = client.prepare(count).await.expect("she may");
-    assert_eq!(sql_as(&server, &root, "REVOKE crew FROM reader").status, 200);
+    assert_eq!(
+        sql_as(&server, &root, "REVOKE crew FROM reader").status,
+        200
+    );
     let error = client.simple_query(count).await.expect_err("no longer");
     assert_eq!(state_of(&error), "42501");
     let error = client.query(&prepared, &[]).await.expect_err("no longer");
     assert_eq!(state_of(&error), "42501");
     assert_eq!(sql_as(&server, &root, "DROP USER reader").status, 200);
-    let error = client.simple_query("SELECT 1").await.expect_err("she is gone");
+    let error = client
+        .simple_query("SELECT 1")
+        .await
+        .expect_err("she is gone");
     assert_eq!(state_of(&error), "28P01");
-    assert_eq!(sql_as(&server, &basic("reader", "readerreader"), "SELECT 1").status, 401);
+    assert_eq!(
+        sql_as(&server, &basic("reader", "readerreader"), "SELECT 1").status,
+        401
+    );
 }
 
 #[test]
@@ -297,8 +362,14 @@ fn tokens_have_scope_and_end() {
     for scheme in ["Token", "Bearer"] {
         let bearer = format!("{scheme} {token}");
         assert_eq!(sql_as(&server, &bearer, read).status, 200);
-        assert_eq!(sql_as(&server, &bearer, "TRUNCATE plant.scratch").status, 403);
-        assert_eq!(sql_as(&server, &bearer, "SELECT * FROM vault.secrets").status, 403);
+        assert_eq!(
+            sql_as(&server, &bearer, "TRUNCATE plant.scratch").status,
+            403
+        );
+        assert_eq!(
+            sql_as(&server, &bearer, "SELECT * FROM vault.secrets").status,
+            403
+        );
         assert_eq!(sql_as(&server, &bearer, "CREATE TOKEN").status, 403);
     }
     let (_, short) = made(&root, "CREATE TOKEN EXPIRES IN '1s'");
@@ -311,13 +382,22 @@ fn tokens_have_scope_and_end() {
     let (own, of_reader) = made(&reader, "CREATE TOKEN ALL ON plant, ALL ON vault");
     let of_reader = format!("Token {of_reader}");
     assert_eq!(sql_as(&server, &of_reader, read).status, 200);
-    assert_eq!(sql_as(&server, &of_reader, "TRUNCATE plant.scratch").status, 403);
-    assert_eq!(sql_as(&server, &of_reader, "SELECT * FROM vault.secrets").status, 403);
+    assert_eq!(
+        sql_as(&server, &of_reader, "TRUNCATE plant.scratch").status,
+        403
+    );
+    assert_eq!(
+        sql_as(&server, &of_reader, "SELECT * FROM vault.secrets").status,
+        403
+    );
     let shown = sql_as(&server, &reader, "SHOW TOKENS").json()["rows"].clone();
     assert_eq!(shown.as_array().expect("rows").len(), 1, "{shown}");
     let drop_others = format!("DROP TOKEN {number}");
     assert_eq!(sql_as(&server, &reader, &drop_others).status, 404);
-    assert_eq!(sql_as(&server, &reader, &format!("DROP TOKEN {own}")).status, 200);
+    assert_eq!(
+        sql_as(&server, &reader, &format!("DROP TOKEN {own}")).status,
+        200
+    );
     assert_eq!(sql_as(&server, &of_reader, read).status, 401);
     let change = "ALTER USER reader WITH PASSWORD 'other'";
     assert_eq!(sql_as(&server, &reader, change).status, 200);
@@ -383,17 +463,29 @@ async fn nothing_tells_of_what_one_may_not_see() {
         }
     }
     let reply = ask(&server, ("POST", "/query?q=SHOW%20DATABASES"), &reader, "");
-    assert!(reply.body.contains("plant") && !reply.body.contains("vault"), "{}", reply.body);
+    assert!(
+        reply.body.contains("plant") && !reply.body.contains("vault"),
+        "{}",
+        reply.body
+    );
     let metrics = ask(&server, ("GET", "/metrics"), &reader, "");
     assert!(metrics.status == 200 && !metrics.body.contains("vault"));
     // psql connects to a database of the user's name where none is named.
-    let client = connect(&server, "reader", "readerreader", "reader").await.expect("she comes in");
-    let rows = client.simple_query("SELECT current_database()").await.expect("rows");
-    let named = rows.iter().any(|message| {
-        matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("plant"))
-    });
+    let client = connect(&server, "reader", "readerreader", "reader")
+        .await
+        .expect("she comes in");
+    let rows = client
+        .simple_query("SELECT current_database()")
+        .await
+        .expect("rows");
+    let named = rows.iter().any(
+        |message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("plant")),
+    );
     assert!(named, "the only one she may see: {rows:?}");
-    let error = connect(&server, "reader", "readerreader", "vault").await.err().expect("refused");
+    let error = connect(&server, "reader", "readerreader", "vault")
+        .await
+        .err()
+        .expect("refused");
     assert_eq!(state_of(&error), "42501");
 }
 
@@ -454,7 +546,14 @@ fn users_outlast_a_restart_and_a_lost_catalog_lets_nobody_in() {
         std::fs::remove_file(data.join(file)).unwrap();
     }
     let refused = Command::new(MARIGRAM)
-        .args(["serve", "--http", "127.0.0.1:0", "--postgres", "127.0.0.1:0", "--data"])
+        .args([
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+            "--postgres",
+            "127.0.0.1:0",
+            "--data",
+        ])
         .arg(&data)
         .output()
         .unwrap();
@@ -476,25 +575,49 @@ fn without_users_only_this_machine_is_served() {
     let dir = tempfile::tempdir().unwrap();
     let serve = |address: &str| {
         Command::new(MARIGRAM)
-            .args(["serve", "--http", address, "--postgres", "127.0.0.1:0", "--data"])
+            .args([
+                "serve",
+                "--http",
+                address,
+                "--postgres",
+                "127.0.0.1:0",
+                "--data",
+            ])
             .arg(dir.path())
             .output()
             .unwrap()
     };
     let refused = serve("0.0.0.0:0");
     let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && told.contains("marigram user add"), "{told}");
+    assert!(
+        !refused.status.success() && told.contains("marigram user add"),
+        "{told}"
+    );
     // The first user ends the openness, also for who created it.
     let server = ServeProcess::start(dir.path(), &[]);
     assert_eq!(sql_as(&server, "", "CREATE DATABASE plant").status, 404);
-    let first = "CREATE USER ann WITH PASSWORD 'annann'";
     let line = ("POST", "/api/v1/sql");
-    assert_eq!(ask(&server, line, "", first).status, 400, "not an administrator");
-    let first = format!("{first} SUPERUSER");
-    assert_eq!(ask(&server, line, "", &first).status, 200);
+    let first = "CREATE USER bob WITH PASSWORD 'bobbob'";
+    assert_eq!(ask(&server, line, "", first).status, 200);
+    let grant = ("POST", "/query?q=GRANT%20ALL%20PRIVILEGES%20TO%20bob");
+    assert_eq!(ask(&server, grant, "", "").status, 200);
+    assert_eq!(
+        ask(&server, line, "", "SELECT 1").status,
+        200,
+        "as in InfluxDB"
+    );
+    assert_eq!(ask(&server, line, "", "DROP USER bob").status, 200);
+    let first = "CREATE USER ann WITH PASSWORD 'annann' SUPERUSER";
+    assert_eq!(ask(&server, line, "", first).status, 200);
     assert_eq!(ask(&server, line, "", "SELECT 1").status, 401);
-    assert_eq!(ask(&server, line, &basic("ann", "annann"), "SELECT 1").status, 200);
+    assert_eq!(
+        ask(&server, line, &basic("ann", "annann"), "SELECT 1").status,
+        200
+    );
     // The last one leaves it open again.
-    assert_eq!(ask(&server, line, &basic("ann", "annann"), "DROP USER ann").status, 200);
+    assert_eq!(
+        ask(&server, line, &basic("ann", "annann"), "DROP USER ann").status,
+        200
+    );
     assert_eq!(ask(&server, line, "", "SELECT 1").status, 200);
 }

@@ -122,7 +122,7 @@ impl HttpShared {
 }
 
 /// What clients from other machines are told where there are no users.
-pub const NO_USERS: &str = "this server has no users, so it serves clients on its own machine only; \
+pub const NO_USERS: &str = "this server has no administrator, so it serves clients on its own machine only; \
                             create one there: CREATE USER name WITH PASSWORD '…' SUPERUSER";
 
 /// Whether an address is of this machine.

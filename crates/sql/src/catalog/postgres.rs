@@ -6,6 +6,7 @@
 //! constraints.
 
 use super::external;
+use crate::access::AccessControl;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -14,7 +15,8 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::concat;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, lit};
-use marigram_access::AccessRights;
+use datafusion_pg_catalog::pg_catalog::context::{PgCatalogContextProvider, Role};
+use marigram_access::{AccessCatalog, AccessRights};
 use marigram_engine::Engine;
 use std::sync::Arc;
 
@@ -22,6 +24,46 @@ use std::sync::Arc;
 const INDEX_OID: i32 = 1_000_000_000;
 /// The OID of a primary key is the OID of its table plus this number.
 const KEY_OID: i32 = 1_500_000_000;
+
+/// Users and roles as PostgreSQL shows them: to administrators all, to others none.
+#[derive(Clone, Debug)]
+pub struct CatalogRoles {
+    /// The users.
+    pub access: Arc<AccessControl>,
+    /// What the session's client may do.
+    pub rights: Arc<AccessRights>,
+}
+
+#[async_trait]
+impl PgCatalogContextProvider for CatalogRoles {
+    async fn roles(&self) -> Vec<String> {
+        if !self.rights.is_administrator {
+            return Vec::new();
+        }
+        let names = |catalog: &AccessCatalog| {
+            let names = catalog.users().map(|(name, _)| name.to_owned());
+            names.collect()
+        };
+        self.access.read(names)
+    }
+
+    /// Never `None`: the library takes every name of `roles` for a role, and one may have gone.
+    async fn role(&self, name: &str) -> Option<Role> {
+        let user = self.access.read(|catalog| catalog.user(name).cloned());
+        let user = user.unwrap_or_default();
+        Some(Role {
+            name: name.to_owned(),
+            is_superuser: user.is_administrator,
+            can_login: user.can_log_in,
+            can_create_db: user.is_administrator,
+            can_create_role: user.is_administrator,
+            can_create_user: user.is_administrator,
+            can_replication: false,
+            grants: Vec::new(),
+            inherited_roles: user.roles.into_iter().collect(),
+        })
+    }
+}
 
 /// PostgreSQL's catalog, without the database `postgres` that the library always lists.
 #[derive(Debug)]

@@ -24,6 +24,9 @@ pub fn expand(
     let time_of = |parts: &[String]| {
         let target = target_of(parts)?;
         let database = target.database.as_ref().unwrap_or(&session.database);
+        if !session.rights.see(database) {
+            return None;
+        }
         let schema = engine.table(database, &target.table).ok()?;
         Some(schema.time_name.clone())
     };

@@ -2,8 +2,9 @@
 //! each statement.
 
 use crate::SqlOptions;
+use crate::access::AccessControl;
 use crate::catalog::plain_views::ViewPlans;
-use crate::catalog::{DatabaseCatalogs, ExternalTables, PgCatalog};
+use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
 use crate::execution::memory::AccountedPool;
@@ -61,6 +62,7 @@ const BASE: &str = "base";
 #[derive(Debug)]
 pub struct SessionStates {
     engine: Engine,
+    access: Arc<AccessControl>,
     options: SqlOptions,
     runtime: Arc<RuntimeEnv>,
     files: ExternalTables,
@@ -141,7 +143,7 @@ impl SessionStates {
     ///
     /// # Errors
     /// If the spill directory cannot be used.
-    pub fn new(engine: Engine, options: SqlOptions) -> SqlResult<Self> {
+    pub fn new(engine: Engine, access: Arc<AccessControl>, options: SqlOptions) -> SqlResult<Self> {
         let mode = match &options.spill_dir {
             Some(dir) => DiskManagerMode::Directories(vec![dir.clone()]),
             None => DiskManagerMode::OsTmpDirectory,
@@ -153,6 +155,7 @@ impl SessionStates {
         let files = ExternalTables::default();
         Ok(Self {
             engine,
+            access,
             options,
             runtime,
             files,
@@ -387,7 +390,11 @@ impl SessionStates {
             pg_catalog: None,
         };
         let tables = Arc::clone(&SessionPrototype::get()?.tables);
-        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), tables, EmptyContextProvider)?;
+        let roles = CatalogRoles {
+            access: Arc::clone(&self.access),
+            rights: Arc::clone(rights),
+        };
+        let pg = PgCatalogSchemaProvider::try_new(plain.clone(), tables, roles)?;
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),

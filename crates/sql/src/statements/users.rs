@@ -235,18 +235,23 @@ fn create_user(
         roles: options.roles.iter().cloned().collect(),
         ..AccessUser::default()
     };
-    let is_first_possible = user.is_administrator && user.can_log_in && user.password.is_some();
-    if was_open && !is_first_possible {
-        let message = format!(
-            "'{name}' cannot be the first user: without an administrator who has a password, nobody \
-             could add another one; CREATE USER {name} WITH PASSWORD '…' SUPERUSER"
-        );
-        return Err(SqlError::invalid("22023", message));
-    }
-    access.change(|catalog| catalog.create_user(name, user))?;
-    let notice = "from now on, clients must log in, also those that are connected";
-    let notices = was_open.then(|| notice.to_owned());
+    let is_closed = access.change(|catalog| {
+        catalog.create_user(name, user)?;
+        Ok(catalog.close())
+    })?;
+    let notices = was_open.then(|| said_of_opening(is_closed));
     Ok(AccessAnswer::Done(TAG, notices.into_iter().collect()))
+}
+
+/// What the creation of a user means for clients of a server that was open.
+fn said_of_opening(is_closed: bool) -> String {
+    if is_closed {
+        "from now on, clients must log in, also those that are connected".to_owned()
+    } else {
+        "clients need not log in until there is an administrator with a password: CREATE USER name \
+         WITH PASSWORD '…' SUPERUSER"
+            .to_owned()
+    }
 }
 
 fn alter_user(access: &AccessControl, name: &str, options: &UserOptions) -> SqlResult<()> {
@@ -262,6 +267,7 @@ fn alter_user(access: &AccessControl, name: &str, options: &UserOptions) -> SqlR
         if let Some(can_log_in) = options.can_log_in {
             catalog.set_login(name, can_log_in)?;
         }
+        catalog.close();
         Ok(())
     })?;
     Ok(())

@@ -136,7 +136,9 @@ fn every_rule_asks_whether_it_is_wanted() {
         ..EngineOptions::default()
     };
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
-    let contexts = SessionStates::new(engine.unwrap(), SqlOptions::default()).unwrap();
+    let engine = engine.unwrap();
+    let access = Arc::new(AccessControl::open(engine.clone()).unwrap());
+    let contexts = SessionStates::new(engine, access, SqlOptions::default()).unwrap();
     let state = contexts
         .state(&Session::new("d", Identity::owner("u")))
         .unwrap();
@@ -168,7 +170,8 @@ fn what_needs_no_memory_runs_where_all_is_taken() {
     };
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options).unwrap();
     let memory = Arc::clone(engine.memory());
-    let contexts = SessionStates::new(engine, SqlOptions::default()).unwrap();
+    let access = Arc::new(AccessControl::open(engine.clone()).unwrap());
+    let contexts = SessionStates::new(engine, access, SqlOptions::default()).unwrap();
     memory.grow(Holder::Query, 2 * memory.limit());
     let runtime = Builder::new_multi_thread().build().unwrap();
     for _ in 0..20 {
