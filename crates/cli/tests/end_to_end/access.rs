@@ -40,7 +40,7 @@ const SQL: [(Need, &str); 22] = [
     (Read, "SHOW SERIES FROM plant.m"),
     (
         Store,
-        "INSERT INTO plant.m (time, host, v) VALUES (1, 'x', 1)",
+        "INSERT INTO plant.m (time, host, v) VALUES ('2024-01-03', 'x', 1)",
     ),
     (Store, "DELETE FROM plant.m WHERE host = 'x'"),
     (Store, "TRUNCATE plant.scratch"),
@@ -127,8 +127,8 @@ fn start(dir: &Path) -> ServeProcess {
         CREATE TABLE plant.m (time TIMESTAMP, host STRING TAG, v DOUBLE FIELD); \
         CREATE TABLE plant.scratch (time TIMESTAMP, v DOUBLE FIELD); \
         CREATE TABLE vault.secrets (time TIMESTAMP, v DOUBLE FIELD); \
-        INSERT INTO plant.m VALUES (1, 'a', 1), (2, 'b', 2); \
-        INSERT INTO vault.secrets VALUES (1, 42); \
+        INSERT INTO plant.m VALUES ('2024-01-01', 'a', 1), ('2024-01-02', 'b', 2); \
+        INSERT INTO vault.secrets VALUES ('2024-01-01', 42); \
         CREATE VIEW plant.seen AS SELECT host, v FROM m; \
         CREATE USER definer WITH PASSWORD 'definerdefiner'; \
         CREATE USER writer WITH PASSWORD 'writerwriter'; \

@@ -78,7 +78,10 @@ impl SqlServiceInner {
     fn table_of(&self, session: &Session, name: &TableReference) -> Option<Arc<TableSchema>> {
         let target = target_of(&name.to_vec())?;
         let database = target.database.as_ref().unwrap_or(&session.database);
-        self.engine.table(database, &target.table).ok()
+        // Planning refuses what the client may not see, and says so.
+        let is_visible = session.rights.see(database);
+        let table = is_visible.then(|| self.engine.table(database, &target.table));
+        table.and_then(std::result::Result::ok)
     }
 
     /// `CREATE VIEW`
