@@ -219,6 +219,10 @@ fn every_role_may_do_what_it_was_granted_over_http() {
         );
         let wanted = if held.contains(&Administer) { 204 } else { 403 };
         assert_eq!(reply.status, wanted, "{role} makes a database");
+        let reply = ask(&server, ("GET", "/api/v2/buckets"), &authorization, "");
+        assert_eq!(reply.status, 200, "{role}: {}", reply.body);
+        let sees = reply.body.contains("\"plant\"");
+        assert_eq!(sees, held.contains(&Read), "{role}: {}", reply.body);
         let reply = ask(&server, ("POST", "/api/v1/backup"), &authorization, "");
         let wanted = if held.contains(&Administer) { 400 } else { 403 };
         assert_eq!(

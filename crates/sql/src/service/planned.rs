@@ -1,7 +1,7 @@
 //! Turns a parsed statement into a plan, and a plan into its result.
 
 use super::SqlServiceInner;
-use crate::access::check_sight;
+use crate::access::{check_administrator, check_sight};
 use crate::catalog::plain_views::one_snapshot;
 use crate::catalog::plan_dependencies::may_be_kept;
 use crate::catalog::plan_rights::check_plan;
@@ -270,6 +270,7 @@ impl SqlServiceInner {
         copy: &CopyToTsFile,
         out: StatementOutput,
     ) -> SqlResult<()> {
+        check_administrator(&session.rights, "COPY with a file of the server")?;
         let plan = self.plan_query(session, state, copy.query()).await?;
         let (ordered, roles) = copy.ordered(plan.schema().as_arrow())?;
         let plan = self.plan_query(session, state, &ordered).await?;
