@@ -10,6 +10,7 @@
 //!
 //! This module knows neither databases nor the state of a session nor plans.
 
+pub mod access_statement;
 pub mod access_syntax;
 pub mod array_literals;
 pub mod array_subqueries;

@@ -4,7 +4,7 @@
 //! token behind `Token` or `Bearer`, `Token user:password`, or a JSON Web Token behind `Bearer`, of
 //! which only the name is read: signed tokens are not accepted yet.
 
-use super::influx::FormValues;
+use axum::extract::Query;
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
 use base64::alphabet;
@@ -14,6 +14,14 @@ use std::fmt;
 
 /// Name of a client that does not say who it is.
 pub const NOBODY: &str = "http";
+
+/// Parameters of the query string.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UrlCredentials {
+    u: String,
+    p: String,
+}
 
 /// What a request proves who it is with.
 #[derive(Clone, PartialEq, Eq)]
@@ -39,12 +47,11 @@ impl fmt::Debug for Credentials {
 impl Credentials {
     /// The credentials of a request.
     pub fn new(uri: &Uri, headers: &HeaderMap) -> Self {
-        if let Ok(values) = FormValues::from_url(uri)
-            && let (Some(user), Some(password)) = (values.get("u"), values.get("p"))
-            && !user.is_empty()
-            && !password.is_empty()
+        if let Ok(Query(parameters)) = Query::<UrlCredentials>::try_from_uri(uri)
+            && !parameters.u.is_empty()
+            && !parameters.p.is_empty()
         {
-            return Self::Password(user.to_owned(), password.to_owned());
+            return Self::Password(parameters.u, parameters.p);
         }
         let Some(value) = headers.get(header::AUTHORIZATION) else {
             return Self::None;

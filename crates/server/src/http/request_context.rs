@@ -3,13 +3,9 @@
 use super::HttpShared;
 use super::credentials::{Credentials, NOBODY};
 use super::error::HttpError;
-use super::influx::InfluxError;
-use super::influx_v2::V2Error;
-use super::influx_v3::V3Error;
 use axum::extract::{FromRequestParts, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
 use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_service::{Identity, ServiceError};
 use std::convert::Infallible;
@@ -132,22 +128,4 @@ pub fn is_loopback(address: IpAddr) -> bool {
 
 fn refused(message: &str) -> ServiceError {
     ServiceError::Unauthenticated(message.to_owned())
-}
-
-/// The answer to a request that was refused before it reached its handler, in the form of its API.
-pub fn refusal(path: &str, error: HttpError) -> Response {
-    let is_unauthorized = error.status == StatusCode::UNAUTHORIZED;
-    let mut response = match path {
-        "/write" | "/query" => InfluxError::json(error).into_response(),
-        path if path.starts_with("/api/v2/") => V2Error(error).into_response(),
-        path if path.starts_with("/api/v3/") => V3Error::from(error).into_response(),
-        _ => error.into_response(),
-    };
-    if is_unauthorized {
-        let realm = HeaderValue::from_static("Basic realm=\"marigram\"");
-        response
-            .headers_mut()
-            .insert(header::WWW_AUTHENTICATE, realm);
-    }
-    response
 }

@@ -1,6 +1,6 @@
 //! Parsed statements.
 
-use crate::dialect::access_syntax::AccessStatement;
+use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::column_names::Names;
 use crate::stack::{DeepTree, StackNeed};
 use datafusion::sql::parser::Statement;

@@ -6,7 +6,7 @@
 //!
 //! Invariant: every path of a statement into the service calls [`check`] before anything is done.
 
-use crate::dialect::access_syntax::AccessStatement;
+use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::ast_walk::walk;
 use crate::dialect::statement::Command;
 use datafusion::sql::parser::Statement as Parsed;

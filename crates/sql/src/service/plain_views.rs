@@ -81,7 +81,7 @@ impl SqlServiceInner {
         // Planning refuses what the client may not see, and says so.
         let is_visible = session.rights.see(database);
         let table = is_visible.then(|| self.engine.table(database, &target.table));
-        table.and_then(std::result::Result::ok)
+        table.and_then(Result::ok)
     }
 
     /// `CREATE VIEW`

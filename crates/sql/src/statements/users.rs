@@ -4,7 +4,7 @@
 //! it, may see its own grants and tokens, and may make and drop its own tokens.
 
 use crate::access::{AccessControl, check_administrator, refused};
-use crate::dialect::access_syntax::{AccessStatement, StatementPassword, TokenEnd, UserOptions};
+use crate::dialect::access_statement::{AccessStatement, StatementPassword, TokenEnd, UserOptions};
 use crate::error::{SqlError, SqlResult};
 use crate::tables::batches::{batch, text, texts};
 use arrow::array::{ArrayRef, TimestampNanosecondArray, UInt64Array};
