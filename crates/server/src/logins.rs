@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Addresses that are remembered.
 const ADDRESSES_MAX: usize = 10_000;
 /// After this time without a failure, an address is forgotten.
-const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 /// The pause after the first failure; each further one doubles it.
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);

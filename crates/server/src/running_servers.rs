@@ -156,9 +156,8 @@ pub async fn start(
             rules,
             services.clone(),
             config.clone(),
-            gate.clone(),
+            (gate.clone(), failed_logins.clone()),
             telemetry.clone(),
-            failed_logins.clone(),
             (stop.clone(), kill.clone()),
         )));
     }
@@ -168,9 +167,8 @@ pub async fn start(
             listener,
             services,
             config,
-            gate,
+            (gate, failed_logins),
             telemetry,
-            failed_logins,
             (stop, kill),
         )));
     }

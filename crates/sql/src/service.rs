@@ -9,6 +9,7 @@ mod planned;
 
 use crate::SqlOptions;
 use crate::access::{AccessControl, check_sight};
+use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::column_names::Names;
 use crate::dialect::parse;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
@@ -267,6 +268,24 @@ impl SqlService {
             .await
     }
 
+    /// Executes a statement about users, roles, grants and tokens.
+    async fn access_answer(
+        &self,
+        session: &Session,
+        statement: &AccessStatement,
+    ) -> SqlResult<Answer> {
+        let (inner, session, statement) =
+            (Arc::clone(&self.inner), session.clone(), statement.clone());
+        let execute = move || {
+            let now_ns = inner.engine.now_ns();
+            users::execute(&inner.access, &session, &statement, now_ns)
+        };
+        Ok(match self.inner.workers.block(execute).await? {
+            AccessAnswer::Rows(rows) => one_batch(rows),
+            AccessAnswer::Done(tag, notices) => StatementDone::new(tag).telling(notices).into(),
+        })
+    }
+
     /// Executes a command that needs no plan; `None` for a command that needs one.
     async fn direct(&self, session: &mut Session, command: &Command) -> SqlResult<Option<Answer>> {
         let inner = Arc::clone(&self.inner);
@@ -293,19 +312,7 @@ impl SqlService {
                 limit,
             }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => one_batch(self.show(session, what).await?),
-            Command::Access(statement) => {
-                let (session, statement) = (session.clone(), statement.clone());
-                let execute = move || {
-                    let now_ns = inner.engine.now_ns();
-                    users::execute(&inner.access, &session, &statement, now_ns)
-                };
-                match self.inner.workers.block(execute).await? {
-                    AccessAnswer::Rows(rows) => one_batch(rows),
-                    AccessAnswer::Done(tag, notices) => {
-                        StatementDone::new(tag).telling(notices).into()
-                    }
-                }
-            }
+            Command::Access(statement) => self.access_answer(session, statement).await?,
             Command::CreateView {
                 target,
                 if_not_exists,

@@ -4,7 +4,8 @@
 use crate::server::{MARIGRAM, ServeProcess, ServerResponse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
@@ -85,7 +86,11 @@ fn basic(user: &str, password: &str) -> String {
 }
 
 fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        write!(encoded, "%{byte:02X}").expect("a text takes it");
+    }
+    encoded
 }
 
 /// Sends a request with credentials.
@@ -316,8 +321,7 @@ async fn a_change_of_users_ends_what_was_there_before() {
     for (user, password) in [("root", "wrong"), ("ghost", "ghostghost"), ("crew", "x")] {
         let error = connect(&server, user, password, "plant")
             .await
-            .err()
-            .expect("refused");
+            .expect_err("refused");
         assert_eq!(state_of(&error), "28P01", "{user}: {error:?}");
         let message = error.as_db_error().expect("the server says it").message();
         let expected = format!("password authentication failed for user \"{user}\"");
@@ -488,8 +492,7 @@ async fn nothing_tells_of_what_one_may_not_see() {
     assert!(named, "the only one she may see: {rows:?}");
     let error = connect(&server, "reader", "readerreader", "vault")
         .await
-        .err()
-        .expect("refused");
+        .expect_err("refused");
     assert_eq!(state_of(&error), "42501");
 }
 

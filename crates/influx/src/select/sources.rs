@@ -107,11 +107,7 @@ fn table_rows(
     };
     let keys = match request.series_rows {
         Some(_) if inner.keys != inner.order => {
-            let tags = measurement
-                .table
-                .tags
-                .iter()
-                .map(|tag| tag.name.to_string());
+            let tags = measurement.table.tags.iter().map(|tag| tag.name.clone());
             sorted_keys(tags.chain(inner.keys.iter().map(ToString::to_string)))
         }
         _ => Arc::clone(&inner.keys),

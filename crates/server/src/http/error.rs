@@ -204,6 +204,8 @@ mod tests {
             message: text(),
             retry_after: Duration::from_millis(2500),
         };
+        let unproved = ServiceError::Unauthenticated(text());
+        let forbidden = ServiceError::Forbidden(text());
         // Status, identifier for programs, seconds to wait, accepted methods, SQLSTATE.
         let table = [
             (invalid("42601"), 400, "invalid", None, None, "42601"),
@@ -216,22 +218,8 @@ mod tests {
             (invalid("57P03"), 503, "busy", Some("1"), None, "57P03"),
             (invalid("XX000"), 500, "internal", None, None, "XX000"),
             (invalid(""), 400, "invalid", None, None, ""),
-            (
-                ServiceError::Unauthenticated(text()),
-                401,
-                "unauthorized",
-                None,
-                None,
-                "28P01",
-            ),
-            (
-                ServiceError::Forbidden(text()),
-                403,
-                "forbidden",
-                None,
-                None,
-                "42501",
-            ),
+            (unproved, 401, "unauthorized", None, None, "28P01"),
+            (forbidden, 403, "forbidden", None, None, "42501"),
             (
                 ServiceError::NotFound(text(), "42P01"),
                 404,

@@ -91,9 +91,8 @@ pub async fn serve(
     rules: BrowserRules,
     services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: AdmissionControl,
+    (gate, failed_logins): (AdmissionControl, Arc<FailedLogins>),
     telemetry: Arc<Telemetry>,
-    failed_logins: Arc<FailedLogins>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
     let listener = HttpConnections::new(

@@ -206,26 +206,7 @@ impl<'a> PostgresConnection<'a> {
         let identity = log_in(io, shared, user).await?;
         let mut session = open_session(shared, parameter("database"), &identity).await?;
         session.statement_timeout = shared.config.statement_timeout();
-        let mut settings: Vec<(String, String)> = Vec::new();
-        for (name, value) in &parameters {
-            match name.as_str() {
-                "user" | "database" | "replication" => {}
-                "options" => settings.extend(options(value)),
-                other if other.starts_with("_pq_.") => {}
-                other => settings.push((other.to_owned(), value.clone())),
-            }
-        }
-        for (name, value) in &settings {
-            let quoted = value.replace('\'', "''");
-            let set = format!(
-                "SET \"{}\" = '{quoted}'",
-                name.to_lowercase().replace('"', "")
-            );
-            if let Err(error) = shared.services.query.execute(&mut session, &set).await {
-                // A client that asks for an unknown setting can do without it.
-                tracing::debug!(%error, name, "ignored a setting in a client's startup");
-            }
-        }
+        apply_settings(shared, &mut session, &parameters).await;
         let entry = shared.registry.enter();
         let out = &mut io.out;
         out.message(b'R', |body| body.put_u32(0));
@@ -537,6 +518,34 @@ async fn open_session(
             query.session(None, identity).await
         }
         other => other,
+    }
+}
+
+/// Applies the settings among the parameters of a startup.
+async fn apply_settings(
+    shared: &PostgresShared,
+    session: &mut Session,
+    parameters: &[(String, String)],
+) {
+    let mut settings: Vec<(String, String)> = Vec::new();
+    for (name, value) in parameters {
+        match name.as_str() {
+            "user" | "database" | "replication" => {}
+            "options" => settings.extend(options(value)),
+            other if other.starts_with("_pq_.") => {}
+            other => settings.push((other.to_owned(), value.clone())),
+        }
+    }
+    for (name, value) in &settings {
+        let quoted = value.replace('\'', "''");
+        let set = format!(
+            "SET \"{}\" = '{quoted}'",
+            name.to_lowercase().replace('"', "")
+        );
+        if let Err(error) = shared.services.query.execute(session, &set).await {
+            // A client that asks for an unknown setting can do without it.
+            tracing::debug!(%error, name, "ignored a setting in a client's startup");
+        }
     }
 }
 

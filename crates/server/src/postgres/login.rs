@@ -12,7 +12,7 @@ use crate::slow_log::PEER;
 use bytes::{BufMut, Bytes};
 use marigram_access::{ChannelBinding, ScramExchange, ScramRefusal};
 use marigram_service::Identity;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The mechanism that the server offers.
 const MECHANISM: &str = "SCRAM-SHA-256";
@@ -33,7 +33,7 @@ pub async fn log_in(
     user: &str,
 ) -> Result<Identity, StatementHalt> {
     let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
-    let address = PEER.try_with(|peer| peer.ip()).unwrap_or(unknown);
+    let address = PEER.try_with(SocketAddr::ip).unwrap_or(unknown);
     let access = &shared.services.access;
     if access.is_open() {
         if is_loopback(address) {

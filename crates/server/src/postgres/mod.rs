@@ -66,9 +66,8 @@ pub async fn serve(
     listener: TcpListener,
     services: ServedDatabase,
     config: Arc<ServerConfig>,
-    gate: AdmissionControl,
+    (gate, failed_logins): (AdmissionControl, Arc<FailedLogins>),
     telemetry: Arc<Telemetry>,
-    failed_logins: Arc<FailedLogins>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
     let places = Arc::new(Semaphore::new(

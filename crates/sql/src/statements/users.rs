@@ -66,54 +66,8 @@ pub fn execute(
             done("ALTER ROLE")
         }
         AccessStatement::DropUser { names, if_exists } => drop_users(access, names, *if_exists),
-        AccessStatement::Privileges {
-            is_grant,
-            privileges,
-            databases,
-            users,
-        } => {
-            let own_database = [session.database.clone()];
-            let databases = if databases.is_empty() {
-                &own_database[..]
-            } else {
-                databases
-            };
-            access.change(|catalog| {
-                for user in users {
-                    for database in databases {
-                        if *is_grant {
-                            catalog.grant(user, database, *privileges)?;
-                        } else {
-                            catalog.revoke(user, database, *privileges)?;
-                        }
-                    }
-                }
-                Ok(())
-            })?;
-            done(if *is_grant { "GRANT" } else { "REVOKE" })
-        }
-        AccessStatement::Membership {
-            is_grant,
-            roles,
-            users,
-        } => {
-            access.change(|catalog| {
-                for role in roles {
-                    for user in users {
-                        if *is_grant {
-                            catalog.grant_role(role, user)?;
-                        } else {
-                            catalog.revoke_role(role, user)?;
-                        }
-                    }
-                }
-                Ok(())
-            })?;
-            done(if *is_grant {
-                "GRANT ROLE"
-            } else {
-                "REVOKE ROLE"
-            })
+        AccessStatement::Privileges { .. } | AccessStatement::Membership { .. } => {
+            done(change_grants(access, session, statement)?)
         }
         AccessStatement::CreateToken {
             owner,
@@ -144,33 +98,102 @@ pub fn execute(
             access.read(|catalog| show_users(catalog, is_own))?,
         )),
         AccessStatement::ShowGrants(user) => {
-            let of = user.as_deref();
-            let grants = access.read(|catalog| {
-                let users = catalog.users();
-                let users =
-                    users.filter(|(name, _)| is_own(name) && of.is_none_or(|of| of == *name));
-                let of_user = |(name, user): (&str, &AccessUser)| {
-                    let grants = user.grants.iter();
-                    let grant = |(database, held): (&String, &DatabasePrivileges)| {
-                        (name.to_owned(), database.clone(), held.to_string())
-                    };
-                    grants.map(grant).collect::<Vec<_>>()
-                };
-                let is_known = of.is_none_or(|of| catalog.user(of).is_some());
-                is_known.then(|| users.flat_map(of_user).collect::<Vec<_>>())
-            });
-            match (grants, of) {
-                (Some(grants), _) => Ok(AccessAnswer::Rows(show_grants(&grants)?)),
-                (None, of) => {
-                    let name = of.unwrap_or_default().to_owned();
-                    Err(refused(AccessError::NoUser(name)).into())
-                }
-            }
+            let grants = grants_of(access, user.as_deref(), is_own)?;
+            Ok(AccessAnswer::Rows(show_grants(&grants)?))
         }
         AccessStatement::ShowTokens => Ok(AccessAnswer::Rows(
             access.read(|catalog| show_tokens(catalog, is_own))?,
         )),
     }
+}
+
+/// `GRANT` and `REVOKE`; returns the command tag.
+fn change_grants(
+    access: &AccessControl,
+    session: &Session,
+    statement: &AccessStatement,
+) -> SqlResult<&'static str> {
+    match statement {
+        AccessStatement::Privileges {
+            is_grant,
+            privileges,
+            databases,
+            users,
+        } => {
+            let own_database = [session.database.clone()];
+            let databases = if databases.is_empty() {
+                &own_database[..]
+            } else {
+                databases
+            };
+            access.change(|catalog| {
+                for (user, database) in pairs(users, databases) {
+                    if *is_grant {
+                        catalog.grant(user, database, *privileges)?;
+                    } else {
+                        catalog.revoke(user, database, *privileges)?;
+                    }
+                }
+                Ok(())
+            })?;
+            Ok(if *is_grant { "GRANT" } else { "REVOKE" })
+        }
+        AccessStatement::Membership {
+            is_grant,
+            roles,
+            users,
+        } => {
+            access.change(|catalog| {
+                for (user, role) in pairs(users, roles) {
+                    if *is_grant {
+                        catalog.grant_role(role, user)?;
+                    } else {
+                        catalog.revoke_role(role, user)?;
+                    }
+                }
+                Ok(())
+            })?;
+            Ok(if *is_grant {
+                "GRANT ROLE"
+            } else {
+                "REVOKE ROLE"
+            })
+        }
+        _ => Err(ServiceError::Internal("the statement grants nothing".to_owned()).into()),
+    }
+}
+
+/// Each of `users` with each of `others`.
+fn pairs<'a>(
+    users: &'a [String],
+    others: &'a [String],
+) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let with_others = move |user| others.iter().map(move |other| (user, other));
+    users.iter().flat_map(with_others)
+}
+
+/// User, database and privileges, of one user or of all that are shown.
+fn grants_of(
+    access: &AccessControl,
+    of: Option<&str>,
+    is_shown: impl Fn(&str) -> bool,
+) -> SqlResult<Vec<(String, String, String)>> {
+    let grants = access.read(|catalog| {
+        if of.is_some_and(|of| catalog.user(of).is_none()) {
+            return None;
+        }
+        let users = catalog.users();
+        let users = users.filter(|(name, _)| is_shown(name) && of.is_none_or(|of| of == *name));
+        let mut grants = Vec::new();
+        for (name, user) in users {
+            for (database, held) in &user.grants {
+                grants.push((name.to_owned(), database.clone(), held.to_string()));
+            }
+        }
+        Some(grants)
+    });
+    let name = of.unwrap_or_default();
+    grants.ok_or_else(|| refused(AccessError::NoUser(name.to_owned())).into())
 }
 
 /// Refuses a statement that the session's client may not run.
