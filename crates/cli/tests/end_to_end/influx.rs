@@ -168,7 +168,11 @@ fn version_2_has_one_organisation_and_takes_every_token() {
     let server = ServeProcess::start(dir.path(), &[]);
     let get = |target: &str| json_of(ask(&server, "GET", target, ""));
     assert_eq!(get("/api/v2/orgs?org=mine")["orgs"][0]["name"], "mine");
-    assert_eq!(get("/api/v2/me")["name"], "operator");
+    assert_eq!(
+        get("/api/v2/me")["name"],
+        "http",
+        "it did not say who it is"
+    );
     assert_eq!(get("/api/v2/users")["users"][0]["status"], "active");
     assert_eq!(get("/api/v2/setup")["allowed"], false);
     assert_eq!(get("/ready")["status"], "ready");
