@@ -2,11 +2,13 @@
 //!
 //! A connection is *busy* from the head of a request to the end of its answer. One that is not busy
 //! is closed after a while, whether it is silent or sends a head byte by byte: otherwise a few
-//! thousand such clients would hold every slot.
+//! thousand such clients would hold every slot. It is closed sooner while another client waits for a
+//! slot ([`OpenConnections`]).
 //!
 //! A request may be answered before its body was read to the end, because it is too large or its
 //! path does not exist. The connection then [lingers](LingeringConnection).
 
+use super::connection_activity::{BusyGuard, ConnectionActivity, OpenConnections};
 use crate::linger::LingeringConnection;
 use crate::write_stall::WriteStall;
 use axum::body::{Body, HttpBody};
@@ -17,7 +19,7 @@ use futures::{StreamExt, stream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -39,6 +41,7 @@ const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// slots are taken, a few more connections may ask for the server's status.
 pub struct HttpConnections {
     listener: TcpListener,
+    open: OpenConnections,
     places: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
     idle_max: Duration,
@@ -60,6 +63,7 @@ impl HttpConnections {
         ));
         Self {
             listener,
+            open: OpenConnections::default(),
             places,
             reserved: Arc::new(Semaphore::new(RESERVED_PLACES)),
             idle_max,
@@ -69,35 +73,49 @@ impl HttpConnections {
     }
 }
 
+impl HttpConnections {
+    /// A slot for a connection that was accepted: a regular one, or else a reserved one. If there is
+    /// neither, idle connections give way.
+    async fn slot(&self) -> ConnectionSlot {
+        let slot = |permit, is_regular| ConnectionSlot {
+            permit,
+            is_regular,
+            regular: self.places.clone(),
+        };
+        loop {
+            if let Ok(place) = self.places.clone().try_acquire_owned() {
+                return slot(Some(place), true);
+            }
+            if let Ok(place) = self.reserved.clone().try_acquire_owned() {
+                return slot(Some(place), false);
+            }
+            let next_attempt = self.open.close_idle();
+            // A reserved slot comes first: its connection may be waiting for a regular one.
+            tokio::select! {
+                biased;
+                place = self.reserved.clone().acquire_owned() => return slot(place.ok(), false),
+                place = self.places.clone().acquire_owned() => return slot(place.ok(), true),
+                () = sleep(next_attempt) => {}
+            }
+        }
+    }
+}
+
 impl Listener for HttpConnections {
     type Io = HttpConnection;
     type Addr = ConnectedPeer;
 
     async fn accept(&mut self) -> (HttpConnection, ConnectedPeer) {
-        // Do not hold a regular slot while waiting for a connection: one that has a reserved slot
-        // may be waiting for it.
-        let (mut place, mut is_regular) = tokio::select! {
-            biased;
-            place = self.reserved.clone().acquire_owned() => (place.ok(), false),
-            place = self.places.clone().acquire_owned() => (place.ok(), true),
-        };
         loop {
             match self.listener.accept().await {
                 Ok((socket, address)) => {
-                    if !is_regular && let Ok(regular) = self.places.clone().try_acquire_owned() {
-                        place = Some(regular);
-                        is_regular = true;
-                    }
-                    let place = ConnectionSlot {
-                        permit: place,
-                        is_regular,
-                        regular: self.places.clone(),
-                    };
-                    let place = Arc::new(AsyncMutex::new(place));
+                    // Until it has a slot, it is one connection beyond them.
+                    let place = Arc::new(AsyncMutex::new(self.slot().await));
                     if let Err(error) = socket.set_nodelay(true) {
                         tracing::debug!(%error, "TCP_NODELAY could not be set");
                     }
                     let activity = Arc::new(ConnectionActivity::default());
+                    self.open.add(&activity);
                     let local = socket.local_addr().map_or(UNKNOWN, |local| local.ip());
                     let connection = HttpConnection {
                         socket,
@@ -119,6 +137,8 @@ impl Listener for HttpConnections {
                 }
                 Err(error) => {
                     tracing::warn!(%error, "an HTTP connection could not be accepted");
+                    // Too many files may be open: an idle connection gives its descriptor back.
+                    self.open.close_idle();
                     sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -196,11 +216,7 @@ impl ConnectedPeer {
     /// whose body it watches.
     pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
         let unread = !request.body().is_end_stream();
-        {
-            let mut used = self.activity.used();
-            used.requests += 1;
-            used.unread = unread;
-        }
+        self.activity.begin(unread);
         let busy = BusyGuard(self.activity.clone());
         if !unread {
             return (request, busy);
@@ -218,49 +234,6 @@ impl ConnectedPeer {
 impl Connected<IncomingStream<'_, HttpConnections>> for ConnectedPeer {
     fn connect_info(stream: IncomingStream<'_, HttpConnections>) -> Self {
         stream.remote_addr().clone()
-    }
-}
-
-/// The recent use of a connection.
-#[derive(Debug)]
-struct ConnectionActivity(Mutex<ConnectionUse>);
-
-#[derive(Debug)]
-struct ConnectionUse {
-    requests: usize,
-    /// Whether a body has begun that was not read to its end.
-    unread: bool,
-    /// When the connection was last busy.
-    last: Instant,
-}
-
-impl Default for ConnectionActivity {
-    fn default() -> Self {
-        let last = Instant::now();
-        Self(Mutex::new(ConnectionUse {
-            requests: 0,
-            unread: false,
-            last,
-        }))
-    }
-}
-
-impl ConnectionActivity {
-    fn used(&self) -> MutexGuard<'_, ConnectionUse> {
-        // No holder of the lock can panic halfway.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A request in progress.
-#[derive(Debug)]
-pub struct BusyGuard(Arc<ConnectionActivity>);
-
-impl Drop for BusyGuard {
-    fn drop(&mut self) {
-        let mut used = self.0.used();
-        used.requests -= 1;
-        used.last = Instant::now();
     }
 }
 
@@ -287,9 +260,13 @@ impl HttpConnection {
     ) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.stall.end();
-            self.activity.used().last = Instant::now();
+            let mut used = self.activity.used();
+            used.last = Instant::now();
+            used.is_stalled = false;
+            drop(used);
             return written;
         }
+        self.activity.used().is_stalled = true;
         ready!(self.stall.poll(context));
         tracing::info!("an HTTP client takes nothing of its answer; its connection is closed");
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -303,6 +280,9 @@ impl AsyncRead for HttpConnection {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.activity.must_give_way(context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         while this.timer.as_mut().poll(context).is_ready() {
             let now = Instant::now();
             let until = {

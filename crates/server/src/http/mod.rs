@@ -3,6 +3,7 @@
 mod backup;
 mod body;
 mod browser;
+mod connection_activity;
 mod connections;
 mod credentials;
 mod error;
@@ -33,7 +34,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 pub use browser::BrowserRules;
-use connections::{BusyGuard, ConnectedPeer, HttpConnections};
+use connection_activity::BusyGuard;
+use connections::{ConnectedPeer, HttpConnections};
 use credentials::NOBODY;
 use error::HttpError;
 use futures::StreamExt;

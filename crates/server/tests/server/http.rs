@@ -573,6 +573,44 @@ async fn a_server_whose_places_are_all_taken_tells_how_it_is() {
 }
 
 #[tokio::test]
+async fn silent_connections_do_not_keep_health_checks_waiting() {
+    // The idle time is far beyond the test's bound.
+    let (running, _fake) = serve(|config| {
+        config.http_idle_timeout_ms = 600_000;
+        config.connections_max = 4;
+    })
+    .await;
+    let http = running.http_addr().unwrap();
+    let mut endless = TcpStream::connect(http).await.unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    endless.write_all(request.as_bytes()).await.unwrap();
+    endless.readable().await.unwrap();
+    let mut silent = Vec::new();
+    for at in 0..90 {
+        let mut socket = TcpStream::connect(http).await.unwrap();
+        if at % 3 == 0 {
+            // The beginning of a head is no request.
+            socket.write_all(b"GET /he").await.unwrap();
+        }
+        silent.push(socket);
+    }
+    let mut answered = TcpStream::connect(http).await.unwrap();
+    let request = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    answered.write_all(request.as_bytes()).await.unwrap();
+    let health = async {
+        assert_eq!(ask(http, "GET /health", &[], b"").await.status, 200);
+        assert_eq!(ask(http, "POST /write?db=a", &[], b"m v=1").await.status, 204);
+    };
+    let soon = tokio::time::timeout(Duration::from_secs(60), health).await;
+    assert!(soon.is_ok(), "others wait for silent connections");
+    let mut bytes = vec![0; 1 << 16];
+    let end = async { while endless.read(&mut bytes).await.is_ok_and(|read| read > 0) {} };
+    let ended = tokio::time::timeout(Duration::from_millis(300), end).await;
+    assert!(ended.is_err(), "a busy connection stays open");
+    drop((silent, answered));
+}
+
+#[tokio::test]
 async fn an_unknown_time_zone_is_an_error_of_the_request() {
     let (running, _fake) = serve(|_| {}).await;
     let http = running.http_addr().unwrap();
