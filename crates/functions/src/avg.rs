@@ -91,7 +91,9 @@ impl AggregateUDFImpl for ExactAvg {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         Ok(match (whole_type(&args), args.is_distinct) {
             (None, _) => return self.other.accumulator(args),
-            (Some(DataType::UInt64), true) => Box::new(DistinctSumAccumulator::<UInt64Type>::mean()),
+            (Some(DataType::UInt64), true) => {
+                Box::new(DistinctSumAccumulator::<UInt64Type>::mean())
+            }
             (Some(_), true) => Box::new(DistinctSumAccumulator::<Int64Type>::mean()),
             (Some(DataType::UInt64), false) => Box::new(MeanAccumulator::<UInt64Type>::new()),
             (Some(_), false) => Box::new(MeanAccumulator::<Int64Type>::new()),
@@ -122,7 +124,8 @@ impl AggregateUDFImpl for ExactAvg {
             let item = Field::new_list_field(kind.clone(), true);
             return Ok(vec![Arc::new(Field::new_list(name, item, false))]);
         }
-        let field = |name, kind| Arc::new(Field::new(format_state_name(args.name, name), kind, true));
+        let field =
+            |name, kind| Arc::new(Field::new(format_state_name(args.name, name), kind, true));
         Ok(vec![
             field("count", DataType::UInt64),
             field("sum", DataType::Decimal128(38, 0)),
@@ -295,7 +298,9 @@ impl<T: WholeNumber> GroupsAccumulator for MeanGroupsAccumulator<T> {
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
         let states = emit_to.take_needed(&mut self.states);
-        let means = states.iter().map(|state| exact_mean(state.sum, state.count));
+        let means = states
+            .iter()
+            .map(|state| exact_mean(state.sum, state.count));
         Ok(Arc::new(means.collect::<Float64Array>()))
     }
 

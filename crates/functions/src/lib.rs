@@ -12,6 +12,7 @@
 mod aggregate;
 mod arguments;
 pub mod arithmetic;
+mod avg;
 mod bounded;
 mod bucket;
 mod calls;
@@ -28,6 +29,7 @@ mod interval_text;
 mod keys;
 mod lttb;
 pub mod marker_functions;
+mod mean;
 mod min_max;
 mod mode;
 mod named_cast;
@@ -57,6 +59,9 @@ pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
+pub use mean::{
+    exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
+};
 pub use named_cast::NAMED_CAST;
 pub use plan_expressions::replace_in_expressions;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
@@ -87,7 +92,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         sum_udaf(),
         min_udaf(),
         max_udaf(),
-        Arc::new(AggregateUDF::from(sliding::WindowedAvg::default())),
+        avg_udaf(),
     ] {
         state.register_udaf(udaf)?;
     }
@@ -139,6 +144,13 @@ pub fn sum_udaf() -> Arc<AggregateUDF> {
     static SUM: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::from(sum::CheckedSum::default())));
     Arc::clone(&SUM)
+}
+
+/// `avg(value)`
+pub fn avg_udaf() -> Arc<AggregateUDF> {
+    static AVG: LazyLock<Arc<AggregateUDF>> =
+        LazyLock::new(|| Arc::new(AggregateUDF::from(avg::ExactAvg::default())));
+    Arc::clone(&AVG)
 }
 
 /// `min(value)`

@@ -5,9 +5,7 @@
 //! multiples of 2^32, and its low part is the rest, from 0 to 2^32 - 1. Parts of many groups can be
 //! added up before they are joined.
 
-use super::aggregate::{
-    AccumulatorFactory, AggregateDescription, AggregateState, aggregate,
-};
+use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, aggregate};
 use super::arguments::ConstantArguments;
 use super::numbers::{NumberColumn, NumberKind};
 use crate::arithmetic::out_of_range;
@@ -40,10 +38,7 @@ pub fn exact_mean(sum: i128, count: u64) -> Option<f64> {
     // bit records whether a remainder follows, which is all that rounding needs to know.
     let shift = magnitude.leading_zeros();
     let shifted = magnitude << shift;
-    let (quotient, rest) = (
-        shifted / u128::from(count),
-        shifted % u128::from(count),
-    );
+    let (quotient, rest) = (shifted / u128::from(count), shifted % u128::from(count));
     let rounded = (quotient | u128::from(rest != 0)) as f64;
     // A power of two: the result is far from the limits of a double.
     let mean = rounded * 2f64.powi(-(shift as i32));
@@ -74,8 +69,7 @@ enum SumPart {
 
 /// `sum_high(value)`: the multiples of 2^32 in a sum. It is not registered: only rollups call it.
 pub fn sum_high_udaf() -> Arc<AggregateUDF> {
-    static HIGH: LazyLock<Arc<AggregateUDF>> =
-        LazyLock::new(|| Arc::new(aggregate(SumPart::High)));
+    static HIGH: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(aggregate(SumPart::High)));
     Arc::clone(&HIGH)
 }
 
@@ -255,10 +249,21 @@ mod tests {
         assert_eq!(exact_mean(5, 0), None);
         assert_eq!(exact_mean(0, 7), Some(0.0));
         assert_eq!(exact_mean(-7, 2), Some(-3.5));
-        assert_eq!(exact_mean(i128::from(i64::MIN), 1), Some(-9_223_372_036_854_775_808.0));
+        assert_eq!(
+            exact_mean(i128::from(i64::MIN), 1),
+            Some(-9_223_372_036_854_775_808.0)
+        );
         // A sum just above a tie of doubles, whose quotient must not round twice.
         let tie = (1i128 << 62) + (1 << 9);
-        for sum in [tie - 1, tie, tie + 1, 3 * tie, 3 * tie + 1, 5 * tie - 1, 7 * tie + 3] {
+        for sum in [
+            tie - 1,
+            tie,
+            tie + 1,
+            3 * tie,
+            3 * tie + 1,
+            5 * tie - 1,
+            7 * tie + 3,
+        ] {
             for count in [1, 2, 3, 5, 7, 1000] {
                 if (sum / i128::from(count)) < 1 << 34 {
                     continue;
@@ -274,14 +279,24 @@ mod tests {
             let count = (seed >> 40) % 999 + 1;
             let sum = (i128::from(seed as i64) | (1 << 61)) * i128::from(count) + 1;
             if sum > 0 && sum < 1 << 70 {
-                assert_eq!(exact_mean(sum, count), Some(nearest(sum, count)), "{sum} / {count}");
+                assert_eq!(
+                    exact_mean(sum, count),
+                    Some(nearest(sum, count)),
+                    "{sum} / {count}"
+                );
             }
         }
     }
 
     #[test]
     fn parts_add_up_to_the_sum() {
-        for sum in [0, 1, -1, i128::from(i64::MIN) * 1000, i128::from(u64::MAX) * 77] {
+        for sum in [
+            0,
+            1,
+            -1,
+            i128::from(i64::MIN) * 1000,
+            i128::from(u64::MAX) * 77,
+        ] {
             let (high, low) = sum_parts(sum).unwrap();
             assert!((0..1 << LOW_BITS).contains(&low), "{sum}");
             assert_eq!((i128::from(high) << LOW_BITS) + i128::from(low), sum);

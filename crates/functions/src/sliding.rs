@@ -1,4 +1,4 @@
-//! `avg`, and sums and means of floats over windows whose start moves.
+//! Sums and means of floats over windows whose start moves.
 //!
 //! DataFusion subtracts from a sum the values that leave the window. A NaN or an infinite value
 //! would never leave, and rounding errors would accumulate. Here a window is a queue of two stacks,
@@ -6,80 +6,9 @@
 //! value.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, FieldRef, Float64Type};
+use arrow::datatypes::Float64Type;
 use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::functions_aggregate::average::Avg;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature,
-};
-
-/// `avg`; DataFusion's function except for windows.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct WindowedAvg {
-    other: Avg,
-}
-
-impl AggregateUDFImpl for WindowedAvg {
-    fn name(&self) -> &str {
-        self.other.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.other.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.other.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.other.return_type(types)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.other.accumulator(args)
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let of_floats = args
-            .expr_fields
-            .first()
-            .is_some_and(|field| *field.data_type() == DataType::Float64);
-        if of_floats && !args.is_distinct {
-            return Ok(Box::new(SlidingSum::mean()));
-        }
-        self.other.create_sliding_accumulator(args)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.other.state_fields(args)
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.other.groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(
-        &self,
-        args: AccumulatorArgs,
-    ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.other.create_groups_accumulator(args)
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.other.order_sensitivity()
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        self.other.reverse_expr()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.other.coerce_types(types)
-    }
-}
+use datafusion::logical_expr::Accumulator;
 
 /// The sum or mean of the floats in a window.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 //! there is an error, as long as there are fewer than 2^63 values. The state between two stages is
 //! a number of 38 digits.
 
+use super::mean::exact_mean;
 use super::sliding::SlidingSum;
 use crate::arithmetic::out_of_range;
 use arrow::array::{
@@ -111,7 +112,7 @@ impl AggregateUDFImpl for CheckedSum {
 }
 
 /// A type of whole numbers that can be summed.
-trait WholeNumber: ArrowPrimitiveType + Debug + Send + Sync {
+pub(crate) trait WholeNumber: ArrowPrimitiveType + Debug + Send + Sync {
     const NAME: &'static str;
     fn widen(value: Self::Native) -> i128;
     fn narrow(sum: i128) -> Option<Self::Native>;
@@ -150,7 +151,7 @@ fn answer<T: WholeNumber>(sum: Option<i128>) -> Result<ScalarValue> {
     ScalarValue::try_from_array(&array, 0)
 }
 
-fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArray<T>> {
+pub(crate) fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArray<T>> {
     match columns
         .first()
         .and_then(|column| column.as_primitive_opt::<T>())
@@ -161,7 +162,7 @@ fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&PrimitiveArra
 }
 
 /// The sum of a column, and its number of values.
-fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
+pub(crate) fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
     let count = column.len() - column.null_count();
     let sum = if column.null_count() == 0 {
         column.values().iter().map(|value| T::widen(*value)).sum()
@@ -231,9 +232,11 @@ impl<T: WholeNumber> Accumulator for SumAccumulator<T> {
     }
 }
 
-/// The sum of distinct values; counts how often each value is in the window.
+/// The sum or mean of distinct values; counts how often each value is in the window.
 #[derive(Debug)]
-struct DistinctSumAccumulator<T> {
+pub(crate) struct DistinctSumAccumulator<T> {
+    /// Whether the sum is divided by the number of distinct values.
+    is_mean: bool,
     counts: HashMap<i128, usize>,
     kind: PhantomData<T>,
 }
@@ -241,8 +244,17 @@ struct DistinctSumAccumulator<T> {
 impl<T: WholeNumber> DistinctSumAccumulator<T> {
     fn new() -> Self {
         Self {
+            is_mean: false,
             counts: HashMap::new(),
             kind: PhantomData,
+        }
+    }
+
+    /// Creates a mean.
+    pub(crate) fn mean() -> Self {
+        Self {
+            is_mean: true,
+            ..Self::new()
         }
     }
 }
@@ -297,6 +309,10 @@ impl<T: WholeNumber> Accumulator for DistinctSumAccumulator<T> {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
+        if self.is_mean {
+            let mean = exact_mean(self.counts.keys().sum(), self.counts.len() as u64);
+            return Ok(ScalarValue::Float64(mean));
+        }
         let any = !self.counts.is_empty();
         answer::<T>(any.then(|| self.counts.keys().sum()))
     }
@@ -330,7 +346,7 @@ impl<T: WholeNumber> SumGroupsAccumulator<T> {
     }
 }
 
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+pub(crate) fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 

@@ -23,7 +23,7 @@ mod testing;
 mod time_split;
 
 pub use refresh::{RollupRefresher, RollupStatus};
-pub use rollup_definitions::{RollupDefinitions, read};
+pub use rollup_definitions::{RollupDefinitions, read, read_stored};
 pub use rule::RollupRewriteRule;
 pub use show_views::{columns, statement, touched_ns, views};
 pub use table_provider::RollupTableProvider;

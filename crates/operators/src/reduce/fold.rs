@@ -63,6 +63,10 @@ pub enum FoldOutput {
     Sum,
     /// Mean.
     Avg,
+    /// The high part of a sum, as rollups store it.
+    SumHigh,
+    /// The low part of a sum.
+    SumLow,
     /// Minimum.
     Min,
     /// Maximum.

@@ -12,7 +12,10 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{AggregateUDF, Cast, Expr, ExprSchemable, cast, lit, when};
 use marigram_functions::arithmetic::unchecked;
-use marigram_functions::{first_udaf, last_udaf, max_udaf, min_udaf, sum_udaf};
+use marigram_functions::{
+    first_udaf, last_udaf, max_udaf, mean_of_parts_udf, min_udaf, sum_high_udaf, sum_low_udaf,
+    sum_udaf,
+};
 use marigram_model::{FieldType, Limits};
 use std::sync::Arc;
 
@@ -64,10 +67,28 @@ pub enum RollupFinish {
     Value(usize),
     /// It is a count.
     Count(usize),
-    /// It is a sum over a count.
+    /// It is a sum of floats over a count.
     Mean { sum: usize, count: usize },
+    /// It is an exact sum of whole numbers, in two parts, over a count.
+    ExactMean {
+        high: usize,
+        low: usize,
+        count: usize,
+    },
+    /// It is a rounded sum of whole numbers over a count.
+    RoundedMean { sum: usize, count: usize },
     /// It is the maximum minus the minimum.
     Spread { max: usize, min: usize },
+}
+
+/// How a rollup stores means of whole numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoredMeans {
+    /// As exact sums in two parts.
+    #[default]
+    Exact,
+    /// As sums of doubles, as rollups did that were created before exact means.
+    Rounded,
 }
 
 /// The parts of a rollup.
@@ -75,6 +96,8 @@ pub enum RollupFinish {
 pub struct RollupParts {
     /// The parts in the order of their fields.
     pub list: Vec<RollupPart>,
+    /// How it stores means of whole numbers.
+    pub means: StoredMeans,
 }
 
 /// An aggregate's function, arguments and filter, if it has nothing else.
@@ -100,14 +123,7 @@ impl RollupParts {
             ("min", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Min),
             ("max", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Max),
             ("avg" | "mean", [x]) if call.get_type(schema)? == DataType::Float64 => {
-                let count = self.count(x, filter, schema)?;
-                let x = match x.get_type(schema)? {
-                    DataType::Float64 => x.clone(),
-                    _ => cast(x.clone(), DataType::Float64),
-                };
-                let sum = aggregate(sum_udaf(), vec![x], filter.cloned());
-                let sum = self.part(sum, schema, RollupPartMerge::Sum, Some(count))?;
-                Ok(RollupFinish::Mean { sum, count })
+                self.mean(x, filter, schema)
             }
             ("spread", [x]) => {
                 let count = self.count(x, filter, schema)?;
@@ -170,6 +186,37 @@ impl RollupParts {
             RollupPartMerge::Never => return Ok(None),
         };
         Ok(Some(aggregate(udaf, args, None)))
+    }
+
+    fn mean(
+        &mut self,
+        x: &Expr,
+        filter: Option<&Expr>,
+        schema: &DFSchema,
+    ) -> SqlResult<RollupFinish> {
+        let count = self.count(x, filter, schema)?;
+        let kind = x.get_type(schema)?;
+        let is_whole = matches!(kind, DataType::Int64 | DataType::UInt64);
+        if is_whole && self.means == StoredMeans::Exact {
+            let [high, low] = [sum_high_udaf(), sum_low_udaf()]
+                .map(|udaf| aggregate(udaf, vec![x.clone()], filter.cloned()));
+            return Ok(RollupFinish::ExactMean {
+                high: self.part(high, schema, RollupPartMerge::Sum, Some(count))?,
+                low: self.part(low, schema, RollupPartMerge::Sum, Some(count))?,
+                count,
+            });
+        }
+        let x = match kind {
+            DataType::Float64 => x.clone(),
+            _ => cast(x.clone(), DataType::Float64),
+        };
+        let sum = aggregate(sum_udaf(), vec![x], filter.cloned());
+        let sum = self.part(sum, schema, RollupPartMerge::Sum, Some(count))?;
+        Ok(if is_whole {
+            RollupFinish::RoundedMean { sum, count }
+        } else {
+            RollupFinish::Mean { sum, count }
+        })
     }
 
     fn guarded(
@@ -267,7 +314,8 @@ impl RollupFinish {
     pub fn parts(&self) -> Vec<usize> {
         match self {
             Self::Value(part) | Self::Count(part) => vec![*part],
-            Self::Mean { sum, count } => vec![*sum, *count],
+            Self::Mean { sum, count } | Self::RoundedMean { sum, count } => vec![*sum, *count],
+            Self::ExactMean { high, low, count } => vec![*high, *low, *count],
             Self::Spread { max, min } => vec![*max, *min],
         }
     }
@@ -279,7 +327,12 @@ impl RollupFinish {
             Self::Count(at) => {
                 datafusion::functions::core::expr_fn::coalesce(vec![part(*at)?, lit(0_i64)])
             }
-            Self::Mean { sum, count } => part(*sum)? / cast(part(*count)?, DataType::Float64),
+            Self::Mean { sum, count } | Self::RoundedMean { sum, count } => {
+                part(*sum)? / cast(part(*count)?, DataType::Float64)
+            }
+            Self::ExactMean { high, low, count } => {
+                mean_of_parts_udf().call(vec![part(*high)?, part(*low)?, part(*count)?])
+            }
             Self::Spread { max, min } => {
                 let (max, min) = (part(*max)?, part(*min)?);
                 cast(max, to.clone()) - cast(min, to.clone())
@@ -370,7 +423,7 @@ mod tests {
         let mut add = |call: Expr| parts.add(&call, &schema, "time").unwrap();
         let of = |udaf: Arc<AggregateUDF>, args: Vec<Expr>| aggregate(udaf, args, None);
         let mean = add(of(
-            datafusion::functions_aggregate::average::avg_udaf(),
+            marigram_functions::avg_udaf(),
             vec![cast(col("n"), DataType::Float64)],
         ));
         assert_eq!(mean, RollupFinish::Mean { sum: 1, count: 0 });
@@ -404,6 +457,43 @@ mod tests {
         assert_eq!(names, expected);
         assert_eq!(parts.list[7].guard, Some(8));
         assert!(parts.merged(7).unwrap().is_none());
+    }
+
+    #[test]
+    fn means_of_whole_numbers_have_exact_parts_except_in_old_rollups() {
+        let call = aggregate(marigram_functions::avg_udaf(), vec![col("n")], None);
+        let parts_of = |means| {
+            let mut parts = RollupParts {
+                means,
+                ..RollupParts::default()
+            };
+            let finish = parts.add(&call, &schema(), "time").unwrap();
+            let stored = parts.list.iter().map(|part| (part.name.clone(), part.kind));
+            (finish, stored.collect::<Vec<_>>())
+        };
+        let stored = |name: &str, kind| (name.to_owned(), kind);
+        let (finish, fields) = parts_of(StoredMeans::Exact);
+        assert_eq!(
+            finish,
+            RollupFinish::ExactMean {
+                high: 1,
+                low: 2,
+                count: 0
+            }
+        );
+        let expected = [
+            stored("count(n)", FieldType::I64),
+            stored("sum_high(n)", FieldType::I64),
+            stored("sum_low(n)", FieldType::I64),
+        ];
+        assert_eq!(fields, expected);
+        let (finish, fields) = parts_of(StoredMeans::Rounded);
+        assert_eq!(finish, RollupFinish::RoundedMean { sum: 1, count: 0 });
+        let expected = [
+            stored("count(n)", FieldType::I64),
+            stored("sum(n)", FieldType::F64),
+        ];
+        assert_eq!(fields, expected);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! columns computed from them.
 
 use super::grouped_aggregate::{GroupedAggregate, GroupedAggregateKey};
-use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts};
+use super::part::{RollupFinish, RollupPart, RollupPartSource, RollupParts, StoredMeans};
 use crate::dialect::types::{arrow_schema, tag_data_type};
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::unmarked;
@@ -60,7 +60,11 @@ impl RollupDefinition {
     ///
     /// # Errors
     /// If a rollup cannot have its form.
-    pub fn from_plan(plan: &LogicalPlan, constants: &ConstantEvaluator) -> SqlResult<Self> {
+    pub fn from_plan(
+        plan: &LogicalPlan,
+        constants: &ConstantEvaluator,
+        means: StoredMeans,
+    ) -> SqlResult<Self> {
         is_lasting(plan)?;
         let LogicalPlan::Projection(projection) = plan else {
             return Err(unfit("there is more around its aggregates"));
@@ -92,7 +96,11 @@ impl RollupDefinition {
             }
         }
         let schema = DFSchema::try_from(arrow_schema(&source))?;
-        let (mut parts, mut calls) = (RollupParts::default(), Vec::new());
+        let mut calls = Vec::new();
+        let mut parts = RollupParts {
+            means,
+            ..RollupParts::default()
+        };
         for call in &grouped.calls {
             let finish = parts.add(call, &schema, &source.time_name)?;
             calls.push((call.clone(), finish, call.get_type(&schema)?));

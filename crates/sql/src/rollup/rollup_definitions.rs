@@ -1,5 +1,6 @@
 //! The definitions of an engine's rollups, for use in statements.
 
+use super::part::StoredMeans;
 use super::rollup_definition::RollupDefinition;
 use super::table_provider::RollupTableProvider;
 use crate::dialect::column_names::alias_outermost;
@@ -9,6 +10,7 @@ use crate::error::{SqlError, SqlResult};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
 use marigram_engine::Engine;
 use marigram_model::{TableId, TableSchema};
 use marigram_operators::gapfill::ConstantEvaluator;
@@ -66,11 +68,36 @@ impl RollupDefinitions {
     }
 }
 
-/// Reads the query of a rollup.
+/// Reads the query of a new rollup.
 ///
 /// # Errors
 /// If it cannot be planned, or a rollup cannot have its form.
 pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefinition> {
+    let plan = analyzed(state, query).await?;
+    RollupDefinition::from_plan(&plan, &ConstantEvaluator::new(state), StoredMeans::Exact)
+}
+
+/// Reads the query of a rollup that `table` stores; `None` if it stores other columns.
+///
+/// # Errors
+/// Those of [`read`].
+pub async fn read_stored(
+    state: &SessionState,
+    query: &str,
+    table: &TableSchema,
+) -> SqlResult<Option<RollupDefinition>> {
+    let plan = analyzed(state, query).await?;
+    let constants = ConstantEvaluator::new(state);
+    for means in [StoredMeans::Exact, StoredMeans::Rounded] {
+        let shape = RollupDefinition::from_plan(&plan, &constants, means)?;
+        if shape.is_held_by(table) {
+            return Ok(Some(shape));
+        }
+    }
+    Ok(None)
+}
+
+async fn analyzed(state: &SessionState, query: &str) -> SqlResult<LogicalPlan> {
     let Command::Plan(mut statement, _) = parse::parse(query)? else {
         return Err(SqlError::syntax("a materialized view needs a SELECT"));
     };
@@ -82,8 +109,7 @@ pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefiniti
     alias_outermost(&mut statement);
     let plan = state.statement_to_plan(statement.into_inner()).await?;
     let options = state.config_options();
-    let analyzed = state
+    Ok(state
         .analyzer()
-        .execute_and_check(plan, options, |_, _| {})?;
-    RollupDefinition::from_plan(&analyzed, &ConstantEvaluator::new(state))
+        .execute_and_check(plan, options, |_, _| {})?)
 }

@@ -205,6 +205,10 @@ impl RollupRewriteRule {
                     None => return Ok(None),
                 },
             };
+            // Rows of the source give the exact mean.
+            if matches!(finish, RollupFinish::RoundedMean { .. }) {
+                return Ok(None);
+            }
             let merges = |part: &usize| shape.parts.list[*part].merge != RollupPartMerge::Never;
             if !same_groups && !finish.parts().iter().all(merges) {
                 return Ok(None);

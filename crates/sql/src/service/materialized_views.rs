@@ -89,9 +89,9 @@ impl SqlServiceInner {
             let state = self
                 .contexts
                 .state(&Session::new(&table.database, Identity::owner(USER)))?;
-            let shape = match rollup::read(&state, &rollup.query).await {
-                Ok(shape) if shape.is_held_by(&table) => Some(shape),
-                Ok(_) => {
+            let shape = match rollup::read_stored(&state, &rollup.query, &table).await {
+                Ok(Some(shape)) => Some(shape),
+                Ok(None) => {
                     tracing::error!(view = %table.name, "its columns are not those of its query");
                     None
                 }

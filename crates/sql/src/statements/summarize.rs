@@ -9,9 +9,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type};
 use datafusion::common::{Column, Result};
 use datafusion::functions_aggregate::expr_fn::{
-    approx_distinct, approx_percentile_cont, avg, count, max, min, stddev,
+    approx_distinct, approx_percentile_cont, count, max, min, stddev,
 };
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast as cast_expr, lit};
+use marigram_functions::avg_udaf;
 use marigram_model::FieldType;
 use std::sync::Arc;
 
@@ -87,11 +88,18 @@ fn figures(column: &Expr, kind: &DataType) -> [Expr; FIGURES] {
             nothing()
         }
     };
+    let mean = || match kind {
+        DataType::UInt64 => avg_udaf().call(vec![column.clone()]),
+        kind if kind.is_integer() => {
+            avg_udaf().call(vec![cast_expr(column.clone(), DataType::Int64)])
+        }
+        _ => of_number(|number| avg_udaf().call(vec![number])),
+    };
     [
         min(ordered()),
         max(ordered()),
         approx_distinct(text()),
-        of_number(avg),
+        mean(),
         of_number(stddev),
         quartile(0.25),
         quartile(0.5),

@@ -6,6 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, Primitive
 use arrow::datatypes::DataType;
 use arrow::util::bit_iterator::BitSliceIterator;
 use datafusion::common::{Result, internal_err};
+use marigram_functions::{parts_out_of_range, sum_parts};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -43,7 +44,9 @@ impl NumericOutputs {
     /// Adds a requested result.
     pub fn add(&mut self, answer: FoldOutput) {
         match answer {
-            FoldOutput::Sum | FoldOutput::Avg => self.sum = true,
+            FoldOutput::Sum | FoldOutput::Avg | FoldOutput::SumHigh | FoldOutput::SumLow => {
+                self.sum = true;
+            }
             FoldOutput::Min => self.min = true,
             FoldOutput::Max => self.max = true,
             FoldOutput::Count | FoldOutput::Value | FoldOutput::Spread { .. } => {}
@@ -248,10 +251,27 @@ impl<N: NumericType> SeriesFold for NumericFold<N> {
                 );
             }
             FoldOutput::Avg => {
-                let means = slots.iter().zip(counts).map(|(slot, count)| {
-                    (count > 0).then(|| N::to_f64(self.sums[*slot as usize]) / count as f64)
-                });
+                let sums = slots.iter().zip(counts);
+                let means = sums.map(|(slot, count)| N::mean(self.sums[*slot as usize], count));
                 Arc::new(means.collect::<Float64Array>())
+            }
+            FoldOutput::SumHigh | FoldOutput::SumLow => {
+                let mut parts = Vec::with_capacity(slots.len());
+                for (slot, count) in slots.iter().zip(counts) {
+                    if count == 0 {
+                        parts.push(None);
+                        continue;
+                    }
+                    let Some(sum) = N::whole(self.sums[*slot as usize]) else {
+                        return internal_err!("a sum of floats has no parts");
+                    };
+                    let (high, low) = sum_parts(sum).ok_or_else(parts_out_of_range)?;
+                    parts.push(Some(match answer {
+                        FoldOutput::SumHigh => high,
+                        _ => low,
+                    }));
+                }
+                Arc::new(Int64Array::from(parts))
             }
             FoldOutput::Min => self.natives(&self.min, slots),
             FoldOutput::Max => self.natives(&self.max, slots),

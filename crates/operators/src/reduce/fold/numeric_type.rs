@@ -8,6 +8,7 @@ use arrow::datatypes::{
 };
 use datafusion::common::Result;
 use marigram_functions::arithmetic::out_of_range;
+use marigram_functions::exact_mean;
 use marigram_functions::floats::canonical;
 use marigram_model::{FieldValue, sum_i32, sum_i64, sum_u64, sums_i32};
 use std::fmt::Debug;
@@ -68,8 +69,14 @@ pub trait NumericType: Debug + Send + 'static {
     /// Sum of the squares of the differences from `mean`.
     fn squares(values: &[Self::Native], mean: f64) -> f64;
 
-    /// A sum as a float, to compute a mean.
+    /// A sum as a float.
     fn to_f64(sum: Self::Sum) -> f64;
+
+    /// The mean of `count` values, which is null if there are none.
+    fn mean(sum: Self::Sum, count: u64) -> Option<f64>;
+
+    /// A sum without fraction, for the parts in which rollups store it; `None` for floats.
+    fn whole(sum: Self::Sum) -> Option<i128>;
 
     /// Sums with their SQL type; `None` is null.
     ///
@@ -109,6 +116,14 @@ macro_rules! integer_extremes {
 
         fn to_f64(sum: i128) -> f64 {
             sum as f64
+        }
+
+        fn mean(sum: i128, count: u64) -> Option<f64> {
+            exact_mean(sum, count)
+        }
+
+        fn whole(sum: i128) -> Option<i128> {
+            Some(sum)
         }
 
         fn squares(values: &[Self::Native], mean: f64) -> f64 {
@@ -307,6 +322,14 @@ macro_rules! float {
 
             fn to_f64(sum: f64) -> f64 {
                 sum
+            }
+
+            fn mean(sum: f64, count: u64) -> Option<f64> {
+                (count > 0).then(|| sum / count as f64)
+            }
+
+            fn whole(_: f64) -> Option<i128> {
+                None
             }
 
             fn sums(sums: Vec<Option<f64>>) -> Result<ArrayRef> {

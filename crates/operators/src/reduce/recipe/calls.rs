@@ -74,6 +74,8 @@ impl RecipeBuilder<'_> {
             ("count", [arg]) => return self.count(arg, filter),
             ("sum", [_]) => FoldOutput::Sum,
             ("avg", [_]) => FoldOutput::Avg,
+            ("sum_high", [_]) => FoldOutput::SumHigh,
+            ("sum_low", [_]) => FoldOutput::SumLow,
             ("min", [_]) => FoldOutput::Min,
             ("max", [_]) => FoldOutput::Max,
             ("var", [_]) => FoldOutput::Spread {
@@ -114,7 +116,11 @@ impl RecipeBuilder<'_> {
         };
         let expected = match (answer, number) {
             (FoldOutput::Min | FoldOutput::Max, _) => kind.clone(),
-            (_, NumberType::Time) => return Ok(None),
+            (_, NumberType::Time)
+            | (FoldOutput::SumHigh | FoldOutput::SumLow, NumberType::F32 | NumberType::F64) => {
+                return Ok(None);
+            }
+            (FoldOutput::SumHigh | FoldOutput::SumLow, _) => DataType::Int64,
             (FoldOutput::Avg | FoldOutput::Spread { .. }, _)
             | (_, NumberType::F32 | NumberType::F64) => DataType::Float64,
             (_, NumberType::U64) => DataType::UInt64,
