@@ -3,8 +3,8 @@
 //! From bottom to top: [`predicate`] (what a condition says about series and times), [`rows`]
 //! (sorted rows as record batches), [`scan`] (the rows of a table), [`reduce`] (aggregates computed
 //! from statistics and decoded pages), [`gapfill`], [`asof`] and [`lateral`] joins, and the
-//! [`planner`] that creates the operators of their nodes. [`grouping_sets`], [`yielding`] and
-//! [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
+//! [`planner`] that creates the operators of their nodes. [`grouping_sets`],
+//! [`spilling_joins`], [`yielding`] and [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
 //!
 //! This crate knows neither the text of statements nor sessions.
 
@@ -18,4 +18,5 @@ pub mod predicate;
 pub mod reduce;
 pub mod rows;
 pub mod scan;
+pub mod spilling_joins;
 pub mod yielding;

@@ -25,6 +25,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::join_selection::JoinSelection;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
@@ -47,6 +48,7 @@ use marigram_operators::lateral::LateralLimitRule;
 use marigram_operators::planner::MarigramQueryPlanner;
 use marigram_operators::reduce::{GroupCache, SeriesAggregateRule};
 use marigram_operators::scan::{NewestRowsRule, PartitionRows};
+use marigram_operators::spilling_joins::SpillingJoins;
 use marigram_operators::yielding::YieldingOperators;
 use marigram_service::{ServiceError, Session};
 use parking_lot::Mutex;
@@ -364,7 +366,15 @@ impl SessionStates {
             rules.push(Arc::new(SeriesAggregateRule));
             rules.push(Arc::new(NewestRowsRule));
         }
-        rules.extend(repaired(PhysicalOptimizer::new().rules));
+        let selects_joins = JoinSelection::new();
+        for rule in repaired(PhysicalOptimizer::new().rules) {
+            let is_selection = rule.name() == selects_joins.name();
+            rules.push(rule);
+            if is_selection {
+                let pool = Arc::clone(&self.runtime.memory_pool);
+                rules.push(Arc::new(SpillingJoins::new(pool)));
+            }
+        }
         rules.push(Arc::new(YieldingOperators));
         rules
             .into_iter()

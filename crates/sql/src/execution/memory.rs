@@ -6,7 +6,8 @@ use datafusion::execution::memory_pool::{
 };
 use marigram_engine::{Holder, MemoryAccountant};
 use parking_lot::Mutex;
-use std::fmt;
+use std::cmp::Reverse;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 /// Makes DataFusion's reservations with the engine's accountant. The operators that can spill share
@@ -33,6 +34,25 @@ struct AccountedPoolState {
 const LEFT_PART: usize = 8;
 const LITTLE_PART: usize = 4;
 
+/// A holder is named in an error if it has one of this many parts of the ceiling, or more.
+const HOLDING_PART: usize = 64;
+
+/// A holder of memory, in the words of an error.
+fn holding(holder: Holder) -> &'static str {
+    match holder {
+        Holder::Memtable => "rows not yet flushed",
+        Holder::SeriesIndex => "the index of series",
+        Holder::SegmentIndex => "indexes of segments",
+        Holder::LastValues => "newest rows",
+        Holder::Requests => "requests",
+        Holder::Scan => "scans",
+        Holder::Query => "queries",
+        Holder::Compaction => "compaction",
+        Holder::Recovery => "recovery",
+        Holder::Process => "the process itself",
+    }
+}
+
 impl AccountedPool {
     /// Creates a pool that uses an accountant.
     pub fn new(accountant: Arc<MemoryAccountant>) -> Self {
@@ -40,6 +60,23 @@ impl AccountedPool {
             accountant,
             state: Mutex::default(),
         }
+    }
+
+    /// What holds the memory at present: queries, and every other holder that has a part of it worth
+    /// a word, the largest first.
+    fn holdings(&self) -> String {
+        let limit = self.accountant.limit();
+        let used = |holder| self.accountant.used_by(holder);
+        let others = Holder::ALL.into_iter().filter(|holder| {
+            *holder != Holder::Query && used(*holder) >= (limit / HOLDING_PART).max(1)
+        });
+        let mut others: Vec<Holder> = others.collect();
+        others.sort_by_key(|holder| Reverse(used(*holder)));
+        let mut text = format!("queries use {}", used(Holder::Query));
+        for holder in others {
+            let _ = write!(text, ", {} {}", holding(holder), used(holder));
+        }
+        text
     }
 
     /// `most` is the largest size that the operator can have at the moment.
@@ -51,12 +88,11 @@ impl AccountedPool {
     ) -> DataFusionError {
         DataFusionError::ResourcesExhausted(format!(
             "{} has {} bytes and asked for {additional} more; it can have {most} at the moment, \
-             beside other operators and what is left to short queries (memory_limit is {}, of which \
-             queries use {})",
+             beside other operators and what is left to short queries (memory_limit is {}: {})",
             reservation.consumer().name(),
             reservation.size(),
             self.accountant.limit(),
-            self.accountant.used_by(Holder::Query),
+            self.holdings(),
         ))
     }
 }
@@ -187,6 +223,21 @@ mod tests {
         assert_eq!(memory.used_by(Holder::Query), all / 2 * 2);
         drop((first, second));
         assert_eq!(memory.used_by(Holder::Query), 0);
+    }
+
+    #[test]
+    fn a_refusal_tells_what_holds_the_memory() {
+        let memory = Arc::new(MemoryAccountant::new(6400));
+        let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
+        memory.grow(Holder::Memtable, 1500);
+        memory.grow(Holder::SeriesIndex, 2000);
+        memory.grow(Holder::Scan, 99);
+        let join = consumer(&pool, "join", false);
+        join.try_grow(7).unwrap();
+        let error = join.try_grow(6000).unwrap_err().to_string();
+        let held = "(memory_limit is 6400: queries use 7, the index of series 2000, rows not yet \
+                    flushed 1500)";
+        assert!(error.contains(held), "{error}");
     }
 
     #[test]

@@ -40,18 +40,34 @@ impl TextMemory {
         };
         match pool.memory_limit() {
             MemoryLimit::Finite(limit) if bytes > limit => {
+                // Half of what queries may have: others use some of it.
+                let most = sql.len() as u128 * limit as u128 / bytes as u128 / 2;
                 let message = format!(
-                    "the statement has about {tokens} words and signs, for which about {} MB are \
-                     needed; queries have at most {} MB (memory_limit): send rows by COPY or line \
-                     protocol, and write long lists into a table",
+                    "the statement of {} KB has about {tokens} words and signs, for which about {} MB \
+                     are needed; queries have at most {} MB (memory_limit). {}",
+                    sql.len() / 1000,
                     bytes / 1_000_000,
                     limit / 1_000_000,
+                    advice(sql, most),
                 );
                 Err(SqlError::invalid("54000", message))
             }
             _ => Err(failed.into()),
         }
     }
+}
+
+/// What to send in place of a statement that is too long, of which `most` bytes would fit.
+fn advice(sql: &str, most: u128) -> String {
+    let word = sql.trim_start().get(..6).unwrap_or_default();
+    if word.eq_ignore_ascii_case("insert") {
+        return format!(
+            "Split it into INSERTs of at most {} KB, or send the rows by COPY … FROM STDIN or line \
+             protocol, which have no such limit",
+            most / 1000
+        );
+    }
+    "Send rows by COPY or line protocol, and write long lists into a table".to_owned()
 }
 
 /// An upper bound of the number of a text's tokens except blanks: its words and signs. A quoted
@@ -200,6 +216,22 @@ mod tests {
         assert_eq!(memory.used_by(Holder::Query), 0);
         let error = TextMemory::for_statement(&list(1_000_000), &pool).unwrap_err();
         assert!(format!("{error:?}").contains("54000"), "{error:?}");
+        assert!(
+            format!("{error:?}").contains("write long lists"),
+            "{error:?}"
+        );
+        // What the advice allows is accepted.
+        let insert = |rows: usize| format!("INSERT INTO t VALUES {}", "(1, 2),".repeat(rows));
+        let error = TextMemory::for_statement(&insert(1_000_000), &pool).unwrap_err();
+        let error = format!("{error:?}");
+        assert!(error.contains("54000") && error.contains("COPY"), "{error}");
+        let kilobytes = error
+            .split("at most ")
+            .nth(2)
+            .and_then(|rest| rest.split(' ').next());
+        let kilobytes: usize = kilobytes.and_then(|text| text.parse().ok()).unwrap();
+        assert!(kilobytes > 20, "{error}");
+        TextMemory::for_statement(&insert(kilobytes * 1000 / 7 - 4), &pool).unwrap();
         let most = TextMemory::for_statement(&list(30_000), &pool).unwrap();
         let error = TextMemory::for_statement(&list(30_000), &pool).unwrap_err();
         let error = format!("{error:?}");
