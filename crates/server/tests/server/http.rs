@@ -599,7 +599,10 @@ async fn silent_connections_do_not_keep_health_checks_waiting() {
     answered.write_all(request.as_bytes()).await.unwrap();
     let health = async {
         assert_eq!(ask(http, "GET /health", &[], b"").await.status, 200);
-        assert_eq!(ask(http, "POST /write?db=a", &[], b"m v=1").await.status, 204);
+        assert_eq!(
+            ask(http, "POST /write?db=a", &[], b"m v=1").await.status,
+            204
+        );
     };
     let soon = tokio::time::timeout(Duration::from_secs(60), health).await;
     assert!(soon.is_ok(), "others wait for silent connections");
