@@ -21,6 +21,10 @@ check:
     cargo clippy --release --workspace --all-targets -- -D warnings
     RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
 
+# How large files and functions are: median, largest, and functions over 70 lines.
+shape:
+    cargo test --release -p marigram-testing --test architecture files_and_functions -- --nocapture
+
 # Crash simulation for longer: `just crash 100000`.
 crash seeds="20000":
     MARIGRAM_CRASH_SEEDS={{seeds}} cargo test --release -p marigram-testing --test crash -- --nocapture

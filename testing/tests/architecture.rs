@@ -2,6 +2,16 @@
 //! engine, the pure crates do no I/O, no crate has a cycle of modules, and every file says what it
 //! is.
 
+#[path = "architecture/production_code.rs"]
+mod production_code;
+#[path = "architecture/references.rs"]
+mod references;
+#[path = "architecture/shape.rs"]
+mod shape;
+
+use production_code::{SourceFile, rust_files, source_files};
+use references::{ModulePath, UsedName, references, used_names};
+use shape::CodeShape;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,29 +172,11 @@ fn edges_between_crates_go_down() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Every Rust file under `folder`, sorted.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return Vec::new();
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry.expect("it can be listed").path();
-        if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    files
-}
-
 #[test]
 fn every_file_says_what_it_is() {
     let mut silent = Vec::new();
     for (_, folder, _) in crates() {
-        for file in sources(&folder) {
+        for file in rust_files(&folder) {
             let text = fs::read_to_string(&file).expect("a source file is text");
             if !text.starts_with("//!") {
                 silent.push(file.display().to_string());
@@ -218,92 +210,18 @@ fn module_of(src: &Path, file: &Path) -> Vec<String> {
     parts
 }
 
-/// The text of a file without its test modules and comments.
-fn code_of(file: &Path) -> String {
-    let text = fs::read_to_string(file).expect("a source file is text");
-    let code = text.split("#[cfg(test)]").next().unwrap_or("").to_owned();
-    let lines = code
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or(""));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Every path that follows `prefix` in `code`, with groups in braces expanded.
-fn paths_after(code: &str, prefix: &str) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices(prefix) {
-        let before = code[..at].chars().next_back();
-        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':') {
-            continue;
-        }
-        expand(&code[at + prefix.len()..], &mut Vec::new(), &mut found);
-    }
-    found
-}
-
-/// Parses one path or group at the start of `text`; returns its length in bytes.
-fn expand(text: &str, head: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
-    let mut at = 0;
-    let depth = head.len();
-    loop {
-        let rest = &text[at..];
-        if let Some(group) = rest.strip_prefix('{') {
-            at += 1;
-            let mut inner = group;
-            loop {
-                let skipped = inner.len() - inner.trim_start().len();
-                at += skipped;
-                inner = inner.trim_start();
-                if inner.is_empty() || inner.starts_with('}') {
-                    at += usize::from(!inner.is_empty());
-                    break;
-                }
-                let used = expand(inner, head, found).max(1);
-                let after = &inner[used..];
-                let until = after.find([',', '}']).unwrap_or(after.len());
-                let comma = usize::from(after[until..].starts_with(','));
-                at += used + until + comma;
-                inner = &after[until + comma..];
-            }
-            break;
-        }
-        let end = rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(rest.len());
-        if end == 0 {
-            break;
-        }
-        head.push(rest[..end].to_owned());
-        at += end;
-        if text[at..].starts_with("::") {
-            at += 2;
-        } else {
-            found.push(head.clone());
-            break;
-        }
-    }
-    head.truncate(depth);
-    at
-}
-
 /// Edges between the modules of a crate, at the level at which two paths diverge: siblings.
 fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
-    let files = sources(src);
-    let modules: BTreeSet<Vec<String>> = files.iter().map(|file| module_of(src, file)).collect();
+    let (files, _) = source_files(src);
+    let modules: BTreeSet<ModulePath> = files
+        .iter()
+        .map(|file| module_of(src, &file.path))
+        .collect();
     let exports = re_exports(src, &files);
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for file in &files {
-        let module = module_of(src, file);
-        if module.is_empty() || module.last().is_some_and(|name| name == "tests") {
-            continue;
-        }
-        let code = code_of(file);
-        let mut targets = paths_after(&code, "crate::");
-        let parent = module[..module.len() - 1].to_vec();
-        for path in paths_after(&code, "super::") {
-            targets.push([parent.clone(), path].concat());
-        }
-        for target in targets {
+        let module = module_of(src, &file.path);
+        for target in references(&file.production, &module) {
             let target = resolve(&target, &modules, &exports);
             let common = module
                 .iter()
@@ -323,20 +241,14 @@ fn module_edges(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
 }
 
 /// What each module re-exports from its children: (module, name) → the child.
-fn re_exports(src: &Path, files: &[PathBuf]) -> BTreeMap<(Vec<String>, String), Vec<String>> {
+fn re_exports(src: &Path, files: &[SourceFile]) -> BTreeMap<(ModulePath, String), ModulePath> {
     let mut exports = BTreeMap::new();
     for file in files {
-        let module = module_of(src, file);
-        let code = code_of(file);
-        for keyword in ["pub use ", "pub(crate) use ", "use "] {
-            for path in paths_after(&code, keyword) {
-                let path = path.strip_prefix(&["self".to_owned()][..]).unwrap_or(&path);
-                if let [child, .., name] = path {
-                    let target = [module.clone(), vec![child.clone()]].concat();
-                    exports
-                        .entry((module.clone(), name.clone()))
-                        .or_insert(target);
-                }
+        let module = module_of(src, &file.path);
+        for UsedName { path, name } in used_names(&file.production) {
+            if let [child, _, ..] = path.as_slice() {
+                let target = [module.clone(), vec![child.clone()]].concat();
+                exports.entry((module.clone(), name)).or_insert(target);
             }
         }
     }
@@ -404,14 +316,37 @@ fn no_crate_has_a_cycle_of_modules() {
 }
 
 #[test]
-fn the_checker_sees_a_cycle_and_reads_groups() {
+fn the_checker_sees_a_cycle_and_reads_paths() {
     let path = |text: &str| text.split("::").map(str::to_owned).collect::<Vec<_>>();
-    let code = "use crate::{scan::{Scan, rows::Rows}, merge};\nlet x = crate::view::View::new();";
-    let found = paths_after(code, "crate::");
-    let expected = ["scan::Scan", "scan::rows::Rows", "merge", "view::View::new"]
-        .map(path)
-        .to_vec();
-    assert_eq!(found, expected);
+    let code = "use crate::{scan::{Scan, rows::Rows}, merge, view as seen};
+        fn f<A, B>() { assert!(crate::view::View::new() == super::super::top::<u8>()); }
+        mod inner { use super::beside; #[cfg(test)] fn t() { crate::only_tests::x() } }
+        #[cfg(test)]
+        mod tests { use crate::only_tests; }
+        impl X { #[cfg(test)] fn t() { crate::only_tests::x() } }
+        fn after() -> self::child::Thing { crate::after_tests::x() }";
+    let mut file = syn::parse_file(code).expect("it is Rust");
+    let found = references(&file, &path("a::b"));
+    assert!(found.contains(&path("only_tests")) && found.contains(&path("only_tests::x")));
+    production_code::remove_tests(&mut file);
+    let expected = [
+        "scan::Scan",
+        "scan::rows::Rows",
+        "merge",
+        "view",
+        "view::View::new",
+        "top",
+        "a::b::beside",
+        "a::b::child::Thing",
+        "after_tests::x",
+    ];
+    let expected = expected.map(path).to_vec();
+    assert_eq!(references(&file, &path("a::b")), expected);
+    let names: Vec<String> = used_names(&file)
+        .into_iter()
+        .map(|used| used.name)
+        .collect();
+    assert_eq!(names, ["Scan", "Rows", "merge", "seen"]);
 
     let mut edges: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     edges.entry("a".into()).or_default().insert("b".into());
@@ -446,8 +381,8 @@ fn rooms_of_sql_know_only_those_below() {
     let src = root().join("crates/sql/src");
     let level = |name: &str| SQL_ROOMS.iter().position(|room| *room == name);
     let mut wrong = Vec::new();
-    for file in sources(&src) {
-        let module = module_of(&src, &file);
+    for file in source_files(&src).0 {
+        let module = module_of(&src, &file.path);
         let Some(room) = module.first() else {
             continue;
         };
@@ -457,7 +392,7 @@ fn rooms_of_sql_know_only_those_below() {
             ));
             continue;
         };
-        for path in paths_after(&code_of(&file), "crate::") {
+        for path in references(&file.production, &module) {
             let above = path.first().and_then(|name| level(name));
             if above.is_some_and(|above| above > own) {
                 wrong.push(format!("{} uses {}", module.join("::"), path.join("::")));
@@ -465,4 +400,37 @@ fn rooms_of_sql_know_only_those_below() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The folders whose code is the product or its laboratory.
+const SHAPED: &[(&str, &[&str])] = &[
+    ("the database", &["crates"]),
+    ("the laboratory", &["lab", "testing/soak"]),
+];
+
+#[test]
+fn files_and_functions_stay_short() {
+    for (name, folders) in SHAPED {
+        let (mut files, mut of_tests) = (Vec::new(), Vec::new());
+        for (_, folder, _) in crates() {
+            if !folders
+                .iter()
+                .any(|part| folder.starts_with(root().join(part)))
+            {
+                continue;
+            }
+            let (production, tests) = source_files(&folder.join("src"));
+            files.extend(production);
+            of_tests.extend(tests);
+            let outside = rust_files(&folder.join("tests"));
+            of_tests.extend(outside.into_iter().map(SourceFile::read));
+        }
+        let shape = CodeShape::measure(&root(), &files, &of_tests);
+        println!("{name}: {}", shape.report());
+        assert!(shape.median_file_lines() <= 200, "{name}: files grow");
+        assert!(
+            shape.long_functions_per_mille() <= 7,
+            "{name}: functions grow"
+        );
+    }
 }

@@ -21,7 +21,9 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
             FieldValue::from_array(&field.values, row).map(|v| (field.name.as_str(), v))
         })
         .collect();
-    let fields = values.iter().map(|(name, value)| (*name, borrowed(value)));
+    let fields = values
+        .iter()
+        .map(|(name, value)| (*name, FieldValueRef::from(value)));
     lines::encode_row(&batch.table, tags, fields, batch.times[row], out)
         .map_err(|error| error.to_string())
 }
@@ -48,7 +50,9 @@ pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow
             && !tags
                 .iter()
                 .any(|(name, value)| has_return(name) || is_odd(value));
-        let fields = plain.iter().map(|(name, value)| (*name, borrowed(value)));
+        let fields = plain
+            .iter()
+            .map(|(name, value)| (*name, FieldValueRef::from(value)));
         let is_line =
             in_line && lines::encode_row(&batch.table, tags, fields, batch.times[row], out).is_ok();
         if !is_line {
@@ -68,18 +72,4 @@ fn has_return(text: &str) -> bool {
 /// Tags whose backslashes would be read as escapes do not go into lines.
 fn is_odd(value: &TagValueRef<'_>) -> bool {
     matches!(value, TagValueRef::String(text) if text.contains(['\r', '\n', '\\']))
-}
-
-fn borrowed(value: &FieldValue) -> FieldValueRef<'_> {
-    match value {
-        FieldValue::Bool(v) => FieldValueRef::Bool(*v),
-        FieldValue::I32(v) => FieldValueRef::I32(*v),
-        FieldValue::I64(v) => FieldValueRef::I64(*v),
-        FieldValue::U64(v) => FieldValueRef::U64(*v),
-        FieldValue::F32(v) => FieldValueRef::F32(*v),
-        FieldValue::F64(v) => FieldValueRef::F64(*v),
-        FieldValue::String(v) => FieldValueRef::String(v),
-        FieldValue::Bytes(v) => FieldValueRef::Bytes(v),
-        FieldValue::Timestamp(v) => FieldValueRef::Timestamp(*v),
-    }
 }

@@ -16,8 +16,7 @@ use crate::values::{DecodeLimits, OwnedValues, PageValues};
 
 use std::ops::Range;
 
-mod read;
-mod write;
+mod dispatch;
 
 /// Bytes below which an entropy coder does not pay.
 const PLANES_BYTES_MIN: usize = 256;
@@ -43,7 +42,7 @@ pub struct BodyHeader {
 /// If the encoded values take 4 GiB or more: callers limit their pages far below that.
 pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>) -> BodyHeader {
     if choice.encoding.is_none() && choice.goal == EncodingGoal::Small {
-        let put = |encoding, out: &mut Vec<u8>| write::put(values, encoding, out).is_ok();
+        let put = |encoding, out: &mut Vec<u8>| dispatch::put(values, encoding, out).is_ok();
         let form = smallest(values, choice.compressor, put);
         out.extend_from_slice(&form.bytes);
         return BodyHeader {
@@ -54,10 +53,10 @@ pub fn encode(values: PageValues<'_>, choice: EncodingChoice, out: &mut Vec<u8>)
     }
     let start = out.len();
     let mut encoding = choice.encoding.unwrap_or_else(|| choose(values));
-    if write::put(values, encoding, out).is_err() {
+    if dispatch::put(values, encoding, out).is_err() {
         out.truncate(start);
         encoding = Encoding::Plain;
-        write::put(values, encoding, out).expect("PLAIN holds every value of every type");
+        dispatch::put(values, encoding, out).expect("PLAIN holds every value of every type");
     }
     let body_bytes = page_bytes(out.len() - start);
     let compressor = choice.compressor.unwrap_or_else(|| match encoding {
@@ -157,7 +156,7 @@ fn in_planes(
 ) -> BodyHeader {
     let known = out.len() - start;
     let mut body = Vec::new();
-    if known < PLANES_BYTES_MIN || !write::put_in_planes(values, &mut body) {
+    if known < PLANES_BYTES_MIN || !dispatch::put_in_planes(values, &mut body) {
         return header;
     }
     let mut packed = Vec::new();
@@ -214,7 +213,7 @@ pub fn encode_as(
     out: &mut Vec<u8>,
 ) -> Result<BodyHeader> {
     let mut body = Vec::new();
-    write::put(values, encoding, &mut body)?;
+    dispatch::put(values, encoding, &mut body)?;
     let body_bytes = page_bytes(body.len());
     compress(compressor, EncodingGoal::Fast, &body, out)?;
     Ok(BodyHeader {
@@ -364,7 +363,7 @@ pub fn decode_part(
     if header.compressor != Compressor::Uncompressed {
         return Ok(None);
     }
-    read::read_part(
+    dispatch::read_part(
         kind,
         header.encoding,
         count,
@@ -381,7 +380,7 @@ fn read(
     limits: DecodeLimits,
 ) -> Result<OwnedValues> {
     let mut reader = ByteReader::new(body);
-    let values = read::read(kind, encoding, count, &mut reader, limits)?;
+    let values = dispatch::read(kind, encoding, count, &mut reader, limits)?;
     reader.end()?;
     Ok(values)
 }

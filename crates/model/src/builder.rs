@@ -2,7 +2,7 @@
 
 use crate::batch::{BatchField, BatchTag, WriteBatch};
 use crate::tags::TagValueRef;
-use crate::types::{FieldType, TagType};
+use crate::types::{FieldType, FieldValue, TagType};
 use arrow_array::builder::{
     ArrayBuilder, BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder,
     Int64Builder, StringBuilder, TimestampNanosecondBuilder, UInt64Builder,
@@ -73,6 +73,22 @@ pub enum FieldValueRef<'a> {
     Bytes(&'a [u8]),
     /// Time, ns.
     Timestamp(i64),
+}
+
+impl<'a> From<&'a FieldValue> for FieldValueRef<'a> {
+    fn from(value: &'a FieldValue) -> Self {
+        match value {
+            FieldValue::Bool(v) => Self::Bool(*v),
+            FieldValue::I32(v) => Self::I32(*v),
+            FieldValue::I64(v) => Self::I64(*v),
+            FieldValue::U64(v) => Self::U64(*v),
+            FieldValue::F32(v) => Self::F32(*v),
+            FieldValue::F64(v) => Self::F64(*v),
+            FieldValue::String(v) => Self::String(v),
+            FieldValue::Bytes(v) => Self::Bytes(v),
+            FieldValue::Timestamp(v) => Self::Timestamp(*v),
+        }
+    }
 }
 
 impl FieldValueRef<'_> {

@@ -4,15 +4,17 @@
 
 use crate::failures::FailureLog;
 use marigram_service::Metric;
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::{encode, encode_registry};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt;
 use std::time::Instant;
 
 /// A request, and its outcome.
@@ -101,53 +103,63 @@ impl Telemetry {
     }
 
     /// All metrics, in Prometheus' text format: those of the database and of the servers.
-    pub fn text(&self, metrics: &[Metric]) -> String {
+    pub fn text(&self, metrics: Vec<Metric>) -> String {
+        let mut database = Registry::default();
+        database.register_collector(Box::new(DatabaseMetrics(metrics)));
         let mut text = String::new();
-        write_metrics(&mut text, metrics).expect("writing to a String cannot fail");
+        encode_registry(&mut text, &database).expect("writing to a String cannot fail");
         encode(&mut text, &self.registry).expect("writing to a String cannot fail");
         text
     }
 }
 
-/// Writes metrics in the `OpenMetrics` text format, all values of a name together, without the end
-/// mark.
-fn write_metrics(text: &mut String, metrics: &[Metric]) -> std::fmt::Result {
-    let mut by_name: BTreeMap<&str, Vec<&Metric>> = BTreeMap::new();
-    for metric in metrics {
-        by_name
-            .entry(metric.name.trim_end_matches("_total"))
-            .or_default()
-            .push(metric);
-    }
-    for (name, metrics) in by_name {
-        let counter = metrics[0].counter;
-        let (kind, suffix) = if counter {
-            ("counter", "_total")
-        } else {
-            ("gauge", "")
-        };
-        writeln!(text, "# HELP {name} {}", metrics[0].help.replace('\n', " "))?;
-        writeln!(text, "# TYPE {name} {kind}")?;
-        for metric in metrics {
-            write!(text, "{name}{suffix}")?;
-            for (at, (label, value)) in metric.labels.iter().enumerate() {
-                let open = if at == 0 { '{' } else { ',' };
-                write!(text, "{open}{label}=\"")?;
-                for character in value.chars() {
-                    match character {
-                        '\\' => text.push_str("\\\\"),
-                        '"' => text.push_str("\\\""),
-                        '\n' => text.push_str("\\n"),
-                        other => text.push(other),
-                    }
-                }
-                text.push('"');
-            }
-            let close = if metric.labels.is_empty() { "" } else { "}" };
-            writeln!(text, "{close} {}", metric.value)?;
+/// The metrics of the database at one moment.
+#[derive(Debug)]
+struct DatabaseMetrics(Vec<Metric>);
+
+impl Collector for DatabaseMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut by_name: BTreeMap<&str, Vec<&Metric>> = BTreeMap::new();
+        for metric in &self.0 {
+            by_name
+                .entry(metric.name.trim_end_matches("_total"))
+                .or_default()
+                .push(metric);
         }
+        for (name, metrics) in by_name {
+            let kind = if metrics[0].counter {
+                MetricType::Counter
+            } else {
+                MetricType::Gauge
+            };
+            let help = metrics[0].help.replace('\n', " ");
+            let mut values = encoder.encode_descriptor(name, &help, None, kind)?;
+            for metric in metrics {
+                if metric.labels.is_empty() {
+                    encode_value(&mut values, metric)?;
+                } else {
+                    encode_value(&mut values.encode_family(&metric.labels)?, metric)?;
+                }
+            }
+        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Writes a value; a whole number has no decimal point.
+fn encode_value(encoder: &mut MetricEncoder<'_>, metric: &Metric) -> fmt::Result {
+    /// Larger floats are not exact.
+    const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+    let value = metric.value;
+    let is_whole = value.fract() == 0.0 && value.abs() <= WHOLE_MAX;
+    match (metric.counter, is_whole) {
+        (true, true) if value >= 0.0 => {
+            encoder.encode_counter::<NoLabelSet, _, u64>(&(value as u64), None)
+        }
+        (true, _) => encoder.encode_counter::<NoLabelSet, _, u64>(&value, None),
+        (false, true) => encoder.encode_gauge(&(value as i64)),
+        (false, false) => encoder.encode_gauge(&value),
+    }
 }
 
 #[cfg(test)]
@@ -170,14 +182,19 @@ mod tests {
             metric("rows", true, Some("a\"b"), 1.0),
             metric("memory_bytes", false, None, 2.5),
             metric("rows", true, Some("c"), 3.0),
+            metric("seconds_total", true, None, 0.25),
+            metric("time", false, Some("a\\b\n"), -9_007_199_254_740_993.0),
         ];
-        let mut text = String::new();
-        write_metrics(&mut text, &metrics).unwrap();
+        let text = Telemetry::default().text(metrics.to_vec());
+        let of_database = text.split("# HELP marigram_server").next().unwrap();
         assert_eq!(
-            text,
+            of_database,
             "# HELP memory_bytes help\n# TYPE memory_bytes gauge\nmemory_bytes 2.5\n\
              # HELP rows help\n# TYPE rows counter\nrows_total{table=\"a\\\"b\"} 1\n\
-             rows_total{table=\"c\"} 3\n"
+             rows_total{table=\"c\"} 3\n\
+             # HELP seconds help\n# TYPE seconds counter\nseconds_total 0.25\n\
+             # HELP time help\n# TYPE time gauge\n\
+             time{table=\"a\\\\b\\n\"} -9007199254740992\n"
         );
     }
 
@@ -186,7 +203,7 @@ mod tests {
         let telemetry = Telemetry::default();
         telemetry.request("/write", 204, Instant::now());
         telemetry.rows("/write", 5);
-        let text = telemetry.text(&[]);
+        let text = telemetry.text(Vec::new());
         assert!(
             text.contains("marigram_server_requests_total{route=\"/write\",status=\"204\"} 1"),
             "{text}"

@@ -2,6 +2,7 @@
 
 use crate::server::{MARIGRAM, ServeProcess};
 use flate2::{Compression, write::GzEncoder};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::Command;
 
@@ -97,4 +98,40 @@ fn a_clean_end_is_quick_and_a_second_process_is_kept_out() {
         metrics.contains("marigram_recovery_wal_bytes 0"),
         "nothing to replay: {metrics}"
     );
+}
+
+/// The type, name and labels of each metric: `counter marigram_rows_total{database,table}`.
+fn metric_shapes(text: &str) -> BTreeSet<String> {
+    let mut kind = "";
+    let mut shapes = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(named) = line.strip_prefix("# TYPE ") {
+            kind = named.rsplit(' ').next().unwrap();
+        } else if !line.starts_with('#') {
+            let (metric, _) = line.rsplit_once(' ').unwrap();
+            let (name, labels) = metric.split_once('{').unwrap_or((metric, ""));
+            let labels = labels
+                .split("\",")
+                .filter_map(|label| label.split_once('='));
+            let labels: Vec<&str> = labels.map(|(label, _)| label).collect();
+            shapes.insert(format!("{kind} {name}{{{}}}", labels.join(",")));
+        }
+    }
+    shapes
+}
+
+#[test]
+fn metrics_keep_their_names_and_labels() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServeProcess::start(dir.path(), &[]);
+    assert_eq!(server.write("m,host=a v=1 1").status, 204);
+    server.csv("SELECT * FROM m");
+    let metrics = server.request("GET", "/metrics", &[], b"").body;
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    let shapes = metric_shapes(&metrics);
+    let lost: Vec<&str> = include_str!("metrics.txt")
+        .lines()
+        .filter(|line| !line.is_empty() && !shapes.contains(*line))
+        .collect();
+    assert!(lost.is_empty(), "{lost:#?} are not in {shapes:#?}");
 }

@@ -70,24 +70,12 @@ pub fn encode_batch(batch: &WriteBatch, out: &mut String) -> Result<(), EncodeEr
                 FieldValue::from_array(&field.values, row).map(|v| (&*field.name, v))
             })
             .collect();
-        let fields = values.iter().map(|(name, value)| (*name, borrowed(value)));
+        let fields = values
+            .iter()
+            .map(|(name, value)| (*name, FieldValueRef::from(value)));
         encode_row(&batch.table, tags, fields, *time, out)?;
     }
     Ok(())
-}
-
-fn borrowed(value: &FieldValue) -> FieldValueRef<'_> {
-    match value {
-        FieldValue::Bool(v) => FieldValueRef::Bool(*v),
-        FieldValue::I32(v) => FieldValueRef::I32(*v),
-        FieldValue::I64(v) => FieldValueRef::I64(*v),
-        FieldValue::U64(v) => FieldValueRef::U64(*v),
-        FieldValue::F32(v) => FieldValueRef::F32(*v),
-        FieldValue::F64(v) => FieldValueRef::F64(*v),
-        FieldValue::String(v) => FieldValueRef::String(v),
-        FieldValue::Bytes(v) => FieldValueRef::Bytes(v),
-        FieldValue::Timestamp(v) => FieldValueRef::Timestamp(*v),
-    }
 }
 
 fn put_row<'a>(

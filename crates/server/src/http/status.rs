@@ -57,7 +57,7 @@ pub async fn metrics(RequestContext(shared): RequestContext) -> Result<Response,
         let mut databases = metric.labels.iter().filter(|(name, _)| *name == "database");
         databases.all(|(_, database)| rights.see(database))
     });
-    let text = shared.telemetry.text(&known);
+    let text = shared.telemetry.text(known);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

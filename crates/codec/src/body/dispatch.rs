@@ -1,21 +1,108 @@
-//! Decodes bytes to values: which encoding reads which type.
+//! Which encoding writes and reads which type: the only place, besides its own file, that a new
+//! encoding changes.
 
-use crate::alp::{AlpFloat, AlpPacking, read_alp, read_alp_part};
-use crate::alp_rd::read_alp_rd;
+use crate::alp::{AlpFloat, AlpPacking, put_alp, read_alp, read_alp_part};
+use crate::alp_rd::{put_alp_rd, read_alp_rd};
 use crate::bytes::ByteReader;
-use crate::entries::numbers;
-use crate::entries::strings;
+use crate::entries::{numbers, strings};
 use crate::error::{CodecError, Result};
-use crate::fsst::read_fsst;
-use crate::grid::{read_grid, read_grid_part};
-use crate::integer::{PageInteger, read_delta, read_delta_part, read_for, read_for_part};
+use crate::fsst::{put_fsst, read_fsst};
+use crate::grid::{put_grid, read_grid, read_grid_part};
+use crate::integer::{
+    PageInteger, put_delta, put_for, read_delta, read_delta_part, read_for, read_for_part,
+};
 use crate::kinds::{Encoding, ValueType};
-use crate::pco::{PcoNumber, read_pco};
-use crate::plain::{PlainNumber, put_bits, read_bits, read_numbers, read_strings};
-use crate::runs::{expand, read_lengths};
+use crate::pco::{PcoNumber, put_pco, read_pco};
+use crate::plain::{PlainNumber, put_bits, put_strings, read_bits, read_numbers, read_strings};
+use crate::runs::{expand, put_runs, read_lengths, read_string_runs, spread_bits};
 use crate::tsfile_forms;
-use crate::values::{DecodeLimits, OwnedValues};
+use crate::values::{DecodeLimits, OwnedValues, PageValues};
 use std::ops::Range;
+
+/// Bytes that integers may take on grids, however few they are; beyond it, no more than in memory.
+const GRID_BYTES_MIN: usize = 64;
+
+/// Appends `values`.
+///
+/// # Errors
+/// If the encoding cannot hold them; `out` may then contain a part.
+pub(super) fn put(values: PageValues<'_>, encoding: Encoding, out: &mut Vec<u8>) -> Result<()> {
+    match (encoding, values) {
+        (Encoding::Plain, PageValues::Bool(values)) => put_bits(values, out),
+        (Encoding::Plain, PageValues::I32(values)) => PlainNumber::put(values, out),
+        (Encoding::Plain, PageValues::I64(values)) => PlainNumber::put(values, out),
+        (Encoding::Plain, PageValues::U64(values)) => PlainNumber::put(values, out),
+        (Encoding::Plain, PageValues::F32(values)) => PlainNumber::put(values, out),
+        (Encoding::Plain, PageValues::F64(values)) => PlainNumber::put(values, out),
+        (Encoding::Plain, PageValues::Bytes { offsets, data }) => put_strings(offsets, data, out),
+        (Encoding::For, PageValues::I32(values)) => put_for(values, out),
+        (Encoding::For, PageValues::I64(values)) => put_for(values, out),
+        (Encoding::For, PageValues::U64(values)) => put_for(values, out),
+        (Encoding::Delta, PageValues::I32(values)) => put_delta(values, out),
+        (Encoding::Delta, PageValues::I64(values)) => put_delta(values, out),
+        (Encoding::Delta, PageValues::U64(values)) => put_delta(values, out),
+        (Encoding::Grid, PageValues::I64(values)) => {
+            if !put_grid(values, size_of_val(values).max(GRID_BYTES_MIN), out) {
+                return Err(CodecError::Unsupported(
+                    Encoding::Grid.name(),
+                    "integers far from each other",
+                ));
+            }
+        }
+        (Encoding::Alp, PageValues::F32(values)) => put_alp(values, AlpPacking::Frame, out),
+        (Encoding::AlpDelta, PageValues::F32(values)) => put_alp(values, AlpPacking::Steps, out),
+        (Encoding::Alp, PageValues::F64(values)) => put_alp(values, AlpPacking::Frame, out),
+        (Encoding::AlpDelta, PageValues::F64(values)) => put_alp(values, AlpPacking::Steps, out),
+        (Encoding::AlpRd, PageValues::F32(values)) => put_alp_rd(values, out),
+        (Encoding::AlpRd, PageValues::F64(values)) => put_alp_rd(values, out),
+        (Encoding::Pco, PageValues::I32(values)) => put_pco(values, out)?,
+        (Encoding::Pco, PageValues::I64(values)) => put_pco(values, out)?,
+        (Encoding::Pco, PageValues::U64(values)) => put_pco(values, out)?,
+        (Encoding::Pco, PageValues::F32(values)) => put_pco(values, out)?,
+        (Encoding::Pco, PageValues::F64(values)) => put_pco(values, out)?,
+        (Encoding::Fsst, PageValues::Bytes { offsets, data }) => put_fsst(offsets, data, out),
+        (Encoding::Entries, values) => put_entries(values, out),
+        (Encoding::Runs, values) => put_runs(values, out),
+        (Encoding::Rle | Encoding::Ts2Diff | Encoding::Gorilla | Encoding::Dictionary, values) => {
+            tsfile_forms::encode(values, encoding, out)?;
+        }
+        (encoding, values) => {
+            return Err(CodecError::Unsupported(
+                encoding.name(),
+                values.value_type().name(),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Appends numbers as ENTRIES whose indices are in planes; returns whether they are numbers.
+pub(super) fn put_in_planes(values: PageValues<'_>, out: &mut Vec<u8>) -> bool {
+    match values {
+        PageValues::I32(values) => numbers::put_entries_in_planes(values, out),
+        PageValues::I64(values) => numbers::put_entries_in_planes(values, out),
+        PageValues::U64(values) => numbers::put_entries_in_planes(values, out),
+        PageValues::F32(values) => numbers::put_entries_in_planes(values, out),
+        PageValues::F64(values) => numbers::put_entries_in_planes(values, out),
+        PageValues::Bool(_) | PageValues::Bytes { .. } => return false,
+    }
+    true
+}
+
+fn put_entries(values: PageValues<'_>, out: &mut Vec<u8>) {
+    match values {
+        PageValues::Bool(values) => {
+            let numbers: Vec<i32> = values.iter().map(|value| i32::from(*value)).collect();
+            numbers::put_entries(&numbers, out);
+        }
+        PageValues::I32(values) => numbers::put_entries(values, out),
+        PageValues::I64(values) => numbers::put_entries(values, out),
+        PageValues::U64(values) => numbers::put_entries(values, out),
+        PageValues::F32(values) => numbers::put_entries(values, out),
+        PageValues::F64(values) => numbers::put_entries(values, out),
+        PageValues::Bytes { offsets, data } => strings::put_entries(offsets, data, out),
+    }
+}
 
 /// Reads `count` values.
 pub(super) fn read(
@@ -158,58 +245,4 @@ fn read_floats<T: AlpFloat + PcoNumber>(
         Encoding::Pco => read_pco(reader.take(reader.remaining())?, count),
         _ => Err(unsupported(encoding, kind)),
     }
-}
-
-fn read_string_runs(
-    reader: &mut ByteReader<'_>,
-    count: usize,
-    limits: DecodeLimits,
-) -> Result<(Vec<i32>, Vec<u8>)> {
-    let lengths = read_lengths(reader, count)?;
-    let (run_offsets, run_data) = read_strings(reader, lengths.len(), limits)?;
-    let widths = run_offsets
-        .windows(2)
-        .map(|pair| (pair[1] - pair[0]) as u64);
-    let bytes: u64 = widths
-        .zip(&lengths)
-        .map(|(width, rows)| width * u64::from(*rows))
-        .sum();
-    if bytes > i32::MAX as u64 {
-        return Err(CodecError::Damaged("strings take 2 GiB or more"));
-    }
-    let mut data = Vec::with_capacity(limits.check_bytes(bytes)?);
-    let mut offsets = Vec::with_capacity(count + 1);
-    offsets.push(0);
-    for (pair, rows) in run_offsets.windows(2).zip(lengths) {
-        let value = &run_data[pair[0] as usize..pair[1] as usize];
-        for _ in 0..rows {
-            data.extend_from_slice(value);
-            offsets.push(data.len() as i32);
-        }
-    }
-    Ok((offsets, data))
-}
-
-/// Repeats each bit by the length of its run.
-fn spread_bits(bits: &[u8], lengths: &[u32], count: usize) -> Vec<u8> {
-    let mut out = vec![0; count.div_ceil(8)];
-    let mut row = 0;
-    for (run, length) in lengths.iter().enumerate() {
-        let end = row + *length as usize;
-        if bits[run / 8] >> (run % 8) & 1 == 1 {
-            while row < end && row % 8 != 0 {
-                out[row / 8] |= 1 << (row % 8);
-                row += 1;
-            }
-            let bytes = (end - row) / 8;
-            out[row / 8..row / 8 + bytes].fill(0xff);
-            row += bytes * 8;
-            while row < end {
-                out[row / 8] |= 1 << (row % 8);
-                row += 1;
-            }
-        }
-        row = end;
-    }
-    out
 }
