@@ -8,6 +8,7 @@
 //! path does not exist. The connection then [lingers](LingeringConnection).
 
 use crate::linger::LingeringConnection;
+use crate::tls::{ClientListener, ClientStream};
 use crate::write_stall::WriteStall;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -21,7 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
@@ -29,16 +29,13 @@ use tokio_util::sync::CancellationToken;
 /// Slots in addition to the others, for health checks.
 const RESERVED_PLACES: usize = 4;
 
-/// Pause after a connection could not be accepted (too many files are open).
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
 /// Stands for an address that the system does not report; no connection comes to it.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A listener with a number of slots; connections beyond it wait in the system's queue. If all
 /// slots are taken, a few more connections may ask for the server's status.
 pub struct HttpConnections {
-    listener: TcpListener,
+    listener: ClientListener,
     places: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
     idle_max: Duration,
@@ -47,9 +44,9 @@ pub struct HttpConnections {
 }
 
 impl HttpConnections {
-    /// Accepts on a listening socket until `stop` fires.
+    /// Accepts from a listener until `stop` fires.
     pub fn new(
-        listener: TcpListener,
+        listener: ClientListener,
         connections_max: usize,
         idle_max: Duration,
         write_max: Option<Duration>,
@@ -81,48 +78,37 @@ impl Listener for HttpConnections {
             place = self.reserved.clone().acquire_owned() => (place.ok(), false),
             place = self.places.clone().acquire_owned() => (place.ok(), true),
         };
-        loop {
-            match self.listener.accept().await {
-                Ok((socket, address)) => {
-                    if !is_regular && let Ok(regular) = self.places.clone().try_acquire_owned() {
-                        place = Some(regular);
-                        is_regular = true;
-                    }
-                    let place = ConnectionSlot {
-                        permit: place,
-                        is_regular,
-                        regular: self.places.clone(),
-                    };
-                    let place = Arc::new(AsyncMutex::new(place));
-                    if let Err(error) = socket.set_nodelay(true) {
-                        tracing::debug!(%error, "TCP_NODELAY could not be set");
-                    }
-                    let activity = Arc::new(ConnectionActivity::default());
-                    let local = socket.local_addr().map_or(UNKNOWN, |local| local.ip());
-                    let connection = HttpConnection {
-                        socket,
-                        activity: activity.clone(),
-                        timer: Box::pin(sleep(self.idle_max)),
-                        idle_max: self.idle_max,
-                        stall: WriteStall::new(self.write_max),
-                        linger: None,
-                        stop: self.stop.clone(),
-                        _place: place.clone(),
-                    };
-                    let peer = ConnectedPeer {
-                        address,
-                        local,
-                        activity,
-                        place: Some(place),
-                    };
-                    return (connection, peer);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "an HTTP connection could not be accepted");
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            }
+        let (stream, address) = self.listener.accept().await;
+        if !is_regular && let Ok(regular) = self.places.clone().try_acquire_owned() {
+            place = Some(regular);
+            is_regular = true;
         }
+        let place = ConnectionSlot {
+            permit: place,
+            is_regular,
+            regular: self.places.clone(),
+        };
+        let place = Arc::new(AsyncMutex::new(place));
+        let activity = Arc::new(ConnectionActivity::default());
+        let local = stream.socket().and_then(|socket| socket.local_addr().ok());
+        let peer = ConnectedPeer {
+            address,
+            local: local.map_or(UNKNOWN, |local| local.ip()),
+            is_encrypted: stream.is_encrypted(),
+            activity: activity.clone(),
+            place: Some(place.clone()),
+        };
+        let connection = HttpConnection {
+            stream,
+            activity,
+            timer: Box::pin(sleep(self.idle_max)),
+            idle_max: self.idle_max,
+            stall: WriteStall::new(self.write_max),
+            linger: None,
+            stop: self.stop.clone(),
+            _place: place,
+        };
+        (connection, peer)
     }
 
     fn local_addr(&self) -> io::Result<ConnectedPeer> {
@@ -131,6 +117,7 @@ impl Listener for HttpConnections {
         Ok(ConnectedPeer {
             address,
             local: address.ip(),
+            is_encrypted: false,
             activity,
             place: None,
         })
@@ -142,6 +129,7 @@ impl Listener for HttpConnections {
 pub struct ConnectedPeer {
     address: SocketAddr,
     local: IpAddr,
+    is_encrypted: bool,
     activity: Arc<ConnectionActivity>,
     place: Option<Arc<AsyncMutex<ConnectionSlot>>>,
 }
@@ -190,6 +178,11 @@ impl ConnectedPeer {
     /// The local address of the connection.
     pub fn local(&self) -> IpAddr {
         self.local
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
     }
 
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
@@ -266,7 +259,7 @@ impl Drop for BusyGuard {
 
 /// A connection with its slot.
 pub struct HttpConnection {
-    socket: TcpStream,
+    stream: ClientStream,
     activity: Arc<ConnectionActivity>,
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
@@ -280,11 +273,11 @@ pub struct HttpConnection {
 impl HttpConnection {
     /// Notes whether bytes went out or the client takes none; an error if it has taken none for too
     /// long.
-    fn after_write(
+    fn after_write<T>(
         &mut self,
         context: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stall.end();
             self.activity.used().last = Instant::now();
@@ -315,7 +308,7 @@ impl AsyncRead for HttpConnection {
             }
             this.timer.as_mut().reset(until);
         }
-        Pin::new(&mut this.socket).poll_read(context, into)
+        Pin::new(&mut this.stream).poll_read(context, into)
     }
 }
 
@@ -325,7 +318,7 @@ impl AsyncWrite for HttpConnection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.after_write(context, written)
     }
 
@@ -334,28 +327,37 @@ impl AsyncWrite for HttpConnection {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write_vectored(context, parts);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
         self.after_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_pending() {
+            // What TLS has encrypted waits for the socket.
+            return self.after_write(context, flushed);
+        }
+        if self.stream.is_encrypted() {
+            self.stall.end();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.linger.is_none() {
-            ready!(Pin::new(&mut this.socket).poll_shutdown(context))?;
+            let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.after_write(context, shut))?;
             if !this.activity.used().unread {
                 return Poll::Ready(Ok(()));
             }
         }
         let begin = || LingeringConnection::until(this.stop.clone());
         let linger = this.linger.get_or_insert_with(begin);
-        linger.poll(&mut this.socket, context).map(Ok)
+        linger.poll(&mut this.stream, context).map(Ok)
     }
 }
