@@ -1,6 +1,8 @@
 //! The audit log, with the real binary: what is in it, and that no password and no token is, nor in the
 //! server's own log.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use crate::access::{add_user, ask, basic, encoded, password_of, sql_anywhere, sql_as};
 use crate::server::ServeProcess;
 use serde_json::Value;
@@ -71,9 +73,8 @@ fn is_at(line: &Value, wanted: &[(&str, &str)]) -> bool {
     wanted.iter().all(|(name, value)| line[*name] == *value)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_did_what_is_in_the_audit_log() {
-    let audited = AuditedServer::start();
+/// Does something of each kind, and what root, reader and ghost may not.
+async fn act(audited: &AuditedServer) {
     let server = &audited.server;
     let root = basic("root", &password_of("root"));
     for sql in [
@@ -106,6 +107,12 @@ async fn who_did_what_is_in_the_audit_log() {
     client.simple_query("TRUNCATE plant.m").await.unwrap();
     client.query("DROP TABLE plant.m", &[]).await.unwrap();
     drop(client);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_did_what_is_in_the_audit_log() {
+    let audited = AuditedServer::start();
+    act(&audited).await;
     let (lines, _) = audited.stop();
     let (http, postgres) = (("listener", "http"), ("listener", "postgres"));
     let (done, refused) = (("outcome", "done"), ("outcome", "refused"));

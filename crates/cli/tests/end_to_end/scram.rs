@@ -1,6 +1,8 @@
 //! Logins over PostgreSQL's protocol that are not what they should be: said again by somebody who
 //! listened, too long, too slow, or never finished.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use crate::access::{add_user, basic, sql_anywhere, state_of};
 use crate::server::ServeProcess;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -10,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_postgres::NoTls;
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Idle connections of the test, if the limit on open files allows them.
 const IDLE_WANTED: u64 = 10_000;

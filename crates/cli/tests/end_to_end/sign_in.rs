@@ -1,5 +1,7 @@
 //! JSON Web Tokens, and InfluxDB 2's sign-in by cookie.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use crate::access::{add_user, ask, basic, encoded, sql_anywhere};
 use crate::server::ServeProcess;
 use base64::Engine;
@@ -20,7 +22,7 @@ fn web_token(claims: &str, secret: &str) -> String {
     let mut suites = provider
         .cipher_suites
         .iter()
-        .filter_map(|suite| suite.tls13());
+        .filter_map(rustls::SupportedCipherSuite::tls13);
     let suite = suites.find(|suite| suite.common.hash_provider.output_len() == 32);
     // HMAC over the hash of the TLS library (RFC 2104).
     let hash = |bytes: &[u8]| {

@@ -1,6 +1,8 @@
 //! Encrypted connections, with the real binary: its own commands, psql, channel binding, and a
 //! certificate that changes.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use crate::access::{add_user, basic, state_of};
 use crate::certificates::CertificateAuthority;
 use crate::server::{MARIGRAM, ServeProcess};
@@ -271,18 +273,11 @@ impl PostgresTls for BoundStream {
             certificate.push(0);
         }
         let provider = rustls::crypto::ring::default_provider();
-        let suite = provider
+        let mut suites = provider
             .cipher_suites
             .iter()
-            .find_map(|suite| suite.tls13())
-            .filter(|suite| suite.common.hash_provider.output_len() == 32);
-        let suite = suite.or_else(|| {
-            let mut all = provider
-                .cipher_suites
-                .iter()
-                .filter_map(|suite| suite.tls13());
-            all.find(|suite| suite.common.hash_provider.output_len() == 32)
-        });
+            .filter_map(rustls::SupportedCipherSuite::tls13);
+        let suite = suites.find(|suite| suite.common.hash_provider.output_len() == 32);
         let hash = suite.unwrap().common.hash_provider.hash(&certificate);
         ChannelBinding::tls_server_end_point(hash.as_ref().to_vec())
     }

@@ -1,5 +1,11 @@
 //! Certificates that tests make for themselves. The tests of the command line use this file, too.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests use files and clocks as an operator and a client do"
+)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -1,6 +1,11 @@
 //! Encrypted connections: who gets one, who does not, and what slow and broken handshakes take from
 //! others.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests use files and clocks as an operator and a client do"
+)]
+
 use crate::certificates::{CertificateAuthority, SignedCertificate};
 use crate::fake::{Fake, serve};
 use marigram_server::{ClientCertificates, RunningServers, ServerConfig, TlsSettings, TlsVersion};
