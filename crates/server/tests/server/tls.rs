@@ -384,7 +384,7 @@ async fn a_broken_handshake_ends_at_once() {
     for bytes in [
         &b"\x16\x03\x01\x00\x05hello"[..],
         b"\x16\xff\xff\xff\xff\xff\xff",
-        &[0x16; 20_000],
+        vec![0x16; 20_000].as_slice(),
     ] {
         let begin = Instant::now();
         let answer = plain(servers.http(), bytes).await;
