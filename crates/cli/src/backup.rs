@@ -3,6 +3,7 @@
 use crate::directory;
 use crate::remote::RemoteServer;
 use crate::terminal;
+use crate::tls_trust::TlsTrust;
 use crate::verify;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -21,6 +22,8 @@ pub struct Backup {
     /// Running server to ask, such as http://127.0.0.1:8086 (or MARIGRAM_URL)
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     url: Option<String>,
+    #[command(flatten)]
+    tls: TlsTrust,
     /// Data directory that no process has open (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -109,7 +112,7 @@ impl Backup {
 
     fn of_server(&self, url: &str, folder: Option<&Path>) -> Result<ExitCode> {
         let begin = Instant::now();
-        let report = RemoteServer::new(url)?.backup(folder, self.keep)?;
+        let report = RemoteServer::new(url, &self.tls)?.backup(folder, self.keep)?;
         tell(&TakenBackup {
             number: report.number,
             at_ns: report.taken_ns,

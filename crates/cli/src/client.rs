@@ -7,6 +7,7 @@ use crate::interrupt::or_cancelled;
 use crate::remote::RemoteServer;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::terminal;
+use crate::tls_trust::TlsTrust;
 use anyhow::{Result, bail};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -31,6 +32,8 @@ pub struct ClientTarget {
     /// MARIGRAM_USER and MARIGRAM_PASSWORD, or MARIGRAM_TOKEN
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
+    #[command(flatten)]
+    pub tls: TlsTrust,
     /// Database in which to look up tables
     #[arg(long, short = 'd', value_name = "NAME", env = "MARIGRAM_DATABASE",
           default_value = DEFAULT_DATABASE)]
@@ -83,7 +86,7 @@ impl ClientTarget {
         match self.place() {
             (Some(dir), _) => DataClient::open(&dir, &self.database, if_missing),
             (None, Some(url)) => {
-                let place = ClientBackend::Remote(RemoteServer::new(&url)?);
+                let place = ClientBackend::Remote(RemoteServer::new(&url, &self.tls)?);
                 Ok(DataClient {
                     place,
                     database: self.database.clone(),

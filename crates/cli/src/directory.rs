@@ -1,10 +1,10 @@
 //! Whether a directory holds a database, may become one, or belongs to something else.
 
 use crate::remote::RemoteServer;
+use crate::tls_trust::TlsTrust;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{ErrorKind, Read};
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -90,8 +90,8 @@ pub fn check_room(dir: &Path) -> Result<()> {
 
 /// Writes the server's HTTP address into the lock file that this process holds, so that whoever
 /// finds the directory open can report it.
-pub fn tell_address(dir: &Path, http: Option<SocketAddr>) {
-    let text = http.map_or_else(String::new, |address| format!("http://{address}\n"));
+pub fn tell_address(dir: &Path, url: Option<String>) {
+    let text = url.map_or_else(String::new, |url| format!("{url}\n"));
     if let Err(error) = fs::write(dir.join(LOCK), text) {
         tracing::debug!(%error, "cannot write the server's address into the lock file");
     }
@@ -108,7 +108,11 @@ pub fn server_of(dir: &Path) -> Option<String> {
     let mut lock = lock.take(ADDRESS_BYTES_MAX);
     lock.read_to_string(&mut text).ok()?;
     let url = text.trim().to_owned();
-    let remote = RemoteServer::new(&url).ok()?;
+    if url.starts_with("https://") {
+        // Which certificate it must show, this process cannot know.
+        return Some(url);
+    }
+    let remote = RemoteServer::new(&url, &TlsTrust::default()).ok()?;
     remote.answers(ANSWER_MAX).then_some(url)
 }
 

@@ -54,6 +54,8 @@ mod sql;
 mod sql_rows;
 mod table;
 mod table_columns;
+mod tls_settings;
+mod tls_trust;
 mod user;
 mod verify;
 

@@ -6,6 +6,7 @@ use crate::line_text;
 use crate::names::texts;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::sql_rows;
+use crate::tls_trust::TlsTrust;
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use ureq::http::header::AUTHORIZATION;
 use ureq::http::{Request, Response};
 use ureq::middleware::MiddlewareNext;
+use ureq::tls::TlsConfig;
 use ureq::{Agent, Body, SendBody};
 
 /// A server's HTTP address.
@@ -30,6 +32,7 @@ pub struct RemoteServer {
     agent: Mutex<SharedAgent>,
     url: String,
     credentials: ServerCredentials,
+    tls: TlsConfig,
 }
 
 /// A client with its connections, and whether it was shut down.
@@ -40,7 +43,7 @@ struct SharedAgent {
 }
 
 impl SharedAgent {
-    fn new(credentials: &ServerCredentials) -> Self {
+    fn new(credentials: &ServerCredentials, tls: &TlsConfig) -> Self {
         let header = credentials.header().map(str::to_owned);
         let log_in = move |mut request: Request<SendBody>, next: MiddlewareNext| {
             if let Some(value) = header.as_ref().and_then(|text| text.parse().ok()) {
@@ -50,6 +53,7 @@ impl SharedAgent {
         };
         let config = Agent::config_builder()
             .middleware(log_in)
+            .tls_config(tls.clone())
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(10)))
             .build();
@@ -115,16 +119,18 @@ struct BadLine {
 
 impl RemoteServer {
     /// A client of the server at `url`; sends nothing yet.
-    pub fn new(url: &str) -> Result<Self> {
-        if !url.starts_with("http://") {
-            bail!("the address of a server must begin with http://");
+    pub fn new(url: &str, trust: &TlsTrust) -> Result<Self> {
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            bail!("the address of a server must begin with https:// or http://");
         }
+        let tls = trust.config()?;
         let from_env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let (credentials, url) = ServerCredentials::split(url, from_env)?;
         Ok(Self {
-            agent: Mutex::new(SharedAgent::new(&credentials)),
+            agent: Mutex::new(SharedAgent::new(&credentials, &tls)),
             url: url.trim_end_matches('/').to_owned(),
             credentials,
+            tls,
         })
     }
 
@@ -136,7 +142,7 @@ impl RemoteServer {
     fn agent(&self) -> SharedAgent {
         let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
         if agent.is_shut.load(Ordering::Acquire) {
-            *agent = SharedAgent::new(&self.credentials);
+            *agent = SharedAgent::new(&self.credentials, &self.tls);
         }
         agent.clone()
     }
@@ -466,9 +472,11 @@ mod tests {
 
     #[test]
     fn only_http_addresses_are_taken() {
-        assert!(RemoteServer::new("ftp://example.org").is_err());
+        let new = |url| RemoteServer::new(url, &TlsTrust::default());
+        assert!(new("ftp://example.org").is_err());
+        assert!(new("https://example.org").is_ok());
         assert_eq!(
-            RemoteServer::new("http://localhost:8086/").unwrap().url(),
+            new("http://localhost:8086/").unwrap().url(),
             "http://localhost:8086"
         );
     }

@@ -9,6 +9,7 @@ use crate::client::{ClientTarget, DataClient, IfMissing};
 use crate::names::texts;
 use crate::reply::{ReplyRows, StatementReply};
 use crate::terminal;
+use crate::tls_trust::TlsTrust;
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveTime};
 use clap::Args;
@@ -61,6 +62,8 @@ pub struct Restore {
     /// With --partition: running server to write the rows into
     #[arg(long, value_name = "URL", requires = "partition")]
     url: Option<String>,
+    #[command(flatten)]
+    tls: TlsTrust,
     /// With --partition: where to create the temporary directory [default: the system's]
     #[arg(long, value_name = "DIR", requires = "partition")]
     temp: Option<PathBuf>,
@@ -148,6 +151,7 @@ impl Restore {
         let target = ClientTarget {
             data: self.into.clone(),
             url: self.url.clone(),
+            tls: self.tls.clone(),
             database: marigram::DEFAULT_DATABASE.to_owned(),
         };
         let opened = target.connect(IfMissing::Create)?;

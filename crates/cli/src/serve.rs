@@ -11,7 +11,7 @@ use crate::terminal::{self, TextStyle, styled};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use marigram::Marigram;
-use marigram_server::{RunningServers, ServedDatabase};
+use marigram_server::{RunningServers, ServedDatabase, ServerConfig};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,12 +77,16 @@ impl Serve {
                 status: shared.clone(),
                 backup: shared,
             };
-            let allowed_hosts = config.allowed_hosts.clone();
+            let told = config.clone();
             let running = marigram_server::start(config, services).await?;
-            print_banner(&dir, &db, &running, &files, &allowed_hosts);
+            print_banner(&dir, &db, &running, &files, &told);
             log_start(&dir, &db, &running);
-            directory::tell_address(&dir, running.http_addr().map(reached));
-            wait_for_signal().await?;
+            if let Some(warning) = readable_wire(&told, &running) {
+                say(format, &warning);
+            }
+            let http = running.http_addr().map(reached);
+            directory::tell_address(&dir, http.map(|address| http_url(address, &running)));
+            wait_for_signal(&running).await?;
             say(
                 format,
                 "stopping: requests may finish, then everything is flushed",
@@ -108,13 +112,35 @@ fn say(format: LogFormat, text: &str) {
     }
 }
 
-/// Waits for SIGTERM or SIGINT; a second signal ends the process at once.
-async fn wait_for_signal() -> Result<()> {
+/// What an operator should know of listeners that others on the network can listen to.
+fn readable_wire(config: &ServerConfig, running: &RunningServers) -> Option<String> {
+    let is_open = !config.tls.as_ref().is_some_and(|tls| tls.is_required);
+    let mut addresses = [running.http_addr(), running.postgres_addr()]
+        .into_iter()
+        .flatten();
+    let is_remote = addresses.any(|address| !address.ip().is_loopback());
+    (is_open && is_remote).then(|| {
+        let what = if running.has_tls() {
+            "connections may be without encryption: set tls_required = true once all clients use it"
+        } else {
+            "connections are not encrypted: set tls_cert and tls_key"
+        };
+        format!("warning: passwords, tokens and rows can be read on the network, because {what}")
+    })
+}
+
+/// Waits for SIGTERM or SIGINT; a second signal ends the process at once. SIGHUP reads certificates
+/// again.
+async fn wait_for_signal(running: &RunningServers) -> Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut hang_up = signal(SignalKind::hangup())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hang_up.recv() => running.reload_tls().await,
+        }
     }
     tokio::spawn(async move {
         tokio::select! {
@@ -153,7 +179,7 @@ fn print_banner(
     db: &Marigram,
     running: &RunningServers,
     files: &DescriptorReport,
-    allowed_hosts: &[String],
+    config: &ServerConfig,
 ) {
     let status = db.engine().status();
     let name = styled(
@@ -168,7 +194,7 @@ fn print_banner(
     outln!("{name} serves {} ({holds})", dir.display());
     let (http, postgres) = (running.http_addr(), running.postgres_addr());
     if let Some(address) = http {
-        outln!("  HTTP        http://{address}");
+        outln!("  HTTP        {}", http_url(address, running));
     }
     if let Some(address) = postgres {
         outln!("  PostgreSQL  postgres://{address}/main");
@@ -179,10 +205,11 @@ fn print_banner(
     if let Some(address) = http
         && !address.ip().is_loopback()
     {
-        outln!("{}", hosts_told(allowed_hosts));
+        outln!("{}", hosts_told(&config.allowed_hosts));
     }
     outln!("{}", styled(TextStyle::Bold, "Try:"));
-    for line in suggestions(http.map(reached), postgres.map(reached)) {
+    let url = http.map(|address| http_url(reached(address), running));
+    for line in suggestions(url, postgres.map(reached)) {
         outln!("  {}", styled(TextStyle::Code, &line));
     }
     outln!("Ctrl-C stops it.");
@@ -209,17 +236,23 @@ fn reached(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
+/// The URL of HTTP at an address.
+fn http_url(address: SocketAddr, running: &RunningServers) -> String {
+    let scheme = if running.has_tls() { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
 /// Commands that a newcomer can paste into another terminal.
-fn suggestions(http: Option<SocketAddr>, postgres: Option<SocketAddr>) -> Vec<String> {
+fn suggestions(http: Option<String>, postgres: Option<SocketAddr>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(http) = http {
         lines.push(format!(
-            "curl 'http://{http}/write?db=main' --data-binary 'weather,station=north temp=4.5'"
+            "curl '{http}/write?db=main' --data-binary 'weather,station=north temp=4.5'"
         ));
         lines.push(format!(
-            "curl 'http://{http}/api/v1/sql?db=main' -d 'SELECT * FROM weather'"
+            "curl '{http}/api/v1/sql?db=main' -d 'SELECT * FROM weather'"
         ));
-        lines.push(format!("marigram sql --url http://{http}"));
+        lines.push(format!("marigram sql --url {http}"));
     }
     if let Some(postgres) = postgres {
         lines.push(format!(
@@ -237,7 +270,10 @@ mod tests {
 
     #[test]
     fn commands_to_paste_name_an_address_that_answers() {
-        let lines = |address: &str| suggestions(Some(reached(address.parse().unwrap())), None);
+        let lines = |address: &str| {
+            let reached = reached(address.parse().unwrap());
+            suggestions(Some(format!("http://{reached}")), None)
+        };
         assert!(lines("0.0.0.0:8086")[0].contains("http://127.0.0.1:8086/"));
         assert!(lines("[::]:8086")[0].contains("http://[::1]:8086/"));
         assert!(lines("10.0.0.7:8086")[0].contains("http://10.0.0.7:8086/"));

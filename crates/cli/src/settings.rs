@@ -5,12 +5,14 @@
 //! error.
 
 use crate::log::LogFormat;
+use crate::tls_settings::{ClientCertificateRule, TlsVersionName};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use marigram::{ByteSize, Compaction, Durability, OpenOptions, Span};
-use marigram_server::ServerConfig;
+use marigram_server::{AuditSettings, ServerConfig, TlsSettings, WebTokenKey};
 use serde::Deserialize;
 use std::convert::Infallible;
+use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -46,6 +48,24 @@ impl FromStr for NameList {
     }
 }
 
+/// A text that is never printed.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct SecretText(String);
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretText")
+    }
+}
+
+impl FromStr for SecretText {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
 /// Declares the settings once, with all that follows from the list.
 macro_rules! settings {
     ($($(#[$doc:meta])* $env:literal $value:literal $name:ident: $type:ty,)*) => {
@@ -73,6 +93,32 @@ settings! {
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// PEM file with the certificate that encrypts connections, and those that lead to its root
+    /// [default: no encryption]
+    "MARIGRAM_TLS_CERT" "FILE" tls_cert: PathBuf,
+    /// PEM file with the private key of the certificate
+    "MARIGRAM_TLS_KEY" "FILE" tls_key: PathBuf,
+    /// PEM file with the certificates that may sign those of clients [default: clients need none]
+    "MARIGRAM_TLS_CLIENT_CA" "FILE" tls_client_ca: PathBuf,
+    /// Whether clients must show a certificate, with a tls_client_ca: required or optional
+    /// [default: required]
+    "MARIGRAM_TLS_CLIENT_CERT" "RULE" tls_client_cert: ClientCertificateRule,
+    /// Whether connections without encryption are refused, with a tls_cert: true or false
+    /// [default: true]
+    "MARIGRAM_TLS_REQUIRED" "WHETHER" tls_required: bool,
+    /// Lowest version of TLS: 1.2 or 1.3 [default: 1.2]
+    "MARIGRAM_TLS_MIN_VERSION" "VERSION" tls_min_version: TlsVersionName,
+    /// Secret with which JSON Web Tokens are signed that HTTP accepts, at least 16 bytes; give it in a
+    /// file or the environment, where other users do not see it [default: none are accepted]
+    #[arg(hide_env_values = true)]
+    "MARIGRAM_JWT_SECRET" "SECRET" jwt_secret: SecretText,
+    /// File for the audit log: logins, refusals, changes of definitions, users and stored rows
+    /// [default: none]
+    "MARIGRAM_AUDIT_LOG" "FILE" audit_log: PathBuf,
+    /// Size at which the audit log begins a new file [default: 16MiB]
+    "MARIGRAM_AUDIT_LOG_SIZE" "SIZE" audit_log_size: ByteSize,
+    /// Files of the audit log, the newest included [default: 8]
+    "MARIGRAM_AUDIT_LOG_FILES" "NUMBER" audit_log_files: usize,
     /// Hosts under which HTTP accepts requests, besides its own addresses: names, *.name for all
     /// below it, or * [default: localhost, loopback and the address that a connection comes to]
     "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: NameList,
@@ -134,6 +180,14 @@ settings! {
     "MARIGRAM_WRITE_TIMEOUT" "TIME" write_timeout: Span,
 }
 
+/// Size and number of the audit log's files, if the operator does not say.
+const AUDIT_BYTES: usize = 16 << 20;
+const AUDIT_FILES: usize = 8;
+/// Smallest size: a file has room for some statements.
+const AUDIT_BYTES_MIN: usize = 64 << 10;
+/// A new file renames all others.
+const AUDIT_FILES_MAX: usize = 1000;
+
 impl Settings {
     /// Reads a file.
     ///
@@ -181,6 +235,15 @@ impl Settings {
             bail!("http and postgres are both off: nothing would listen");
         }
         self.refuse_zeros()?;
+        config.tls = self.tls()?;
+        config.audit = self.audit()?;
+        config.web_token_key = match &self.jwt_secret {
+            Some(SecretText(secret)) => {
+                let key = WebTokenKey::new(secret);
+                Some(key.context("jwt_secret is too short: give at least 16 bytes")?)
+            }
+            None => None,
+        };
         config.backup_dir.clone_from(&self.backup_dir);
         config.allowed_hosts = self.allowed_hosts.clone().unwrap_or_default().0;
         config.allowed_origins = self.allowed_origins.clone().unwrap_or_default().0;
@@ -204,6 +267,65 @@ impl Settings {
 }
 
 impl Settings {
+    /// The settings of the audit log, if there is one.
+    fn audit(&self) -> Result<Option<AuditSettings>> {
+        let Some(path) = &self.audit_log else {
+            let others = [
+                ("audit_log_size", self.audit_log_size.is_some()),
+                ("audit_log_files", self.audit_log_files.is_some()),
+            ];
+            if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
+                bail!("{name} needs audit_log, the file to write");
+            }
+            return Ok(None);
+        };
+        let bytes = self.audit_log_size.map_or(AUDIT_BYTES, |size| size.0);
+        let files_max = self.audit_log_files.unwrap_or(AUDIT_FILES);
+        if bytes < AUDIT_BYTES_MIN {
+            bail!("audit_log_size must be at least 64KiB");
+        }
+        if !(1..=AUDIT_FILES_MAX).contains(&files_max) {
+            bail!("audit_log_files must be from 1 to {AUDIT_FILES_MAX}");
+        }
+        Ok(Some(AuditSettings {
+            path: path.clone(),
+            file_bytes_max: bytes as u64,
+            files_max,
+        }))
+    }
+
+    /// The settings of TLS, if there is a certificate.
+    fn tls(&self) -> Result<Option<TlsSettings>> {
+        let (certificate, key) = match (&self.tls_cert, &self.tls_key) {
+            (Some(certificate), Some(key)) => (certificate.clone(), key.clone()),
+            (Some(_), None) => bail!("tls_cert needs tls_key, the file with its private key"),
+            (None, Some(_)) => bail!("tls_key needs tls_cert, the file with its certificate"),
+            (None, None) => {
+                let others = [
+                    ("tls_client_ca", self.tls_client_ca.is_some()),
+                    ("tls_client_cert", self.tls_client_cert.is_some()),
+                    ("tls_required", self.tls_required == Some(true)),
+                    ("tls_min_version", self.tls_min_version.is_some()),
+                ];
+                if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
+                    bail!("{name} needs a certificate: set tls_cert and tls_key");
+                }
+                return Ok(None);
+            }
+        };
+        if self.tls_client_cert.is_some() && self.tls_client_ca.is_none() {
+            bail!("tls_client_cert needs tls_client_ca, the file with those who sign clients");
+        }
+        Ok(Some(TlsSettings {
+            certificate,
+            key,
+            client_ca: self.tls_client_ca.clone(),
+            client_certificates: self.tls_client_cert.unwrap_or_default().into(),
+            is_required: self.tls_required.unwrap_or(true),
+            version_min: self.tls_min_version.unwrap_or_default().into(),
+        }))
+    }
+
     /// An error for a limit of 0 that would block everything.
     fn refuse_zeros(&self) -> Result<()> {
         let bytes = |size: Option<ByteSize>| size.map(|size| size.0);
@@ -242,6 +364,7 @@ fn address(name: &str, text: &str) -> Result<Option<SocketAddr>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use marigram_server::{ClientCertificates, TlsVersion};
 
     #[test]
     fn flags_come_before_the_file() {
@@ -283,6 +406,76 @@ mod tests {
         assert_eq!(config.write_timeout_ms, 5_000);
         let default = Settings::default().server_config().unwrap();
         assert_eq!(default.write_timeout_ms, 60_000);
+    }
+
+    #[test]
+    fn encryption_needs_a_certificate_and_its_key() {
+        let tls = |text: &str| {
+            let settings: Settings = toml::from_str(text).unwrap();
+            settings.server_config().map(|config| config.tls)
+        };
+        assert_eq!(tls("tls_required = false").unwrap(), None);
+        let both = "tls_cert = 'c.pem'\ntls_key = 'k.pem'\n";
+        let plain = tls(both).unwrap().unwrap();
+        assert!(plain.is_required && plain.client_ca.is_none());
+        assert_eq!(plain.version_min, TlsVersion::V1_2);
+        let all = "tls_client_ca = 'ca.pem'\ntls_client_cert = 'optional'\n\
+                   tls_required = false\ntls_min_version = '1.3'";
+        let given = tls(&format!("{both}{all}")).unwrap().unwrap();
+        assert_eq!(given.client_certificates, ClientCertificates::Optional);
+        assert_eq!(given.version_min, TlsVersion::V1_3);
+        assert!(!given.is_required);
+        for (text, named) in [
+            ("tls_cert = 'c.pem'", "tls_key"),
+            ("tls_key = 'k.pem'", "tls_cert"),
+            ("tls_required = true", "tls_cert"),
+            ("tls_client_ca = 'ca.pem'", "tls_cert"),
+            ("tls_min_version = '1.3'", "tls_cert"),
+            (
+                &format!("{both}tls_client_cert = 'required'"),
+                "tls_client_ca",
+            ),
+        ] {
+            let error = tls(text).unwrap_err().to_string();
+            assert!(error.contains(named), "{text}: {error}");
+        }
+        assert!(toml::from_str::<Settings>("tls_min_version = '1.1'").is_err());
+    }
+
+    #[test]
+    fn the_audit_log_has_bounds() {
+        let audit = |text: &str| {
+            let settings: Settings = toml::from_str(text).unwrap();
+            settings.server_config().map(|config| config.audit)
+        };
+        assert_eq!(audit("").unwrap(), None);
+        let log = audit("audit_log = 'a.jsonl'").unwrap().unwrap();
+        assert_eq!((log.file_bytes_max, log.files_max), (16 << 20, 8));
+        let log = audit("audit_log = 'a.jsonl'\naudit_log_size = '1MiB'\naudit_log_files = 2");
+        let log = log.unwrap().unwrap();
+        assert_eq!((log.file_bytes_max, log.files_max), (1 << 20, 2));
+        for wrong in [
+            "audit_log_files = 2",
+            "audit_log_size = '1MiB'",
+            "audit_log = 'a'\naudit_log_files = 0",
+            "audit_log = 'a'\naudit_log_size = '1KiB'",
+        ] {
+            assert!(audit(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_long_and_is_not_shown() {
+        let settings: Settings = toml::from_str("jwt_secret = 'sixteen bytes ok'").unwrap();
+        assert!(!format!("{settings:?}").contains("sixteen"));
+        let config = settings.server_config().unwrap();
+        assert!(config.web_token_key.is_some() && !format!("{config:?}").contains("sixteen"));
+        let short: Settings = toml::from_str("jwt_secret = 'short'").unwrap();
+        let error = short.server_config().unwrap_err().to_string();
+        assert!(
+            error.contains("jwt_secret") && !error.contains("'short'"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Settings of the servers. The command line reads them from files, the environment and options.
 
+use crate::audit::AuditSettings;
+use crate::tls::TlsSettings;
+use crate::web_token::WebTokenKey;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +14,12 @@ pub struct ServerConfig {
     pub http: Option<SocketAddr>,
     /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free port.
     pub postgres: Option<SocketAddr>,
+    /// The certificate with which connections are encrypted; none are if absent.
+    pub tls: Option<TlsSettings>,
+    /// Where logins, refusals and changes are noted; nowhere if absent.
+    pub audit: Option<AuditSettings>,
+    /// The secret of JSON Web Tokens over HTTP; they are refused if absent.
+    pub web_token_key: Option<WebTokenKey>,
     /// The folder in which HTTP may ask for backups; none if absent.
     pub backup_dir: Option<PathBuf>,
     /// Hosts that HTTP accepts in `Host`, besides the server's own addresses: names, `*.name` for
@@ -50,6 +59,9 @@ impl Default for ServerConfig {
         Self {
             http: local(8086),
             postgres: local(5432),
+            tls: None,
+            audit: None,
+            web_token_key: None,
             backup_dir: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),

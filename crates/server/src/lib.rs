@@ -15,6 +15,7 @@
 )]
 
 mod admission;
+mod audit;
 mod config;
 mod failures;
 mod http;
@@ -25,9 +26,15 @@ mod postgres;
 mod running_servers;
 mod services;
 mod slow_log;
+mod statement_text;
 mod telemetry;
+mod tls;
+mod web_token;
 mod write_stall;
 
+pub use audit::AuditSettings;
 pub use config::ServerConfig;
 pub use running_servers::{RunningServers, ServerError, start};
 pub use services::ServedDatabase;
+pub use tls::{ClientCertificates, TlsSettings, TlsVersion};
+pub use web_token::WebTokenKey;

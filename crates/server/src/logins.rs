@@ -1,8 +1,9 @@
-//! Slows failed logins down, for each address by itself.
+//! Slows failed logins down, for each address by itself; knows which logins are the same again.
 //!
 //! Invariant: a failed login is answered late, the later the more of them came from its address
 //! lately. What is remembered has a bound.
 
+use marigram_service::Identity;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
@@ -62,6 +63,35 @@ impl FailedLogins {
     }
 }
 
+/// Logins that repeat within this time are one.
+const SAME_LOGIN: Duration = Duration::from_hours(1);
+
+/// Logins by address and user, of protocols that repeat them with each request.
+#[derive(Debug, Default)]
+pub struct RecentLogins {
+    known: Mutex<HashMap<(IpAddr, Identity), Instant>>,
+}
+
+impl RecentLogins {
+    /// Whether this login was not seen within the last hour, as far as it is remembered.
+    pub fn is_first(&self, address: IpAddr, identity: &Identity, now: Instant) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (address, identity.clone());
+        let is_new = |since: &Instant| now.saturating_duration_since(*since) >= SAME_LOGIN;
+        if known.get(&key).is_some_and(|since| !is_new(since)) {
+            return false;
+        }
+        if known.len() >= ADDRESSES_MAX {
+            known.retain(|_, since| !is_new(since));
+            if known.len() >= ADDRESSES_MAX {
+                known.clear();
+            }
+        }
+        known.insert(key, now);
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,5 +113,22 @@ mod tests {
         }
         let known = logins.known.lock().expect("no panic").len();
         assert!(known <= ADDRESSES_MAX, "{known}");
+    }
+
+    #[test]
+    fn a_login_is_told_once_an_hour() {
+        let logins = RecentLogins::default();
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        let (ann, begin) = (Identity::of_password("ann"), Instant::now());
+        assert!(logins.is_first(one, &ann, begin));
+        assert!(!logins.is_first(one, &ann, begin + SAME_LOGIN / 2));
+        assert!(logins.is_first(other, &ann, begin));
+        assert!(logins.is_first(one, &Identity::of_password("bob"), begin));
+        assert!(logins.is_first(one, &ann, begin + SAME_LOGIN));
+        for number in 0..3 * ADDRESSES_MAX {
+            let user = Identity::of_password(&number.to_string());
+            assert!(logins.is_first(one, &user, begin));
+        }
+        assert!(logins.known.lock().expect("no panic").len() <= ADDRESSES_MAX);
     }
 }

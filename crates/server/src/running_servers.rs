@@ -4,11 +4,13 @@
 //! period, those that still run are ended.
 
 use crate::admission::AdmissionControl;
+use crate::audit::{AuditLog, AuditWriter, audited};
 use crate::config::ServerConfig;
 use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
 use crate::telemetry::Telemetry;
+use crate::tls::ServerTls;
 use crate::{http, postgres};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -50,6 +52,8 @@ pub enum ServerError {
 pub struct RunningServers {
     http: Option<SocketAddr>,
     postgres: Option<SocketAddr>,
+    tls: Option<Arc<ServerTls>>,
+    audit: Option<AuditWriter>,
     stop: CancellationToken,
     kill: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
@@ -68,6 +72,23 @@ impl RunningServers {
         self.postgres
     }
 
+    /// Whether the listeners encrypt connections.
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Reads the files of the certificate again, for connections from now on. What works stays in use
+    /// if they cannot be read, and the log says so.
+    pub async fn reload_tls(&self) {
+        if let Some(tls) = self.tls.clone() {
+            let read = tokio::task::spawn_blocking(move || tls.reload_and_tell());
+            if let Err(error) = read.await {
+                tracing::warn!(%error, "the TLS certificate was not read again");
+            }
+        }
+    }
+
     /// Stops listening, lets running requests finish for `grace`, then stops them.
     pub async fn shutdown(mut self, grace: Duration) {
         self.stop.cancel();
@@ -75,7 +96,7 @@ impl RunningServers {
         let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();
         let mut all = futures::future::join_all(tasks);
         if tokio::time::timeout(grace, &mut all).await.is_ok() {
-            return;
+            return close(self.audit.take()).await;
         }
         tracing::warn!(
             ?grace,
@@ -88,6 +109,17 @@ impl RunningServers {
             for abort in aborts {
                 abort.abort();
             }
+        }
+        close(self.audit.take()).await;
+    }
+}
+
+/// Writes what waits for the audit log.
+async fn close(audit: Option<AuditWriter>) {
+    if let Some(audit) = audit {
+        let closed = tokio::task::spawn_blocking(move || audit.close());
+        if tokio::time::timeout(KILL_GRACE, closed).await.is_err() {
+            tracing::warn!("the disk does not take the last lines of the audit log");
         }
     }
 }
@@ -122,6 +154,8 @@ pub async fn start(
             }
         }
     }
+    let tls = load_tls(&config)?;
+    let (audit, audit_writer) = open_audit(&config)?;
     let http_listener = match config.http {
         Some(address) => Some(bind("HTTP", address, "--http").await?),
         None => None,
@@ -145,6 +179,8 @@ pub async fn start(
     let mut running = RunningServers {
         http: None,
         postgres: None,
+        tls: tls.clone(),
+        audit: audit_writer,
         stop: stop.clone(),
         kill: kill.clone(),
         tasks: Vec::new(),
@@ -152,11 +188,11 @@ pub async fn start(
     if let Some((listener, address)) = http_listener {
         running.http = Some(address);
         running.tasks.push(tokio::spawn(http::serve(
-            listener,
+            (listener, tls.clone()),
             rules,
-            services.clone(),
+            audited(services.clone(), &audit, "http"),
             config.clone(),
-            (gate.clone(), failed_logins.clone()),
+            (gate.clone(), failed_logins.clone(), audit.clone()),
             telemetry.clone(),
             (stop.clone(), kill.clone()),
         )));
@@ -164,15 +200,44 @@ pub async fn start(
     if let Some((listener, address)) = postgres_listener {
         running.postgres = Some(address);
         running.tasks.push(tokio::spawn(postgres::serve(
-            listener,
-            services,
+            (listener, tls.clone()),
+            audited(services, &audit, "postgres"),
             config,
-            (gate, failed_logins),
+            (gate, failed_logins, audit),
             telemetry,
-            (stop, kill),
+            (stop.clone(), kill),
         )));
     }
+    if let Some(tls) = tls {
+        running.tasks.push(tokio::spawn(tls.follow_files(stop)));
+    }
     Ok(running)
+}
+
+fn load_tls(config: &ServerConfig) -> Result<Option<Arc<ServerTls>>, ServerError> {
+    let Some(settings) = &config.tls else {
+        return Ok(None);
+    };
+    let loaded = ServerTls::load(settings.clone()).map_err(|error| ServerError::Setting {
+        setting: error.setting,
+        reason: error.to_string(),
+    })?;
+    Ok(Some(Arc::new(loaded)))
+}
+
+fn open_audit(config: &ServerConfig) -> Result<(AuditLog, Option<AuditWriter>), ServerError> {
+    let Some(settings) = &config.audit else {
+        return Ok((AuditLog::default(), None));
+    };
+    let opened = AuditLog::open(settings).map_err(|error| {
+        let path = settings.path.display();
+        let reason = format!("cannot write {path}: {error}");
+        ServerError::Setting {
+            setting: "audit_log",
+            reason,
+        }
+    });
+    opened.map(|(log, writer)| (log, Some(writer)))
 }
 
 async fn bind(

@@ -9,17 +9,16 @@
 //!
 //! [`FailureLog`]: crate::failures::FailureLog
 
-use crate::failures::{ThrottledLines, kind_of};
+use crate::failures::ThrottledLines;
+use crate::statement_text::loggable;
 use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_service::{Answer, Identity, Prepared, Query, Result, RowStream, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Characters of a statement that are logged.
-const STATEMENT_CHARS_MAX: usize = 1000;
 
 tokio::task_local! {
     /// The client.
@@ -44,15 +43,6 @@ impl TimedQuery {
     }
 
     fn begin(&self, session: &Session, sql: &str) -> StatementTiming {
-        let statement = if may_hold_password(sql) {
-            kind_of(sql)
-        } else {
-            let mut statement: String = sql.chars().take(STATEMENT_CHARS_MAX).collect();
-            if statement.len() < sql.len() {
-                statement.push('…');
-            }
-            statement
-        };
         StatementTiming {
             begin: Instant::now(),
             over: self.over,
@@ -60,7 +50,7 @@ impl TimedQuery {
             peer: PEER.try_with(|peer| *peer).ok(),
             user: session.identity.user.clone(),
             database: session.database.clone(),
-            statement,
+            statement: loggable(sql),
             rows: 0,
             outcome: "given up",
         }
@@ -152,14 +142,6 @@ impl Drop for StatementTiming {
     }
 }
 
-/// Whether a text may be a statement with a password, which must not be logged.
-fn may_hold_password(sql: &str) -> bool {
-    const PASSWORD: &[u8] = b"password";
-    sql.as_bytes()
-        .windows(PASSWORD.len())
-        .any(|part| part.eq_ignore_ascii_case(PASSWORD))
-}
-
 #[async_trait]
 impl Query for TimedQuery {
     async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
@@ -184,6 +166,15 @@ impl Query for TimedQuery {
         self.query.prepare(session, statement).await
     }
 
+    async fn prepare_typed(
+        &self,
+        session: &Session,
+        statement: &str,
+        types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
+        self.query.prepare_typed(session, statement, types).await
+    }
+
     async fn execute_prepared(
         &self,
         session: &mut Session,
@@ -194,5 +185,57 @@ impl Query for TimedQuery {
         let answer = self.query.execute_prepared(session, prepared, parameters);
         let answer = answer.await;
         timing.watch(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use marigram_service::ServiceError;
+
+    /// Says which of its functions was called.
+    struct NamedCalls;
+
+    fn called(name: &str) -> ServiceError {
+        ServiceError::Internal(name.to_owned())
+    }
+
+    #[async_trait]
+    impl Query for NamedCalls {
+        async fn execute(&self, _: &mut Session, _: &str) -> Result<Answer> {
+            Err(called("execute"))
+        }
+
+        async fn prepare(&self, _: &Session, _: &str) -> Result<Arc<dyn Prepared>> {
+            Err(called("prepare"))
+        }
+
+        async fn prepare_typed(
+            &self,
+            _: &Session,
+            _: &str,
+            types: &[DataType],
+        ) -> Result<Arc<dyn Prepared>> {
+            Err(called(&format!("prepare with {}", types.len())))
+        }
+
+        async fn execute_prepared(
+            &self,
+            _: &mut Session,
+            _: &dyn Prepared,
+            _: Vec<ArrayRef>,
+        ) -> Result<Answer> {
+            Err(called("execute_prepared"))
+        }
+    }
+
+    #[tokio::test]
+    async fn named_types_of_parameters_reach_the_database() {
+        let timed = TimedQuery::new(Arc::new(NamedCalls), Duration::from_secs(1));
+        let session = Session::new("main", Identity::owner("test"));
+        let types = [DataType::Int64, DataType::Utf8];
+        let prepared = timed.prepare_typed(&session, "SELECT $1, $2", &types).await;
+        let error = prepared.err().expect("it fails");
+        assert!(error.to_string().contains("prepare with 2"), "{error}");
     }
 }

@@ -4,6 +4,8 @@
 
 #[path = "server/browser.rs"]
 mod browser;
+#[path = "server/certificates.rs"]
+mod certificates;
 #[path = "server/fake.rs"]
 mod fake;
 #[path = "server/http.rs"]
@@ -16,3 +18,5 @@ mod malformed;
 mod postgres;
 #[path = "server/stalled.rs"]
 mod stalled;
+#[path = "server/tls.rs"]
+mod tls;

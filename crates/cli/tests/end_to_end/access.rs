@@ -77,15 +77,15 @@ const INFLUXQL: [(Need, &str); 11] = [
     (Administer, "SHOW SHARDS"),
 ];
 
-fn password_of(user: &str) -> String {
+pub fn password_of(user: &str) -> String {
     format!("{user}{user}")
 }
 
-fn basic(user: &str, password: &str) -> String {
+pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
-fn encoded(text: &str) -> String {
+pub fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         write!(encoded, "%{byte:02X}").expect("a text takes it");
@@ -94,7 +94,7 @@ fn encoded(text: &str) -> String {
 }
 
 /// Sends a request with credentials.
-fn ask(
+pub fn ask(
     server: &ServeProcess,
     line: (&str, &str),
     authorization: &str,
@@ -104,12 +104,17 @@ fn ask(
     server.request(line.0, line.1, &headers, body.as_bytes())
 }
 
-fn sql_as(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
+pub fn sql_as(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
     ask(server, ("POST", "/api/v1/sql?db=plant"), authorization, sql)
 }
 
+/// Runs SQL where the client may do anything.
+pub fn sql_anywhere(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
+    ask(server, ("POST", "/api/v1/sql"), authorization, sql)
+}
+
 /// Adds a user to a data directory, as an operator does.
-fn add_user(dir: &Path, name: &str, options: &[&str]) {
+pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
     let mut command = Command::new(MARIGRAM);
     command.args(["user", "add", name, "--password-file", "-", "--data"]);
     command.arg(dir).args(options);
@@ -161,7 +166,7 @@ async fn connect(
     Ok(client)
 }
 
-fn state_of(error: &tokio_postgres::Error) -> &str {
+pub fn state_of(error: &tokio_postgres::Error) -> &str {
     error.code().map_or("", |code| code.code())
 }
 
@@ -169,73 +174,82 @@ fn state_of(error: &tokio_postgres::Error) -> &str {
 fn every_role_may_do_what_it_was_granted_over_http() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path());
+    let root = basic("root", &password_of("root"));
     for (role, held) in ROLES {
-        let authorization = basic(role, &password_of(role));
-        // Whoever may do nothing in the database does not learn whether a statement is one.
-        let check = |way: &str, need: Need, statement: &str, reply: &ServerResponse| {
-            let wanted = if held.contains(&need) { 200 } else { 403 };
-            let (status, body) = (reply.status, &reply.body);
-            assert_eq!(status, wanted, "{role}, {way}, {statement}: {body}");
-        };
-        for (need, statement) in SQL {
-            let reply = sql_as(&server, &authorization, statement);
-            check("/api/v1/sql", need, statement, &reply);
-            let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
-            let line = ("POST", "/api/v3/query_sql");
-            check(
-                "query_sql",
-                need,
-                statement,
-                &ask(&server, line, &authorization, &body),
-            );
+        let made = sql_as(&server, &root, &format!("CREATE TOKEN FOR {role}"));
+        let token = made.json()["rows"][0][1]
+            .as_str()
+            .expect("a token")
+            .to_owned();
+        let by_password = basic(role, &password_of(role));
+        for authorization in [by_password, format!("Token {token}")] {
+            check_role_over_http(&server, role, held, &authorization);
         }
-        for (need, statement) in INFLUXQL {
-            let target = format!("/query?db=plant&q={}", encoded(statement));
-            let line = ("POST", target.as_str());
-            check(
-                "/query",
-                need,
-                statement,
-                &ask(&server, line, &authorization, ""),
-            );
-            let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
-            let line = ("POST", "/api/v3/query_influxql");
-            check(
-                "query_influxql",
-                need,
-                statement,
-                &ask(&server, line, &authorization, &body),
-            );
-        }
-        for target in [
-            "/write?db=plant",
-            "/api/v2/write?bucket=plant&org=o",
-            "/api/v3/write_lp?db=plant",
-        ] {
-            let reply = ask(&server, ("POST", target), &authorization, "m,host=x v=1 1");
-            let wanted = if held.contains(&Store) { 204 } else { 403 };
-            assert_eq!(reply.status, wanted, "{role}, {target}: {}", reply.body);
-        }
-        let reply = ask(
-            &server,
-            ("POST", "/write?db=fresh"),
-            &authorization,
-            "m v=1 1",
-        );
-        let wanted = if held.contains(&Administer) { 204 } else { 403 };
-        assert_eq!(reply.status, wanted, "{role} makes a database");
-        let reply = ask(&server, ("GET", "/api/v2/buckets"), &authorization, "");
-        assert_eq!(reply.status, 200, "{role}: {}", reply.body);
-        let sees = reply.body.contains("\"plant\"");
-        assert_eq!(sees, held.contains(&Read), "{role}: {}", reply.body);
-        let reply = ask(&server, ("POST", "/api/v1/backup"), &authorization, "");
-        let wanted = if held.contains(&Administer) { 400 } else { 403 };
-        assert_eq!(
-            reply.status, wanted,
-            "{role} takes a backup: {}",
-            reply.body
+    }
+}
+
+/// What one role may do over HTTP, by its password or its token.
+fn check_role_over_http(server: &ServeProcess, role: &str, held: &[Need], authorization: &str) {
+    // Whoever may do nothing in the database does not learn whether a statement is one.
+    let check = |way: &str, need: Need, statement: &str, reply: &ServerResponse| {
+        let wanted = if held.contains(&need) { 200 } else { 403 };
+        let (status, body) = (reply.status, &reply.body);
+        assert_eq!(status, wanted, "{role}, {way}, {statement}: {body}");
+    };
+    for (need, statement) in SQL {
+        let reply = sql_as(server, authorization, statement);
+        check("/api/v1/sql", need, statement, &reply);
+        let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
+        let line = ("POST", "/api/v3/query_sql");
+        check(
+            "query_sql",
+            need,
+            statement,
+            &ask(server, line, authorization, &body),
         );
     }
+    for (need, statement) in INFLUXQL {
+        let target = format!("/query?db=plant&q={}", encoded(statement));
+        let line = ("POST", target.as_str());
+        check(
+            "/query",
+            need,
+            statement,
+            &ask(server, line, authorization, ""),
+        );
+        let body = serde_json::json!({"db": "plant", "q": statement}).to_string();
+        let line = ("POST", "/api/v3/query_influxql");
+        check(
+            "query_influxql",
+            need,
+            statement,
+            &ask(server, line, authorization, &body),
+        );
+    }
+    for target in [
+        "/write?db=plant",
+        "/api/v2/write?bucket=plant&org=o",
+        "/api/v3/write_lp?db=plant",
+    ] {
+        let reply = ask(server, ("POST", target), authorization, "m,host=x v=1 1");
+        let wanted = if held.contains(&Store) { 204 } else { 403 };
+        assert_eq!(reply.status, wanted, "{role}, {target}: {}", reply.body);
+    }
+    let fresh = ("POST", "/write?db=fresh");
+    let reply = ask(server, fresh, authorization, "m v=1 1");
+    let wanted = if held.contains(&Administer) { 204 } else { 403 };
+    assert_eq!(reply.status, wanted, "{role} makes a database");
+    let reply = ask(server, ("GET", "/api/v2/buckets"), authorization, "");
+    assert_eq!(reply.status, 200, "{role}: {}", reply.body);
+    let sees = reply.body.contains("\"plant\"");
+    assert_eq!(sees, held.contains(&Read), "{role}: {}", reply.body);
+    let reply = ask(server, ("POST", "/api/v1/backup"), authorization, "");
+    let wanted = if held.contains(&Administer) { 400 } else { 403 };
+    assert_eq!(
+        reply.status, wanted,
+        "{role} takes a backup: {}",
+        reply.body
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

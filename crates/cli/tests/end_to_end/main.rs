@@ -7,8 +7,11 @@
 )]
 
 mod access;
+mod audit;
 mod backup;
 mod bad_input;
+#[path = "../../../server/tests/server/certificates.rs"]
+mod certificates;
 mod clients;
 mod crash;
 mod http;
@@ -16,4 +19,7 @@ mod influx;
 mod kill_rounds;
 mod lab;
 mod postgres;
+mod scram;
 mod server;
+mod sign_in;
+mod tls;

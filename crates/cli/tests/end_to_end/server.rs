@@ -1,5 +1,6 @@
 //! A server process on a directory of its own, and a small HTTP client for it.
 
+use std::fs::File;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,6 +17,8 @@ pub struct ServeProcess {
     pub http_port: u16,
     pub postgres_port: u16,
     arguments: Vec<String>,
+    /// Where its log goes; to that of the tests if absent.
+    log: Option<PathBuf>,
 }
 
 /// The server's answer.
@@ -47,15 +50,25 @@ fn free_port() -> u16 {
 impl ServeProcess {
     /// Starts on `data` with further arguments and waits until it answers.
     pub fn start(data: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(data, arguments, None)
+    }
+
+    /// The same, with its log in a file.
+    pub fn start_logged(data: &Path, arguments: &[&str], log: &Path) -> Self {
+        Self::start_with(data, arguments, Some(log.to_owned()))
+    }
+
+    fn start_with(data: &Path, arguments: &[&str], log: Option<PathBuf>) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let (http_port, postgres_port) = (free_port(), free_port());
-        let child = spawn(data, http_port, postgres_port, &arguments);
+        let child = spawn(data, http_port, postgres_port, &arguments, log.as_deref());
         let mut server = Self {
             child,
             data: data.to_owned(),
             http_port,
             postgres_port,
             arguments,
+            log,
         };
         server.wait_until_up();
         server
@@ -84,19 +97,22 @@ impl ServeProcess {
             self.http_port,
             self.postgres_port,
             &self.arguments,
+            self.log.as_deref(),
         );
         self.wait_until_up();
     }
 
     /// Stops the server cleanly with SIGTERM.
     pub fn terminate(mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill")
-            .args(["-TERM", &pid])
-            .status()
-            .expect("kill is there");
-        assert!(sent.success());
+        self.signal("-TERM");
         self.child.wait().expect("it ends")
+    }
+
+    /// Sends a signal, such as `-HUP`.
+    pub fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status();
+        assert!(sent.expect("kill is there").success());
     }
 
     /// Sends one request; any answer of the server is `Ok`.
@@ -185,7 +201,11 @@ impl Drop for ServeProcess {
     }
 }
 
-fn spawn(data: &Path, http: u16, postgres: u16, arguments: &[String]) -> Child {
+fn spawn(data: &Path, http: u16, postgres: u16, arguments: &[String], log: Option<&Path>) -> Child {
+    let log = log.map_or_else(Stdio::inherit, |path| {
+        let file = File::options().create(true).append(true).open(path);
+        file.expect("a file for the log").into()
+    });
     Command::new(MARIGRAM)
         .arg("serve")
         .arg("--data")
@@ -195,6 +215,7 @@ fn spawn(data: &Path, http: u16, postgres: u16, arguments: &[String]) -> Child {
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
+        .stderr(log)
         .spawn()
         .expect("the binary starts")
 }

@@ -7,6 +7,7 @@ use std::process::Command;
 /// Options of other programs that the guides name.
 const OF_OTHERS: &[&str] = &[
     "--bin",
+    "--cacert",
     "--data-binary",
     "--data-urlencode",
     "--delete",

@@ -10,6 +10,7 @@
 
 use super::connection_activity::{BusyGuard, ConnectionActivity, OpenConnections};
 use crate::linger::LingeringConnection;
+use crate::tls::{ClientListener, ClientStream};
 use crate::write_stall::WriteStall;
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
@@ -23,7 +24,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
@@ -31,16 +31,13 @@ use tokio_util::sync::CancellationToken;
 /// Slots in addition to the others, for health checks.
 const RESERVED_PLACES: usize = 4;
 
-/// Pause after a connection could not be accepted (too many files are open).
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
 /// Stands for an address that the system does not report; no connection comes to it.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A listener with a number of slots; connections beyond it wait in the system's queue. If all
 /// slots are taken, a few more connections may ask for the server's status.
 pub struct HttpConnections {
-    listener: TcpListener,
+    listener: ClientListener,
     open: OpenConnections,
     places: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
@@ -50,9 +47,9 @@ pub struct HttpConnections {
 }
 
 impl HttpConnections {
-    /// Accepts on a listening socket until `stop` fires.
+    /// Accepts from a listener until `stop` fires.
     pub fn new(
-        listener: TcpListener,
+        listener: ClientListener,
         connections_max: usize,
         idle_max: Duration,
         write_max: Option<Duration>,
@@ -106,43 +103,38 @@ impl Listener for HttpConnections {
     type Addr = ConnectedPeer;
 
     async fn accept(&mut self) -> (HttpConnection, ConnectedPeer) {
-        loop {
-            match self.listener.accept().await {
-                Ok((socket, address)) => {
-                    // Until it has a slot, it is one connection beyond them.
-                    let place = Arc::new(AsyncMutex::new(self.slot().await));
-                    if let Err(error) = socket.set_nodelay(true) {
-                        tracing::debug!(%error, "TCP_NODELAY could not be set");
-                    }
-                    let activity = Arc::new(ConnectionActivity::default());
-                    self.open.add(&activity);
-                    let local = socket.local_addr().map_or(UNKNOWN, |local| local.ip());
-                    let connection = HttpConnection {
-                        socket,
-                        activity: activity.clone(),
-                        timer: Box::pin(sleep(self.idle_max)),
-                        idle_max: self.idle_max,
-                        stall: WriteStall::new(self.write_max),
-                        linger: None,
-                        stop: self.stop.clone(),
-                        _place: place.clone(),
-                    };
-                    let peer = ConnectedPeer {
-                        address,
-                        local,
-                        activity,
-                        place: Some(place),
-                    };
-                    return (connection, peer);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "an HTTP connection could not be accepted");
-                    // Too many files may be open: an idle connection gives its descriptor back.
-                    self.open.close_idle();
-                    sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
+        // Too many files may be open: an idle connection then gives its descriptor back.
+        let open = &self.open;
+        let (stream, address) = self
+            .listener
+            .accept(|| {
+                open.close_idle();
+            })
+            .await;
+        // Until it has a slot, it is one connection beyond them.
+        let place = self.slot().await;
+        let place = Arc::new(AsyncMutex::new(place));
+        let activity = Arc::new(ConnectionActivity::default());
+        self.open.add(&activity);
+        let local = stream.socket().and_then(|socket| socket.local_addr().ok());
+        let peer = ConnectedPeer {
+            address,
+            local: local.map_or(UNKNOWN, |local| local.ip()),
+            is_encrypted: stream.is_encrypted(),
+            activity: activity.clone(),
+            place: Some(place.clone()),
+        };
+        let connection = HttpConnection {
+            stream,
+            activity,
+            timer: Box::pin(sleep(self.idle_max)),
+            idle_max: self.idle_max,
+            stall: WriteStall::new(self.write_max),
+            linger: None,
+            stop: self.stop.clone(),
+            _place: place,
+        };
+        (connection, peer)
     }
 
     fn local_addr(&self) -> io::Result<ConnectedPeer> {
@@ -151,6 +143,7 @@ impl Listener for HttpConnections {
         Ok(ConnectedPeer {
             address,
             local: address.ip(),
+            is_encrypted: false,
             activity,
             place: None,
         })
@@ -162,6 +155,7 @@ impl Listener for HttpConnections {
 pub struct ConnectedPeer {
     address: SocketAddr,
     local: IpAddr,
+    is_encrypted: bool,
     activity: Arc<ConnectionActivity>,
     place: Option<Arc<AsyncMutex<ConnectionSlot>>>,
 }
@@ -212,6 +206,11 @@ impl ConnectedPeer {
         self.local
     }
 
+    /// Whether the connection is encrypted.
+    pub fn is_encrypted(&self) -> bool {
+        self.is_encrypted
+    }
+
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
     /// whose body it watches.
     pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
@@ -239,7 +238,7 @@ impl Connected<IncomingStream<'_, HttpConnections>> for ConnectedPeer {
 
 /// A connection with its slot.
 pub struct HttpConnection {
-    socket: TcpStream,
+    stream: ClientStream,
     activity: Arc<ConnectionActivity>,
     timer: Pin<Box<Sleep>>,
     idle_max: Duration,
@@ -253,11 +252,11 @@ pub struct HttpConnection {
 impl HttpConnection {
     /// Notes whether bytes went out or the client takes none; an error if it has taken none for too
     /// long.
-    fn after_write(
+    fn after_write<T>(
         &mut self,
         context: &mut Context<'_>,
-        written: Poll<io::Result<usize>>,
-    ) -> Poll<io::Result<usize>> {
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stall.end();
             let mut used = self.activity.used();
@@ -295,7 +294,7 @@ impl AsyncRead for HttpConnection {
             }
             this.timer.as_mut().reset(until);
         }
-        Pin::new(&mut this.socket).poll_read(context, into)
+        Pin::new(&mut this.stream).poll_read(context, into)
     }
 }
 
@@ -305,7 +304,7 @@ impl AsyncWrite for HttpConnection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.after_write(context, written)
     }
 
@@ -314,28 +313,37 @@ impl AsyncWrite for HttpConnection {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.socket).poll_write_vectored(context, parts);
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
         self.after_write(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(context)
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        if flushed.is_pending() {
+            // What TLS has encrypted waits for the socket.
+            return self.after_write(context, flushed);
+        }
+        if self.stream.is_encrypted() {
+            self.stall.end();
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.linger.is_none() {
-            ready!(Pin::new(&mut this.socket).poll_shutdown(context))?;
+            let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.after_write(context, shut))?;
             if !this.activity.used().unread {
                 return Poll::Ready(Ok(()));
             }
         }
         let begin = || LingeringConnection::until(this.stop.clone());
         let linger = this.linger.get_or_insert_with(begin);
-        linger.poll(&mut this.socket, context).map(Ok)
+        linger.poll(&mut this.stream, context).map(Ok)
     }
 }

@@ -1,9 +1,10 @@
 //! The credentials of a request, as InfluxDB's clients and others send them.
 //!
 //! InfluxDB takes them from the parameters `u` and `p`, then from the header `Authorization`: Basic, a
-//! token behind `Token` or `Bearer`, `Token user:password`, or a JSON Web Token behind `Bearer`, of
-//! which only the name is read: signed tokens are not accepted yet.
+//! token behind `Token` or `Bearer`, `Token user:password`, or a JSON Web Token behind `Bearer`; on the
+//! paths of API 2, without any of these, from the cookie of a sign-in.
 
+use super::web_sessions::cookie_of;
 use axum::extract::Query;
 use axum::http::{HeaderMap, Uri, header};
 use base64::Engine;
@@ -33,7 +34,14 @@ pub enum Credentials {
     /// A token.
     Token(String),
     /// A JSON Web Token, and the user that it claims to be of.
-    WebToken(String),
+    WebToken {
+        /// The user.
+        user: String,
+        /// The token.
+        text: String,
+    },
+    /// The cookie of a sign-in.
+    Cookie(String),
     /// Something that cannot be read.
     Unreadable,
 }
@@ -54,7 +62,7 @@ impl Credentials {
             return Self::Password(parameters.u, parameters.p);
         }
         let Some(value) = headers.get(header::AUTHORIZATION) else {
-            return Self::None;
+            return cookie_of(uri.path(), headers).map_or(Self::None, Self::Cookie);
         };
         let Some((scheme, value)) = value.to_str().ok().and_then(|text| text.split_once(' '))
         else {
@@ -66,7 +74,10 @@ impl Credentials {
             (!user.is_empty()).then(|| Self::Password(user.to_owned(), password.to_owned()))
         };
         let read = match scheme.to_ascii_lowercase().as_str() {
-            "bearer" if value.contains('.') => web_token_user(value).map(Self::WebToken),
+            "bearer" if value.contains('.') => web_token_user(value).map(|user| Self::WebToken {
+                user,
+                text: value.to_owned(),
+            }),
             "bearer" => Some(Self::Token(value.to_owned())),
             "token" => pair(value).or_else(|| Some(Self::Token(value.to_owned()))),
             "basic" => decoded(value)
@@ -80,8 +91,8 @@ impl Credentials {
     /// The name that the client gives; [`NOBODY`] if it gives none.
     pub fn user(&self) -> &str {
         match self {
-            Self::Password(user, _) | Self::WebToken(user) => user,
-            Self::None | Self::Token(_) | Self::Unreadable => NOBODY,
+            Self::Password(user, _) | Self::WebToken { user, .. } => user,
+            Self::None | Self::Token(_) | Self::Cookie(_) | Self::Unreadable => NOBODY,
         }
     }
 }

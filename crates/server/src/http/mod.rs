@@ -17,15 +17,18 @@ mod request_context;
 mod response_body;
 mod sql;
 mod status;
+mod web_sessions;
 mod write;
 
 use crate::admission::AdmissionControl;
+use crate::audit::{AuditEvent, AuditLog, AuditOutcome, AuditedAction, ClientAddress};
 use crate::config::ServerConfig;
 use crate::failures::RequestFailure;
 use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
+use crate::tls::{ClientListener, ServerTls, TlsProtocol};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
@@ -48,6 +51,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use web_sessions::WebSessions;
 
 /// State that the routes share.
 #[derive(Clone)]
@@ -58,6 +62,8 @@ struct HttpShared {
     telemetry: Arc<Telemetry>,
     rules: Arc<BrowserRules>,
     failed_logins: Arc<FailedLogins>,
+    audit: AuditLog,
+    sessions: Arc<WebSessions>,
     /// The client of a request.
     identity: Identity,
     /// Fires when running requests must stop.
@@ -86,17 +92,24 @@ const OF_STATUS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
 /// How long other requests of a connection beyond `connections_max` wait for a slot.
 const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
 
+/// What a client gets that speaks HTTP without TLS where it must not.
+const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: application/json\r\nContent-Length: 83\r\nConnection: close\r\n\r\n\
+    {\"error\":\"this server encrypts its connections: its address begins with https://\"}\n";
+
 /// Serves HTTP on `listener` until `stop` fires, then finishes running requests; `kill` ends those,
 /// too.
 pub async fn serve(
-    listener: TcpListener,
+    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
     rules: BrowserRules,
     services: ServedDatabase,
     config: Arc<ServerConfig>,
-    (gate, failed_logins): (AdmissionControl, Arc<FailedLogins>),
+    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
     telemetry: Arc<Telemetry>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
+    let listener =
+        ClientListener::new(listener, tls, TlsProtocol::Http, PLAIN_ANSWER, stop.clone());
     let listener = HttpConnections::new(
         listener,
         config.connections_max,
@@ -111,6 +124,8 @@ pub async fn serve(
         telemetry,
         rules: Arc::new(rules),
         failed_logins,
+        audit,
+        sessions: Arc::default(),
         identity: Identity::unproved(NOBODY),
         kill,
     };
@@ -222,13 +237,56 @@ async fn run_authenticated(
     next: Next,
 ) -> Response {
     let credentials = needed_credentials(&request);
-    match shared.authenticate(credentials, peer.ip()).await {
+    match shared.authenticate(credentials, peer).await {
         Ok(identity) => {
+            let audited =
+                audited_path(shared, &request).map(|(action, path)| (action, path.to_owned()));
+            let user = audited.as_ref().map(|_| identity.user.clone());
             request.extensions_mut().insert(identity);
-            PEER.scope(peer, next.run(request)).await
+            let response = PEER.scope(peer, next.run(request)).await;
+            if let (Some((action, path)), Some(user)) = (audited, user) {
+                note_request(shared, peer, (action, &path, &user), &response);
+            }
+            response
         }
         Err(error) => refusal(request.uri().path(), error),
     }
+}
+
+/// What a request is for the audit log, if no statement that the log tells of is behind it.
+fn audited_path<'a>(shared: &HttpShared, request: &'a Request) -> Option<(AuditedAction, &'a str)> {
+    if !shared.audit.is_on() {
+        return None;
+    }
+    match request.uri().path() {
+        "/api/v1/sql" | "/query" | "/api/v3/query_sql" | "/api/v3/query_influxql" => None,
+        path @ "/api/v1/backup" => Some((AuditedAction::Backup, path)),
+        path => Some((AuditedAction::Request, path)),
+    }
+}
+
+/// Notes a backup, and any request that was refused.
+fn note_request(
+    shared: &HttpShared,
+    address: SocketAddr,
+    (action, path, user): (AuditedAction, &str, &str),
+    response: &Response,
+) {
+    let outcome = match response.status() {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => AuditOutcome::Refused,
+        _ if action == AuditedAction::Request => return,
+        status if status.is_success() => AuditOutcome::Done,
+        _ => AuditOutcome::Failed,
+    };
+    let client = ClientAddress {
+        listener: "http",
+        address,
+    };
+    shared.audit.note(&AuditEvent {
+        outcome,
+        statement: Some(path),
+        ..AuditEvent::for_client(client, action, user)
+    });
 }
 
 /// Whether a path is of the form `known`, which may end with `{id}`.

@@ -3,14 +3,16 @@
 use super::HttpShared;
 use super::credentials::{Credentials, NOBODY};
 use super::error::HttpError;
+use crate::audit::ClientAddress;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_service::{Identity, ServiceError};
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The shared state, with the identity of the request's client.
 pub struct RequestContext(pub HttpShared);
@@ -44,7 +46,7 @@ pub fn needed_credentials(request: &Request) -> Option<Credentials> {
 }
 
 impl HttpShared {
-    /// Who sends a request with these credentials from `address`; `None` stands for a path that needs
+    /// Who sends a request with these credentials from `peer`; `None` stands for a path that needs
     /// none.
     ///
     /// # Errors
@@ -53,14 +55,14 @@ impl HttpShared {
     pub async fn authenticate(
         &self,
         credentials: Option<Credentials>,
-        address: IpAddr,
+        peer: SocketAddr,
     ) -> Result<Identity, HttpError> {
         let access = &self.services.access;
         let Some(credentials) = credentials else {
             return Ok(Identity::unproved(NOBODY));
         };
         if access.is_open() {
-            if is_loopback(address) {
+            if is_loopback(peer.ip()) {
                 return Ok(Identity::unproved(credentials.user()));
             }
             return Err(HttpError::new(StatusCode::FORBIDDEN, "forbidden", NO_USERS));
@@ -75,15 +77,58 @@ impl HttpShared {
             Credentials::Token(text) => access
                 .check_token(text)
                 .ok_or_else(|| refused("the token is wrong or has ended")),
-            Credentials::WebToken(_) => Err(refused("JSON Web Tokens are not accepted")),
+            Credentials::WebToken { text, .. } => self.check_web_token(text),
+            Credentials::Cookie(cookie) => self.check_cookie(cookie),
             Credentials::Unreadable => Err(refused(
                 "the header Authorization is not Basic, Token or Bearer",
             )),
         };
-        if let Err(ServiceError::Unauthenticated(_)) = &found {
-            self.failed_logins.slow_down(address).await;
+        let client = ClientAddress {
+            listener: "http",
+            address: peer,
+        };
+        match &found {
+            Ok(identity) => self.audit.note_login(client, identity, true),
+            Err(ServiceError::Unauthenticated(_)) => {
+                self.audit.note_failed_login(client, credentials.user());
+                self.failed_logins.slow_down(peer.ip()).await;
+            }
+            Err(_) => {}
         }
         found.map_err(HttpError::from)
+    }
+
+    /// Whose JSON Web Token this is.
+    fn check_web_token(&self, text: &str) -> Result<Identity, ServiceError> {
+        let Some(key) = &self.config.web_token_key else {
+            return Err(refused(
+                "JSON Web Tokens are not accepted: this server has no jwt_secret",
+            ));
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now_s = now.map_or(0.0, |now| now.as_secs_f64());
+        let user = key
+            .verify(text, now_s)
+            .map_err(|refusal| refused(&refusal.to_string()))?;
+        self.user_who_may_log_in(&user)
+    }
+
+    /// Whose cookie this is.
+    fn check_cookie(&self, cookie: &str) -> Result<Identity, ServiceError> {
+        let access = &self.services.access;
+        let verifiers = |user: &str| access.verifiers(user);
+        match self.sessions.user_of(cookie, Instant::now(), verifiers) {
+            Some(user) => self.user_who_may_log_in(&user),
+            None => Err(refused("the session has ended: sign in again")),
+        }
+    }
+
+    fn user_who_may_log_in(&self, user: &str) -> Result<Identity, ServiceError> {
+        let identity = Identity::of_password(user);
+        match self.services.access.rights(&identity) {
+            Ok(_) => Ok(identity),
+            Err(_) => Err(refused("the token or session is of nobody who may log in")),
+        }
     }
 
     /// What the client may do.

@@ -7,13 +7,15 @@ use crate::postgres::control::ControlStatement;
 use crate::postgres::error::PgError;
 use crate::postgres::io::{ConnectionEnd, HaltWatch, PostgresSocket, StatementHalt};
 use crate::postgres::login::log_in;
-use crate::postgres::messages::{FrontendMessage, StartupMessage, put_text};
+use crate::postgres::messages::{FrontendMessage, put_text};
+use crate::postgres::opening::{ClientStartup, read_startup};
 use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
 };
 use crate::postgres::setting_scope::{SessionSettings, SettingScope};
 use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::slow_log::PEER;
+use crate::tls::ClientStream;
 use bytes::BufMut;
 use marigram_pgtext::split_script;
 use marigram_service::{Identity, ServiceError, Session};
@@ -21,6 +23,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 /// Time in which a client must complete its startup.
@@ -63,48 +67,48 @@ pub struct PostgresConnection<'a> {
 }
 
 impl<'a> PostgresConnection<'a> {
-    /// Serves a client until it disconnects. If there is no `place` for it, it gets an error.
+    /// Serves a client until it disconnects. It takes one of `places` once it has said what it wants;
+    /// if there is none, it gets an error.
     ///
     /// # Errors
     /// Why the connection ended, other than at the client's request.
     pub async fn run(
         socket: TcpStream,
         shared: &'a PostgresShared,
-        place: bool,
+        places: Arc<Semaphore>,
     ) -> Result<(), ConnectionEnd> {
         let limit = shared
             .gate
             .body_limit("body_limit", shared.config.body_limit);
         let write_timeout = shared.config.write_timeout();
         // Before the login, messages are as small as those of a startup.
-        let mut io = PostgresSocket::new(socket, 0, &shared.gate, write_timeout);
-        let open = Self::open(&mut io, shared, place);
+        let stream = ClientStream::plain(socket);
+        let mut io = PostgresSocket::new(stream, 0, &shared.gate, write_timeout);
+        let until = tokio::time::Instant::now() + STARTUP_TIMEOUT;
+        let opening = shared.openings.enter();
+        let startup = tokio::select! {
+            read = timeout_at(until, read_startup(&mut io, shared)) => read,
+            () = opening.must_end() => return Ok(()),
+            () = shared.stop.cancelled() => return Err(ConnectionEnd::Stopping),
+        };
+        drop(opening);
+        let startup = match startup {
+            Ok(Ok(Some(startup))) => startup,
+            // A request to cancel, or a client that did not complete its startup in time.
+            Ok(Ok(None)) | Err(_) => return Ok(()),
+            Ok(Err(halt)) => return Self::refuse(io, halt, shared).await,
+        };
+        // Held until the connection ends.
+        let place = places.try_acquire_owned().ok();
+        let open = Self::open(&mut io, shared, startup, place.is_some());
         let opened = tokio::select! {
-            opened = tokio::time::timeout(STARTUP_TIMEOUT, open) => opened,
+            opened = timeout_at(until, open) => opened,
             () = shared.stop.cancelled() => return Err(ConnectionEnd::Stopping),
         };
         let (session, entry) = match opened {
-            Ok(Ok(Some(opened))) => opened,
-            // A request to cancel, or a client that did not complete its startup in time.
-            Ok(Ok(None)) | Err(_) => return Ok(()),
-            Ok(Err(StatementHalt::Gone(gone))) => return Self::part(io, gone, &shared.stop).await,
-            Ok(Err(StatementHalt::Error(error))) => {
-                if let Ok(peer) = PEER.try_with(|peer| *peer) {
-                    let failure = RequestFailure {
-                        code: error.sqlstate,
-                        error: error.message.clone(),
-                        statement: None,
-                    };
-                    let failures = &shared.telemetry.failures;
-                    failures.note_refused("postgres connect", 400, &failure, peer);
-                }
-                PgError {
-                    fatal: true,
-                    ..error
-                }
-                .write(&mut io.out);
-                return io.flush().await;
-            }
+            Ok(Ok(opened)) => opened,
+            Err(_) => return Ok(()),
+            Ok(Err(halt)) => return Self::refuse(io, halt, shared).await,
         };
         io.allow_messages_of(limit.bytes);
         let mut connection = Self {
@@ -119,9 +123,41 @@ impl<'a> PostgresConnection<'a> {
             portals: HashMap::new(),
         };
         match connection.serve().await {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                connection.io.close().await;
+                Ok(())
+            }
             Err(gone) => Self::part(connection.io, gone, &shared.stop).await,
         }
+    }
+
+    /// Tells a client why it gets no session.
+    async fn refuse(
+        mut io: PostgresSocket,
+        halt: StatementHalt,
+        shared: &PostgresShared,
+    ) -> Result<(), ConnectionEnd> {
+        let error = match halt {
+            StatementHalt::Gone(gone) => return Self::part(io, gone, &shared.stop).await,
+            StatementHalt::Error(error) => error,
+        };
+        if let Ok(peer) = PEER.try_with(|peer| *peer) {
+            let failure = RequestFailure {
+                code: error.sqlstate,
+                error: error.message.clone(),
+                statement: None,
+            };
+            let failures = &shared.telemetry.failures;
+            failures.note_refused("postgres connect", 400, &failure, peer);
+        }
+        PgError {
+            fatal: true,
+            ..error
+        }
+        .write(&mut io.out);
+        io.flush().await?;
+        io.close().await;
+        Ok(())
     }
 
     /// Tells the client why the connection ends, if possible.
@@ -154,40 +190,20 @@ impl<'a> PostgresConnection<'a> {
         Err(gone)
     }
 
-    /// Reads the startup messages and begins the session; `None` if there is no session to begin.
+    /// Lets the client log in, and begins its session.
     async fn open(
         io: &mut PostgresSocket,
         shared: &PostgresShared,
+        startup: ClientStartup,
         place: bool,
-    ) -> Result<Option<(Session, RegistryEntry)>, StatementHalt> {
-        let (minor, parameters) = loop {
-            match io.opening().await? {
-                StartupMessage::Encryption => {
-                    if io.has_input() {
-                        let message = "data came before the answer about encryption";
-                        return Err(PgError::fatal("08P01", message).into());
-                    }
-                    io.out.bytes.put_u8(b'N');
-                    io.flush().await?;
-                }
-                StartupMessage::Cancel { process, secret } => {
-                    shared.registry.cancel(process, secret);
-                    return Ok(None);
-                }
-                StartupMessage::Startup { minor, parameters } => break (minor, parameters),
-            }
-        };
+    ) -> Result<(Session, RegistryEntry), StatementHalt> {
         if !place {
             let max = shared.config.connections_max;
             let message = format!("all {max} connections are taken; close some or try again");
             return Err(PgError::fatal("53300", message).into());
         }
-        let parameter = |name: &str| {
-            let found = parameters.iter().find(|(known, _)| known == name);
-            found
-                .map(|(_, value)| value.as_str())
-                .filter(|value| !value.is_empty())
-        };
+        let parameter = |name: &str| startup.parameter(name);
+        let (minor, parameters) = (startup.minor, &startup.parameters);
         let unknown: Vec<_> = parameters
             .iter()
             .map(|(name, _)| name)
@@ -206,7 +222,7 @@ impl<'a> PostgresConnection<'a> {
         let identity = log_in(io, shared, user).await?;
         let mut session = open_session(shared, parameter("database"), &identity).await?;
         session.statement_timeout = shared.config.statement_timeout();
-        apply_settings(shared, &mut session, &parameters).await;
+        apply_settings(shared, &mut session, parameters).await;
         let entry = shared.registry.enter();
         let out = &mut io.out;
         out.message(b'R', |body| body.put_u32(0));
@@ -243,7 +259,7 @@ impl<'a> PostgresConnection<'a> {
         });
         out.ready(b'I');
         io.flush().await?;
-        Ok(Some((session, entry)))
+        Ok((session, entry))
     }
 
     async fn serve(&mut self) -> Result<(), ConnectionEnd> {

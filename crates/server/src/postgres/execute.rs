@@ -1,6 +1,7 @@
 //! Running statements: rows out, COPY in and out.
 
 use crate::admission::RequestPermit;
+use crate::audit::{AuditEvent, AuditOutcome, AuditedAction, ClientAddress};
 use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
@@ -11,6 +12,8 @@ use crate::postgres::io::{HaltWatch, StatementHalt};
 use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescriptionColumn};
 use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use crate::postgres::setting_scope::{SessionSettings, SettingScope, setting_scope};
+use crate::slow_log::PEER;
+use crate::statement_text::loggable;
 use arrow::record_batch::RecordBatch;
 use marigram_access::DatabasePrivileges;
 use marigram_service::{Answer, ServiceError};
@@ -266,6 +269,24 @@ impl PostgresConnection<'_> {
         }
     }
 
+    /// Tells the audit log of a COPY that the database did not see.
+    fn note_refused_copy(&self, database: &str, table: &str) {
+        let Ok(address) = PEER.try_with(|peer| *peer) else {
+            return;
+        };
+        let client = ClientAddress {
+            listener: "postgres",
+            address,
+        };
+        let statement = format!("COPY {table} FROM STDIN");
+        self.shared.audit.note(&AuditEvent {
+            outcome: AuditOutcome::Refused,
+            database: Some(database),
+            statement: Some(&loggable(&statement)),
+            ..AuditEvent::for_client(client, AuditedAction::Request, &self.session.identity.user)
+        });
+    }
+
     async fn copy_in(
         &mut self,
         database: &str,
@@ -278,6 +299,7 @@ impl PostgresConnection<'_> {
         let access = &self.shared.services.access;
         let rights = access.rights(&self.session.identity)?;
         if !rights.allow(database, DatabasePrivileges::WRITE) {
+            self.note_refused_copy(database, table);
             let message =
                 format!("permission denied: this needs WRITE on the database '{database}'");
             return Err(ServiceError::Forbidden(message).into());

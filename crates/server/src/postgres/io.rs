@@ -6,6 +6,7 @@ use crate::linger::LingeringConnection;
 use crate::postgres::cancel::CancelFlag;
 use crate::postgres::error::PgError;
 use crate::postgres::messages::{self, BackendMessages, FrontendMessage, StartupMessage};
+use crate::tls::{ClientStream, ServerTls, TlsProtocol};
 use crate::write_stall::WriteStall;
 use bytes::BytesMut;
 use std::future::{Future, poll_fn};
@@ -14,8 +15,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +30,9 @@ const OUTPUT_BYTES_FREE: usize = FLUSH_BYTES;
 const IDLE_BYTES_MAX: usize = 2 * FLUSH_BYTES;
 /// How long the server waits for the rest of a message.
 const REST_WAIT_MAX: Duration = Duration::from_mins(1);
+
+/// How long the end of an encrypted connection may wait for its client.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -97,8 +99,7 @@ pub struct HaltWatch {
 
 /// The socket.
 pub struct PostgresSocket {
-    reader: OwnedReadHalf,
-    writer: OwnedWriteHalf,
+    stream: ClientStream,
     input: BytesMut,
     /// Messages that have not been sent yet.
     pub out: BackendMessages,
@@ -115,16 +116,14 @@ impl PostgresSocket {
     /// large ones reserve memory at `gate`. A client that takes nothing for `write_timeout` is
     /// disconnected.
     pub fn new(
-        socket: TcpStream,
+        stream: ClientStream,
         bytes_max: usize,
         gate: &AdmissionControl,
         write_timeout: Option<Duration>,
     ) -> Self {
-        let (reader, writer) = socket.into_split();
         let input = BytesMut::with_capacity(8 << 10);
         Self {
-            reader,
-            writer,
+            stream,
             input,
             out: BackendMessages::default(),
             bytes_max,
@@ -140,7 +139,7 @@ impl PostgresSocket {
         if more > 0 && !self.lease.grow_in_time(more).await {
             return Err(ConnectionEnd::Full(self.input.len()));
         }
-        if self.reader.read_buf(&mut self.input).await? == 0 {
+        if self.stream.read_buf(&mut self.input).await? == 0 {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         }
         Ok(())
@@ -157,6 +156,16 @@ impl PostgresSocket {
             }
             self.fill().await?;
         }
+    }
+
+    /// The connection under the messages.
+    pub fn stream(&self) -> &ClientStream {
+        &self.stream
+    }
+
+    /// Encrypts the connection, after the client asked for it.
+    pub async fn encrypt(&mut self, tls: &ServerTls) -> io::Result<()> {
+        self.stream.encrypt(tls, TlsProtocol::Postgres).await
     }
 
     /// Sets the largest message from here on, in bytes.
@@ -205,29 +214,18 @@ impl PostgresSocket {
     /// Sends the collected messages.
     pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
         let mut stall = WriteStall::new(self.write_timeout);
+        let stream = &mut self.stream;
         while !self.out.bytes.is_empty() {
-            let writing = self.writer.write_buf(&mut self.out.bytes);
-            tokio::pin!(writing);
-            let written = poll_fn(|context| match writing.as_mut().poll(context) {
-                Poll::Pending => stall
-                    .poll(context)
-                    .map(|()| Err(io::Error::from(io::ErrorKind::TimedOut))),
-                written @ Poll::Ready(_) => written,
-            });
-            match written.await {
-                Ok(0) => return Err(io::Error::from(io::ErrorKind::WriteZero).into()),
-                Ok(_) => stall.end(),
-                Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                    return Err(ConnectionEnd::Stalled);
-                }
-                Err(error) => return Err(error.into()),
+            if in_time(&mut stall, stream.write_buf(&mut self.out.bytes)).await? == 0 {
+                return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }
         }
+        // What TLS has encrypted may wait for the socket.
+        in_time(&mut stall, stream.flush()).await?;
         self.out_lease.shrink(self.out_lease.held());
         if self.out.bytes.capacity() > IDLE_BYTES_MAX {
             self.out.bytes = BytesMut::new();
         }
-        self.writer.flush().await?;
         Ok(())
     }
 
@@ -239,11 +237,16 @@ impl PostgresSocket {
         self.flush().await
     }
 
+    /// Ends the connection in the way that its client can tell from one that was cut off.
+    pub async fn close(mut self) {
+        // A client that is gone needs no orderly end, nor does one that does not read.
+        let _ = tokio::time::timeout(SHUTDOWN_MAX, self.stream.shutdown()).await;
+    }
+
     /// [Lingers](LingeringConnection), and shuts the sending side once the client pauses.
     pub async fn linger(self, stop: CancellationToken) {
         let Self {
-            mut reader,
-            mut writer,
+            mut stream,
             input,
             lease,
             ..
@@ -252,11 +255,11 @@ impl PostgresSocket {
         // libpq gives up at the end of the stream while it sends, before it reads what else
         // arrived.
         let mut linger = LingeringConnection::while_it_sends(stop.clone());
-        poll_fn(|context| linger.poll(&mut reader, context)).await;
-        // A client that is gone needs no orderly end.
-        let _ = writer.shutdown().await;
+        poll_fn(|context| linger.poll(&mut stream, context)).await;
+        // A client that is gone needs no orderly end, nor does one that does not read.
+        let _ = tokio::time::timeout(SHUTDOWN_MAX, stream.shutdown()).await;
         let mut linger = LingeringConnection::until(stop);
-        poll_fn(|context| linger.poll(&mut reader, context)).await;
+        poll_fn(|context| linger.poll(&mut stream, context)).await;
     }
 
     /// Waits for `work`; stops it if the client cancels or disconnects, the time is up, or the
@@ -295,12 +298,34 @@ impl PostgresSocket {
                     return Err(PgError::new("57014", message).into());
                 }
                 () = watch.kill.cancelled() => return Err(ConnectionEnd::Stopping.into()),
-                read = self.reader.read_buf(&mut self.input), if room => {
+                read = self.stream.read_buf(&mut self.input), if room => {
                     if read.map_err(ConnectionEnd::from)? == 0 {
                         return Err(ConnectionEnd::from(io::Error::from(io::ErrorKind::UnexpectedEof)).into());
                     }
                 }
             }
         }
+    }
+}
+
+/// Sends something; ends the connection of a client that takes nothing for too long.
+async fn in_time<T>(
+    stall: &mut WriteStall,
+    sending: impl Future<Output = io::Result<T>>,
+) -> Result<T, ConnectionEnd> {
+    tokio::pin!(sending);
+    let sent = poll_fn(|context| match sending.as_mut().poll(context) {
+        Poll::Pending => stall
+            .poll(context)
+            .map(|()| Err(io::Error::from(io::ErrorKind::TimedOut))),
+        sent @ Poll::Ready(_) => sent,
+    });
+    match sent.await {
+        Ok(sent) => {
+            stall.end();
+            Ok(sent)
+        }
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(ConnectionEnd::Stalled),
+        Err(error) => Err(error.into()),
     }
 }

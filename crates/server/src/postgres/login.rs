@@ -1,8 +1,10 @@
-//! The login of a client: SCRAM-SHA-256, where there are users.
+//! The login of a client: SCRAM-SHA-256, where there are users; SCRAM-SHA-256-PLUS on encrypted
+//! connections, which proves that nobody is in between.
 //!
 //! A name without a user goes through the same exchange as one with a user, and fails at its end
 //! with the same words.
 
+use crate::audit::ClientAddress;
 use crate::http::{NO_USERS, is_loopback};
 use crate::postgres::PostgresShared;
 use crate::postgres::error::PgError;
@@ -14,8 +16,10 @@ use marigram_access::{ChannelBinding, ScramExchange, ScramRefusal};
 use marigram_service::Identity;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// The mechanism that the server offers.
-const MECHANISM: &str = "SCRAM-SHA-256";
+/// The mechanism without channel binding.
+const SCRAM: &str = "SCRAM-SHA-256";
+/// The mechanism with it; offered where the connection has a certificate to bind to.
+const SCRAM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
 /// Kinds of authentication requests (PostgreSQL's manual, "Message Formats").
 const SASL: u32 = 10;
@@ -41,10 +45,19 @@ pub async fn log_in(
         }
         return Err(PgError::fatal("28000", NO_USERS).into());
     }
+    let client = ClientAddress {
+        listener: "postgres",
+        address: PEER.try_with(|peer| *peer).unwrap_or((unknown, 0).into()),
+    };
     match exchange(io, shared, user).await? {
-        Ok(()) => Ok(Identity::of_password(user)),
+        Ok(()) => {
+            let identity = Identity::of_password(user);
+            shared.audit.note_login(client, &identity, false);
+            Ok(identity)
+        }
         Err(refusal) => {
             tracing::debug!(%refusal, "a login failed");
+            shared.audit.note_failed_login(client, user);
             shared.failed_logins.slow_down(address).await;
             let message = match refusal {
                 ScramRefusal::Password => {
@@ -63,9 +76,17 @@ async fn exchange(
     shared: &PostgresShared,
     user: &str,
 ) -> Result<Result<(), ScramRefusal>, StatementHalt> {
+    let end_point = io.stream().end_point();
+    let channel = match &end_point {
+        Some(hash) => ChannelBinding::ServerEndPoint(hash),
+        None => ChannelBinding::None,
+    };
     io.out.message(b'R', |body| {
         body.put_u32(SASL);
-        put_text(body, MECHANISM);
+        if end_point.is_some() {
+            put_text(body, SCRAM_PLUS);
+        }
+        put_text(body, SCRAM);
         body.put_u8(0);
     });
     let Some(initial) =
@@ -74,12 +95,16 @@ async fn exchange(
         let message = "it does not begin with an initial response";
         return Ok(Err(ScramRefusal::Malformed(message)));
     };
-    if initial.mechanism != MECHANISM {
-        let message = "its mechanism is not SCRAM-SHA-256";
-        return Ok(Err(ScramRefusal::Malformed(message)));
-    }
+    let is_plus = match initial.mechanism.as_str() {
+        SCRAM => false,
+        SCRAM_PLUS if end_point.is_some() => true,
+        _ => {
+            let message = "its mechanism is not one that the server offers";
+            return Ok(Err(ScramRefusal::Malformed(message)));
+        }
+    };
     let verifiers = shared.services.access.verifiers(user);
-    let begun = ScramExchange::begin(&verifiers, &initial.data, false, ChannelBinding::None);
+    let begun = ScramExchange::begin(&verifiers, &initial.data, is_plus, channel);
     let begun = match begun {
         Ok(begun) => begun,
         Err(refusal) => return Ok(Err(refusal)),

@@ -20,8 +20,10 @@ type Result<T> = std::result::Result<T, MalformedMessage>;
 /// The first message of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StartupMessage {
-    /// Asks for TLS or GSS encryption; the answer is one byte.
-    Encryption,
+    /// Asks for TLS; the answer is one byte.
+    Tls,
+    /// Asks for GSS encryption; the answer is one byte.
+    Gss,
     /// Asks that the query of another connection be stopped.
     Cancel {
         /// The connection's number.
@@ -132,8 +134,8 @@ pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
     body.0.advance(4);
     let code = body.u32()?;
     match code {
-        // SSLRequest and GSSENCRequest.
-        80_877_103 | 80_877_104 => Ok(Some(StartupMessage::Encryption)),
+        80_877_103 => Ok(Some(StartupMessage::Tls)),
+        80_877_104 => Ok(Some(StartupMessage::Gss)),
         80_877_102 => Ok(Some(StartupMessage::Cancel {
             process: body.i32()?,
             secret: body.i32()?,
@@ -486,10 +488,7 @@ mod tests {
     #[test]
     fn openings() {
         let mut ssl = BytesMut::from(&[0, 0, 0, 8, 4, 210, 22, 47][..]);
-        assert_eq!(
-            take_opening(&mut ssl).unwrap(),
-            Some(StartupMessage::Encryption)
-        );
+        assert_eq!(take_opening(&mut ssl).unwrap(), Some(StartupMessage::Tls));
         let mut startup = BytesMut::from(&b"\0\0\0\x13\0\x03\0\0user\0me\0\0\0"[..]);
         startup[3] = 17;
         let opening = take_opening(&mut startup).unwrap();

@@ -15,6 +15,7 @@ mod io;
 mod login;
 mod messages;
 mod numeric;
+mod opening;
 mod parameters;
 mod portal;
 mod prepared;
@@ -25,11 +26,14 @@ mod types;
 mod zones;
 
 use crate::admission::AdmissionControl;
+use crate::audit::AuditLog;
 use crate::config::ServerConfig;
+use crate::failures::ThrottledLines;
 use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
+use crate::tls::{OpeningConnections, ServerTls};
 use cancel::ConnectionRegistry;
 use connection::PostgresConnection;
 use std::sync::Arc;
@@ -54,6 +58,11 @@ struct PostgresShared {
     telemetry: Arc<Telemetry>,
     registry: ConnectionRegistry,
     failed_logins: Arc<FailedLogins>,
+    audit: AuditLog,
+    tls: Option<Arc<ServerTls>>,
+    /// Lines about handshakes that failed.
+    tls_lines: Arc<ThrottledLines>,
+    openings: OpeningConnections,
     /// Fires when no new statements may begin.
     stop: CancellationToken,
     /// Fires when running statements must stop.
@@ -63,10 +72,10 @@ struct PostgresShared {
 /// Serves the PostgreSQL protocol on `listener` until `stop` fires, then lets running statements
 /// finish; `kill` ends those, too.
 pub async fn serve(
-    listener: TcpListener,
+    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
     services: ServedDatabase,
     config: Arc<ServerConfig>,
-    (gate, failed_logins): (AdmissionControl, Arc<FailedLogins>),
+    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
     telemetry: Arc<Telemetry>,
     (stop, kill): (CancellationToken, CancellationToken),
 ) {
@@ -81,6 +90,10 @@ pub async fn serve(
         telemetry,
         registry,
         failed_logins,
+        audit,
+        tls,
+        tls_lines: Arc::default(),
+        openings: OpeningConnections::default(),
         stop,
         kill,
     };
@@ -101,19 +114,14 @@ pub async fn serve(
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
-        let place = places.clone().try_acquire_owned().ok();
-        let shared = shared.clone();
+        let (places, shared) = (places.clone(), shared.clone());
         connections.spawn(async move {
             shared.telemetry.postgres_connections.inc();
-            let run = PEER.scope(
-                peer,
-                PostgresConnection::run(socket, &shared, place.is_some()),
-            );
+            let run = PEER.scope(peer, PostgresConnection::run(socket, &shared, places));
             if let Err(error) = run.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
             shared.telemetry.postgres_connections.dec();
-            drop(place);
         });
     }
     drop(listener);

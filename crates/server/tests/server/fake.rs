@@ -48,17 +48,22 @@ pub struct Fake {
     pub memory_max: AtomicUsize,
 }
 
-/// Starts servers over a new fake on free ports.
-pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, Arc<Fake>) {
-    let fake = Arc::new(Fake::default());
-    let services = ServedDatabase {
+/// A fake as what servers serve.
+pub fn services(fake: &Arc<Fake>) -> ServedDatabase {
+    ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
         languages: fake.clone(),
         access: Arc::new(marigram_service::OpenAccess),
         status: fake.clone(),
         backup: fake.clone(),
-    };
+    }
+}
+
+/// Starts servers over a new fake on free ports.
+pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, Arc<Fake>) {
+    let fake = Arc::new(Fake::default());
+    let services = services(&fake);
     let any = Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
     let mut config = ServerConfig {
         http: any,

@@ -3,12 +3,17 @@
 
 use super::error::V2Error;
 use crate::http::HttpShared;
+use crate::http::connections::ConnectedPeer;
+use crate::http::credentials::Credentials;
 use crate::http::error::{HttpError, json_answer};
 use crate::http::influx::FormValues;
 use crate::http::request_context::RequestContext;
-use axum::http::{StatusCode, Uri};
+use crate::http::web_sessions::{cookie_of, set_cookie};
+use axum::extract::ConnectInfo;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 /// The organisation's identifier.
 pub const ORG_ID: &str = "0000000000000001";
@@ -132,9 +137,47 @@ pub async fn set_up() -> V2Error {
     V2Error::conflict("onboarding has already been completed")
 }
 
-/// `POST /api/v2/signin` and `POST /api/v2/signout`: each request brings its credentials.
-pub async fn sign() -> Response {
-    StatusCode::NO_CONTENT.into_response()
+/// `POST /api/v2/signin`: gives a client that sent a name and a password a cookie for them. Where
+/// there are no users, there is nothing to sign in to.
+pub async fn sign_in(
+    RequestContext(shared): RequestContext,
+    ConnectInfo(peer): ConnectInfo<ConnectedPeer>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, V2Error> {
+    let access = &shared.services.access;
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    // Not for tokens: a session would outlive them.
+    if let Credentials::Password(user, password) = Credentials::new(&uri, &headers)
+        && !access.is_open()
+    {
+        // In this order, so that a change of the password in between ends the session.
+        let verifiers = access.verifiers(&user);
+        let checked = access.check_password(&user, &password).await;
+        checked.map_err(|error| V2Error(error.into()))?;
+        let cookie = shared.sessions.begin(&user, verifiers, Instant::now());
+        if let Some(value) = set_cookie(&cookie, peer.is_encrypted()) {
+            response.headers_mut().insert(header::SET_COOKIE, value);
+        }
+    }
+    Ok(response)
+}
+
+/// `POST /api/v2/signout`: ends the session of the request's cookie.
+pub async fn sign_out(
+    RequestContext(shared): RequestContext,
+    ConnectInfo(peer): ConnectInfo<ConnectedPeer>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Some(cookie) = cookie_of(uri.path(), &headers) {
+        shared.sessions.end(&cookie);
+        if let Some(value) = set_cookie("", peer.is_encrypted()) {
+            response.headers_mut().insert(header::SET_COOKIE, value);
+        }
+    }
+    response
 }
 
 /// `GET /ready`
