@@ -2,6 +2,7 @@
 
 mod cursor;
 mod functions;
+mod reading;
 mod sources;
 mod wanted;
 
@@ -21,6 +22,7 @@ use futures::future::BoxFuture;
 use marigram_engine::Engine;
 use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
+use reading::{TableReading, reading_of_functions, reading_of_rows};
 use sources::{SourceRequest, sources};
 use std::sync::Arc;
 use wanted::SelectSymbols;
@@ -34,6 +36,8 @@ pub struct Running {
     pub state: Arc<SessionState>,
     /// The statement's memory.
     pub budget: Budget,
+    /// Whether answers may come from less than all rows.
+    pub takes_fast_paths: bool,
 }
 
 /// What a SELECT inherits from the enclosing one.
@@ -138,7 +142,7 @@ fn build(
         keys,
         series_limit,
         range,
-    } = scope;
+    } = scope.clone();
     let mut wanted = SelectSymbols::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
@@ -192,16 +196,29 @@ fn build(
             chain.read_subqueries(read_range);
         }
     }
+    let is_limited = is_raw && around.is_some() && prepared.limit != (0, 0);
+    let interleaves = keys != order;
+    let series_rows =
+        (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
+    let reading = if !running.takes_fast_paths {
+        TableReading::Rows
+    } else if is_raw {
+        reading_of_rows(prepared, &scope, series_rows)
+    } else {
+        let read = (&chains[..], &wanted.sources.columns[..]);
+        reading_of_functions(prepared, read, &grouping, (is_selector, keeps_rows))
+    };
+    if let TableReading::Groups(_) = reading {
+        for (place, (chain, _)) in chains.iter_mut().enumerate() {
+            chain.read_groups(place);
+        }
+    }
     let inner = Around {
         order: Arc::clone(&order),
         keys: Arc::clone(&source_keys),
         series_limit,
         range: read_range,
     };
-    let is_limited = is_raw && around.is_some() && prepared.limit != (0, 0);
-    let interleaves = keys != order;
-    let series_rows =
-        (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
     let fetch = (is_raw && series_rows.is_none() && keys.is_empty() && prepared.limit.0 > 0)
         .then(|| usize::try_from(prepared.limit.0 + prepared.limit.1).ok())
         .flatten();
@@ -211,6 +228,7 @@ fn build(
         is_raw,
         fetch,
         series_rows,
+        reading: &reading,
     };
     let source = sources(prepared, running, &request)?;
     let symbols = wanted.symbols();
