@@ -201,14 +201,14 @@ fn nested(chance: &mut Chance) -> String {
     format!("SELECT {columns} FROM ({inner}){group}{}", tail(chance))
 }
 
-async fn compare(seed: u64, statements: usize) {
+async fn compare(seed: u64, rows_of_a_segment: usize, statements: usize) {
     let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let harness = Harness::new();
     for _ in 0..3 {
-        harness.write(&lines(&mut chance, 1_500));
+        harness.write(&lines(&mut chance, rows_of_a_segment));
         harness.flush();
     }
-    harness.write(&lines(&mut chance, 300));
+    harness.write(&lines(&mut chance, rows_of_a_segment / 5));
     let mut wrong = String::new();
     let mut rows = 0;
     for _ in 0..statements {
@@ -224,7 +224,7 @@ async fn compare(seed: u64, statements: usize) {
             _ = writeln!(wrong, "{statement}\n  fast  {ours:.600}\n  plain {plain:.600}");
         }
     }
-    assert!(rows * 2 > statements, "only {rows} statements have an answer");
+    assert!(rows * 3 > statements, "only {rows} statements have an answer");
     assert!(wrong.is_empty(), "seed {seed}\n{wrong}");
 }
 
@@ -232,6 +232,8 @@ async fn compare(seed: u64, statements: usize) {
 async fn fast_paths_give_the_answers_of_rows() {
     let seeds = std::env::var("MARIGRAM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
     for seed in 1..=seeds.unwrap_or(3) {
-        compare(seed, 300).await;
+        compare(seed, 1_500, 250).await;
+        // So few that tables are read as a whole.
+        compare(seed, 40, 250).await;
     }
 }

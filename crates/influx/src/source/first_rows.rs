@@ -60,6 +60,16 @@ struct Lacking {
 }
 
 impl Lacking {
+    /// Nothing was read yet.
+    fn new(rows_max: u64, groups: HashSet<SeriesKey>) -> Self {
+        Self {
+            rows_max,
+            groups,
+            seen: HashMap::new(),
+            complete: None,
+        }
+    }
+
     /// Counts a row; returns whether it is among the first of its group.
     fn admits(&mut self, series: &Arc<SeriesKey>) -> bool {
         if let Some(complete) = &self.complete
@@ -130,8 +140,10 @@ impl FirstRows {
                 if is_in_order {
                     Reading::Whole(Box::new(rows))
                 } else {
+                    let mut lacking = Lacking::new(self.group_rows, HashSet::new());
                     let mut found = Vec::new();
-                    while let Some(some) = rows.next().await? {
+                    while let Some(mut some) = rows.next().await? {
+                        some.retain(|row| lacking.admits(&row.series));
                         self.keep(&some)?;
                         found.extend(some);
                     }
@@ -165,12 +177,8 @@ impl FirstRows {
             let shown = request.series.as_ref();
             shown.is_none_or(|shown| shown.contains(series))
         };
-        let mut lacking = Lacking {
-            rows_max: self.group_rows,
-            groups: groups.into_iter().filter(is_shown).collect(),
-            seen: HashMap::new(),
-            complete: None,
-        };
+        let groups = groups.into_iter().filter(is_shown);
+        let mut lacking = Lacking::new(self.group_rows, groups.collect());
         let (mut left, mut found, mut kept) = (request.range, Vec::new(), Vec::new());
         let is_from_start = request.ascending;
         let mut edge = if is_from_start {
