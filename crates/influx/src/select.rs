@@ -130,6 +130,40 @@ fn grouping_of(
     }
 }
 
+/// The functions of a SELECT as chains of stages.
+fn chains_of(
+    prepared: &PreparedSelect,
+    wanted: &mut SelectSymbols,
+    grouping: &Grouping,
+    (is_selector, keeps_rows): (bool, bool),
+) -> SqlResult<Vec<SymbolChain>> {
+    let mut chains = Vec::new();
+    for (call, symbol) in &wanted.calls {
+        if type_of(call)?.is_none() {
+            continue;
+        }
+        let driver = functions::driver(call);
+        let has_driver = driver.is_some_and(|var| {
+            let mut sources = prepared.sources.iter();
+            sources.any(|source| source.type_of(&var.name).is_some())
+        });
+        let mut place = |column: SourceColumn| wanted.sources.place(column);
+        let context = functions::FunctionContext {
+            grouping,
+            is_selector,
+            keeps_rows,
+            has_driver,
+        };
+        let mut chain = functions::chain(call, &context, &mut place)?;
+        if prepared.limit != (0, 0) {
+            let (limit, offset) = prepared.limit;
+            chain.stages.push(Box::new(Limit::new(limit, offset)));
+        }
+        chains.push((chain, *symbol));
+    }
+    Ok(chains)
+}
+
 fn build(
     prepared: &PreparedSelect,
     running: &Running,
@@ -148,36 +182,13 @@ fn build(
     let mut source_keys = keys.to_vec();
     source_keys.extend(wanted.grouped_in_calls());
     let source_keys = sorted_keys(source_keys.iter().map(ToString::to_string));
-    let mut chains = Vec::new();
     let is_selector = wanted.calls.len() == 1
         && wanted
             .calls
             .first()
             .is_some_and(|(call, _)| functions::is_selector(call));
     let keeps_rows = !wanted.names.is_empty();
-    for (call, symbol) in &wanted.calls {
-        if type_of(call)?.is_none() {
-            continue;
-        }
-        let driver = functions::driver(call);
-        let has_driver = driver.is_some_and(|var| {
-            let mut sources = prepared.sources.iter();
-            sources.any(|source| source.type_of(&var.name).is_some())
-        });
-        let mut place = |column: SourceColumn| wanted.sources.place(column);
-        let context = functions::FunctionContext {
-            grouping: &grouping,
-            is_selector,
-            keeps_rows,
-            has_driver,
-        };
-        let mut chain = functions::chain(call, &context, &mut place)?;
-        if prepared.limit != (0, 0) {
-            let (limit, offset) = prepared.limit;
-            chain.stages.push(Box::new(Limit::new(limit, offset)));
-        }
-        chains.push((chain, *symbol));
-    }
+    let mut chains = chains_of(prepared, &mut wanted, &grouping, (is_selector, keeps_rows))?;
     let is_raw = wanted.calls.is_empty();
     let nothing_known = if is_raw {
         wanted.names.iter().all(|(var, _)| var.cast.is_none())

@@ -109,7 +109,17 @@ fn function(chance: &mut Chance) -> String {
     let name = chance.pick(&[
         "count", "sum", "mean", "min", "max", "spread", "first", "last", "median", "stddev",
     ]);
-    let field = chance.pick(&["v", "v", "i", "n", "s", "b", "nothing", "v::integer", "host"]);
+    let field = chance.pick(&[
+        "v",
+        "v",
+        "i",
+        "n",
+        "s",
+        "b",
+        "nothing",
+        "v::integer",
+        "host",
+    ]);
     format!("{name}({field})")
 }
 
@@ -121,7 +131,11 @@ fn group(chance: &mut Chance, by_time: bool) -> String {
         parts.push(format!("time({width}{offset})"));
     }
     if chance.happens(60) {
-        parts.push(chance.pick(&["host", "region", "host, region", "*", "nothing"]).to_owned());
+        parts.push(
+            chance
+                .pick(&["host", "region", "host, region", "*", "nothing"])
+                .to_owned(),
+        );
     }
     if parts.is_empty() {
         return String::new();
@@ -134,14 +148,24 @@ fn aggregated(chance: &mut Chance) -> String {
     let mut columns: Vec<String> = (0..count).map(|_| function(chance)).collect();
     let by_time = chance.happens(55);
     if chance.happens(10) {
-        columns = vec![chance.pick(&["count(*)", "mean(*)", "last(*)", "max(*)"]).to_owned()];
+        columns = vec![
+            chance
+                .pick(&["count(*)", "mean(*)", "last(*)", "max(*)"])
+                .to_owned(),
+        ];
     } else if by_time && chance.happens(15) {
         columns = vec![format!("derivative({})", function(chance))];
     } else if chance.happens(15) {
         columns = vec![format!("{} + {}", function(chance), function(chance))];
     }
     let fill = match by_time {
-        true => chance.pick(&["", " fill(none)", " fill(0)", " fill(previous)", " fill(linear)"]),
+        true => chance.pick(&[
+            "",
+            " fill(none)",
+            " fill(0)",
+            " fill(previous)",
+            " fill(linear)",
+        ]),
         false => "",
     };
     let from = chance.pick(&["cpu", "cpu", "mem", "cpu, mem", "/.*/", "none"]);
@@ -184,7 +208,11 @@ fn nested(chance: &mut Chance) -> String {
     let inner = match chance.below(3) {
         0 => {
             let group = chance.pick(&["", " GROUP BY host", " GROUP BY *"]);
-            format!("SELECT v AS m, i FROM cpu{}{group}{}", filter(chance, false), tail(chance))
+            format!(
+                "SELECT v AS m, i FROM cpu{}{group}{}",
+                filter(chance, false),
+                tail(chance)
+            )
         }
         1 => {
             let group = chance.pick(&["", ", host", ", host, region"]);
@@ -218,19 +246,30 @@ async fn compare(seed: u64, rows_of_a_segment: usize, statements: usize) {
             7..9 => raw(&mut chance),
             _ => nested(&mut chance),
         };
-        let (ours, plain) = (harness.ask(&statement).await, harness.ask_plainly(&statement).await);
+        let (ours, plain) = (
+            harness.ask(&statement).await,
+            harness.ask_plainly(&statement).await,
+        );
         rows += usize::from(plain.contains("values"));
         if ours != plain {
-            _ = writeln!(wrong, "{statement}\n  fast  {ours:.600}\n  plain {plain:.600}");
+            _ = writeln!(
+                wrong,
+                "{statement}\n  fast  {ours:.600}\n  plain {plain:.600}"
+            );
         }
     }
-    assert!(rows * 3 > statements, "only {rows} statements have an answer");
+    assert!(
+        rows * 3 > statements,
+        "only {rows} statements have an answer"
+    );
     assert!(wrong.is_empty(), "seed {seed}\n{wrong}");
 }
 
 #[tokio::test]
 async fn fast_paths_give_the_answers_of_rows() {
-    let seeds = std::env::var("MARIGRAM_SEEDS").ok().and_then(|seeds| seeds.parse().ok());
+    let seeds = std::env::var("MARIGRAM_SEEDS")
+        .ok()
+        .and_then(|seeds| seeds.parse().ok());
     for seed in 1..=seeds.unwrap_or(3) {
         compare(seed, 1_500, 250).await;
         // So few that tables are read as a whole.

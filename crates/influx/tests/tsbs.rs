@@ -40,9 +40,13 @@ fn in_nanoseconds(answer: &mut Value) {
         let Some(series) = result.get_mut("series").and_then(Value::as_array_mut) else {
             continue;
         };
-        for rows in series.iter_mut().filter_map(|series| series.get_mut("values")) {
+        for rows in series
+            .iter_mut()
+            .filter_map(|series| series.get_mut("values"))
+        {
             for row in rows.as_array_mut().into_iter().flatten() {
-                let time: jiff::Timestamp = row[0].as_str().expect("a time").parse().expect("a time");
+                let time: jiff::Timestamp =
+                    row[0].as_str().expect("a time").parse().expect("a time");
                 row[0] = Value::from(i64::try_from(time.as_nanosecond()).expect("a time"));
             }
         }
@@ -88,15 +92,17 @@ async fn answers_are_those_of_influxdb() {
     let mut wrong = String::new();
     for name in &names {
         let query = read(&folder.join(format!("queries/{name}.influx.sql")));
-        let mut expected = serde_json::from_str(&read(
-            &folder.join(format!("expected/{name}.influx.json")),
-        ))
-        .expect("JSON");
+        let mut expected =
+            serde_json::from_str(&read(&folder.join(format!("expected/{name}.influx.json"))))
+                .expect("JSON");
         in_nanoseconds(&mut expected);
         let answer = harness.ask(&query).await;
         let ours: Value = serde_json::from_str(&answer).expect("JSON");
         if !same(&ours, &expected) {
-            _ = writeln!(wrong, "{name}\n  ours   {answer:.1000}\n  theirs {expected}");
+            _ = writeln!(
+                wrong,
+                "{name}\n  ours   {answer:.1000}\n  theirs {expected}"
+            );
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -92,7 +92,10 @@ fn row_by_row(prepared: &PreparedSelect) -> Option<(&PreparedSelect, &StoredMeas
         return None;
     };
     let has_limits = |select: &PreparedSelect| select.series_limit != (0, 0);
-    let has_functions = inner.fields.iter().any(|field| is_function(&field.expression));
+    let has_functions = inner
+        .fields
+        .iter()
+        .any(|field| is_function(&field.expression));
     let is_plain = !has_functions
         && inner.limit == (0, 0)
         && inner.interval.is_none()

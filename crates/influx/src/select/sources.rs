@@ -8,8 +8,8 @@ use crate::schema::StoredMeasurement;
 use crate::series::{SeriesKey, sorted_keys};
 use crate::source::{
     Concatenated, ExtremeRows, FirstRows, LimitedRows, MeasurementRequest, MeasurementRows, Merged,
-    NeededFields, Nothing, ReducedFallback, ReducedRequest, ReducedRows, RowOrder, RowSource, ShownSeries, SourceColumn,
-    SubqueryRows,
+    NeededFields, Nothing, ReducedFallback, ReducedRequest, ReducedRows, RowOrder, RowSource,
+    ShownSeries, SourceColumn, SubqueryRows,
 };
 use marigram_sql::SqlResult;
 use std::collections::HashSet;

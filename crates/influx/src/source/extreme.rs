@@ -1,11 +1,11 @@
 //! The rows among which `min` or `max` finds its row: the extreme of each group is computed first, and then
 //! only rows with that value are read.
 
+use super::RowSource;
 use super::measurement::{
     MeasurementRequest, MeasurementRows, ReadColumn, column, requested_column, series_filter,
 };
 use super::reduced::{ReducedInput, ReducedRequest, ReducedRows};
-use super::RowSource;
 use crate::budget::Budget;
 use crate::point::Row;
 use crate::value::Value;

@@ -231,9 +231,7 @@ impl FirstRows {
     fn sort(&self, rows: &mut [Row]) {
         let keys = &self.request.keys;
         rows.sort_by(|a, b| {
-            let order = self
-                .order
-                .compare((&a.series, a.time), (&b.series, b.time));
+            let order = self.order.compare((&a.series, a.time), (&b.series, b.time));
             order.then_with(|| {
                 let order = a.series.order_by(&b.series, keys);
                 if self.order.ascending {

@@ -319,7 +319,11 @@ impl MeasurementRows {
 
     /// The indexes of fields among the requested columns of which one needs a value.
     fn needed_fields(&self) -> Vec<usize> {
-        let asked = self.read.iter().take(self.request.columns.len()).enumerate();
+        let asked = self
+            .read
+            .iter()
+            .take(self.request.columns.len())
+            .enumerate();
         let needs = self.request.needs;
         let fields = asked.filter(|(place, read)| {
             let is_needed = match needs {

@@ -6,35 +6,36 @@
 //! (a sum that does not fit into its type, an empty tag beside a missing one, a group before the first
 //! time), the plan fails before the first row, and the caller reads rows instead.
 
+mod planned;
+mod staged;
+
+pub use staged::ReducedFallback;
+
 use super::measurement::columns::{ColumnReader, Texts, texts, times};
-use super::measurement::{
-    ReadColumn, ShownSeries, column, pushed_down, requested_column, residual, scan_of,
-    time_filters,
-};
+use super::measurement::{ShownSeries, column, pushed_down, scan_of, time_filters};
 use super::{RowSource, SourceColumn};
 use crate::budget::Budget;
 use crate::expression::Expression;
-use crate::point::{Point, Row};
+use crate::point::Row;
 use crate::reducer::{Aggregate, minus};
-use crate::schema::{StoredMeasurement, refused, stored_type};
+use crate::schema::{StoredMeasurement, refused};
 use crate::series::SeriesKey;
-use crate::stage::{Reduce, Stage};
-use crate::value::{InfluxValueType, Value};
+use crate::value::Value;
 use crate::window::Windows;
 use arrow::datatypes::{DataType, IntervalMonthDayNano};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::functions::datetime::expr_fn::date_bin;
-use datafusion::functions::math::expr_fn::isnan;
-use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, cast, lit, when};
+use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, cast};
 use datafusion::physical_plan::execute_stream;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use marigram_influxql::ast::BinaryOp;
 use marigram_influxql::time_range::TIME_MIN_NS;
-use marigram_model::{FieldType, TagType};
 use marigram_sql::SqlResult;
+use planned::{FromPartials, PartialInput, Planned};
+use staged::StagedRows;
 use std::sync::Arc;
 
 /// The number of rows that are returned at once.
@@ -90,189 +91,6 @@ pub struct ReducedRequest {
     pub series: Option<ShownSeries>,
 }
 
-/// What a result is computed from.
-#[derive(Clone, Debug, PartialEq)]
-enum PartialInput {
-    Field(String),
-    /// The operands are fields, or numbers.
-    Arithmetic(Result<String, f64>, BinaryOp, Result<String, f64>),
-}
-
-impl PartialInput {
-    /// The expression over the scan.
-    fn expression(&self) -> Expr {
-        let number = |operand: &Result<String, f64>| match operand {
-            Ok(field) => cast(column(field), DataType::Float64),
-            Err(constant) => lit(*constant),
-        };
-        match self {
-            Self::Field(field) => column(field),
-            Self::Arithmetic(left, op, right) => {
-                let (left, right) = (number(left), number(right));
-                let computed = match op {
-                    BinaryOp::Add => left.clone() + right.clone(),
-                    BinaryOp::Sub => left.clone() - right.clone(),
-                    BinaryOp::Mul => left.clone() * right.clone(),
-                    _ => left.clone() / right.clone(),
-                };
-                // x / 0 is 0, and what is not a number is null.
-                let is_missing = left.is_null().or(right.clone().is_null());
-                let null = Expr::Literal(ScalarValue::Float64(None), None);
-                let mut choice = when(is_missing, null.clone());
-                if *op == BinaryOp::Div {
-                    choice = choice.when(right.eq(lit(0.0)), lit(0.0));
-                }
-                let computed = choice.otherwise(computed).unwrap_or(null.clone());
-                let is_nan = isnan(computed.clone());
-                when(is_nan, null).otherwise(computed).unwrap_or(lit(0.0))
-            }
-        }
-    }
-}
-
-/// A result of the aggregate.
-#[derive(Clone, Debug, PartialEq)]
-struct Partial {
-    function: &'static str,
-    input: PartialInput,
-}
-
-/// How a function's value follows from results of the aggregate.
-#[derive(Clone, Copy, Debug)]
-enum FromPartials {
-    /// There is no such field.
-    Nothing,
-    /// It is one of them.
-    One(usize),
-    /// It is one of them, and null instead of 0.
-    Count(usize),
-    /// It is the difference of two.
-    Difference(usize, usize),
-}
-
-/// A request as a plan.
-struct Planned {
-    partials: Vec<Partial>,
-    values: Vec<FromPartials>,
-}
-
-/// The input of a call and its type, if the aggregate computes the call as InfluxQL does; `Err` if not,
-/// and `Ok(None)` if the table has no such field.
-fn input_of(
-    call: &ReducedCall,
-    measurement: &StoredMeasurement,
-) -> Result<Option<(PartialInput, InfluxValueType)>, ()> {
-    let (input, kind, is_time) = match &call.input {
-        ReducedInput::Column(asked) => match field_of(asked, measurement)? {
-            Some((field, kind, is_time)) => (PartialInput::Field(field), kind, is_time),
-            None => return Ok(None),
-        },
-        ReducedInput::Arithmetic(left, op, right) => {
-            let operand = |operand: &ReducedOperand| match operand {
-                ReducedOperand::Constant(constant) => Ok(Err(*constant)),
-                ReducedOperand::Column(asked) => match field_of(asked, measurement)? {
-                    Some((field, kind, false)) if kind.is_number() => Ok(Ok(field)),
-                    _ => Err(()),
-                },
-            };
-            let input = PartialInput::Arithmetic(operand(left)?, *op, operand(right)?);
-            (input, InfluxValueType::Float, false)
-        }
-    };
-    let is_counted = matches!(call.aggregate, Aggregate::Count);
-    let is_edge = matches!(call.aggregate, Aggregate::First | Aggregate::Last);
-    if !is_counted && (is_time || !(is_edge || kind.is_number())) {
-        return Err(());
-    }
-    Ok(Some((input, kind)))
-}
-
-/// A field, its type, and whether it is stored as a time; `None` if the table has no such field.
-fn field_of(
-    asked: &SourceColumn,
-    measurement: &StoredMeasurement,
-) -> Result<Option<(String, InfluxValueType, bool)>, ()> {
-    let (name, kind) = match requested_column(measurement, asked) {
-        ReadColumn::Absent(Value::Null) => return Ok(None),
-        ReadColumn::Field { name, kind } => (name, kind),
-        _ => return Err(()),
-    };
-    let stored = measurement.table.field(&name).map(|field| field.kind);
-    let stored_as = stored.and_then(stored_type).ok_or(())?;
-    if kind.is_some_and(|kind| kind != stored_as) {
-        return Err(());
-    }
-    Ok(Some((name, stored_as, stored == Some(FieldType::Timestamp))))
-}
-
-impl Planned {
-    /// `None` if the aggregate does not compute the request as InfluxQL does.
-    fn new(request: &ReducedRequest) -> Option<Self> {
-        let measurement = &request.measurement;
-        if let Some(condition) = &request.condition
-            && residual(condition, measurement).is_some()
-        {
-            return None;
-        }
-        let table = &measurement.table;
-        let is_text = |key: &Arc<str>| {
-            let tag = table.tag(key);
-            tag.is_none_or(|(_, tag)| tag.kind == TagType::String)
-        };
-        if !request.keys.iter().all(is_text) {
-            return None;
-        }
-        // Of values with one time, InfluxDB takes the greatest; within a series there is one.
-        let is_of_series = table
-            .tags
-            .iter()
-            .all(|tag| request.keys.iter().any(|key| **key == *tag.name));
-        let mut planned = Self {
-            partials: Vec::new(),
-            values: Vec::new(),
-        };
-        for call in &request.calls {
-            let Some((input, kind)) = input_of(call, measurement).ok()? else {
-                planned.values.push(FromPartials::Nothing);
-                continue;
-            };
-            let mut add = |function| planned.add(function, &input);
-            let value = match call.aggregate {
-                Aggregate::Count => FromPartials::Count(add("count")),
-                Aggregate::Sum => FromPartials::One(add("sum")),
-                Aggregate::Mean => {
-                    // A sum of integers that does not fit wraps in InfluxDB; here it fails.
-                    if kind != InfluxValueType::Float {
-                        add("sum");
-                    }
-                    FromPartials::One(add("avg"))
-                }
-                Aggregate::Min => FromPartials::One(add("min")),
-                Aggregate::Max => FromPartials::One(add("max")),
-                Aggregate::Spread => FromPartials::Difference(add("max"), add("min")),
-                Aggregate::First if is_of_series => FromPartials::One(add("first")),
-                Aggregate::Last if is_of_series => FromPartials::One(add("last")),
-                _ => return None,
-            };
-            planned.values.push(value);
-        }
-        Some(planned)
-    }
-
-    /// The place of a result, which is added if it is new.
-    fn add(&mut self, function: &'static str, input: &PartialInput) -> usize {
-        let wanted = Partial {
-            function,
-            input: input.clone(),
-        };
-        let known = self.partials.iter().position(|known| *known == wanted);
-        known.unwrap_or_else(|| {
-            self.partials.push(wanted);
-            self.partials.len() - 1
-        })
-    }
-}
-
 /// Whether the aggregate computes a request as InfluxQL does.
 pub fn can_reduce(request: &ReducedRequest) -> bool {
     let zone = &request.windows.zone;
@@ -288,14 +106,6 @@ pub struct ReducedRows {
     request: ReducedRequest,
     budget: Budget,
     reading: ReducedReading,
-}
-
-/// The rows of a table, and the index of each function's input in them.
-pub struct ReducedFallback {
-    /// The rows.
-    pub rows: Box<dyn RowSource>,
-    /// The indexes.
-    pub places: Vec<usize>,
 }
 
 /// The state of reading.
@@ -483,7 +293,10 @@ impl<'a> GroupReader<'a> {
     fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
         let windows = &self.request.windows;
         let table = &self.request.measurement.table;
-        let starts = windows.is_grouped().then(|| times(batch, "w")).transpose()?;
+        let starts = windows
+            .is_grouped()
+            .then(|| times(batch, "w"))
+            .transpose()?;
         let mut keys: Vec<Option<Texts>> = Vec::with_capacity(self.request.keys.len());
         for (place, key) in self.request.keys.iter().enumerate() {
             keys.push(match table.tag(key) {
@@ -576,76 +389,6 @@ impl RowSource for ReducedRows {
                     Ok((!some.is_empty()).then_some(some))
                 }
             }
-        }
-        .boxed()
-    }
-}
-
-/// Groups made of rows, by the stages of the functions. Each row has the value of one function.
-struct StagedRows {
-    fallback: ReducedFallback,
-    stages: Vec<Reduce>,
-    ended: bool,
-}
-
-impl StagedRows {
-    fn new(fallback: ReducedFallback, request: &ReducedRequest, budget: &Budget) -> Self {
-        let stage = |call: &ReducedCall| {
-            Reduce::new(
-                call.aggregate.clone(),
-                request.windows.clone(),
-                Arc::clone(&request.order),
-                Arc::clone(&request.keys),
-                budget.clone(),
-            )
-        };
-        Self {
-            fallback,
-            stages: request.calls.iter().map(stage).collect(),
-            ended: false,
-        }
-    }
-
-    /// The row that has the value of a point, which is that of a function.
-    fn row(&self, place: usize, point: Point) -> Row {
-        let mut values = vec![Value::Null; self.stages.len()];
-        values[place] = point.value;
-        Row {
-            series: point.series,
-            time: point.time,
-            values: values.into(),
-        }
-    }
-}
-
-impl RowSource for StagedRows {
-    fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>> {
-        async move {
-            while !self.ended {
-                let (mut found, mut given) = (Vec::new(), Vec::new());
-                let rows = self.fallback.rows.next().await?;
-                self.ended = rows.is_none();
-                for place in 0..self.stages.len() {
-                    match &rows {
-                        Some(rows) => rows.iter().for_each(|row| {
-                            let value = row.values.get(self.fallback.places[place]);
-                            let point = Point {
-                                series: Arc::clone(&row.series),
-                                time: row.time,
-                                value: value.cloned().unwrap_or_default(),
-                                row: None,
-                            };
-                            self.stages[place].push(point, &mut given);
-                        }),
-                        None => self.stages[place].finish(&mut given),
-                    }
-                    found.extend(given.drain(..).map(|point| self.row(place, point)));
-                }
-                if !found.is_empty() {
-                    return Ok(Some(found));
-                }
-            }
-            Ok(None)
         }
         .boxed()
     }
