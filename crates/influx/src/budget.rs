@@ -1,13 +1,19 @@
 //! The memory of a running statement: its stages reserve what they hold in the shared pool of all
 //! statements.
 
+use crate::schema::refused;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use marigram_functions::interrupt;
 use marigram_sql::{SqlError, SqlResult};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The bytes that are reserved at once.
 const STEP_BYTES: usize = 256 << 10;
+
+/// The answer of a statement that was killed.
+pub const INTERRUPTED: &str = "query interrupted";
 
 /// The memory of one statement, shared by its clones.
 #[derive(Clone, Debug)]
@@ -18,6 +24,7 @@ struct BudgetReservation {
     reservation: MemoryReservation,
     used: usize,
     failed: Option<SqlError>,
+    is_killed: Arc<AtomicBool>,
 }
 
 impl Budget {
@@ -28,7 +35,26 @@ impl Budget {
             reservation,
             used: 0,
             failed: None,
+            is_killed: Arc::default(),
         })))
+    }
+
+    /// Fails from now on, once `is_killed` says that the statement is to stop.
+    pub fn stop_with(&self, is_killed: &Arc<AtomicBool>) {
+        self.0.lock().is_killed = Arc::clone(is_killed);
+    }
+
+    /// Fails if the statement is to stop: its client is gone, its time is over, or it was killed. For
+    /// work that nothing outside can stop.
+    ///
+    /// # Errors
+    /// Why it is to stop.
+    pub fn check_interrupt(&self) -> SqlResult<()> {
+        interrupt::check()?;
+        if self.0.lock().is_killed.load(Ordering::Relaxed) {
+            return Err(refused(INTERRUPTED));
+        }
+        Ok(())
     }
 
     /// Reserves memory; returns whether it was available. If not, the statement fails at

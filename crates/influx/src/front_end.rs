@@ -21,13 +21,25 @@ use std::sync::Arc;
 pub struct InfluxQl {
     policies: Arc<dyn Policies>,
     queries: Arc<RunningQueries>,
+    takes_fast_paths: bool,
 }
 
 impl InfluxQl {
     /// Creates the front end with these retention policies.
     pub fn new(policies: Arc<dyn Policies>) -> Self {
-        let queries = Arc::default();
-        Self { policies, queries }
+        Self {
+            policies,
+            queries: Arc::default(),
+            takes_fast_paths: true,
+        }
+    }
+
+    /// The same front end, where every SELECT reads all rows of its tables: what its fast paths are
+    /// compared with.
+    #[must_use]
+    pub fn without_fast_paths(mut self) -> Self {
+        self.takes_fast_paths = false;
+        self
     }
 }
 
@@ -86,6 +98,7 @@ impl FrontEnd for InfluxQl {
             retention_policy: request.retention_policy.clone().unwrap_or_default(),
             policies: Arc::clone(&self.policies),
             queries: Arc::clone(&self.queries),
+            takes_fast_paths: self.takes_fast_paths,
         }))
     }
 }
@@ -96,6 +109,7 @@ struct InfluxScript {
     retention_policy: String,
     policies: Arc<dyn Policies>,
     queries: Arc<RunningQueries>,
+    takes_fast_paths: bool,
 }
 
 /// InfluxDB's error for the statements after one that failed.
@@ -121,6 +135,7 @@ impl Script for InfluxScript {
             queries: Arc::clone(&self.queries),
             retention_policy: &self.retention_policy,
             budget: Budget::new(context.memory_pool()),
+            takes_fast_paths: self.takes_fast_paths,
         };
         run.execute(parsed.clone()).await
     }

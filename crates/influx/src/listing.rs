@@ -25,9 +25,9 @@ const SERIES_BATCH: usize = 8192;
 /// the table, in order; an empty one is missing.
 ///
 /// # Errors
-/// If the table does not exist any more; errors of `visit`.
+/// If the table does not exist any more, or the statement is to stop; errors of `visit`.
 pub fn each_series(
-    engine: &Engine,
+    (engine, budget): (&Engine, &Budget),
     measurement: &StoredMeasurement,
     mut visit: impl FnMut(&[Arc<str>]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<()> {
@@ -37,6 +37,7 @@ pub fn each_series(
     for (shard, series) in selection.shards.iter().enumerate() {
         let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
         for some in all.chunks(SERIES_BATCH) {
+            budget.check_interrupt()?;
             let mut columns = Vec::with_capacity(table.tags.len());
             for ordinal in 0..table.tags.len() {
                 let ordinal = u16::try_from(ordinal).unwrap_or(u16::MAX);
@@ -179,7 +180,7 @@ pub fn series_keys(
         .map(|key| measurement.table.tag(key).map(|(ordinal, _)| ordinal))
         .collect();
     let mut found: BTreeSet<Vec<Arc<str>>> = BTreeSet::new();
-    each_series(engine, measurement, |tags| {
+    each_series((engine, budget), measurement, |tags| {
         if fulfils(condition.as_ref(), tags) {
             let values = places.iter().map(|place| match place {
                 Some(ordinal) => Arc::clone(&tags[usize::from(*ordinal)]),

@@ -245,7 +245,8 @@ fn plus(sum: &Value, value: &Value) -> Value {
     }
 }
 
-fn minus(max: &Value, min: &Value) -> Value {
+/// The difference of two numbers of one type; otherwise null.
+pub fn minus(max: &Value, min: &Value) -> Value {
     match (max, min) {
         (Value::Float(a), Value::Float(b)) => Value::Float(a - b),
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.wrapping_sub(*b)),

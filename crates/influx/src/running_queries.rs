@@ -2,6 +2,7 @@
 //!
 //! A statement runs from its start until its rows have been read or its answer is dropped.
 
+use crate::budget::INTERRUPTED;
 use crate::schema::refused;
 use futures::StreamExt;
 use futures::stream::{AbortHandle, Abortable, abortable};
@@ -56,9 +57,6 @@ pub struct RunningGuard {
     id: u64,
     is_killed: Arc<AtomicBool>,
 }
-
-/// The answer of a statement that was killed.
-const INTERRUPTED: &str = "query interrupted";
 
 impl RunningQueries {
     /// Registers a statement.
@@ -117,6 +115,11 @@ impl RunningQueries {
 }
 
 impl RunningGuard {
+    /// Whether the statement was killed.
+    pub const fn is_killed(&self) -> &Arc<AtomicBool> {
+        &self.is_killed
+    }
+
     /// Keeps the statement registered until its rows have been read.
     ///
     /// # Errors

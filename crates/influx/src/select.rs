@@ -2,6 +2,7 @@
 
 mod cursor;
 mod functions;
+mod reading;
 mod sources;
 mod wanted;
 
@@ -21,6 +22,7 @@ use futures::future::BoxFuture;
 use marigram_engine::Engine;
 use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
+use reading::{TableReading, reading_of_functions, reading_of_rows};
 use sources::{SourceRequest, sources};
 use std::sync::Arc;
 use wanted::SelectSymbols;
@@ -34,6 +36,8 @@ pub struct Running {
     pub state: Arc<SessionState>,
     /// The statement's memory.
     pub budget: Budget,
+    /// Whether answers may come from less than all rows.
+    pub takes_fast_paths: bool,
 }
 
 /// What a SELECT inherits from the enclosing one.
@@ -126,6 +130,40 @@ fn grouping_of(
     }
 }
 
+/// The functions of a SELECT as chains of stages.
+fn chains_of(
+    prepared: &PreparedSelect,
+    wanted: &mut SelectSymbols,
+    grouping: &Grouping,
+    (is_selector, keeps_rows): (bool, bool),
+) -> SqlResult<Vec<SymbolChain>> {
+    let mut chains = Vec::new();
+    for (call, symbol) in &wanted.calls {
+        if type_of(call)?.is_none() {
+            continue;
+        }
+        let driver = functions::driver(call);
+        let has_driver = driver.is_some_and(|var| {
+            let mut sources = prepared.sources.iter();
+            sources.any(|source| source.type_of(&var.name).is_some())
+        });
+        let mut place = |column: SourceColumn| wanted.sources.place(column);
+        let context = functions::FunctionContext {
+            grouping,
+            is_selector,
+            keeps_rows,
+            has_driver,
+        };
+        let mut chain = functions::chain(call, &context, &mut place)?;
+        if prepared.limit != (0, 0) {
+            let (limit, offset) = prepared.limit;
+            chain.stages.push(Box::new(Limit::new(limit, offset)));
+        }
+        chains.push((chain, *symbol));
+    }
+    Ok(chains)
+}
+
 fn build(
     prepared: &PreparedSelect,
     running: &Running,
@@ -138,42 +176,19 @@ fn build(
         keys,
         series_limit,
         range,
-    } = scope;
+    } = scope.clone();
     let mut wanted = SelectSymbols::default();
     let columns = wanted.columns(prepared);
     let mut source_keys = keys.to_vec();
     source_keys.extend(wanted.grouped_in_calls());
     let source_keys = sorted_keys(source_keys.iter().map(ToString::to_string));
-    let mut chains = Vec::new();
     let is_selector = wanted.calls.len() == 1
         && wanted
             .calls
             .first()
             .is_some_and(|(call, _)| functions::is_selector(call));
     let keeps_rows = !wanted.names.is_empty();
-    for (call, symbol) in &wanted.calls {
-        if type_of(call)?.is_none() {
-            continue;
-        }
-        let driver = functions::driver(call);
-        let has_driver = driver.is_some_and(|var| {
-            let mut sources = prepared.sources.iter();
-            sources.any(|source| source.type_of(&var.name).is_some())
-        });
-        let mut place = |column: SourceColumn| wanted.sources.place(column);
-        let context = functions::FunctionContext {
-            grouping: &grouping,
-            is_selector,
-            keeps_rows,
-            has_driver,
-        };
-        let mut chain = functions::chain(call, &context, &mut place)?;
-        if prepared.limit != (0, 0) {
-            let (limit, offset) = prepared.limit;
-            chain.stages.push(Box::new(Limit::new(limit, offset)));
-        }
-        chains.push((chain, *symbol));
-    }
+    let mut chains = chains_of(prepared, &mut wanted, &grouping, (is_selector, keeps_rows))?;
     let is_raw = wanted.calls.is_empty();
     let nothing_known = if is_raw {
         wanted.names.iter().all(|(var, _)| var.cast.is_none())
@@ -192,16 +207,29 @@ fn build(
             chain.read_subqueries(read_range);
         }
     }
+    let is_limited = is_raw && around.is_some() && prepared.limit != (0, 0);
+    let interleaves = keys != order;
+    let series_rows =
+        (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
+    let reading = if !running.takes_fast_paths {
+        TableReading::Rows
+    } else if is_raw {
+        reading_of_rows(prepared, &scope, series_rows)
+    } else {
+        let read = (&chains[..], &wanted.sources.columns[..]);
+        reading_of_functions(prepared, read, &grouping, (is_selector, keeps_rows))
+    };
+    if let TableReading::Groups(_) = reading {
+        for (place, (chain, _)) in chains.iter_mut().enumerate() {
+            chain.read_groups(place);
+        }
+    }
     let inner = Around {
         order: Arc::clone(&order),
         keys: Arc::clone(&source_keys),
         series_limit,
         range: read_range,
     };
-    let is_limited = is_raw && around.is_some() && prepared.limit != (0, 0);
-    let interleaves = keys != order;
-    let series_rows =
-        (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
     let fetch = (is_raw && series_rows.is_none() && keys.is_empty() && prepared.limit.0 > 0)
         .then(|| usize::try_from(prepared.limit.0 + prepared.limit.1).ok())
         .flatten();
@@ -211,6 +239,7 @@ fn build(
         is_raw,
         fetch,
         series_rows,
+        reading: &reading,
     };
     let source = sources(prepared, running, &request)?;
     let symbols = wanted.symbols();

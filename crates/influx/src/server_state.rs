@@ -54,9 +54,27 @@ pub fn answer(
         }
         Statement::ShowDiagnostics(module) => diagnostics(module)?,
         Statement::ShowStats(module) => stats(engine, module)?,
-        Statement::CreateSubscription(_) | Statement::DropSubscription { .. } => {
-            return Err(refused("subscriptions are not supported"));
+        Statement::CreateSubscription(_) => {
+            return Err(refused(
+                "subscriptions are not supported: Marigram forwards no writes to other servers",
+            ));
         }
+        Statement::DropSubscription { database, .. } => {
+            let is_known = engine.databases().contains(database);
+            return Err(refused(if is_known {
+                "subscription not found".to_owned()
+            } else {
+                format!("database not found: {database}")
+            }));
+        }
+        Statement::CreateContinuousQuery(_) => {
+            return Err(refused(
+                "continuous queries are not supported: SQL's CREATE MATERIALIZED VIEW keeps aggregates by \
+                 time up to date, and SELECT … INTO writes them once",
+            ));
+        }
+        // InfluxDB says nothing about one that is not there.
+        Statement::DropContinuousQuery { .. } => done(),
         _ => return Ok(None),
     };
     Ok(Some(answer))

@@ -235,7 +235,7 @@ fn has_series(
 ) -> SqlResult<bool> {
     let condition = condition.and_then(|condition| tag_condition(condition, measurement));
     let mut found = false;
-    each_series(run.context.engine(), measurement, |tags| {
+    each_series((run.context.engine(), &run.budget), measurement, |tags| {
         found = fulfils(condition.as_ref(), tags);
         Ok(if found {
             ControlFlow::Break(())
@@ -279,7 +279,7 @@ fn add_keys(
     let name = escaped(&measurement.name, &[',', ' ']);
     let mut order: Vec<usize> = (0..measurement.table.tags.len()).collect();
     order.sort_by_key(|place| &measurement.table.tags[*place].name);
-    each_series(run.context.engine(), measurement, |tags| {
+    each_series((run.context.engine(), &run.budget), measurement, |tags| {
         if !fulfils(condition.as_ref(), tags) {
             return Ok(ControlFlow::Continue(()));
         }

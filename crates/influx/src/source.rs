@@ -1,13 +1,22 @@
 //! The rows of sources, in the order in which InfluxDB reads them.
 
+mod extreme;
+mod first_rows;
 mod limited;
 mod measurement;
 mod merge;
+mod reduced;
 mod subquery;
 
+pub use extreme::ExtremeRows;
+pub use first_rows::FirstRows;
 pub use limited::LimitedRows;
-pub use measurement::{MeasurementRequest, MeasurementRows};
+pub use measurement::{MeasurementRequest, MeasurementRows, NeededFields, ShownSeries};
 pub use merge::{Concatenated, Merged, Nothing};
+pub use reduced::{
+    ReducedCall, ReducedFallback, ReducedInput, ReducedOperand, ReducedRequest, ReducedRows,
+    can_reduce,
+};
 pub use subquery::SubqueryRows;
 
 use crate::point::Row;

@@ -12,6 +12,7 @@ pub use reduce::Reduce;
 pub use transform::{Transform, TransformStage};
 
 use crate::point::Point;
+use crate::reducer::Aggregate;
 use crate::series::{SeriesKey, same};
 use crate::value::Value;
 use crate::window::Windows;
@@ -55,6 +56,8 @@ pub struct Chain {
     pub outside: OutsideRows,
     /// Whether points carry their rows.
     pub keeps_rows: bool,
+    /// The aggregate, if the first stage is one over the groups of the SELECT.
+    pub reduces: Option<Aggregate>,
     /// The stages.
     pub stages: Vec<Box<dyn Stage>>,
 }
@@ -69,6 +72,13 @@ impl Chain {
                 OutsideRows::Take
             };
         }
+    }
+
+    /// Prepares for rows that are groups already, with the value of this function at `place`.
+    pub fn read_groups(&mut self, place: usize) {
+        self.driver = place;
+        self.outside = OutsideRows::Take;
+        self.stages.remove(0);
     }
 
     /// Processes a row of the source.

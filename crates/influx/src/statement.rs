@@ -26,6 +26,7 @@ impl StatementRun<'_> {
         let running = self
             .queries
             .begin(statement.to_string(), self.context.session());
+        self.budget.stop_with(running.is_killed());
         let answer = self.answer(&statement).await?;
         running.watch(answer)
     }

@@ -24,6 +24,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) retention_policy: &'a str,
     /// The memory of the statement.
     pub(crate) budget: Budget,
+    /// Whether answers may come from less than all rows.
+    pub(crate) takes_fast_paths: bool,
 }
 
 impl StatementRun<'_> {
@@ -71,6 +73,7 @@ impl StatementRun<'_> {
             engine: self.context.engine().clone(),
             state: Arc::new(state),
             budget: self.budget.clone(),
+            takes_fast_paths: self.takes_fast_paths,
         }
     }
 }

@@ -64,6 +64,7 @@ pub(super) fn chain(
         stages: Vec::new(),
         range: (0, 0),
         is_one_group: false,
+        reduces: None,
     };
     builder.call(call, &context.grouping.windows)?;
     Ok(Chain {
@@ -77,6 +78,7 @@ pub(super) fn chain(
         is_one_group: builder.is_one_group,
         outside: OutsideRows::Skip,
         keeps_rows: context.keeps_rows,
+        reduces: builder.reduces,
         stages: builder.stages,
     })
 }
@@ -88,6 +90,8 @@ struct Builder<'a> {
     range: (i64, i64),
     /// Whether the first stage makes one group of all times of the statement.
     is_one_group: bool,
+    /// The aggregate, if the first stage is one.
+    reduces: Option<Aggregate>,
 }
 
 fn integer(arg: Option<&Expression>) -> Option<i64> {
@@ -215,6 +219,9 @@ impl Builder<'_> {
         }
         let is_distinct = aggregate == Aggregate::Distinct;
         let is_sample = matches!(aggregate, Aggregate::Sample(_));
+        if self.stages.is_empty() {
+            self.reduces = Some(aggregate.clone());
+        }
         self.reduce(aggregate, windows, Arc::clone(&grouping.keys));
         if is_sample {
             return Ok(());

@@ -1,13 +1,15 @@
 //! Combines the sources of a SELECT into one, in the order of its rows.
 
+use super::reading::{Reduction, TableReading};
 use super::{Around, Running, build};
 use crate::listing::series_keys;
 use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
 use crate::series::{SeriesKey, sorted_keys};
 use crate::source::{
-    Concatenated, LimitedRows, MeasurementRequest, MeasurementRows, Merged, Nothing, RowOrder,
-    RowSource, SourceColumn, SubqueryRows,
+    Concatenated, ExtremeRows, FirstRows, LimitedRows, MeasurementRequest, MeasurementRows, Merged,
+    NeededFields, Nothing, ReducedFallback, ReducedRequest, ReducedRows, RowOrder, RowSource,
+    ShownSeries, SourceColumn, SubqueryRows,
 };
 use marigram_sql::SqlResult;
 use std::collections::HashSet;
@@ -25,6 +27,8 @@ pub(super) struct SourceRequest<'a> {
     /// LIMIT and OFFSET, where they count the rows of each stored series first; those of each group,
     /// if rows are in the order of the groups.
     pub(super) series_rows: Option<(u64, u64)>,
+    /// What to read of tables.
+    pub(super) reading: &'a TableReading,
 }
 
 /// The sources of a SELECT as one.
@@ -47,13 +51,23 @@ pub(super) fn sources(
             }
             PreparedSource::Subquery(inner) => {
                 let rows = build(inner, running, Some(request.inner))?;
-                others.push(Box::new(SubqueryRows::new(
+                let rows = Box::new(SubqueryRows::new(
                     inner,
                     rows,
                     request.columns,
                     prepared.condition.as_ref(),
                     Arc::clone(&request.inner.keys),
-                )));
+                ));
+                others.push(match (request.reading, inner.sources.as_slice()) {
+                    (
+                        TableReading::Groups(reduction),
+                        [PreparedSource::Measurement(measurement)],
+                    ) => {
+                        let groups = reduction.request(inner, measurement, None);
+                        reduced(running, reduction, groups, rows)
+                    }
+                    _ => rows,
+                });
             }
         }
     }
@@ -88,6 +102,22 @@ pub(super) fn sources(
     })
 }
 
+/// The groups of a request, or else made of rows.
+fn reduced(
+    running: &Running,
+    reduction: &Reduction,
+    groups: ReducedRequest,
+    rows: Box<dyn RowSource>,
+) -> Box<dyn RowSource> {
+    let places = reduction.places.clone();
+    Box::new(ReducedRows::new(
+        Arc::clone(&running.state),
+        groups,
+        running.budget.clone(),
+        Some(ReducedFallback { rows, places }),
+    ))
+}
+
 fn table_rows(
     prepared: &PreparedSelect,
     running: &Running,
@@ -97,43 +127,76 @@ fn table_rows(
     let inner = request.inner;
     let series = match inner.series_limit {
         (0, 0) => None,
-        limits => Some(limited_series(
-            prepared,
-            running,
-            measurement,
-            inner,
-            limits,
-        )?),
+        limits => Some(ShownSeries {
+            keys: Arc::clone(&inner.keys),
+            series: limited_series(prepared, running, measurement, inner, limits)?,
+        }),
     };
-    let keys = match request.series_rows {
-        Some(_) if inner.keys != inner.order => {
-            let tags = measurement.table.tags.iter().map(|tag| tag.name.clone());
-            sorted_keys(tags.chain(inner.keys.iter().map(ToString::to_string)))
-        }
-        _ => Arc::clone(&inner.keys),
+    let reads_edges = matches!(request.reading, TableReading::Edges { .. });
+    let by_series = reads_edges || (request.series_rows.is_some() && inner.keys != inner.order);
+    let keys = if by_series {
+        let tags = measurement.table.tags.iter().map(|tag| tag.name.clone());
+        sorted_keys(tags.chain(inner.keys.iter().map(ToString::to_string)))
+    } else {
+        Arc::clone(&inner.keys)
     };
     let alone = prepared.sources.len() == 1 && series.is_none();
-    let rows = MeasurementRows::new(
-        Arc::clone(&running.state),
-        MeasurementRequest {
-            measurement: measurement.clone(),
-            columns: request.columns.to_vec(),
-            condition: prepared.condition.clone(),
-            range: inner.range,
-            order: Arc::clone(&inner.order),
-            keys,
-            ascending: prepared.ascending,
-            series,
-            fetch: request.fetch.filter(|_| alone),
-            needs_field: request.is_raw || request.columns.len() == 1,
+    let mut rows = MeasurementRequest {
+        measurement: measurement.clone(),
+        columns: request.columns.to_vec(),
+        condition: prepared.condition.clone(),
+        range: inner.range,
+        order: Arc::clone(&inner.order),
+        keys,
+        ascending: prepared.ascending,
+        series: series.clone(),
+        fetch: request.fetch.filter(|_| alone),
+        needs: if request.is_raw || request.columns.len() == 1 {
+            NeededFields::Any
+        } else {
+            NeededFields::None
         },
-    );
-    Ok(match request.series_rows {
+        filters: Vec::new(),
+    };
+    let order = RowOrder {
+        keys: Arc::clone(&inner.order),
+        ascending: prepared.ascending,
+    };
+    let parts = (&running.engine, &running.state, &running.budget);
+    let state = Arc::clone(&running.state);
+    let source: Box<dyn RowSource> = match request.reading {
+        TableReading::FirstRows(rows_max) => {
+            Box::new(FirstRows::new(parts, rows, order, *rows_max))
+        }
+        TableReading::Edges { driver, is_first } => {
+            rows.needs = NeededFields::One(*driver);
+            rows.ascending = *is_first;
+            rows.fetch = None;
+            Box::new(FirstRows::new(parts, rows, order, 1))
+        }
+        TableReading::Extremes(reduction) => {
+            let extremes = reduction.request(prepared, measurement, series);
+            let budget = running.budget.clone();
+            Box::new(ExtremeRows::new(state, budget, extremes, rows))
+        }
+        TableReading::Groups(reduction) => {
+            let groups = reduction.request(prepared, measurement, series);
+            let rows = Box::new(MeasurementRows::new(Arc::clone(&state), rows));
+            reduced(running, reduction, groups, rows)
+        }
+        TableReading::Rows => Box::new(MeasurementRows::new(state, rows)),
+    };
+    let limit = if reads_edges {
+        Some((0, 0))
+    } else {
+        request.series_rows
+    };
+    Ok(match limit {
         Some(limit) => {
             let (keys, budget) = (Arc::clone(&inner.keys), running.budget.clone());
-            Box::new(LimitedRows::new(rows, limit, keys, budget))
+            Box::new(LimitedRows::new(source, limit, keys, budget))
         }
-        None => Box::new(rows),
+        None => source,
     })
 }
 

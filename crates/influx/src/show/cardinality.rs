@@ -114,7 +114,7 @@ fn series_count(
         return number_of_series(run.context.engine(), measurement);
     };
     let mut found = 0;
-    each_series(run.context.engine(), measurement, |tags| {
+    each_series((run.context.engine(), &run.budget), measurement, |tags| {
         found += usize::from(fulfils(Some(&only), tags));
         Ok(ControlFlow::Continue(()))
     })?;

@@ -38,7 +38,7 @@ pub(super) fn tags_of(
         let meant: Vec<(usize, Arc<str>)> = meant
             .map(|(place, tag)| (place, tag.name.as_str().into()))
             .collect();
-        each_series(run.context.engine(), measurement, |tags| {
+        each_series((run.context.engine(), &run.budget), measurement, |tags| {
             if !fulfils(only.as_ref(), tags) {
                 return Ok(ControlFlow::Continue(()));
             }

@@ -3,7 +3,7 @@
 //! one row more than LIMIT, which is 0 where only OFFSET is given, and the rows before OFFSET. The subquery
 //! counts what is left, in the order in which it reads them.
 
-use super::{MeasurementRows, RowSource};
+use super::RowSource;
 use crate::budget::Budget;
 use crate::point::Row;
 use crate::series::{Narrowing, SeriesKey};
@@ -18,7 +18,7 @@ const TAG_BYTES: usize = 64;
 
 /// The first rows of each series.
 pub struct LimitedRows {
-    source: MeasurementRows,
+    source: Box<dyn RowSource>,
     rows_max: u64,
     seen: HashMap<Arc<SeriesKey>, u64>,
     narrowing: Narrowing,
@@ -29,7 +29,7 @@ impl LimitedRows {
     /// The rows of each series of `source` that `limit` (rows, rows before) leaves, with the tags of
     /// `keys`.
     pub fn new(
-        source: MeasurementRows,
+        source: Box<dyn RowSource>,
         limit: (u64, u64),
         keys: Arc<[Arc<str>]>,
         budget: Budget,

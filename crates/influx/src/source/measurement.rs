@@ -1,9 +1,9 @@
 //! The rows of a table: a DataFusion plan over a series-aware scan.
 
-mod columns;
+pub(super) mod columns;
 mod conditions;
 
-pub use conditions::pushed_down;
+pub use conditions::{pushed_down, residual};
 
 use super::{RowSource, SourceColumn};
 use crate::evaluate::holds;
@@ -18,11 +18,12 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, cast};
-use datafusion::physical_plan::execute_stream;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, cast, lit};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use marigram_influxql::time_range::{TIME_MAX_NS, TIME_MIN_NS};
+use marigram_model::TableSchema;
 use marigram_sql::{SqlError, SqlResult};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,11 +46,45 @@ pub struct MeasurementRequest {
     /// From old to new.
     pub ascending: bool,
     /// The series to return; `None` for all.
-    pub series: Option<HashSet<SeriesKey>>,
+    pub series: Option<ShownSeries>,
     /// The largest number of rows that are needed.
     pub fetch: Option<usize>,
-    /// Whether to leave out rows without a value in any of the requested fields.
-    pub needs_field: bool,
+    /// Which rows to leave out for lack of values.
+    pub needs: NeededFields,
+    /// More conditions, which the scan evaluates.
+    pub filters: Vec<Expr>,
+}
+
+/// The series that SLIMIT leaves.
+#[derive(Clone, Debug)]
+pub struct ShownSeries {
+    /// Their keys, sorted.
+    pub keys: Arc<[Arc<str>]>,
+    /// The series.
+    pub series: HashSet<SeriesKey>,
+}
+
+impl ShownSeries {
+    /// Whether a series, which may have further keys, is one of them.
+    pub fn contains(&self, series: &SeriesKey) -> bool {
+        let is_same = series.tags.iter().map(|(key, _)| key).eq(self.keys.iter());
+        if is_same {
+            self.series.contains(series)
+        } else {
+            self.series.contains(&series.subset(&self.keys))
+        }
+    }
+}
+
+/// The rows that a request leaves out for lack of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeededFields {
+    /// None: every row is returned.
+    None,
+    /// Those without a value in any of the requested fields.
+    Any,
+    /// Those without a value in the requested column at this place.
+    One(usize),
 }
 
 /// The rows of a table.
@@ -60,6 +95,8 @@ pub struct MeasurementRows {
     residual: Option<Expression>,
     /// The columns to read.
     read: Vec<ReadColumn>,
+    /// The running plan. Its snapshot lives as long as it does.
+    plan: Option<Arc<dyn ExecutionPlan>>,
     stream: Option<SendableRecordBatchStream>,
     ended: bool,
     last: Option<Arc<SeriesKey>>,
@@ -67,15 +104,22 @@ pub struct MeasurementRows {
 
 /// A column of the table, or the replacement of a column that it lacks.
 #[derive(Clone, Debug)]
-enum ReadColumn {
+pub(super) enum ReadColumn {
+    /// A tag, and its value where it is missing.
     Tag {
+        /// The column's name.
         name: String,
+        /// The replacement of a missing text.
         absent: Value,
     },
+    /// A field in a type.
     Field {
+        /// The column's name.
         name: String,
+        /// The type to cast to.
         kind: Option<InfluxValueType>,
     },
+    /// A value for every row.
     Absent(Value),
 }
 
@@ -86,13 +130,10 @@ impl MeasurementRows {
         let mut read: Vec<ReadColumn> = request
             .columns
             .iter()
-            .map(|column| match table.type_of(&column.name) {
-                Some(InfluxValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
-                _ => read_column(table, &column.name, column.kind, Value::Null),
-            })
+            .map(|column| requested_column(table, column))
             .collect();
         let residual = request.condition.as_ref().and_then(|condition| {
-            let rest = conditions::residual(condition, table)?;
+            let rest = residual(condition, table)?;
             Some(rest.replaced(&mut |part| match part {
                 Expression::Name(var) => {
                     let kind = var.cast.and_then(InfluxValueType::of_cast);
@@ -114,6 +155,7 @@ impl MeasurementRows {
             request,
             residual,
             read,
+            plan: None,
             stream: None,
             ended: false,
             last: None,
@@ -124,16 +166,7 @@ impl MeasurementRows {
     async fn plan(&mut self) -> SqlResult<LogicalPlan> {
         let request = &self.request;
         let table = &request.measurement.table;
-        let catalog = self.state.catalog_list().catalog(&table.database);
-        let schema = catalog.and_then(|catalog| catalog.schema("public"));
-        let provider = match schema {
-            Some(schema) => schema.table(&table.name).await?,
-            None => None,
-        };
-        let provider = provider.ok_or_else(|| {
-            crate::schema::refused(format!("measurement not found: {}", table.name))
-        })?;
-        let mut plan = LogicalPlanBuilder::scan("m", provider_as_source(provider), None)?;
+        let mut plan = scan_of(&self.state, table).await?;
         for filter in self.filters() {
             plan = plan.filter(filter)?;
         }
@@ -184,23 +217,15 @@ impl MeasurementRows {
     fn filters(&self) -> Vec<Expr> {
         let request = &self.request;
         let table = &request.measurement.table;
-        let time = column(&table.time_name);
-        let at = |ns: i64| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
-        let mut filters = Vec::new();
-        let (min, max) = request.range;
-        if min > TIME_MIN_NS {
-            filters.push(time.clone().gt_eq(at(min)));
-        }
-        if max < TIME_MAX_NS {
-            filters.push(time.lt_eq(at(max)));
-        }
+        let mut filters = time_filters(table, request.range);
         if let Some(condition) = &request.condition {
             filters.extend(pushed_down(condition, &request.measurement));
         }
-        if request.needs_field {
+        filters.extend(request.filters.iter().cloned());
+        if request.needs != NeededFields::None {
             let mut fields: Vec<&str> = Vec::new();
-            for read in self.read.iter().take(request.columns.len()) {
-                if let ReadColumn::Field { name, .. } = read
+            for place in self.needed_fields() {
+                if let ReadColumn::Field { name, .. } = &self.read[place]
                     && !fields.contains(&name.as_str())
                 {
                     fields.push(name);
@@ -217,13 +242,14 @@ impl MeasurementRows {
     async fn open(&mut self) -> SqlResult<()> {
         let plan = self.plan().await?;
         let plan = self.state.create_physical_plan(&plan).await?;
+        self.plan = Some(Arc::clone(&plan));
         self.stream = Some(execute_stream(plan, self.state.task_ctx())?);
         Ok(())
     }
 
     /// The rows of a batch that satisfy the condition.
     fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
-        let times = columns::times(batch)?;
+        let times = columns::times(batch, "t")?;
         let table = &self.request.measurement.table;
         let mut keys = Vec::with_capacity(self.request.keys.len());
         for (place, key) in self.request.keys.iter().enumerate() {
@@ -244,7 +270,8 @@ impl MeasurementRows {
                 ReadColumn::Absent(value) => ColumnReader::Same(value.clone()),
             });
         }
-        let (asked, fields) = (self.request.columns.len(), self.asked_fields());
+        let (asked, needed) = (self.request.columns.len(), self.needed_fields());
+        let needs_field = self.request.needs != NeededFields::None;
         let mut rows = Vec::with_capacity(batch.num_rows());
         let mut values: Vec<Value> = Vec::with_capacity(self.read.len());
         for row in 0..batch.num_rows() {
@@ -255,7 +282,7 @@ impl MeasurementRows {
             {
                 continue;
             }
-            if self.request.needs_field && fields.iter().all(|place| values[*place].is_null()) {
+            if needs_field && needed.iter().all(|place| values[*place].is_null()) {
                 continue;
             }
             let text = |place: usize| keys[place].as_ref().map_or("", |keys| keys.text(row));
@@ -277,7 +304,7 @@ impl MeasurementRows {
                 }
             };
             if let Some(shown) = &self.request.series
-                && !shown.contains(&*series)
+                && !shown.contains(&series)
             {
                 continue;
             }
@@ -290,12 +317,22 @@ impl MeasurementRows {
         Ok(rows)
     }
 
-    /// The indexes of fields among the requested columns.
-    fn asked_fields(&self) -> Vec<usize> {
-        let asked = self.read.iter().take(self.request.columns.len());
-        let fields = asked
-            .enumerate()
-            .filter(|(_, read)| matches!(read, ReadColumn::Field { .. }));
+    /// The indexes of fields among the requested columns of which one needs a value.
+    fn needed_fields(&self) -> Vec<usize> {
+        let asked = self
+            .read
+            .iter()
+            .take(self.request.columns.len())
+            .enumerate();
+        let needs = self.request.needs;
+        let fields = asked.filter(|(place, read)| {
+            let is_needed = match needs {
+                NeededFields::None => false,
+                NeededFields::Any => true,
+                NeededFields::One(needed) => *place == needed,
+            };
+            is_needed && matches!(read, ReadColumn::Field { .. })
+        });
         fields.map(|(place, _)| place).collect()
     }
 }
@@ -327,8 +364,63 @@ impl RowSource for MeasurementRows {
     }
 }
 
+/// The scan of a table.
+pub(super) async fn scan_of(
+    state: &SessionState,
+    table: &TableSchema,
+) -> SqlResult<LogicalPlanBuilder> {
+    let catalog = state.catalog_list().catalog(&table.database);
+    let schema = catalog.and_then(|catalog| catalog.schema("public"));
+    let provider = match schema {
+        Some(schema) => schema.table(&table.name).await?,
+        None => None,
+    };
+    let provider = provider
+        .ok_or_else(|| crate::schema::refused(format!("measurement not found: {}", table.name)))?;
+    let source = provider_as_source(provider);
+    Ok(LogicalPlanBuilder::scan("m", source, None)?)
+}
+
+/// The condition that selects some series, which have the keys of a request.
+pub(super) fn series_filter<'a>(
+    request: &MeasurementRequest,
+    series: impl IntoIterator<Item = &'a SeriesKey>,
+) -> Option<Expr> {
+    let table = &request.measurement.table;
+    let of_series = series.into_iter().map(|series| {
+        let tags = series.tags.iter().filter_map(|(key, value)| {
+            let (_, tag) = table.tag(key)?;
+            Some(conditions::tag_is(tag, value))
+        });
+        tags.reduce(Expr::and).unwrap_or_else(|| lit(true))
+    });
+    of_series.reduce(Expr::or)
+}
+
+/// The conditions that select the times of a range, both included.
+pub(super) fn time_filters(table: &TableSchema, (min, max): (i64, i64)) -> Vec<Expr> {
+    let time = column(&table.time_name);
+    let at = |ns: i64| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
+    let mut filters = Vec::new();
+    if min > TIME_MIN_NS {
+        filters.push(time.clone().gt_eq(at(min)));
+    }
+    if max < TIME_MAX_NS {
+        filters.push(time.lt_eq(at(max)));
+    }
+    filters
+}
+
+/// What to read for a requested column.
+pub(super) fn requested_column(table: &StoredMeasurement, column: &SourceColumn) -> ReadColumn {
+    match table.type_of(&column.name) {
+        Some(InfluxValueType::Tag) if column.is_driver => ReadColumn::Absent(Value::Null),
+        _ => read_column(table, &column.name, column.kind, Value::Null),
+    }
+}
+
 /// A column by its exact name.
-fn column(name: &str) -> Expr {
+pub(super) fn column(name: &str) -> Expr {
     Expr::Column(Column::from_name(name))
 }
 

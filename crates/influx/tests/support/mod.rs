@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub struct Harness {
     engine: Engine,
     sql: SqlService,
+    /// The same database, where every SELECT reads all rows.
+    plain: SqlService,
     session: Session,
     _dir: tempfile::TempDir,
 }
@@ -43,13 +45,16 @@ impl Harness {
         let engine =
             Engine::open(Env::real(), &dir.path().join("data"), options).expect("an engine");
         engine.create_database("d", true).expect("a database");
-        let front_end = Arc::new(InfluxQl::default());
-        let sql =
-            SqlService::with_front_ends(engine.clone(), SqlOptions::default(), vec![front_end])
-                .expect("a service");
+        let service = |front_end: InfluxQl| {
+            let (options, front_ends) = (SqlOptions::default(), vec![Arc::new(front_end) as _]);
+            SqlService::with_front_ends(engine.clone(), options, front_ends).expect("a service")
+        };
+        let sql = service(InfluxQl::default());
+        let plain = service(InfluxQl::default().without_fast_paths());
         Self {
             engine,
             sql,
+            plain,
             session: Session::new("d", Identity::owner("tester")),
             _dir: dir,
         }
@@ -76,10 +81,26 @@ impl Harness {
         }
     }
 
+    /// Writes what is in memory to segments.
+    #[allow(dead_code, reason = "not every test needs segments")]
+    pub fn flush(&self) {
+        self.engine.flush().expect("rows are flushed");
+    }
+
     /// The answer to a request, in the form of `/query?epoch=ns`.
     pub async fn ask(&self, text: &str) -> String {
+        self.ask_of(&self.sql, text).await
+    }
+
+    /// The answer to the same request, where every SELECT reads all rows.
+    #[allow(dead_code, reason = "one test compares the two")]
+    pub async fn ask_plainly(&self, text: &str) -> String {
+        self.ask_of(&self.plain, text).await
+    }
+
+    async fn ask_of(&self, service: &SqlService, text: &str) -> String {
         let request = LanguageRequest::new(Language::InfluxQl, text);
-        let mut answers = match self.sql.run(&self.session, request).await {
+        let mut answers = match service.run(&self.session, request).await {
             Ok(answers) => answers,
             Err(error) => return format!("{{\"error\":{}}}", quoted(&error.to_string())),
         };

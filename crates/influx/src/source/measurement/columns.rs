@@ -34,6 +34,16 @@ pub enum ColumnReader {
 pub struct Texts(StringArray);
 
 impl Texts {
+    /// Whether any text is missing.
+    pub fn has_missing(&self) -> bool {
+        self.0.null_count() > 0
+    }
+
+    /// Whether any text is there and empty.
+    pub fn has_empty(&self) -> bool {
+        self.0.iter().any(|text| text == Some(""))
+    }
+
     /// The text of a row.
     pub fn text(&self, row: usize) -> &str {
         if self.0.is_null(row) {
@@ -54,9 +64,9 @@ fn cast_to(array: &ArrayRef, kind: &DataType) -> SqlResult<ArrayRef> {
     Ok(cast(array, kind).map_err(DataFusionError::from)?)
 }
 
-/// The times of a batch, in nanoseconds.
-pub fn times(batch: &RecordBatch) -> SqlResult<Int64Array> {
-    let times = array(batch, "t")?;
+/// The times of a column, in nanoseconds.
+pub fn times(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
+    let times = array(batch, name)?;
     let times = cast_to(times, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
     let times = times.as_primitive::<TimestampNanosecondType>();
     Ok(times.reinterpret_cast::<Int64Type>())

@@ -8,7 +8,7 @@ use crate::value::{InfluxValueType, Value};
 use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
-use marigram_model::TagType;
+use marigram_model::{TagColumn, TagType};
 
 /// The operands of a condition's ANDs.
 fn conjuncts(condition: &Expression) -> Vec<&Expression> {
@@ -88,6 +88,20 @@ fn comparison(
     }
     let (name, stored) = table.field_column(&var.name)?;
     field_condition((var, name), stored_type(stored)?, op, constant)
+}
+
+/// Whether a tag has a value. A missing tag is empty.
+pub fn tag_is(tag: &TagColumn, value: &str) -> Expr {
+    let text = match tag.kind {
+        TagType::String => column(&tag.name),
+        _ => cast(column(&tag.name), DataType::Utf8),
+    };
+    let is = text.eq(lit(value));
+    if value.is_empty() {
+        column(&tag.name).is_null().or(is)
+    } else {
+        is
+    }
 }
 
 /// A missing tag is empty.
