@@ -205,9 +205,9 @@ mod tests {
     }
 
     /// A reader that returns the pieces one after the other.
-    struct Pieces(Vec<&'static [u8]>);
+    struct PiecewiseReader(Vec<&'static [u8]>);
 
-    impl Read for Pieces {
+    impl Read for PiecewiseReader {
         fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
             if self.0.is_empty() {
                 return Ok(0);
@@ -229,7 +229,7 @@ mod tests {
             (vec!["a,b\r"], "a,b\n"),
             (vec!["a", "\r", "\r", "b"], "a\n\nb"),
         ] {
-            let read = Pieces(pieces.iter().map(|piece| piece.as_bytes()).collect());
+            let read = PiecewiseReader(pieces.iter().map(|piece| piece.as_bytes()).collect());
             let mut text = String::new();
             Utf8::new(read, UTF_8).read_to_string(&mut text).unwrap();
             assert_eq!(text, expected, "{pieces:?}");
