@@ -307,7 +307,7 @@ fn catalogs() {
         &[
             golden("catalog/v1-log.bin"),
             golden("catalog/v4-log.bin"),
-            golden("catalog/v7-log.bin"),
+            golden("catalog/v8-log.bin"),
         ],
         &[],
         targets::catalog,

@@ -13,7 +13,8 @@ use marigram_manifest::{
 use marigram_model::nearest;
 use marigram_model::{
     ColumnCodec, ColumnId, FieldColumn, FieldType, Limits, RetentionPolicies, Rollup,
-    RollupProgress, SchemaError, TableId, TableOptions, TableSchema, TagColumn, TagType, View,
+    RollupProgress, SchemaError, TableColumn, TableId, TableOptions, TableSchema, TagColumn,
+    TagType, View,
 };
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -31,6 +32,8 @@ pub struct TableSpec {
     pub tags: Vec<(String, TagType)>,
     /// Fields.
     pub fields: Vec<(String, FieldType)>,
+    /// All columns by name in the order in which they are declared; empty for time, tags, fields.
+    pub declared: Vec<String>,
     /// How the values of fields are stored, by field name; chosen by content for the others.
     pub codecs: BTreeMap<String, ColumnCodec>,
     /// Settings.
@@ -44,7 +47,7 @@ pub struct TableSpec {
 /// A change of a table.
 #[derive(Clone, Debug)]
 pub enum TableChange {
-    /// Adds a tag. It is null in existing series.
+    /// Adds a tag, after all other columns. It is null in existing series.
     AddTag(String, TagType),
     /// Adds a field. Existing rows have no value for it.
     AddField(String, FieldType),
@@ -290,6 +293,7 @@ impl LiveCatalog {
             rollup: spec.rollup.clone().map(Arc::new),
             view: spec.view.clone().map(Arc::new),
             dropped_max: 0,
+            declared: Vec::new(),
         };
         for (name, kind) in &spec.tags {
             schema.tags.push(TagColumn {
@@ -303,6 +307,7 @@ impl LiveCatalog {
         for (name, codec) in &spec.codecs {
             field_mut(&mut schema, name)?.codec = *codec;
         }
+        schema.declared = declared(&schema, &spec.declared)?;
         self.put(&mut catalog, schema)
     }
 
@@ -328,7 +333,7 @@ impl LiveCatalog {
                 return Err(is_kept(&schema));
             }
             TableChange::AddTag(column, _) | TableChange::AddField(column, _)
-                if schema.column_names().any(|name| name == column) =>
+                if schema.has_column(column) =>
             {
                 return Err(EngineError::AlreadyExists {
                     kind: "column",
@@ -336,10 +341,10 @@ impl LiveCatalog {
                 });
             }
             TableChange::AddTag(column, kind) => {
-                schema.tags.push(TagColumn {
-                    name: column.clone(),
-                    kind: *kind,
-                });
+                if schema.declared.is_empty() {
+                    schema.declared = schema.columns_by_role().collect();
+                }
+                push_tag(&mut schema, column, *kind);
             }
             TableChange::AddField(column, kind) => push_field(&mut schema, column, *kind),
             TableChange::SetCodec(column, codec) => {
@@ -386,6 +391,9 @@ impl LiveCatalog {
                 let what = format!("column '{column}' of table '{name}'");
                 not_needed(&catalog, &schema, Some(column), what)?;
                 schema.fields.retain(|field| field.id != id);
+                schema
+                    .declared
+                    .retain(|column| *column != TableColumn::Field(id));
                 schema.dropped_max = schema.dropped_max.max(id.0);
             }
             TableChange::SetView(view) => {
@@ -430,6 +438,10 @@ impl LiveCatalog {
         let id = field.id;
         let before = field_mut(&mut schema, &field.name)?;
         let replaced = std::mem::replace(before, field);
+        let (was, is) = (TableColumn::Field(replaced.id), TableColumn::Field(id));
+        if let Some(place) = schema.declared.iter_mut().find(|place| **place == was) {
+            *place = is;
+        }
         schema.options.zoned.retain(|zoned| *zoned != replaced.id);
         if is_zoned {
             schema.options.zoned.push(id);
@@ -452,15 +464,12 @@ impl LiveCatalog {
             None => self.blank(database, name, catalog.next_table()),
         };
         for (column, kind) in &growth.tags {
-            if !schema.column_names().any(|name| name == column) {
-                schema.tags.push(TagColumn {
-                    name: column.clone(),
-                    kind: *kind,
-                });
+            if !schema.has_column(column) {
+                push_tag(&mut schema, column, *kind);
             }
         }
         for (column, kind) in &growth.fields {
-            if !schema.column_names().any(|name| name == column) {
+            if !schema.has_column(column) {
                 push_field(&mut schema, column, *kind);
             }
         }
@@ -658,6 +667,7 @@ pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
         rollup: None,
         view: None,
         dropped_max: 0,
+        declared: Vec::new(),
     }
 }
 
@@ -726,7 +736,7 @@ fn retypable<'a>(
 }
 
 fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
-    if schema.column_names().any(|name| name == to) {
+    if schema.has_column(to) {
         return Err(EngineError::AlreadyExists {
             kind: "column",
             name: to.to_owned(),
@@ -750,8 +760,39 @@ fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
     }
 }
 
+/// The columns of these names, which are all that a table has.
+fn declared(schema: &TableSchema, names: &[String]) -> Result<Vec<TableColumn>> {
+    let named: HashMap<&str, TableColumn> = schema
+        .columns_by_role()
+        .filter_map(|column| Some((schema.name_of(column)?, column)))
+        .collect();
+    let column = |name: &String| {
+        let found = named.get(name.as_str()).copied();
+        found.ok_or_else(|| {
+            let table = schema.name.clone();
+            SchemaError::BadOrder { table }.into()
+        })
+    };
+    names.iter().map(column).collect()
+}
+
+fn push_tag(schema: &mut TableSchema, name: &str, kind: TagType) {
+    if !schema.declared.is_empty()
+        && let Ok(ordinal) = u16::try_from(schema.tags.len())
+    {
+        schema.declared.push(TableColumn::Tag(ordinal));
+    }
+    schema.tags.push(TagColumn {
+        name: name.to_owned(),
+        kind,
+    });
+}
+
 fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
     let id = schema.next_column();
+    if !schema.declared.is_empty() {
+        schema.declared.push(TableColumn::Field(id));
+    }
     schema.fields.push(FieldColumn {
         id,
         name: name.to_owned(),

@@ -67,7 +67,7 @@ pub use plan_expressions::replace_in_expressions;
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
-pub use text_forms::SIMILAR_TO_REGEX;
+pub use text_forms::{SIMILAR_TO_REGEX, TIME_FROM_PATTERN};
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
 pub use type_names::in_sql;

@@ -1,25 +1,38 @@
-//! PostgreSQL's text functions: `to_char(time, pattern)`, and the function to which `SIMILAR TO` is
-//! rewritten.
+//! PostgreSQL's text functions: `to_char`, and the functions to which `SIMILAR TO` and
+//! `to_timestamp(text, pattern)` are rewritten.
 
+use crate::arguments::TIME;
 use crate::refusal::refused;
-use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, StringArray, StringBuilder, TimestampNanosecondArray,
+};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, TimeUnit, TimestampNanosecondType};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, TimeUnit, TimestampNanosecondType};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use marigram_pgtext::{TimePattern, session_zone, similar_to_regex, time_to_char};
+use marigram_pgtext::{
+    NumberPattern, PatternNumber, TimePattern, session_zone, similar_to_regex, time_from_pattern,
+    time_to_char,
+};
 use std::sync::Arc;
 
 /// The function that `SIMILAR TO` is rewritten to.
 pub const SIMILAR_TO_REGEX: &str = "similar_to_regex";
 
+/// The function that `to_timestamp(text, pattern)` and `to_date(text, pattern)` are rewritten to:
+/// what the clocks show, or the time in UTC if the text names its zone.
+pub const TIME_FROM_PATTERN: &str = "time_from_pattern";
+
 /// The functions.
-pub fn functions() -> [ScalarUDF; 2] {
+pub fn functions() -> [ScalarUDF; 3] {
     [
+        ScalarUDF::from(TimeFromPattern {
+            signature: Signature::any(2, Volatility::Immutable),
+        }),
         ScalarUDF::from(ToChar {
             signature: Signature::any(2, Volatility::Immutable),
         }),
@@ -89,11 +102,12 @@ impl ScalarUDFImpl for ToChar {
                 DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null,
                 _,
             ] => Ok(DataType::Utf8),
+            [number, _] if is_number(number) => Ok(DataType::Utf8),
             [other, _] => Err(refused(
                 "42883",
                 format!(
-                    "to_char takes a time and a pattern such as 'YYYY-MM-DD HH24:MI', not {other}; \
-                     numbers and intervals become text with ::text"
+                    "to_char takes a time and a pattern such as 'YYYY-MM-DD HH24:MI', or a number and a \
+                     pattern such as 'FM999,990.00', not {other}; intervals become text with ::text"
                 ),
             )),
             _ => internal_err!("to_char takes two arguments"),
@@ -102,6 +116,9 @@ impl ScalarUDFImpl for ToChar {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [times, patterns] = columns(&args)?;
+        if is_number(times.data_type()) {
+            return answer(&args, &numbers_to_char(&times, &patterns)?);
+        }
         let zone = match times.data_type() {
             DataType::Timestamp(_, zone) => zone.clone(),
             _ => None,
@@ -143,6 +160,112 @@ impl ScalarUDFImpl for ToChar {
             });
         }
         answer(&args, &out.finish())
+    }
+}
+
+fn is_number(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, value) => value.is_numeric(),
+        other => other.is_numeric(),
+    }
+}
+
+/// Numbers as text, each with its pattern.
+fn numbers_to_char(numbers: &ArrayRef, patterns: &ArrayRef) -> Result<StringArray> {
+    /// The digits of a `real` and of a `double precision`.
+    const FLOAT_DIGITS: usize = 6;
+    const DOUBLE_DIGITS: usize = 15;
+    let patterns = cast(patterns, &DataType::Utf8)?;
+    let patterns = patterns.as_string::<i32>();
+    let texts = cast(numbers, &DataType::Utf8)?;
+    let texts = texts.as_string::<i32>();
+    let (doubles, floats) = (
+        numbers.as_primitive_opt::<Float64Type>(),
+        numbers.as_primitive_opt::<Float32Type>(),
+    );
+    let mut out = StringBuilder::with_capacity(numbers.len(), 12 * numbers.len());
+    let mut last: Option<(&str, NumberPattern)> = None;
+    for row in 0..numbers.len() {
+        if texts.is_null(row) || patterns.is_null(row) {
+            out.append_null();
+            continue;
+        }
+        let text = patterns.value(row);
+        if last.as_ref().is_none_or(|(known, _)| *known != text) {
+            let pattern = NumberPattern::parse(text)
+                .map_err(|error| refused("42601", format!("'{text}': {error}")))?;
+            last = Some((text, pattern));
+        }
+        let number = match (doubles, floats) {
+            (Some(doubles), _) => PatternNumber::Float(doubles.value(row), DOUBLE_DIGITS),
+            (_, Some(floats)) => PatternNumber::Float(floats.value(row).into(), FLOAT_DIGITS),
+            _ => PatternNumber::Exact(texts.value(row)),
+        };
+        out.append_option(last.as_ref().map(|(_, pattern)| pattern.format(number)));
+    }
+    Ok(out.finish())
+}
+
+/// See [`TIME_FROM_PATTERN`].
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TimeFromPattern {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for TimeFromPattern {
+    fn name(&self) -> &'static str {
+        TIME_FROM_PATTERN
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(TIME)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        let all_one = args.args.iter().all(is_one);
+        let [texts, patterns] = columns(&args)?;
+        let (texts, patterns) = (
+            cast(&texts, &DataType::Utf8)?,
+            cast(&patterns, &DataType::Utf8)?,
+        );
+        let (texts, patterns) = (texts.as_string::<i32>(), patterns.as_string::<i32>());
+        let mut out = Vec::with_capacity(texts.len());
+        let mut last: Option<(&str, TimePattern)> = None;
+        for (text, written) in texts.iter().zip(patterns) {
+            let (Some(text), Some(written)) = (text, written) else {
+                out.push(None);
+                continue;
+            };
+            let pattern = match &last {
+                Some((known, pattern)) if *known == written => pattern,
+                _ => &last.insert((written, TimePattern::parse(written))).1,
+            };
+            let read = time_from_pattern(text, pattern)
+                .map_err(|error| refused(error.sqlstate(), error.to_string()))?;
+            let out_of_range = || {
+                let message = format!("'{text}' is out of range: times go from 1677 to 2262");
+                refused("22008", message)
+            };
+            let utc = read
+                .civil
+                .to_zoned(TimeZone::UTC)
+                .map_err(|_| out_of_range())?;
+            let offset_ns = i128::from(read.offset.unwrap_or(0)) * 1_000_000_000;
+            let ns = utc.timestamp().as_nanosecond() - offset_ns;
+            out.push(Some(i64::try_from(ns).map_err(|_| out_of_range())?));
+        }
+        let times = TimestampNanosecondArray::from(out);
+        if all_one {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(
+                &times, 0,
+            )?));
+        }
+        Ok(ColumnarValue::Array(Arc::new(times)))
     }
 }
 

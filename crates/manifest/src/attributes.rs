@@ -6,8 +6,8 @@
 use crate::bytes::{MalformedRecord, RecordReader, malformed, put_count, put_text};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
-    ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableId, TableOptions, TableSchema,
-    View, ViewColumn,
+    ColdCodec, ColumnCodec, ColumnId, Rollup, SeriesIdentity, TableColumn, TableId, TableOptions,
+    TableSchema, View, ViewColumn,
 };
 
 /// Keys of a table.
@@ -20,6 +20,7 @@ const ROLLUP: u16 = 6;
 const ZONED: u16 = 7;
 const DROPPED_MAX: u16 = 8;
 const VIEW: u16 = 9;
+const DECLARED: u16 = 10;
 
 /// Keys of a field.
 const FIELD_ENCODING: u16 = 1;
@@ -29,6 +30,10 @@ const FIELD_COMPRESSOR: u16 = 2;
 const COLD_AUTO: u8 = 1;
 /// Fewest bytes of a column of a view: two texts.
 const VIEW_COLUMN_BYTES_MIN: usize = 8;
+/// The roles of columns in the value of [`DECLARED`].
+const TIME_COLUMN: u8 = 0;
+const TAG_COLUMN: u8 = 1;
+const FIELD_COLUMN: u8 = 2;
 /// The value of [`IDENTITY`] for [`SeriesIdentity::Sha256`].
 const IDENTITY_SHA256: u8 = 1;
 
@@ -43,6 +48,8 @@ pub(crate) struct TableAttributes {
     pub(crate) view: Option<View>,
     /// Highest id of a field that was dropped.
     pub(crate) dropped_max: u32,
+    /// The order in which its columns were declared.
+    pub(crate) declared: Vec<TableColumn>,
 }
 
 pub(crate) fn put_table_attributes(table: &TableSchema, out: &mut Vec<u8>) {
@@ -88,7 +95,36 @@ pub(crate) fn put_table_attributes(table: &TableSchema, out: &mut Vec<u8>) {
     if let Some(view) = table.view.as_deref() {
         list.put(VIEW, &view_bytes(view));
     }
+    if !table.declared.is_empty() {
+        list.put(DECLARED, &declared_bytes(&table.declared));
+    }
     list.write(out);
+}
+
+fn declared_bytes(columns: &[TableColumn]) -> Vec<u8> {
+    let mut value = Vec::new();
+    for column in columns {
+        let (role, number) = match column {
+            TableColumn::Time => (TIME_COLUMN, 0),
+            TableColumn::Tag(ordinal) => (TAG_COLUMN, u32::from(*ordinal)),
+            TableColumn::Field(id) => (FIELD_COLUMN, id.0),
+        };
+        value.push(role);
+        value.extend_from_slice(&number.to_le_bytes());
+    }
+    value
+}
+
+fn declared_column(value: &mut RecordReader<'_>) -> Result<TableColumn, MalformedRecord> {
+    let (role, number) = (value.byte()?, value.u32()?);
+    match (role, u16::try_from(number)) {
+        (TIME_COLUMN, Ok(0)) => Ok(TableColumn::Time),
+        (TAG_COLUMN, Ok(ordinal)) => Ok(TableColumn::Tag(ordinal)),
+        (FIELD_COLUMN, _) => Ok(TableColumn::Field(ColumnId(number))),
+        _ => malformed(format!(
+            "no column has the role {role} and the number {number}"
+        )),
+    }
 }
 
 fn view_bytes(view: &View) -> Vec<u8> {
@@ -137,6 +173,7 @@ pub(crate) fn read_table_attributes(
         rollup,
         view: query,
         dropped_max,
+        declared,
     } = &mut table;
     read_list(reader, "table", |key, value| {
         match key {
@@ -172,6 +209,11 @@ pub(crate) fn read_table_attributes(
             }
             DROPPED_MAX => *dropped_max = value.u32()?,
             VIEW => *query = Some(view(value)?),
+            DECLARED => {
+                while !value.is_empty() {
+                    declared.push(declared_column(value)?);
+                }
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -293,6 +335,7 @@ mod tests {
             rollup: attributes.rollup.map(Arc::new),
             view: attributes.view.map(Arc::new),
             dropped_max: attributes.dropped_max,
+            declared: attributes.declared,
         }
     }
 
@@ -338,6 +381,11 @@ mod tests {
             rollup: Some(rollup.clone()),
             view: Some(view.clone()),
             dropped_max: 12,
+            declared: vec![
+                TableColumn::Field(ColumnId(u32::MAX)),
+                TableColumn::Tag(u16::MAX),
+                TableColumn::Time,
+            ],
         };
         let mut out = Vec::new();
         put_table_attributes(&schema(all()), &mut out);
@@ -351,13 +399,17 @@ mod tests {
             bytes.extend_from_slice(value);
             table(&bytes).unwrap_err()
         };
-        assert!(one(10, &[1]).contains("attribute (10) that this Marigram does not know"));
+        assert!(one(11, &[1]).contains("attribute (11) that this Marigram does not know"));
         assert!(one(2, &[200]).contains("no encoding has the number 200"));
         assert!(one(3, &[200]).contains("no compressor"));
         assert!(one(4, &[0]).contains("no cold codec"));
         assert!(one(5, &[7]).contains("no series identity"));
         assert!(one(7, &[0; 3]).contains("ends early"));
         assert!(one(7, &[1, 0, 0, 0, 1, 0, 0, 0]).contains("out of order"));
+        assert!(one(10, &[1, 0, 0]).contains("ends early"));
+        assert!(one(10, &[3, 0, 0, 0, 0]).contains("no column has the role 3"));
+        assert!(one(10, &[0, 1, 0, 0, 0]).contains("no column has the role 0 and the number 1"));
+        assert!(one(10, &[1, 0, 0, 1, 0]).contains("no column has the role 1"));
         assert!(one(1, &[0; 3]).contains("ends early"));
         assert!(one(1, &[0; 5]).contains("left over"));
         let twice = [2, 0, 2, 0, 1, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0];

@@ -50,7 +50,7 @@ const ACCESS_BYTES_MIN: usize = 4 + 1;
 impl LoggedState for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 7;
+    const VERSION: u32 = 8;
     const SEALS_TELL: u32 = 4;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
@@ -368,5 +368,6 @@ fn table(reader: &mut RecordReader<'_>) -> Result<TableSchema, MalformedRecord> 
         rollup: attributes.rollup.map(Arc::new),
         view: attributes.view.map(Arc::new),
         dropped_max: attributes.dropped_max,
+        declared: attributes.declared,
     })
 }

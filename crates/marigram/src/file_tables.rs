@@ -136,7 +136,9 @@ impl Marigram {
         file: &NamedFile,
     ) -> Result<()> {
         let path = std::path::absolute(&file.path).map_err(|error| unreadable(file, &error))?;
-        let location = path.to_string_lossy().replace('\'', "''");
+        // A bare path would be a pattern, in which `[`, `*` and `?` have a meaning.
+        let location =
+            marigram_sql::file_url(&path).map_err(|error| invalid("58030", error.to_string()))?;
         let (form, options) = match file.form {
             QueriedFileFormat::Parquet => ("PARQUET", String::new()),
             QueriedFileFormat::Json => ("JSON", String::new()),

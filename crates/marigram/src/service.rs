@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_access::{AccessRights, PasswordVerifiers};
 use marigram_engine::{EngineError, Holder};
-use marigram_model::{ColumnId, RetentionPolicies, TableSchema, WriteBatch};
+use marigram_model::{ColumnId, RetentionPolicies, TableColumn, TableSchema, WriteBatch};
 use marigram_service::{
     Answer, Authentication, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest,
     Metric, Prepared, Query, RejectedRow, Result, ServiceError, Session, StatementAnswers, Status,
@@ -207,7 +207,7 @@ fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
     }
 }
 
-/// A table's schema as Arrow; each column's metadata names its role.
+/// A table's schema as Arrow, in the order of its columns; each column's metadata names its role.
 fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     let column = |name: &str, data_type: DataType, role: &str, nullable: bool| {
         let role = HashMap::from([("marigram.role".to_owned(), role.to_owned())]);
@@ -220,21 +220,23 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
     } else {
         DataType::Timestamp(TimeUnit::Nanosecond, None)
     };
-    let time = std::iter::once(column(&schema.time_name, time_type, "time", false));
-    let tags = schema
-        .tags
-        .iter()
-        .map(|tag| column(&tag.name, tag.kind.data_type(), "tag", true));
-    let fields = schema.fields.iter().map(|field| {
-        let kind = if is_zoned(field.id) {
-            zoned.clone()
-        } else {
-            field.kind.data_type()
-        };
-        column(&field.name, kind, "field", true)
-    });
+    let described = |described| {
+        let name = schema.name_of(described)?;
+        Some(match described {
+            TableColumn::Time => column(name, time_type.clone(), "time", false),
+            TableColumn::Tag(ordinal) => {
+                let tag = schema.tags.get(usize::from(ordinal))?;
+                column(name, tag.kind.data_type(), "tag", true)
+            }
+            TableColumn::Field(id) if is_zoned(id) => column(name, zoned.clone(), "field", true),
+            TableColumn::Field(id) => {
+                let kind = schema.field_by_id(id)?.kind;
+                column(name, kind.data_type(), "field", true)
+            }
+        })
+    };
     Arc::new(Schema::new(
-        time.chain(tags).chain(fields).collect::<Vec<_>>(),
+        schema.columns().filter_map(described).collect::<Vec<_>>(),
     ))
 }
 

@@ -213,6 +213,19 @@ fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
     assert_eq!(count(&db, "units"), 2);
     let tables = db.sql("SHOW TABLES").unwrap();
     assert_eq!(tables[0].num_rows(), 1);
+    // The name is no pattern.
+    for name in ["pumps[1].csv", "50% o'pumps*?.csv"] {
+        let odd = dir.path().join(name);
+        #[expect(clippy::disallowed_methods, reason = "the user writes it")]
+        std::fs::write(&odd, text).unwrap();
+        let quoted = odd.display().to_string().replace('\'', "''");
+        let rows = db.sql(&format!("SELECT unit FROM '{quoted}'")).unwrap();
+        assert_eq!(
+            rows.iter().map(|rows| rows.num_rows()).sum::<usize>(),
+            2,
+            "{name}"
+        );
+    }
     let missing = db.sql("SELECT * FROM 'nowhere.csv'").unwrap_err();
     assert!(
         missing.to_string().contains("no file 'nowhere.csv'"),

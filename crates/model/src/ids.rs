@@ -16,6 +16,17 @@ impl ColumnId {
     pub const TIME: Self = Self(0);
 }
 
+/// A column of a table, whatever its role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableColumn {
+    /// The time column.
+    Time,
+    /// The tag with this ordinal.
+    Tag(u16),
+    /// The field with this id.
+    Field(ColumnId),
+}
+
 /// A series' number, dense from 0 within a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SeriesId(pub u32);

@@ -23,7 +23,7 @@ mod view;
 pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
-pub use ids::{ColumnId, SeriesId, TableId};
+pub use ids::{ColumnId, SeriesId, TableColumn, TableId};
 pub use names::{always_quoted, nearest, quoted, suggested};
 pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};
 pub use retention::{RetentionPolicies, RetentionPolicy};

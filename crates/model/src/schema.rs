@@ -1,6 +1,6 @@
 //! Schemas: the columns of a table and its settings.
 
-use crate::ids::{ColumnId, TableId};
+use crate::ids::{ColumnId, TableColumn, TableId};
 use crate::options::{ColumnCodec, TableOptions};
 use crate::rollup::Rollup;
 use crate::types::{FieldType, TagType};
@@ -119,6 +119,12 @@ pub enum SchemaError {
         /// What is wrong, and what would be valid.
         reason: String,
     },
+    /// An order of columns that does not name each column once.
+    #[error("table '{table}': the order of its columns does not name each of them once")]
+    BadOrder {
+        /// The table.
+        table: String,
+    },
     /// A setting out of its range.
     #[error("table '{table}': {reason}")]
     BadOption {
@@ -176,6 +182,9 @@ pub struct TableSchema {
     pub view: Option<Arc<View>>,
     /// Highest id of a dropped field, or of one that is being given another type; 0 if there is none.
     pub dropped_max: u32,
+    /// The order in which the columns were declared; empty for a table whose order is time, tags,
+    /// fields, because no statement declared it. New columns come last.
+    pub declared: Vec<TableColumn>,
 }
 
 impl TableSchema {
@@ -222,11 +231,73 @@ impl TableSchema {
         }
     }
 
-    /// Every column's name: time, tags, fields.
+    /// Every column: time, tags, fields.
+    pub fn columns_by_role(&self) -> impl Iterator<Item = TableColumn> {
+        let tags = (0..=u16::MAX).take(self.tags.len());
+        std::iter::once(TableColumn::Time)
+            .chain(tags.map(TableColumn::Tag))
+            .chain(self.fields.iter().map(|field| TableColumn::Field(field.id)))
+    }
+
+    /// The columns as `SELECT *` shows them: in the order in which they were declared.
+    pub fn columns(&self) -> impl Iterator<Item = TableColumn> {
+        let by_role = self.declared.is_empty().then(|| self.columns_by_role());
+        self.declared
+            .iter()
+            .copied()
+            .chain(by_role.into_iter().flatten())
+    }
+
+    /// The column at a place of [`columns`](Self::columns).
+    #[must_use]
+    pub fn column_at(&self, place: usize) -> Option<TableColumn> {
+        if !self.declared.is_empty() {
+            return self.declared.get(place).copied();
+        }
+        let first_field = 1 + self.tags.len();
+        match place {
+            0 => Some(TableColumn::Time),
+            tag if tag < first_field => u16::try_from(tag - 1).ok().map(TableColumn::Tag),
+            field => {
+                let field = self.fields.get(field - first_field)?;
+                Some(TableColumn::Field(field.id))
+            }
+        }
+    }
+
+    /// The name of a column; `None` if there is none.
+    #[must_use]
+    pub fn name_of(&self, column: TableColumn) -> Option<&str> {
+        match column {
+            TableColumn::Time => Some(&self.time_name),
+            TableColumn::Tag(ordinal) => {
+                let tag = self.tags.get(usize::from(ordinal))?;
+                Some(&tag.name)
+            }
+            TableColumn::Field(id) => Some(&self.field_by_id(id)?.name),
+        }
+    }
+
+    /// Every column's name, in the order of [`columns`](Self::columns).
     pub fn column_names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.time_name.as_str())
-            .chain(self.tags.iter().map(|tag| tag.name.as_str()))
-            .chain(self.fields.iter().map(|field| field.name.as_str()))
+        self.columns().filter_map(|column| self.name_of(column))
+    }
+
+    /// Whether a column has this name.
+    #[must_use]
+    pub fn has_column(&self, name: &str) -> bool {
+        self.time_name == name || self.tag(name).is_some() || self.field(name).is_some()
+    }
+
+    /// Whether the declared order, if there is one, names each column once.
+    fn declares_each_once(&self) -> bool {
+        let count = 1 + self.tags.len() + self.fields.len();
+        if self.declared.is_empty() {
+            return true;
+        }
+        let named: std::collections::HashSet<_> = self.declared.iter().collect();
+        let is_there = |column: &TableColumn| self.name_of(*column).is_some();
+        self.declared.len() == count && named.len() == count && self.declared.iter().all(is_there)
     }
 
     /// Checks that names, counts and settings are within their limits.
@@ -236,7 +307,10 @@ impl TableSchema {
     pub fn check(&self) -> Result<(), SchemaError> {
         Limits::check_name("table", &self.name)?;
         let mut seen = std::collections::HashSet::new();
-        for name in self.column_names() {
+        let names = self
+            .columns_by_role()
+            .filter_map(|column| self.name_of(column));
+        for name in names {
             Limits::check_name("column", name)?;
             if !seen.insert(name) {
                 let (table, name) = (self.name.clone(), name.to_owned());
@@ -256,6 +330,10 @@ impl TableSchema {
                     max,
                 });
             }
+        }
+        if !self.declares_each_once() {
+            let table = self.name.clone();
+            return Err(SchemaError::BadOrder { table });
         }
         let bad = |reason: &str| SchemaError::BadOption {
             table: self.name.clone(),

@@ -7,8 +7,10 @@
 mod abbreviations;
 mod error;
 mod fields;
+mod from_pattern;
 mod integers;
 mod lexer;
+mod number_pattern;
 mod script;
 mod similar;
 mod times;
@@ -16,8 +18,10 @@ mod to_char;
 mod zones;
 
 pub use error::TimeTextError;
+pub use from_pattern::{PatternTime, PatternTimeError, time_from_pattern};
 pub use integers::{IntegerTimeError, integer_time};
 pub use lexer::{StatementLexer, Token};
+pub use number_pattern::{NumberPattern, NumberPatternError, PatternNumber};
 pub use script::{ScriptPiece, split_script};
 pub use similar::{SimilarError, similar_to_regex};
 pub use times::{ReferenceClock, TimeText, zone_of};

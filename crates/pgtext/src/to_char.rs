@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 /// A parsed pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimePattern {
-    parts: Vec<PatternPart>,
+    pub(crate) parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum PatternPart {
+pub(crate) enum PatternPart {
     Text(String),
     Field {
         field: PatternField,
@@ -23,14 +23,14 @@ enum PatternPart {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LetterCase {
+pub(crate) enum LetterCase {
     Upper,
     Capital,
     Lower,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PatternField {
+pub(crate) enum PatternField {
     Hour12,
     Hour24,
     Minute,
@@ -151,10 +151,10 @@ const EITHER_CASE: &[(&str, PatternField)] = &[
     ("J", PatternField::Julian),
 ];
 
-const ROMAN: [&str; 12] = [
+pub(crate) const ROMAN: [&str; 12] = [
     "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII",
 ];
-const MONTHS: [&str; 12] = [
+pub(crate) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -242,6 +242,11 @@ impl TimePattern {
 }
 
 impl PatternField {
+    /// Whether a text of it begins with a digit.
+    pub(crate) fn begins_with_digit(self) -> bool {
+        self.is_number()
+    }
+
     /// Whether it is a number, which the letters of an ordinal may follow.
     fn is_number(self) -> bool {
         !matches!(

@@ -35,6 +35,7 @@ pub mod named;
 pub mod nesting;
 pub mod parse;
 pub mod postgres_calls;
+pub mod postgres_forms;
 pub mod rewriting;
 pub mod sample;
 pub mod session_syntax;

@@ -45,6 +45,7 @@ pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;
 pub use service::front_end;
+pub use statements::copy::file_url;
 pub use statements::tsfile;
 
 use std::path::PathBuf;

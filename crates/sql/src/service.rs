@@ -536,9 +536,8 @@ impl SqlServiceInner {
             } => self.create_table(&database(target), target, columns, options, *if_not_exists),
             Command::AlterTable { target, changes } => {
                 let database = database(target);
-                let table = ddl_execution::alter_table(engine, &database, &target.table, changes)?;
-                let shifted = ddl_execution::shifted(&table, changes);
-                Ok(StatementDone::new("ALTER TABLE").telling(shifted))
+                ddl_execution::alter_table(engine, &database, &target.table, changes)?;
+                Ok(StatementDone::new("ALTER TABLE"))
             }
             Command::CreateIndex { target, columns } => {
                 let table = engine.table(&database(target), &target.table)?;

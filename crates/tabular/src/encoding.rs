@@ -102,6 +102,8 @@ pub struct Utf8<R> {
     out_len: usize,
     ended: bool,
     line_end: LineEnd,
+    /// Whether a CR was held back, which precedes what is decoded next.
+    holds_cr: bool,
 }
 
 /// How the lines of a text end: as its first one does.
@@ -116,11 +118,17 @@ enum LineEnd {
 
 impl LineEnd {
     /// Puts LF in the place of CR, where lines end with that; `text` goes on where the last one ended.
-    fn translate(&mut self, text: &mut [u8]) {
+    /// Returns whether its last byte must be held back: it is the first end of a line, a CR, and what
+    /// follows is not known yet.
+    fn translate(&mut self, text: &mut [u8], is_last: bool) -> bool {
         if *self == Self::Unknown
             && let Some(at) = memchr::memchr2(b'\r', b'\n', text)
         {
-            let is_alone = text[at] == b'\r' && text.get(at + 1).is_some_and(|next| *next != b'\n');
+            let next = text.get(at + 1);
+            if text[at] == b'\r' && next.is_none() && !is_last {
+                return true;
+            }
+            let is_alone = text[at] == b'\r' && next != Some(&b'\n');
             *self = if is_alone { Self::Cr } else { Self::Lf };
         }
         if *self == Self::Cr {
@@ -128,6 +136,7 @@ impl LineEnd {
                 *byte = b'\n';
             }
         }
+        false
     }
 }
 
@@ -145,6 +154,7 @@ impl<R: Read> Utf8<R> {
             out_len: 0,
             ended: false,
             line_end: LineEnd::Unknown,
+            holds_cr: false,
         }
     }
 }
@@ -161,10 +171,15 @@ impl<R: Read> Read for Utf8<R> {
                 self.ended = self.raw_len == 0;
             }
             let raw = &self.raw[self.raw_at..self.raw_len];
-            let (_, read, written, _) = self.decoder.decode_to_utf8(raw, &mut self.out, self.ended);
+            // The first byte is for a CR that was held back.
+            let decoded = &mut self.out[1..];
+            let (_, read, written, _) = self.decoder.decode_to_utf8(raw, decoded, self.ended);
             self.raw_at += read;
-            self.line_end.translate(&mut self.out[..written]);
-            (self.out_at, self.out_len) = (0, written);
+            self.out[0] = b'\r';
+            let (from, to) = (usize::from(!self.holds_cr), 1 + written);
+            let is_last = self.ended && self.raw_at == self.raw_len;
+            self.holds_cr = self.line_end.translate(&mut self.out[from..to], is_last);
+            (self.out_at, self.out_len) = (from, to - usize::from(self.holds_cr));
         }
         let count = buf.len().min(self.out_len - self.out_at);
         buf[..count].copy_from_slice(&self.out[self.out_at..self.out_at + count]);
@@ -186,6 +201,38 @@ mod tests {
             ("a", "a"),
         ] {
             assert_eq!(text(bytes.as_bytes()).1, expected, "{bytes:?}");
+        }
+    }
+
+    /// A reader that returns the pieces one after the other.
+    struct PiecewiseReader(Vec<&'static [u8]>);
+
+    impl Read for PiecewiseReader {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                return Ok(0);
+            }
+            let piece = self.0.remove(0);
+            buf[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn a_cr_at_the_end_of_a_piece_waits_for_what_follows() {
+        for (pieces, expected) in [
+            (vec!["a,b\r", "1,2\r3,4"], "a,b\n1,2\n3,4"),
+            (
+                vec!["a,b\r", "\n1,\"2\r3\"\r", "\n"],
+                "a,b\r\n1,\"2\r3\"\r\n",
+            ),
+            (vec!["a,b\r"], "a,b\n"),
+            (vec!["a", "\r", "\r", "b"], "a\n\nb"),
+        ] {
+            let read = PiecewiseReader(pieces.iter().map(|piece| piece.as_bytes()).collect());
+            let mut text = String::new();
+            Utf8::new(read, UTF_8).read_to_string(&mut text).unwrap();
+            assert_eq!(text, expected, "{pieces:?}");
         }
     }
 

@@ -405,6 +405,7 @@ mod tests {
                 rollup: None,
                 view: None,
                 dropped_max: 0,
+                declared: Vec::new(),
             };
             let shard =
                 |tags: &OracleTags| usize::from(tags["device"] != TagValue::String("a".into()));

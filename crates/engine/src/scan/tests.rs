@@ -86,6 +86,7 @@ fn schema() -> Arc<TableSchema> {
         rollup: None,
         view: None,
         dropped_max: 0,
+        declared: Vec::new(),
     })
 }
 

@@ -5,8 +5,8 @@ use crate::{Catalog, CatalogEdit, CatalogState, LogOptions, ManifestError};
 use marigram_codec::{Compressor, Encoding};
 use marigram_model::{
     ColdCodec, ColumnCodec, ColumnId, FieldColumn, FieldType, RetentionPolicies, RetentionPolicy,
-    Rollup, RollupProgress, SeriesIdentity, TableId, TableOptions, TableSchema, TagColumn, TagType,
-    TimeRange, TimeSet, View, ViewColumn,
+    Rollup, RollupProgress, SeriesIdentity, TableColumn, TableId, TableOptions, TableSchema,
+    TagColumn, TagType, TimeRange, TimeSet, View, ViewColumn,
 };
 use proptest::prelude::*;
 use std::path::Path;
@@ -43,6 +43,7 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
         rollup: None,
         view: None,
         dropped_max: 0,
+        declared: Vec::new(),
     }
 }
 
@@ -216,6 +217,53 @@ pub(super) fn edits_with_access() -> Vec<CatalogEdit> {
         put(&[("token:1", None), ("user:eve", Some(b"{}"))]),
     ]);
     edits
+}
+
+/// The table 10 with its columns declared in this order: of the time, three tags, and fields from 1.
+fn declared(columns: &[TableColumn]) -> TableSchema {
+    TableSchema {
+        declared: columns.to_vec(),
+        ..table(10, "declared")
+    }
+}
+
+/// The columns of [`declared`]: fields before the time before tags.
+fn fields_first() -> Vec<TableColumn> {
+    let fields = (1..=9).rev().map(|id| TableColumn::Field(ColumnId(id)));
+    let tags = (0..3).map(TableColumn::Tag);
+    fields.chain([TableColumn::Time]).chain(tags).collect()
+}
+
+/// [`edits_with_access`], and tables whose columns have an order.
+pub(super) fn edits_with_order() -> Vec<CatalogEdit> {
+    let mut edits = edits_with_access();
+    let mut grown = declared(&fields_first());
+    grown.tags.push(TagColumn {
+        name: "new tag".to_owned(),
+        kind: TagType::I64,
+    });
+    grown.declared.push(TableColumn::Tag(3));
+    edits.extend([put(declared(&fields_first())), put(grown)]);
+    edits
+}
+
+#[test]
+fn an_order_names_each_column_once() {
+    let mut state = CatalogState::default();
+    state.apply(&CatalogEdit::CreateDatabase("plant".to_owned()));
+    let check = |columns: &[TableColumn]| state.check(&put(declared(columns)));
+    let all = fields_first();
+    assert_eq!(check(&all), Ok(()));
+    let (mut twice, mut unknown) = (all.clone(), all.clone());
+    twice[0] = TableColumn::Time;
+    unknown[0] = TableColumn::Field(ColumnId(99));
+    for bad in [&all[1..], &twice, &unknown] {
+        let reason = check(bad).unwrap_err();
+        assert!(
+            reason.contains("does not name each of them once"),
+            "{reason}"
+        );
+    }
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn pumps() -> TableSchema {
         rollup: None,
         view: None,
         dropped_max: 0,
+        declared: Vec::new(),
     }
 }
 

@@ -38,6 +38,7 @@ fn schema() -> TableSchema {
         rollup: None,
         view: None,
         dropped_max: 0,
+        declared: Vec::new(),
     }
 }
 

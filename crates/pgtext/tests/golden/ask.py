@@ -103,3 +103,34 @@ with open(here / "similar.tsv", "w") as out:
     for (subject, pattern), answer in zip(cases, answers):
         escape = lambda text: text.replace("\\", "\\\\").replace("\n", "\\n")
         out.write(f"{escape(subject)}\t{escape(pattern)}\t{answer}\n")
+
+# Numbers as text: `f` for a double, `e` for a numeric. A numeric that EEEE rounds up to a power of ten is left
+# out: PostgreSQL writes 10.00e+01.
+NUMBERS = ["485", "-485", "0", "0.1", "-0.1", "12", "-12", "148.5", "1485", "1234567", "0.004", "-0.004", "2.675", "99.95", "999.5", "5", "123456.789"]
+NUMBER_PATTERNS = ["999", "FM999", "9,999", "FM9,999,990.00", "0,000", "9.99", "FM9.99", "0.9", "FM0.9", "FM990.0", "FM999.999", "FM999.990",
+                   "S9999", "9999S", "FM9999S", "FMS99.9", "S0.99", "99.9S", "MI999", "999MI", "FM999MI", "999.9MI", "PL999", "999PL", "SG999",
+                   "999PR", "FM999PR", "9.9PR", "99.99PR", "999th", "999TH", "FM999th", "000000", "FM000000.00", "99:99", '"x"999"y"9',
+                   "$99.00", "99%", "9.99EEEE", "9EEEE", "9990999.9", "FM9990999.9", "9 9 9", "L999", "9S99", "99.", ".99", "FM.99",
+                   "9G999D99", "FM9G999G999D09", "99D0", "09.9", "999999999999999999.99"]
+asked = [(kind, number, pattern) for kind in "fe" for number in NUMBERS for pattern in NUMBER_PATTERNS
+         if not (kind == "e" and "EEEE" in pattern and number in ("99.95", "999.5"))]
+types = {"f": "float8", "e": "numeric"}
+answers = ask("\n".join(f"SELECT to_char({number}::{types[kind]}, {quoted(pattern)});" for kind, number, pattern in asked)).split("\n")[:-1]
+assert len(answers) == len(asked), (len(answers), len(asked))
+with open(here / "to_char_numbers.tsv", "w") as out:
+    out.writelines("\t".join((*key, answer)) + "\n" for key, answer in zip(asked, answers))
+
+# Times read with patterns. The cases are those of the file; their answers are asked anew.
+cases = [line.split("\t")[:2] for line in open(here / "to_timestamp.tsv")]
+FUNCTION = """
+SET timezone = 'UTC';
+CREATE OR REPLACE FUNCTION pg_temp.read(value text, pattern text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN to_timestamp(value, pattern)::text;
+EXCEPTION WHEN OTHERS THEN RETURN '!' || SQLSTATE || ': ' || SQLERRM;
+END $$;
+"""
+answers = ask(FUNCTION + "\n".join(f"SELECT pg_temp.read({quoted(text)}, {quoted(pattern)});" for text, pattern in cases)).splitlines()
+assert len(answers) == len(cases), (len(answers), len(cases))
+with open(here / "to_timestamp.tsv", "w") as out:
+    out.writelines("\t".join((*case, answer)) + "\n" for case, answer in zip(cases, answers))

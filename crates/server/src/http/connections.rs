@@ -329,6 +329,7 @@ impl AsyncWrite for HttpConnection {
         }
         if self.stream.is_encrypted() {
             self.stall.end();
+            self.activity.used().is_stalled = false;
         }
         flushed
     }

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, li
 use datafusion_pg_catalog::pg_catalog::context::{PgCatalogContextProvider, Role};
 use marigram_access::{AccessCatalog, AccessRights};
 use marigram_engine::Engine;
+use marigram_model::TableColumn;
 use std::sync::Arc;
 
 /// The OID of a primary key's index is the OID of its table plus this number.
@@ -206,8 +207,13 @@ impl PgCatalog {
         let mut counts = Int16Builder::new();
         for table in tables {
             names.push(table.name.clone());
-            // The time is the first column, and the tags follow.
-            for number in (2..).take(table.tags.len()).chain([1]) {
+            let is_key = |column: &TableColumn| !matches!(column, TableColumn::Field(_));
+            let keys = (1..).zip(table.columns());
+            let keys = keys.filter(|(_, column)| is_key(column));
+            // The tags come first, then the time.
+            let (times, tags): (Vec<_>, Vec<_>) =
+                keys.partition(|(_, column)| *column == TableColumn::Time);
+            for (number, _) in tags.into_iter().chain(times) {
                 columns.values().append_value(number);
                 zeros.values().append_value(0);
             }

@@ -66,6 +66,34 @@ pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, Parse
     })
 }
 
+/// The beginnings and ends of expressions of psql that the planner does not know: the options of a table's TOAST
+/// table (`\d+`), and the policies of a table (`\dp`). Marigram has neither.
+const EMPTY_TEXTS: [(&str, &str); 2] = [
+    (
+        "pg_catalog.array_to_string(c.reloptions || array(",
+        "pg_catalog.unnest(tc.reloptions) x), ', ')",
+    ),
+    (
+        "pg_catalog.array_to_string(ARRAY(\n    SELECT polname",
+        "WHERE polrelid = c.oid), E'\\n')",
+    ),
+];
+
+/// The statement with an empty text for each expression that would be empty; `None` if it has none.
+pub fn without_empty_texts(sql: &str) -> Option<String> {
+    let mut left = None;
+    for (begin, end) in EMPTY_TEXTS {
+        let text = left.as_deref().unwrap_or(sql);
+        if let Some(from) = text.find(begin)
+            && let Some(length) = text[from..].find(end)
+        {
+            let rest = &text[from + length + end.len()..];
+            left = Some(format!("{}''{rest}", &text[..from]));
+        }
+    }
+    left
+}
+
 /// Rewrites a statement by the library's rules.
 pub fn rewrite_for_catalog(statement: &mut Statement) {
     match statement {

@@ -11,7 +11,9 @@ use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::at_time_zone::{AtTimeZone, may_name_zone};
 use crate::dialect::balance::balance;
 use crate::dialect::casts::{self, NamedCasts};
-use crate::dialect::catalog_statements::{asks_postgres, known_by_text, rewrite_for_catalog};
+use crate::dialect::catalog_statements::{
+    asks_postgres, known_by_text, rewrite_for_catalog, without_empty_texts,
+};
 use crate::dialect::client_statements::stand_in;
 use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
 use crate::dialect::copy_syntax;
@@ -461,7 +463,8 @@ fn planned_statement(
         if let Some(statement) = known_by_text(sql, folded)? {
             return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
-        let mut command = one_statement(sql.into(), need)?;
+        let simpler = without_empty_texts(sql);
+        let mut command = one_statement(simpler.as_deref().unwrap_or(sql).into(), need)?;
         if let Command::Plan(statement, _) = &mut command {
             rewrite_for_catalog(statement);
         }

@@ -1,6 +1,7 @@
 //! Calls and operators of PostgreSQL that have other forms here: `mod(a, b)` is `a % b`, `ceiling`
 //! is `ceil`, and `extract(second …)` includes the fraction.
 
+use crate::dialect::postgres_forms;
 use crate::dialect::rewriting::call;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
@@ -48,6 +49,9 @@ pub fn may_have_some(folded: &str) -> bool {
     ];
     OTHERS.iter().any(|word| folded.contains(word))
         || RENAMED.iter().any(|(name, _)| folded.contains(name))
+        || postgres_forms::NAMES
+            .iter()
+            .any(|name| folded.contains(name))
 }
 
 fn nested(expr: Expr) -> Expr {
@@ -217,6 +221,14 @@ impl PostgresCalls {
         };
         if let Some((_, ours)) = RENAMED.iter().find(|(theirs, _)| *theirs == name) {
             function.name = ObjectName::from(vec![Ident::new(*ours)]);
+            return ControlFlow::Continue(());
+        }
+        if postgres_forms::NAMES.contains(&name.as_str()) {
+            match postgres_forms::expanded(&name, function) {
+                Ok(Some(replaced)) => *expr = replaced,
+                Ok(None) => {}
+                Err(error) => return ControlFlow::Break(error),
+            }
             return ControlFlow::Continue(());
         }
         let FunctionArguments::List(list) = &mut function.args else {

@@ -4,7 +4,7 @@ use crate::error::{SqlError, SqlResult, nearest};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast;
 use marigram_functions::zoned::zoned_type;
-use marigram_model::{ColumnId, FieldType, TableSchema, TagType};
+use marigram_model::{ColumnId, FieldType, TableColumn, TableSchema, TagType};
 use std::sync::Arc;
 
 /// Key of a field's metadata that says whether a column is the time, a tag or a field.
@@ -219,25 +219,27 @@ fn with_role(field: Field, role: &str) -> Field {
     field.with_metadata([(ROLE_KEY.to_owned(), role.to_owned())].into())
 }
 
-/// A table's schema in Arrow: time, tags, fields.
+/// A table's schema in Arrow, in the order of its columns.
 pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
-    let time = with_role(
-        Field::new(
-            &schema.time_name,
-            column_type(schema, ColumnId::TIME),
-            false,
-        ),
-        "time",
-    );
-    let mut columns = vec![time];
-    columns.extend(tag_fields(schema));
-    columns.extend(schema.fields.iter().map(|field| {
-        with_role(
-            Field::new(&field.name, column_type(schema, field.id), true),
-            "field",
-        )
-    }));
-    Arc::new(Schema::new(columns))
+    let column = |column| {
+        let name = schema.name_of(column)?;
+        Some(match column {
+            TableColumn::Time => {
+                let kind = column_type(schema, ColumnId::TIME);
+                with_role(Field::new(name, kind, false), "time")
+            }
+            TableColumn::Tag(ordinal) => {
+                let tag = schema.tags.get(usize::from(ordinal))?;
+                with_role(Field::new(name, tag_data_type(tag.kind), true), "tag")
+            }
+            TableColumn::Field(id) => {
+                with_role(Field::new(name, column_type(schema, id), true), "field")
+            }
+        })
+    };
+    Arc::new(Schema::new(
+        schema.columns().filter_map(column).collect::<Vec<_>>(),
+    ))
 }
 
 /// A table's tags in Arrow.

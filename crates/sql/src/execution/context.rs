@@ -14,7 +14,7 @@ use crate::planning::tag_patterns::TagPatterns;
 use crate::planning::time_texts::TimeTexts;
 use crate::planning::zones::{DateComparison, SessionZone, ZonedTimes};
 use crate::rollup::{RollupDefinitions, RollupRewriteRule};
-use crate::statements::session_functions::session_functions;
+use crate::statements::session_functions::{describing_functions, session_functions};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
 use datafusion::execution::FunctionRegistry;
@@ -117,6 +117,9 @@ impl SessionPrototype {
             .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
         let mut state = context.state();
         marigram_functions::register(&mut state)?;
+        for udf in describing_functions() {
+            state.register_udf(Arc::new(udf))?;
+        }
         for udf in marigram_functions::zone_functions::functions() {
             state.register_udf(Arc::new(udf))?;
         }

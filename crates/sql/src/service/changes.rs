@@ -70,8 +70,7 @@ impl SqlServiceInner {
         }
         let table =
             ddl_execution::create_table(engine, database, target, columns, options, if_not_exists)?;
-        let reordered = ddl_execution::reordered(&table, columns);
-        Ok(done.telling(ddl_execution::untagged(&table).into_iter().chain(reordered)))
+        Ok(done.telling(ddl_execution::untagged(&table)))
     }
 
     /// `DROP TABLE`, by database and name. Blocks.

@@ -237,6 +237,11 @@ impl CreateAsColumns {
         let mut spec = TableSpec {
             name: asked.table.clone(),
             time_name: Some(self.fields[self.time].name().clone()),
+            declared: self
+                .fields
+                .iter()
+                .map(|field| field.name().clone())
+                .collect(),
             options: asked.options.apply(&TableOptions::default()),
             ..TableSpec::default()
         };

@@ -252,14 +252,15 @@ impl SqlServiceInner {
     async fn copy_from(
         &self,
         session: &Session,
-        state: SessionState,
+        mut state: SessionState,
         copy: &CopyFrom,
         out: StatementOutput,
     ) -> SqlResult<()> {
         let database = copy.target.database.as_ref().unwrap_or(&session.database);
         let table = self.engine.table(database, &copy.target.table)?;
+        let notices = StatementNotices::for_statement(&mut state);
         let rows = copy::run_from(copy, &self.engine, &self.options, state, table).await?;
-        out.done(format!("COPY {rows}"), rows);
+        out.done_with(format!("COPY {rows}"), rows, notices.take());
         Ok(())
     }
 

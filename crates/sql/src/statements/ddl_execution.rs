@@ -26,6 +26,7 @@ pub fn create_table(
 ) -> SqlResult<Arc<TableSchema>> {
     let mut spec = TableSpec {
         name: target.table.clone(),
+        declared: columns.iter().map(|(name, _)| name.clone()).collect(),
         options: options.apply(&TableOptions::default()),
         ..TableSpec::default()
     };
@@ -94,41 +95,6 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     Ok(())
 }
 
-/// The notice for a table whose columns are in a different order than they were declared; `None`
-/// for other tables.
-pub fn reordered(table: &TableSchema, declared: &[(String, ColumnKind)]) -> Option<String> {
-    let stored: Vec<&str> = table.column_names().collect();
-    if declared.iter().map(|(name, _)| name).eq(stored.iter()) {
-        return None;
-    }
-    Some(in_order(table))
-}
-
-/// The notice for a table in which a tag was added before its fields; `None` for other tables.
-pub fn shifted(table: &TableSchema, changes: &[TableAlteration]) -> Option<String> {
-    let is_tag = |change: &TableAlteration| {
-        matches!(
-            change,
-            TableAlteration::Add {
-                kind: ColumnKind::Tag(_),
-                ..
-            }
-        )
-    };
-    let is_shifted = !table.fields.is_empty() && changes.iter().any(is_tag);
-    is_shifted.then(|| in_order(table))
-}
-
-fn in_order(table: &TableSchema) -> String {
-    let names: Vec<&str> = table.column_names().collect();
-    format!(
-        "the columns of '{}' are in the order {}: the time, tags, fields; INSERT and COPY without a \
-         list of columns take values in that order",
-        table.name,
-        names.join(", ")
-    )
-}
-
 /// The notice for a statement that does nothing because the table exists already.
 pub fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")
@@ -159,7 +125,7 @@ pub fn alter_table(
             TableAlteration::Drop {
                 name,
                 if_exists: true,
-            } if schema.column_names().all(|known| known != name) => {
+            } if !schema.has_column(name) => {
                 continue;
             }
             TableAlteration::Drop { name, .. } => {
@@ -170,7 +136,7 @@ pub fn alter_table(
                 name,
                 if_not_exists: true,
                 ..
-            } if schema.column_names().any(|known| known == name) => {
+            } if schema.has_column(name) => {
                 continue;
             }
             TableAlteration::Add { name, kind, .. } => match kind {
@@ -352,7 +318,7 @@ fn rewrite(
 /// A new codec for a field.
 fn set_codec(schema: &TableSchema, name: &str, change: CodecChange) -> SqlResult<TableChange> {
     let Some(field) = schema.field(name) else {
-        if schema.column_names().any(|known| known == name) {
+        if schema.has_column(name) {
             let message = format!("column '{name}' is not a field: only fields have an encoding");
             return Err(SqlError::named("42P16", name, message));
         }

@@ -81,6 +81,34 @@ impl ScalarUDFImpl for SetConfig {
     }
 }
 
+/// Functions that psql calls to describe what Marigram does not have, such as collations and operators.
+pub fn describing_functions() -> Vec<ScalarUDF> {
+    const VISIBLE: [&str; 9] = [
+        "pg_conversion_is_visible",
+        "pg_opclass_is_visible",
+        "pg_operator_is_visible",
+        "pg_opfamily_is_visible",
+        "pg_statistics_obj_is_visible",
+        "pg_ts_config_is_visible",
+        "pg_ts_dict_is_visible",
+        "pg_ts_parser_is_visible",
+        "pg_ts_template_is_visible",
+    ];
+    /// PostgreSQL's number of UTF-8.
+    const UTF8: i32 = 6;
+    let is_visible = |name| ConstantFunction::new(name, &[1], ScalarValue::Boolean(Some(true)));
+    let mut functions: Vec<ScalarUDF> = VISIBLE.into_iter().map(is_visible).collect();
+    let none = || ScalarValue::Utf8(None);
+    let encoding = ScalarValue::Utf8(Some("UTF8".to_owned()));
+    functions.extend([
+        ConstantFunction::new("getdatabaseencoding", &[0], encoding),
+        ConstantFunction::new("pg_char_to_encoding", &[1], ScalarValue::Int32(Some(UTF8))),
+        ConstantFunction::new("pg_get_function_sqlbody", &[1], none()),
+        ConstantFunction::new("pg_get_ruledef", &[1, 2], none()),
+    ]);
+    functions
+}
+
 /// The functions whose result depends on the session.
 pub fn session_functions(session: &Session) -> [ScalarUDF; 3] {
     use datafusion::logical_expr::TypeSignature;

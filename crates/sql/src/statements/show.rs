@@ -13,7 +13,9 @@ use arrow::record_batch::RecordBatch;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_functions::duration::format_ns;
 use marigram_model::quoted;
-use marigram_model::{ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, TableSchema};
+use marigram_model::{
+    ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, TableColumn, TableSchema,
+};
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
@@ -114,32 +116,10 @@ fn tables(tables: &[Arc<TableSchema>]) -> SqlResult<RecordBatch> {
 }
 
 fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
-    let time = (
-        schema.time_name.clone(),
-        time_type(schema).to_owned(),
-        "time",
-    );
-    let mut rows = vec![time];
-    rows.extend(
-        schema
-            .tags
-            .iter()
-            .map(|tag| (tag.name.clone(), tag.kind.to_string(), "tag")),
-    );
-    let fields = schema.fields.iter();
-    rows.extend(fields.map(|field| (field.name.clone(), field_kind(schema, field), "field")));
-    // A codec that is chosen automatically has no name here.
-    let before = schema.tags.len() + 1;
-    let codecs: Vec<ColumnCodec> = std::iter::repeat_n(ColumnCodec::default(), before)
-        .chain(
-            schema
-                .fields
-                .iter()
-                .map(|field| schema.options.codec_of(field.kind, field.codec)),
-        )
-        .collect();
+    let rows: Vec<ColumnDescription<'_>> = described_columns(schema).collect();
     let optional = |name: fn(&ColumnCodec) -> Option<&'static str>| -> ArrayRef {
-        Arc::new(codecs.iter().map(name).collect::<StringArray>())
+        let names = rows.iter().map(|row| name(&row.effective_codec(schema)));
+        Arc::new(names.collect::<StringArray>())
     };
     // Nullable, whatever the table's columns are.
     let fields = [
@@ -150,9 +130,9 @@ fn columns(schema: &TableSchema) -> SqlResult<RecordBatch> {
         Field::new("compression", DataType::Utf8, true),
     ];
     let columns = vec![
-        text(rows.iter().map(|row| row.0.clone())),
-        text(rows.iter().map(|row| row.1.clone())),
-        text(rows.iter().map(|row| row.2.to_owned())),
+        text(rows.iter().map(|row| row.name.to_owned())),
+        text(rows.iter().map(|row| row.kind.clone())),
+        text(rows.iter().map(|row| row.role.to_owned())),
         optional(|codec| codec.encoding.map(Encoding::name)),
         optional(|codec| codec.compressor.map(Compressor::name)),
     ];
@@ -178,22 +158,68 @@ fn field_kind(schema: &TableSchema, field: &FieldColumn) -> String {
     }
 }
 
+/// A column as users write it.
+struct ColumnDescription<'a> {
+    name: &'a str,
+    kind: String,
+    role: &'static str,
+    /// The field, if it is one.
+    field: Option<&'a FieldColumn>,
+}
+
+impl ColumnDescription<'_> {
+    /// How its values are stored; a codec that is chosen automatically has no name.
+    fn effective_codec(&self, schema: &TableSchema) -> ColumnCodec {
+        self.field.map_or_else(ColumnCodec::default, |field| {
+            schema.options.codec_of(field.kind, field.codec)
+        })
+    }
+}
+
+/// The columns of a table in their order.
+fn described_columns(schema: &TableSchema) -> impl Iterator<Item = ColumnDescription<'_>> {
+    schema.columns().filter_map(|column| {
+        let field = match column {
+            TableColumn::Field(id) => Some(schema.field_by_id(id)?),
+            _ => None,
+        };
+        let (kind, role) = match (column, field) {
+            (TableColumn::Tag(ordinal), _) => {
+                let tag = schema.tags.get(usize::from(ordinal))?;
+                (tag.kind.to_string(), "tag")
+            }
+            (_, Some(field)) => (field_kind(schema, field), "field"),
+            (_, None) => (time_type(schema).to_owned(), "time"),
+        };
+        let name = schema.name_of(column)?;
+        Some(ColumnDescription {
+            name,
+            kind,
+            role,
+            field,
+        })
+    })
+}
+
 /// The statement that would create a table.
 fn create_table(schema: &TableSchema) -> String {
-    let time = time_type(schema);
-    let mut lines = vec![format!("  {} {time}", quoted(&schema.time_name))];
-    let tags = schema.tags.iter();
-    lines.extend(tags.map(|tag| format!("  {} {} TAG", quoted(&tag.name), tag.kind)));
-    let fields = schema.fields.iter();
-    lines.extend(fields.map(|field| {
-        let codec = written(field.codec);
-        let kind = field_kind(schema, field);
-        format!("  {} {kind} FIELD{codec}", quoted(&field.name))
-    }));
+    let lines = described_columns(schema).map(|column| {
+        let role = match column.role {
+            "time" => String::new(),
+            role => format!(" {}", role.to_uppercase()),
+        };
+        let codec = column.field.map(|field| written(field.codec));
+        format!(
+            "  {} {}{role}{}",
+            quoted(column.name),
+            column.kind,
+            codec.unwrap_or_default()
+        )
+    });
     format!(
         "CREATE TABLE {} (\n{}\n) WITH ({})",
         quoted(&schema.name),
-        lines.join(",\n"),
+        lines.collect::<Vec<_>>().join(",\n"),
         settings(schema).join(", ")
     )
 }

@@ -6,7 +6,7 @@
 use crate::error::SqlError;
 use crate::tables::notices::StatementNotices;
 use crate::tables::replaced::ReplacedRows;
-use arrow::array::{Array, AsArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, SchemaRef, TimestampNanosecondType};
@@ -19,7 +19,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
-use marigram_model::{BatchField, BatchTag, TableSchema, TagKey, WriteBatch};
+use marigram_model::{BatchField, BatchTag, TableColumn, TableSchema, TagKey, WriteBatch};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -145,8 +145,9 @@ impl DataSink for TableSink {
 /// If a row has no time, or a column does not have the table's type.
 pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
     let rows = batch.num_rows();
-    let times = batch
-        .column(0)
+    let columns = BatchColumns::new(batch, schema)?;
+    let times = columns
+        .time
         .as_primitive_opt::<TimestampNanosecondType>()
         .ok_or_else(|| DataFusionError::Internal("time is not in nanoseconds".into()))?;
     if times.null_count() > 0 {
@@ -156,8 +157,8 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
         ))));
     }
     let mut tags = Vec::with_capacity(schema.tags.len());
-    for (place, tag) in schema.tags.iter().enumerate() {
-        let values = cast(batch.column(place + 1), &tag.kind.data_type())?;
+    for (tag, values) in schema.tags.iter().zip(columns.tags) {
+        let values = cast(values, &tag.kind.data_type())?;
         tags.push(BatchTag {
             name: tag.name.clone(),
             values,
@@ -168,8 +169,7 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
     for tag in &mut tags {
         tag.values = take(&tag.values, &firsts, None)?;
     }
-    let field_columns = &batch.columns()[1 + schema.tags.len()..];
-    let fields = schema.fields.iter().zip(field_columns);
+    let fields = schema.fields.iter().zip(columns.fields);
     // A column without values is left out.
     let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
@@ -191,6 +191,36 @@ pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<Write
         times: ScalarBuffer::clone(times.values()),
         fields: fields.collect(),
     })
+}
+
+/// The columns of a batch that has a table's schema, by role; tags and fields in the order of the
+/// table's.
+struct BatchColumns<'a> {
+    time: &'a ArrayRef,
+    tags: Vec<&'a ArrayRef>,
+    fields: Vec<&'a ArrayRef>,
+}
+
+impl<'a> BatchColumns<'a> {
+    fn new(batch: &'a RecordBatch, schema: &TableSchema) -> Result<Self> {
+        let by_column: HashMap<TableColumn, &ArrayRef> =
+            schema.columns().zip(batch.columns()).collect();
+        let values = |column: TableColumn| {
+            let lacks = || {
+                let name = schema.name_of(column).unwrap_or_default();
+                DataFusionError::Internal(format!("a batch lacks the column '{name}'"))
+            };
+            by_column.get(&column).copied().ok_or_else(lacks)
+        };
+        let tags = (0..=u16::MAX).take(schema.tags.len()).map(TableColumn::Tag);
+        let fields = schema.fields.iter();
+        let fields = fields.map(|field| TableColumn::Field(field.id));
+        Ok(Self {
+            time: values(TableColumn::Time)?,
+            tags: tags.map(values).collect::<Result<_>>()?,
+            fields: fields.map(values).collect::<Result<_>>()?,
+        })
+    }
 }
 
 /// Records the rows of a batch that were stored.
@@ -262,7 +292,7 @@ fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
 mod tests {
     use super::*;
     use crate::dialect::types::arrow_schema;
-    use arrow::array::{ArrayRef, Float64Array, StringArray, TimestampNanosecondArray};
+    use arrow::array::{Float64Array, StringArray, TimestampNanosecondArray};
     use marigram_model::{
         ColumnId, FieldColumn, FieldType, TableId, TableOptions, TagColumn, TagType,
     };
@@ -292,6 +322,7 @@ mod tests {
             rollup: None,
             view: None,
             dropped_max: 0,
+            declared: Vec::new(),
         };
         let arrow = arrow_schema(&schema);
         let devices: ArrayRef = Arc::new(StringArray::from(vec![

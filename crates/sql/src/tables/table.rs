@@ -22,7 +22,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::{
     Engine, ScanMetrics, ScanRequest, SeriesSelection, TableSnapshot, TagFilter,
 };
-use marigram_model::{SeriesId, TableSchema, TimeRange};
+use marigram_model::{SeriesId, TableColumn, TableSchema, TimeRange};
 use marigram_operators::predicate::{PredicateClass, bounds, classify};
 use marigram_operators::rows::{OutputColumnSource, tag_array};
 use marigram_operators::scan::{PartitionRows, SeriesScan};
@@ -314,16 +314,17 @@ impl SeriesTable {
         });
         let selection = selection?;
         let (mut sources, mut columns) = (Vec::new(), Vec::new());
-        let first_field = 1 + self.schema.tags.len();
         let all: Vec<usize> = (0..self.arrow.fields().len()).collect();
         for place in projection.unwrap_or(&all) {
-            sources.push(match *place {
-                0 => OutputColumnSource::Time,
-                tag if tag < first_field => {
-                    OutputColumnSource::Tag(tag as u16 - 1, self.schema.tags[tag - 1].kind)
+            let unknown = || DataFusionError::Internal(format!("there is no column {place}"));
+            let column = self.schema.column_at(*place).ok_or_else(unknown)?;
+            sources.push(match column {
+                TableColumn::Time => OutputColumnSource::Time,
+                TableColumn::Tag(tag) => {
+                    OutputColumnSource::Tag(tag, self.schema.tags[usize::from(tag)].kind)
                 }
-                field => {
-                    columns.push(self.schema.fields[field - first_field].id);
+                TableColumn::Field(id) => {
+                    columns.push(id);
                     OutputColumnSource::Field(columns.len() - 1)
                 }
             });

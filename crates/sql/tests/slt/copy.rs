@@ -4,7 +4,7 @@
 
 use super::Database;
 use super::service::block_on;
-use marigram_service::{Query, ServiceError};
+use marigram_service::{Answer, Query, ServiceError};
 use marigram_sql::SqlOptions;
 use std::path::Path;
 
@@ -90,6 +90,36 @@ fn csv_without_a_header_is_read_in_the_order_of_columns() {
         assert_eq!(db.done(copy).await, "COPY 2");
         let found = db.rows("SELECT dev, x FROM t ORDER BY time").await;
         assert_eq!(found, [["a", "1.0"], ["NULL", "7.0"]]);
+    });
+}
+
+#[test]
+fn columns_of_a_file_without_a_header_are_in_the_declared_order() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x.csv"), "1,a,2024-01-01\n7,b,2024-01-02\n").unwrap();
+        let mut db = open(dir.path(), SqlOptions::default()).await;
+        db.done("CREATE TABLE t (x DOUBLE, dev STRING TAG, time TIMESTAMP)")
+            .await;
+        let copy = "COPY t FROM 'x.csv' WITH (HEADER false)";
+        assert_eq!(db.done(copy).await, "COPY 2");
+        let found = db.rows("SELECT dev, x FROM t ORDER BY time").await;
+        assert_eq!(found, [["a", "1.0"], ["b", "7.0"]]);
+        // The second time, its rows replace the first ones.
+        let Ok(Answer::Done { notices, .. }) = db.sql.execute(&mut db.session, copy).await else {
+            panic!("COPY has no rows")
+        };
+        let expected =
+            "2 of 2 rows replaced earlier ones with the same time and the same tags (dev)";
+        assert_eq!(notices, [expected]);
+        for form in ["csv", "parquet", "tsfile"] {
+            assert_eq!(db.done(&format!("COPY t TO 't.{form}'")).await, "COPY 2");
+            db.done("TRUNCATE t").await;
+            let copy = format!("COPY t FROM 't.{form}'");
+            assert_eq!(db.done(&copy).await, "COPY 2", "{form}");
+            let found = db.rows("SELECT dev, x FROM t ORDER BY time").await;
+            assert_eq!(found, [["a", "1.0"], ["b", "7.0"]], "{form}");
+        }
     });
 }
 

@@ -45,9 +45,13 @@ const BOUNDED: &str = "
     power radians rand random regexp_count regexp_instr regexp_like reverse right round rtrim
     session_user set_config sha224 sha256 sha384 sha512 shobj_description signum similar_to_regex
     sin sinh split_part sqrt starts_with strpos substr substr_index substring substring_index tan
-    tanh time_bucket time_bucket_gapfill timezone to_date to_hex to_local_time to_regtype to_time
+    tanh time_bucket time_bucket_gapfill time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time
     to_timestamp to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds
     to_unixtime today trim trunc try_cast_to_type txid_current union_extract union_tag upper uuid
+    getdatabaseencoding pg_char_to_encoding pg_conversion_is_visible pg_get_function_sqlbody
+    pg_get_ruledef pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible
+    pg_statistics_obj_is_visible pg_ts_config_is_visible pg_ts_dict_is_visible
+    pg_ts_parser_is_visible pg_ts_template_is_visible
     version width_bucket with_metadata
 ";
 
