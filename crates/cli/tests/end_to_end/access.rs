@@ -228,6 +228,17 @@ fn every_role_may_do_what_it_was_granted_over_http() {
         assert_eq!(reply.status, 200, "{role}: {}", reply.body);
         let sees = reply.body.contains("\"plant\"");
         assert_eq!(sees, held.contains(&Read), "{role}: {}", reply.body);
+        for bucket in ["plant", "unknown"] {
+            let script = format!("from(bucket: \"{bucket}\") |> range(start: 0)");
+            let body = serde_json::json!({"query": script}).to_string();
+            let reply = ask(&server, ("POST", "/api/v2/query"), &authorization, &body);
+            let wanted = match (held.contains(&Read), bucket) {
+                (true, "plant") => 200,
+                (_, "unknown") if held.contains(&Administer) => 404,
+                _ => 403,
+            };
+            assert_eq!(reply.status, wanted, "{role} reads {bucket}: {}", reply.body);
+        }
         let reply = ask(&server, ("POST", "/api/v1/backup"), &authorization, "");
         let wanted = if held.contains(&Administer) { 400 } else { 403 };
         assert_eq!(
@@ -277,6 +288,7 @@ async fn only_who_proves_who_it_is_comes_in() {
         ("POST", "/query?q=SHOW%20DATABASES"),
         ("POST", "/write?db=plant"),
         ("GET", "/api/v2/buckets"),
+        ("POST", "/api/v2/query"),
         ("GET", "/metrics"),
         ("POST", "/api/v3/query_sql"),
         ("POST", "/api/v1/backup"),
