@@ -30,7 +30,12 @@ pub fn applied(
         } => {
             let mut made = Vec::new();
             for table in input(caller)? {
-                made.extend(filtered(stream.at, table, (predicate, *keeps_empty), caller)?);
+                made.extend(filtered(
+                    stream.at,
+                    table,
+                    (predicate, *keeps_empty),
+                    caller,
+                )?);
             }
             made
         }

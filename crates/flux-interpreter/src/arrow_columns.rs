@@ -37,7 +37,11 @@ fn cast_column(batch: &RecordBatch, name: &str, kind: &DataType) -> SqlResult<Ar
 }
 
 fn nanoseconds(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
-    let array = cast_column(batch, name, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+    let array = cast_column(
+        batch,
+        name,
+        &DataType::Timestamp(TimeUnit::Nanosecond, None),
+    )?;
     let times = array.as_primitive::<TimestampNanosecondType>();
     Ok(times.reinterpret_cast::<Int64Type>())
 }
@@ -64,12 +68,16 @@ impl FieldReader {
         Ok(match kind {
             FluxKind::Bool => Self::Bool(cast(&DataType::Boolean)?.as_boolean().clone()),
             FluxKind::Int => Self::Int(cast(&DataType::Int64)?.as_primitive::<Int64Type>().clone()),
-            FluxKind::UInt => {
-                Self::UInt(cast(&DataType::UInt64)?.as_primitive::<UInt64Type>().clone())
-            }
-            FluxKind::Float => {
-                Self::Float(cast(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
+            FluxKind::UInt => Self::UInt(
+                cast(&DataType::UInt64)?
+                    .as_primitive::<UInt64Type>()
+                    .clone(),
+            ),
+            FluxKind::Float => Self::Float(
+                cast(&DataType::Float64)?
+                    .as_primitive::<Float64Type>()
+                    .clone(),
+            ),
             FluxKind::Text => Self::Text(cast(&DataType::Utf8)?.as_string::<i32>().clone(), None),
             FluxKind::Time => Self::Time(nanoseconds(batch, &name)?),
         })

@@ -245,9 +245,7 @@ impl FluxEvaluator {
                 let value = binary(at, *operator, &left, &right)?;
                 self.counted(at, value)?
             }
-            FluxExprKind::Logical { is_and, operands } => {
-                self.logical(*is_and, operands, scope)?
-            }
+            FluxExprKind::Logical { is_and, operands } => self.logical(*is_and, operands, scope)?,
             FluxExprKind::Conditional {
                 test,
                 then,
@@ -289,7 +287,10 @@ impl FluxEvaluator {
                     let value = self.evaluate(expr, scope)?;
                     let shown = value.shown().ok_or_else(|| {
                         let kind = value.type_name();
-                        fault(expr.at, format!("a value of type {kind} is no part of a string"))
+                        fault(
+                            expr.at,
+                            format!("a value of type {kind} is no part of a string"),
+                        )
                     })?;
                     text.push_str(&shown);
                 }
@@ -312,8 +313,7 @@ impl FluxEvaluator {
                 FluxValue::Row(table, row) => {
                     let columns = table.columns.iter();
                     record.extend(
-                        columns
-                            .map(|column| (Arc::clone(&column.name), column.value(row).clone())),
+                        columns.map(|column| (Arc::clone(&column.name), column.value(row).clone())),
                     );
                 }
                 other => {
@@ -444,7 +444,10 @@ impl FluxCaller for FluxEvaluator {
             return Err(fault(at, message));
         }
         if self.results.len() >= RESULTS_MAX {
-            return Err(fault(at, format!("a script has at most {RESULTS_MAX} results")));
+            return Err(fault(
+                at,
+                format!("a script has at most {RESULTS_MAX} results"),
+            ));
         }
         let name = name.into();
         self.results.push(FluxResult { name, stream });
@@ -506,7 +509,8 @@ fn member(at: FluxPosition, object: &FluxValue, name: &str) -> SqlResult<FluxVal
             .map_or(FluxValue::Null, |column| column.value(*row).clone()),
         FluxValue::Record(record) => {
             let found = record.iter().find(|(known, _)| **known == *name);
-            let found = found.ok_or_else(|| fault(at, format!("record is missing label {name}")))?;
+            let found =
+                found.ok_or_else(|| fault(at, format!("record is missing label {name}")))?;
             found.1.clone()
         }
         FluxValue::Package(path) => library::member(path, name).ok_or_else(|| {
@@ -516,7 +520,10 @@ fn member(at: FluxPosition, object: &FluxValue, name: &str) -> SqlResult<FluxVal
         FluxValue::Null => FluxValue::Null,
         other => {
             let kind = other.type_name();
-            return Err(fault(at, format!("a value of type {kind} has no member {name}")));
+            return Err(fault(
+                at,
+                format!("a value of type {kind} has no member {name}"),
+            ));
         }
     })
 }
@@ -533,7 +540,10 @@ fn indexed(at: FluxPosition, object: &FluxValue, index: &FluxValue) -> SqlResult
         (object, FluxValue::Text(name)) => member(at, object, name),
         (object, _) => {
             let kind = object.type_name();
-            Err(fault(at, format!("a value of type {kind} has no such element")))
+            Err(fault(
+                at,
+                format!("a value of type {kind} has no such element"),
+            ))
         }
     }
 }

@@ -16,6 +16,7 @@
 
 mod access;
 mod apply;
+mod arrow_columns;
 mod evaluate;
 mod fault;
 mod front_end;
@@ -27,7 +28,6 @@ mod output;
 mod predicate;
 mod read;
 mod run;
-mod arrow_columns;
 mod statement;
 mod value;
 mod windows;

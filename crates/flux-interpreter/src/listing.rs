@@ -137,7 +137,10 @@ fn fulfils(
     let text = |name: &str, text: &Arc<str>| {
         FluxColumn::same(name, FluxKind::Text, FluxValue::Text(Arc::clone(text)))
     };
-    let mut columns = vec![text("_field", field), text("_measurement", &measurement.name)];
+    let mut columns = vec![
+        text("_field", field),
+        text("_measurement", &measurement.name),
+    ];
     for (tag, value) in measurement.table.tags.iter().zip(tags) {
         if !value.is_empty() {
             columns.push(text(&tag.name, value));
@@ -195,7 +198,11 @@ fn tag_values(
             }
             continue;
         }
-        let ordinal = listed.measurement.table.tag(tag).map(|(ordinal, _)| usize::from(ordinal));
+        let ordinal = listed
+            .measurement
+            .table
+            .tag(tag)
+            .map(|(ordinal, _)| usize::from(ordinal));
         each_fitting(run, &listed, &listed.fields, |tags| {
             if tag == "_measurement" {
                 put(run, &mut found, name)?;

@@ -71,9 +71,8 @@ fn joined_cells(tables: &[FluxTable], name: &str, rows: usize) -> FluxCells {
     };
     let first = tables.first().and_then(same);
     if let Some(first) = first {
-        let is_first = |value: FluxValue| {
-            value.is_null() == first.is_null() && value.order(&first).is_eq()
-        };
+        let is_first =
+            |value: FluxValue| value.is_null() == first.is_null() && value.order(&first).is_eq();
         if tables.iter().all(|table| same(table).is_some_and(is_first)) {
             return FluxCells::Same(first);
         }
@@ -95,7 +94,10 @@ fn joined_cells(tables: &[FluxTable], name: &str, rows: usize) -> FluxCells {
 /// does not have are left out.
 pub fn split(mut table: FluxTable, key: &[Arc<str>]) -> Vec<FluxTable> {
     let columns = key.iter().filter_map(|name| table.column(name));
-    let names: Vec<Arc<str>> = columns.clone().map(|column| Arc::clone(&column.name)).collect();
+    let names: Vec<Arc<str>> = columns
+        .clone()
+        .map(|column| Arc::clone(&column.name))
+        .collect();
     let varying: Vec<&FluxColumn> = columns
         .filter(|column| matches!(column.cells, FluxCells::Each(_)))
         .collect();

@@ -60,7 +60,10 @@ pub fn binary(
     }
     let (left, right) = (left.type_name(), right.type_name());
     let symbol = operator.symbol();
-    Err(fault(at, format!("unsupported binary expression {left} {symbol} {right}")))
+    Err(fault(
+        at,
+        format!("unsupported binary expression {left} {symbol} {right}"),
+    ))
 }
 
 /// Whether a comparison holds; `None` for types that are not compared.

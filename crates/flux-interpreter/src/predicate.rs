@@ -4,13 +4,13 @@
 //! a scan may give too many rows.
 
 use crate::evaluate::FluxEvaluator;
+use crate::operators::compared;
 use crate::value::{FluxScope, FluxValue};
 use datafusion::common::Column;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use marigram_flux::ast::{FluxBinary, FluxBody, FluxExpr, FluxExprKind, FluxUnary};
 use marigram_influx::StoredMeasurement;
 use marigram_model::{FieldType, TagType};
-use crate::operators::compared;
 
 /// What is known of a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,7 +162,11 @@ impl PredicateJudge<'_> {
                 };
                 for operand in operands {
                     let operand = self.condition(operand);
-                    all = if *is_and { all.and(operand) } else { all.or(operand) };
+                    all = if *is_and {
+                        all.and(operand)
+                    } else {
+                        all.or(operand)
+                    };
                 }
                 all
             }
@@ -196,7 +200,10 @@ impl PredicateJudge<'_> {
     }
 
     fn exists(&self, name: &str) -> ScanCondition {
-        if matches!(name, "_measurement" | "_field" | "_time" | "_value" | "_start" | "_stop") {
+        if matches!(
+            name,
+            "_measurement" | "_field" | "_time" | "_value" | "_start" | "_stop"
+        ) {
             return ScanCondition::Always;
         }
         match self.place.measurement.table.tag(name) {

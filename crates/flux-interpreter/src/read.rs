@@ -1,9 +1,9 @@
 //! Reads the tables of a bucket: a table for each series and field, by measurement, tags and field.
 
+use crate::arrow_columns::{FieldReader, tag_texts, times};
 use crate::evaluate::FluxEvaluator;
 use crate::fault::fault;
 use crate::predicate::{ScanCondition, ScannedField, column, judged};
-use crate::arrow_columns::{FieldReader, tag_texts, times};
 use crate::statement::FluxRun;
 use crate::value::{BucketRead, FluxColumn, FluxKind, FluxTable, FluxValue, HeldBudget};
 use arrow::array::{Array, StringArray};
@@ -63,7 +63,10 @@ impl MeasurementScan {
     ) -> Option<Self> {
         let mut fields = Vec::new();
         let mut filters: Vec<Option<Expr>> = Vec::new();
-        let names: Vec<String> = measurement.fields().map(|(name, _)| name.to_owned()).collect();
+        let names: Vec<String> = measurement
+            .fields()
+            .map(|(name, _)| name.to_owned())
+            .collect();
         for name in &names {
             let Some((column, kind)) = measurement.field_column(name) else {
                 continue;
@@ -280,7 +283,9 @@ impl OpenMeasurement {
             let series = match &mut self.series {
                 Some(series) => series,
                 empty => empty.insert(SeriesInWork {
-                    tags: (0..tags.len()).map(|place| text(place).map(Arc::from)).collect(),
+                    tags: (0..tags.len())
+                        .map(|place| text(place).map(Arc::from))
+                        .collect(),
                     values: vec![(Vec::new(), Vec::new()); readers.len()],
                     held: HeldBudget::new(&run.budget, 256)?,
                 }),
@@ -288,7 +293,9 @@ impl OpenMeasurement {
             for (reader, (of_times, values)) in readers.iter_mut().zip(&mut series.values) {
                 let value = reader.value(row);
                 if !value.is_null() {
-                    series.held.grow(2 * size_of::<FluxValue>() + value.bytes())?;
+                    series
+                        .held
+                        .grow(2 * size_of::<FluxValue>() + value.bytes())?;
                     of_times.push(FluxValue::Time(times.value(row)));
                     values.push(value);
                 }
@@ -319,9 +326,8 @@ impl OpenMeasurement {
                 named.extend(value.as_ref().map(|value| text(name, value)));
             }
             named.sort_by(|a, b| a.name.cmp(&b.name));
-            let time = |name: &str, ns: i64| {
-                FluxColumn::same(name, FluxKind::Time, FluxValue::Time(ns))
-            };
+            let time =
+                |name: &str, ns: i64| FluxColumn::same(name, FluxKind::Time, FluxValue::Time(ns));
             let bounds = [time("_start", scan.range.0), time("_stop", scan.range.1)];
             let key = bounds.iter().chain(&named);
             let key = key.map(|column| Arc::clone(&column.name)).collect();

@@ -11,9 +11,7 @@ pub use arguments::FluxArguments;
 pub use builtin::FluxBuiltin;
 pub use scope::{FluxClosure, FluxScope};
 pub use span::{ENDLESS, FluxSpan};
-pub use stream::{
-    BucketRead, FluxBucket, FluxCaller, FluxListing, FluxOperation, FluxStream,
-};
+pub use stream::{BucketRead, FluxBucket, FluxCaller, FluxListing, FluxOperation, FluxStream};
 pub use table::{FluxCells, FluxColumn, FluxGroupKey, FluxTable, HeldBudget};
 
 use jiff::Timestamp;

@@ -1,9 +1,9 @@
 //! Windows of time: `every` and `period` long, aligned to the Unix epoch with an offset.
 
 use crate::value::{ENDLESS, FluxSpan};
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::Timestamp;
 
 /// The nanoseconds of a month, roughly.
 const MONTH_NS: i128 = 30 * 86_400 * 1_000_000_000;
@@ -26,7 +26,9 @@ pub struct FluxWindows {
 fn month_start(month: i64) -> i64 {
     let year = i16::try_from(1970 + month.div_euclid(12)).ok();
     let of_year = i8::try_from(month.rem_euclid(12) + 1).ok();
-    let date = year.zip(of_year).and_then(|(year, month)| Date::new(year, month, 1).ok());
+    let date = year
+        .zip(of_year)
+        .and_then(|(year, month)| Date::new(year, month, 1).ok());
     let start = date.and_then(|date| date.to_zoned(TimeZone::UTC).ok());
     let start = start.and_then(|start| i64::try_from(start.timestamp().as_nanosecond()).ok());
     start.unwrap_or(if month < 0 { i64::MIN } else { i64::MAX })
@@ -43,7 +45,10 @@ impl FluxWindows {
     /// What is wrong with the windows, if anything.
     pub fn problem(&self) -> Option<&'static str> {
         let spans = [self.every, self.period];
-        if spans.iter().any(|span| span.is_negative() || span.is_zero()) {
+        if spans
+            .iter()
+            .any(|span| span.is_negative() || span.is_zero())
+        {
             return Some("every and period are not positive");
         }
         if spans.iter().any(|span| span.months > 0 && span.ns > 0) {

@@ -9,7 +9,9 @@ use std::path::Path;
 use support::FluxHarness;
 
 async fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/answers")
+        .join(name);
     let text = fs::read_to_string(&path).expect(name);
     let mut parts = text.split("===\n");
     let database = FluxHarness::new(512 << 20);
@@ -66,7 +68,10 @@ async fn a_script_without_enough_memory_fails_and_the_next_one_runs() {
     }
     let script = "from(bucket: \"d\") |> range(start: 0, stop: 200000) |> sort()";
     let answer = database.ask(script).await;
-    assert!(answer.starts_with("! ") && answer.contains("memory"), "{answer:.300}");
+    assert!(
+        answer.starts_with("! ") && answer.contains("memory"),
+        "{answer:.300}"
+    );
     let script = "from(bucket: \"d\") |> range(start: 0, stop: 10) |> count()";
     assert!(database.ask(script).await.contains(" 10"), "it runs");
 }

@@ -111,8 +111,10 @@ impl Marigram {
                 copy_dir: options.copy_dir.clone(),
                 ..SqlOptions::default()
             };
-            let languages: Vec<Arc<dyn FrontEnd>> =
-                vec![Arc::new(InfluxQl::default()), Arc::new(FluxLanguage::default())];
+            let languages: Vec<Arc<dyn FrontEnd>> = vec![
+                Arc::new(InfluxQl::default()),
+                Arc::new(FluxLanguage::default()),
+            ];
             SqlService::with_front_ends(engine.clone(), settings, languages)?
         };
         Ok(Self {

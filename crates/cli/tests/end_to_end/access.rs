@@ -237,7 +237,11 @@ fn every_role_may_do_what_it_was_granted_over_http() {
                 (_, "unknown") if held.contains(&Administer) => 404,
                 _ => 403,
             };
-            assert_eq!(reply.status, wanted, "{role} reads {bucket}: {}", reply.body);
+            assert_eq!(
+                reply.status, wanted,
+                "{role} reads {bucket}: {}",
+                reply.body
+            );
         }
         let reply = ask(&server, ("POST", "/api/v1/backup"), &authorization, "");
         let wanted = if held.contains(&Administer) { 400 } else { 403 };

@@ -45,9 +45,13 @@ fn tables_leave_as_annotated_csv() {
     let script = "a = from(bucket: \"db\") |> range(start: 0, stop: 60)\n\
                   |> filter(fn: (r) => r._field == \"wind\") |> keep(columns: [\"_value\"])\n\
                   a |> yield(name: \"one\")\n a |> count() |> yield(name: \"two\")";
-    let kind = [("Content-Type", "application/vnd.flux"), ("Accept-Encoding", "identity")];
+    let kind = [
+        ("Content-Type", "application/vnd.flux"),
+        ("Accept-Encoding", "identity"),
+    ];
     let reply = server.request("POST", "/api/v2/query", &kind, script.as_bytes());
-    let expected = ",result,table,_value\r\n,one,0,3\r\n\r\n,result,table,_value\r\n,two,0,1\r\n\r\n";
+    let expected =
+        ",result,table,_value\r\n,one,0,3\r\n\r\n,result,table,_value\r\n,two,0,1\r\n\r\n";
     assert_eq!((reply.status, reply.body.as_str()), (200, expected));
 }
 
@@ -59,9 +63,7 @@ fn a_request_brings_parameters_and_its_time() {
     let script = "from(bucket: params.bucket) |> range(start: -1m)\n\
                   |> filter(fn: (r) => r._field == params.field) |> group() |> sum()";
     let text = |text: &str| json!({"type": "StringLiteral", "value": text});
-    let member = |name: &str, value: Value| {
-        json!({"type": "Property", "key": {"type": "Identifier", "name": name}, "value": value})
-    };
+    let member = |name: &str, value: Value| json!({"type": "Property", "key": {"type": "Identifier", "name": name}, "value": value});
     let record = json!({"type": "ObjectExpression",
         "properties": [member("bucket", text("db")), member("field", text("temp"))]});
     let file = json!({"type": "File", "body": [{"type": "OptionStatement", "assignment":
@@ -69,11 +71,17 @@ fn a_request_brings_parameters_and_its_time() {
     let dialect = json!({"header": false, "delimiter": ";"});
     let request = json!({"query": script, "extern": file, "dialect": dialect,
         "now": "1970-01-01T00:00:20Z"});
-    assert_eq!(asked(&server, &request), (200, ";_result;0;14\r\n\r\n".to_owned()));
+    assert_eq!(
+        asked(&server, &request),
+        (200, ";_result;0;14\r\n\r\n".to_owned())
+    );
     let params = json!({"bucket": "db", "field": "wind"});
     let request = json!({"query": script, "params": params, "dialect": {"header": false},
         "now": "1970-01-01T00:00:20Z"});
-    assert_eq!(asked(&server, &request), (200, ",_result,0,3\r\n\r\n".to_owned()));
+    assert_eq!(
+        asked(&server, &request),
+        (200, ",_result,0,3\r\n\r\n".to_owned())
+    );
 }
 
 #[test]
@@ -87,14 +95,18 @@ fn errors_have_a_code_and_a_place() {
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
         (status, text("code"), text("message"))
     };
-    let (status, code, message) = ask("from(bucket: \"db\")\n  |> range(start: 0) |> holtWinters()");
+    let (status, code, message) =
+        ask("from(bucket: \"db\")\n  |> range(start: 0) |> holtWinters()");
     assert_eq!((status, code.as_str()), (400, "invalid"));
     assert_eq!(message, "error @2:25: undefined identifier holtWinters");
     let (status, code, message) = ask("from(bucket: \"none\") |> range(start: 0)");
     assert_eq!((status, code.as_str()), (404, "not found"), "{message}");
     let (status, _, message) = ask("from(bucket: ");
     assert_eq!(status, 400, "{message}");
-    assert!(message.starts_with("compilation failed: error @1:14"), "{message}");
+    assert!(
+        message.starts_with("compilation failed: error @1:14"),
+        "{message}"
+    );
     // The second result fails behind the first one.
     let script = "a = from(bucket: \"db\") |> range(start: 0, stop: 60) |> group()\n\
                   a |> count(column: \"_time\") |> keep(columns: [\"_time\"]) |> yield(name: \"a\")\n\

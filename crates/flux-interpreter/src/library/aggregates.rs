@@ -12,15 +12,42 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "count", call: |_, arguments| aggregate(arguments, count) },
-    FluxBuiltin { name: "sum", call: |_, arguments| aggregate(arguments, sum) },
-    FluxBuiltin { name: "mean", call: |_, arguments| aggregate(arguments, mean) },
-    FluxBuiltin { name: "spread", call: |_, arguments| aggregate(arguments, spread) },
-    FluxBuiltin { name: "stddev", call: stddev },
-    FluxBuiltin { name: "median", call: |_, arguments| quantile_at(arguments, 0.5) },
-    FluxBuiltin { name: "quantile", call: quantile },
-    FluxBuiltin { name: "mode", call: mode },
-    FluxBuiltin { name: "reduce", call: reduce },
+    FluxBuiltin {
+        name: "count",
+        call: |_, arguments| aggregate(arguments, count),
+    },
+    FluxBuiltin {
+        name: "sum",
+        call: |_, arguments| aggregate(arguments, sum),
+    },
+    FluxBuiltin {
+        name: "mean",
+        call: |_, arguments| aggregate(arguments, mean),
+    },
+    FluxBuiltin {
+        name: "spread",
+        call: |_, arguments| aggregate(arguments, spread),
+    },
+    FluxBuiltin {
+        name: "stddev",
+        call: stddev,
+    },
+    FluxBuiltin {
+        name: "median",
+        call: |_, arguments| quantile_at(arguments, 0.5),
+    },
+    FluxBuiltin {
+        name: "quantile",
+        call: quantile,
+    },
+    FluxBuiltin {
+        name: "mode",
+        call: mode,
+    },
+    FluxBuiltin {
+        name: "reduce",
+        call: reduce,
+    },
 ];
 
 /// A value and its type, or why there is none.
@@ -74,10 +101,15 @@ fn unfit(column: &FluxColumn) -> String {
 
 /// The numbers of a column.
 fn floats(column: &FluxColumn, rows: usize) -> Result<Vec<f64>, String> {
-    if !matches!(column.kind, FluxKind::Int | FluxKind::UInt | FluxKind::Float) {
+    if !matches!(
+        column.kind,
+        FluxKind::Int | FluxKind::UInt | FluxKind::Float
+    ) {
         return Err(unfit(column));
     }
-    Ok(values(column, rows).filter_map(FluxValue::as_float).collect())
+    Ok(values(column, rows)
+        .filter_map(FluxValue::as_float)
+        .collect())
 }
 
 fn count(_: &FluxColumn, rows: usize) -> AggregateResult {
@@ -120,9 +152,7 @@ fn spread(column: &FluxColumn, rows: usize) -> AggregateResult {
     let most = values(column, rows).max_by(|a, b| a.order(b));
     let spread = match (most, least) {
         (Some(FluxValue::Int(a)), Some(FluxValue::Int(b))) => FluxValue::Int(a.wrapping_sub(*b)),
-        (Some(FluxValue::UInt(a)), Some(FluxValue::UInt(b))) => {
-            FluxValue::UInt(a.wrapping_sub(*b))
-        }
+        (Some(FluxValue::UInt(a)), Some(FluxValue::UInt(b))) => FluxValue::UInt(a.wrapping_sub(*b)),
         (Some(FluxValue::Float(a)), Some(FluxValue::Float(b))) => FluxValue::Float(a - b),
         _ => FluxValue::Null,
     };

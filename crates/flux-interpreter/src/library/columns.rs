@@ -13,15 +13,42 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "keep", call: |_, arguments| retain(arguments, true) },
-    FluxBuiltin { name: "drop", call: |_, arguments| retain(arguments, false) },
-    FluxBuiltin { name: "rename", call: rename },
-    FluxBuiltin { name: "duplicate", call: duplicate },
-    FluxBuiltin { name: "set", call: set },
-    FluxBuiltin { name: "map", call: map },
-    FluxBuiltin { name: "keys", call: |_, arguments| names(arguments, true) },
-    FluxBuiltin { name: "columns", call: |_, arguments| names(arguments, false) },
-    FluxBuiltin { name: "keyValues", call: key_values },
+    FluxBuiltin {
+        name: "keep",
+        call: |_, arguments| retain(arguments, true),
+    },
+    FluxBuiltin {
+        name: "drop",
+        call: |_, arguments| retain(arguments, false),
+    },
+    FluxBuiltin {
+        name: "rename",
+        call: rename,
+    },
+    FluxBuiltin {
+        name: "duplicate",
+        call: duplicate,
+    },
+    FluxBuiltin {
+        name: "set",
+        call: set,
+    },
+    FluxBuiltin {
+        name: "map",
+        call: map,
+    },
+    FluxBuiltin {
+        name: "keys",
+        call: |_, arguments| names(arguments, true),
+    },
+    FluxBuiltin {
+        name: "columns",
+        call: |_, arguments| names(arguments, false),
+    },
+    FluxBuiltin {
+        name: "keyValues",
+        call: key_values,
+    },
 ];
 
 /// Columns by the names of records' members, in the order of the names.
@@ -41,7 +68,9 @@ pub fn columns_of_records(records: &[&FluxRecord]) -> Result<Vec<FluxColumn>, St
             match (*kind, of_value) {
                 (Some(kind), Some(of_value)) if kind != of_value => {
                     let (kind, of_value) = (kind.name(), of_value.name());
-                    return Err(format!("column {name:?} is both of type {kind} and {of_value}"));
+                    return Err(format!(
+                        "column {name:?} is both of type {kind} and {of_value}"
+                    ));
                 }
                 (None, Some(_)) => *kind = of_value,
                 _ => {}
@@ -183,13 +212,16 @@ fn map(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<FluxV
                 FluxValue::Record(record) => records.push(record),
                 FluxValue::Row(table, row) => {
                     let columns = table.columns.iter();
-                    let record = columns
-                        .map(|column| (Arc::clone(&column.name), column.value(row).clone()));
+                    let record =
+                        columns.map(|column| (Arc::clone(&column.name), column.value(row).clone()));
                     records.push(Arc::new(record.collect()));
                 }
                 other => {
                     let kind = other.type_name();
-                    return Err(fault(at, format!("map: fn returns {kind}, and not a record")));
+                    return Err(fault(
+                        at,
+                        format!("map: fn returns {kind}, and not a record"),
+                    ));
                 }
             }
         }
@@ -244,8 +276,9 @@ fn key_values(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResul
                 return Err(fault(at, "keyValues: the columns have several types"));
             }
             kind = Some(column.kind);
-            let mut of_column: Vec<FluxValue> =
-                (0..table.rows).map(|row| column.value(row).clone()).collect();
+            let mut of_column: Vec<FluxValue> = (0..table.rows)
+                .map(|row| column.value(row).clone())
+                .collect();
             of_column.sort_by(FluxValue::order);
             of_column.dedup_by(|a, b| a.order(b).is_eq());
             let key = FluxValue::Text(Arc::clone(&column.name));

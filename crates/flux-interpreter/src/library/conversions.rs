@@ -10,24 +10,78 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "now", call: now },
-    FluxBuiltin { name: "today", call: today },
-    FluxBuiltin { name: "bool", call: |_, arguments| scalar(arguments, FluxKind::Bool) },
-    FluxBuiltin { name: "int", call: |_, arguments| scalar(arguments, FluxKind::Int) },
-    FluxBuiltin { name: "uint", call: |_, arguments| scalar(arguments, FluxKind::UInt) },
-    FluxBuiltin { name: "float", call: |_, arguments| scalar(arguments, FluxKind::Float) },
-    FluxBuiltin { name: "string", call: |_, arguments| scalar(arguments, FluxKind::Text) },
-    FluxBuiltin { name: "time", call: |_, arguments| scalar(arguments, FluxKind::Time) },
-    FluxBuiltin { name: "duration", call: duration },
-    FluxBuiltin { name: "toBool", call: |_, arguments| column(arguments, FluxKind::Bool) },
-    FluxBuiltin { name: "toInt", call: |_, arguments| column(arguments, FluxKind::Int) },
-    FluxBuiltin { name: "toUInt", call: |_, arguments| column(arguments, FluxKind::UInt) },
-    FluxBuiltin { name: "toFloat", call: |_, arguments| column(arguments, FluxKind::Float) },
-    FluxBuiltin { name: "toString", call: |_, arguments| column(arguments, FluxKind::Text) },
-    FluxBuiltin { name: "toTime", call: |_, arguments| column(arguments, FluxKind::Time) },
-    FluxBuiltin { name: "contains", call: contains },
-    FluxBuiltin { name: "length", call: length },
-    FluxBuiltin { name: "die", call: die },
+    FluxBuiltin {
+        name: "now",
+        call: now,
+    },
+    FluxBuiltin {
+        name: "today",
+        call: today,
+    },
+    FluxBuiltin {
+        name: "bool",
+        call: |_, arguments| scalar(arguments, FluxKind::Bool),
+    },
+    FluxBuiltin {
+        name: "int",
+        call: |_, arguments| scalar(arguments, FluxKind::Int),
+    },
+    FluxBuiltin {
+        name: "uint",
+        call: |_, arguments| scalar(arguments, FluxKind::UInt),
+    },
+    FluxBuiltin {
+        name: "float",
+        call: |_, arguments| scalar(arguments, FluxKind::Float),
+    },
+    FluxBuiltin {
+        name: "string",
+        call: |_, arguments| scalar(arguments, FluxKind::Text),
+    },
+    FluxBuiltin {
+        name: "time",
+        call: |_, arguments| scalar(arguments, FluxKind::Time),
+    },
+    FluxBuiltin {
+        name: "duration",
+        call: duration,
+    },
+    FluxBuiltin {
+        name: "toBool",
+        call: |_, arguments| column(arguments, FluxKind::Bool),
+    },
+    FluxBuiltin {
+        name: "toInt",
+        call: |_, arguments| column(arguments, FluxKind::Int),
+    },
+    FluxBuiltin {
+        name: "toUInt",
+        call: |_, arguments| column(arguments, FluxKind::UInt),
+    },
+    FluxBuiltin {
+        name: "toFloat",
+        call: |_, arguments| column(arguments, FluxKind::Float),
+    },
+    FluxBuiltin {
+        name: "toString",
+        call: |_, arguments| column(arguments, FluxKind::Text),
+    },
+    FluxBuiltin {
+        name: "toTime",
+        call: |_, arguments| column(arguments, FluxKind::Time),
+    },
+    FluxBuiltin {
+        name: "contains",
+        call: contains,
+    },
+    FluxBuiltin {
+        name: "length",
+        call: length,
+    },
+    FluxBuiltin {
+        name: "die",
+        call: die,
+    },
 ];
 
 /// A value in another type; an error says why there is none.
@@ -108,7 +162,9 @@ fn now(caller: &mut dyn FluxCaller, _: &mut FluxArguments) -> SqlResult<FluxValu
 fn today(caller: &mut dyn FluxCaller, _: &mut FluxArguments) -> SqlResult<FluxValue> {
     const DAY_NS: i64 = 86_400_000_000_000;
     let now_ns = caller.now_ns();
-    Ok(FluxValue::Time(now_ns.saturating_sub(now_ns.rem_euclid(DAY_NS))))
+    Ok(FluxValue::Time(
+        now_ns.saturating_sub(now_ns.rem_euclid(DAY_NS)),
+    ))
 }
 
 fn duration(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<FluxValue> {
@@ -147,7 +203,9 @@ fn length(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Fl
     let FluxValue::Array(elements) = arguments.need("arr")? else {
         return Err(arguments.fault("argument arr is no array"));
     };
-    Ok(FluxValue::Int(i64::try_from(elements.len()).unwrap_or(i64::MAX)))
+    Ok(FluxValue::Int(
+        i64::try_from(elements.len()).unwrap_or(i64::MAX),
+    ))
 }
 
 fn die(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<FluxValue> {

@@ -8,31 +8,58 @@ use marigram_sql::SqlResult;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "second", call: |caller, args| part(caller, args, |t| t.second().into()) },
-    FluxBuiltin { name: "minute", call: |caller, args| part(caller, args, |t| t.minute().into()) },
-    FluxBuiltin { name: "hour", call: |caller, args| part(caller, args, |t| t.hour().into()) },
+    FluxBuiltin {
+        name: "second",
+        call: |caller, args| part(caller, args, |t| t.second().into()),
+    },
+    FluxBuiltin {
+        name: "minute",
+        call: |caller, args| part(caller, args, |t| t.minute().into()),
+    },
+    FluxBuiltin {
+        name: "hour",
+        call: |caller, args| part(caller, args, |t| t.hour().into()),
+    },
     FluxBuiltin {
         name: "weekDay",
         call: |caller, args| part(caller, args, |t| t.weekday().to_sunday_zero_offset().into()),
     },
-    FluxBuiltin { name: "monthDay", call: |caller, args| part(caller, args, |t| t.day().into()) },
+    FluxBuiltin {
+        name: "monthDay",
+        call: |caller, args| part(caller, args, |t| t.day().into()),
+    },
     FluxBuiltin {
         name: "yearDay",
         call: |caller, args| part(caller, args, |t| t.day_of_year().into()),
     },
-    FluxBuiltin { name: "month", call: |caller, args| part(caller, args, |t| t.month().into()) },
+    FluxBuiltin {
+        name: "month",
+        call: |caller, args| part(caller, args, |t| t.month().into()),
+    },
     FluxBuiltin {
         name: "quarter",
         call: |caller, args| part(caller, args, |t| i64::from((t.month() - 1) / 3 + 1)),
     },
-    FluxBuiltin { name: "year", call: |caller, args| part(caller, args, |t| t.year().into()) },
+    FluxBuiltin {
+        name: "year",
+        call: |caller, args| part(caller, args, |t| t.year().into()),
+    },
     FluxBuiltin {
         name: "week",
         call: |caller, args| part(caller, args, |t| t.date().iso_week_date().week().into()),
     },
-    FluxBuiltin { name: "truncate", call: truncate },
-    FluxBuiltin { name: "add", call: |caller, args| shifted(caller, args, "to", false) },
-    FluxBuiltin { name: "sub", call: |caller, args| shifted(caller, args, "from", true) },
+    FluxBuiltin {
+        name: "truncate",
+        call: truncate,
+    },
+    FluxBuiltin {
+        name: "add",
+        call: |caller, args| shifted(caller, args, "to", false),
+    },
+    FluxBuiltin {
+        name: "sub",
+        call: |caller, args| shifted(caller, args, "from", true),
+    },
 ];
 
 fn part(

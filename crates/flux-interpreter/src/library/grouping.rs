@@ -13,9 +13,18 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "group", call: group },
-    FluxBuiltin { name: "union", call: union },
-    FluxBuiltin { name: "pivot", call: pivot },
+    FluxBuiltin {
+        name: "group",
+        call: group,
+    },
+    FluxBuiltin {
+        name: "union",
+        call: union,
+    },
+    FluxBuiltin {
+        name: "pivot",
+        call: pivot,
+    },
 ];
 
 fn group(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<FluxValue> {
@@ -31,7 +40,10 @@ fn group(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Flu
             names.clone()
         } else {
             let columns = table.columns.iter().map(|column| &column.name);
-            columns.filter(|name| !names.contains(name)).cloned().collect()
+            columns
+                .filter(|name| !names.contains(name))
+                .cloned()
+                .collect()
         };
         Ok(split(table, &key))
     };
@@ -93,7 +105,10 @@ impl PivotGroup {
                 values.resize(rows, FluxValue::Null);
                 Ok(values)
             }
-            _ => Err(fault(at, format!("pivot: column {name:?} has values of several types"))),
+            _ => Err(fault(
+                at,
+                format!("pivot: column {name:?} has values of several types"),
+            )),
         }
     }
 
@@ -103,7 +118,11 @@ impl PivotGroup {
         for (place, (name, kind)) in self.kept.iter().enumerate() {
             if self.key.contains(name) {
                 let value = self.rows.first().map(|row| row[place].clone());
-                columns.push(FluxColumn::same(name, *kind, value.unwrap_or(FluxValue::Null)));
+                columns.push(FluxColumn::same(
+                    name,
+                    *kind,
+                    value.unwrap_or(FluxValue::Null),
+                ));
             } else {
                 let values = self.rows.iter_mut();
                 let values = values.map(|row| std::mem::replace(&mut row[place], FluxValue::Null));
@@ -161,7 +180,11 @@ impl PivotColumns {
         };
         let value = needed(&self.value)?;
         let row_key: Vec<_> = self.row_key.iter().map(needed).collect::<SqlResult<_>>()?;
-        let column_key: Vec<_> = self.column_key.iter().map(needed).collect::<SqlResult<_>>()?;
+        let column_key: Vec<_> = self
+            .column_key
+            .iter()
+            .map(needed)
+            .collect::<SqlResult<_>>()?;
         let mut group_key = table.group_key();
         group_key.0.retain(|(name, _)| !self.is_spent(name));
         let stays = |column: &&FluxColumn| {
@@ -170,8 +193,16 @@ impl PivotColumns {
         };
         let kept: Vec<&FluxColumn> = table.columns.iter().filter(stays).collect();
         let group = groups.entry(group_key).or_insert_with(|| PivotGroup {
-            kept: kept.iter().map(|column| (Arc::clone(&column.name), column.kind)).collect(),
-            key: table.key.iter().filter(|name| !self.is_spent(name)).cloned().collect(),
+            kept: kept
+                .iter()
+                .map(|column| (Arc::clone(&column.name), column.kind))
+                .collect(),
+            key: table
+                .key
+                .iter()
+                .filter(|name| !self.is_spent(name))
+                .cloned()
+                .collect(),
             range: table.range,
             rows: Vec::new(),
             places: BTreeMap::new(),
@@ -217,15 +248,23 @@ fn pivot_by(input: Arc<FluxStream>, columns: PivotColumns) -> SqlResult<FluxValu
         columns.gather(&tables, caller)
     };
     let operation = FluxOperation::Gather(Box::new(gather));
-    Ok(FluxValue::Stream(FluxStream::new(at, operation, vec![input])?))
+    Ok(FluxValue::Stream(FluxStream::new(
+        at,
+        operation,
+        vec![input],
+    )?))
 }
 
 fn pivot(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<FluxValue> {
     let missing = "missing required arguments rowKey and columnKey";
     let columns = PivotColumns {
         at: arguments.at,
-        row_key: arguments.texts("rowKey")?.ok_or_else(|| arguments.fault(missing))?,
-        column_key: arguments.texts("columnKey")?.ok_or_else(|| arguments.fault(missing))?,
+        row_key: arguments
+            .texts("rowKey")?
+            .ok_or_else(|| arguments.fault(missing))?,
+        column_key: arguments
+            .texts("columnKey")?
+            .ok_or_else(|| arguments.fault(missing))?,
         value: arguments.text("valueColumn")?,
     };
     pivot_by(arguments.stream()?, columns)

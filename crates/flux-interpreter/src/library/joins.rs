@@ -11,7 +11,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[FluxBuiltin { name: "join", call: join }];
+pub const FUNCTIONS: &[FluxBuiltin] = &[FluxBuiltin {
+    name: "join",
+    call: join,
+}];
 
 /// What a join compares, and how the two sides are called.
 struct JoinColumns {
@@ -45,7 +48,11 @@ fn join(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Flux
     };
     let gather = move |mut inputs: Vec<Vec<FluxTable>>, caller: &mut dyn FluxCaller| {
         let (right, left) = (inputs.pop(), inputs.pop());
-        columns.gather(&left.unwrap_or_default(), &right.unwrap_or_default(), caller)
+        columns.gather(
+            &left.unwrap_or_default(),
+            &right.unwrap_or_default(),
+            caller,
+        )
     };
     let operation = FluxOperation::Gather(Box::new(gather));
     let inputs = vec![Arc::clone(a), Arc::clone(b)];
@@ -97,7 +104,10 @@ impl JoinColumns {
         let mut by_key: BTreeMap<FluxGroupKey, Vec<(&FluxTable, RowsByValues)>> = BTreeMap::new();
         for table in right {
             if let Some(key) = values(table, &shared, 0) {
-                by_key.entry(key).or_default().push((table, self.indexed(table)));
+                by_key
+                    .entry(key)
+                    .or_default()
+                    .push((table, self.indexed(table)));
             }
         }
         let mut held = HeldBudget::new(caller.budget(), 0)?;

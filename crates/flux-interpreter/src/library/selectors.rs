@@ -10,17 +10,50 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "first", call: |_, arguments| select(arguments, first_row) },
-    FluxBuiltin { name: "last", call: |_, arguments| select(arguments, last_row) },
-    FluxBuiltin { name: "min", call: |_, arguments| select(arguments, least_row) },
-    FluxBuiltin { name: "max", call: |_, arguments| select(arguments, greatest_row) },
-    FluxBuiltin { name: "distinct", call: distinct },
-    FluxBuiltin { name: "unique", call: unique },
-    FluxBuiltin { name: "sort", call: sort },
-    FluxBuiltin { name: "top", call: |_, arguments| ranked(arguments, true) },
-    FluxBuiltin { name: "bottom", call: |_, arguments| ranked(arguments, false) },
-    FluxBuiltin { name: "limit", call: limit },
-    FluxBuiltin { name: "tail", call: tail },
+    FluxBuiltin {
+        name: "first",
+        call: |_, arguments| select(arguments, first_row),
+    },
+    FluxBuiltin {
+        name: "last",
+        call: |_, arguments| select(arguments, last_row),
+    },
+    FluxBuiltin {
+        name: "min",
+        call: |_, arguments| select(arguments, least_row),
+    },
+    FluxBuiltin {
+        name: "max",
+        call: |_, arguments| select(arguments, greatest_row),
+    },
+    FluxBuiltin {
+        name: "distinct",
+        call: distinct,
+    },
+    FluxBuiltin {
+        name: "unique",
+        call: unique,
+    },
+    FluxBuiltin {
+        name: "sort",
+        call: sort,
+    },
+    FluxBuiltin {
+        name: "top",
+        call: |_, arguments| ranked(arguments, true),
+    },
+    FluxBuiltin {
+        name: "bottom",
+        call: |_, arguments| ranked(arguments, false),
+    },
+    FluxBuiltin {
+        name: "limit",
+        call: limit,
+    },
+    FluxBuiltin {
+        name: "tail",
+        call: tail,
+    },
 ];
 
 fn present(column: &FluxColumn, rows: usize) -> impl DoubleEndedIterator<Item = usize> {

@@ -12,13 +12,34 @@ use std::sync::Arc;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "fill", call: fill },
-    FluxBuiltin { name: "difference", call: difference },
-    FluxBuiltin { name: "derivative", call: derivative },
-    FluxBuiltin { name: "increase", call: increase },
-    FluxBuiltin { name: "cumulativeSum", call: cumulative_sum },
-    FluxBuiltin { name: "movingAverage", call: moving_average },
-    FluxBuiltin { name: "elapsed", call: elapsed },
+    FluxBuiltin {
+        name: "fill",
+        call: fill,
+    },
+    FluxBuiltin {
+        name: "difference",
+        call: difference,
+    },
+    FluxBuiltin {
+        name: "derivative",
+        call: derivative,
+    },
+    FluxBuiltin {
+        name: "increase",
+        call: increase,
+    },
+    FluxBuiltin {
+        name: "cumulativeSum",
+        call: cumulative_sum,
+    },
+    FluxBuiltin {
+        name: "movingAverage",
+        call: moving_average,
+    },
+    FluxBuiltin {
+        name: "elapsed",
+        call: elapsed,
+    },
 ];
 
 const SECOND: FluxSpan = FluxSpan {
@@ -44,7 +65,10 @@ fn fill(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Flux
             && kind != Some(column.kind)
         {
             let kind = column.kind.name();
-            return Err(fault(at, format!("fill: the column is of type {kind}, and value is not")));
+            return Err(fault(
+                at,
+                format!("fill: the column is of type {kind}, and value is not"),
+            ));
         }
         let mut last = value.clone().unwrap_or(FluxValue::Null);
         column.change(|cell| {
@@ -203,9 +227,7 @@ fn summed(
                 }
                 total = match (&total, value) {
                     (FluxValue::Int(a), FluxValue::Int(b)) => FluxValue::Int(a.wrapping_add(*b)),
-                    (FluxValue::UInt(a), FluxValue::UInt(b)) => {
-                        FluxValue::UInt(a.wrapping_add(*b))
-                    }
+                    (FluxValue::UInt(a), FluxValue::UInt(b)) => FluxValue::UInt(a.wrapping_add(*b)),
                     (FluxValue::Float(a), FluxValue::Float(b)) => FluxValue::Float(a + b),
                     _ => value.clone(),
                 };
@@ -289,7 +311,10 @@ fn moving_average(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlR
         let column = needed(place, &table, "_value")?;
         if !is_number(column.kind) {
             let kind = column.kind.name();
-            return Err(fault(place.0, format!("movingAverage: unsupported column type {kind}")));
+            return Err(fault(
+                place.0,
+                format!("movingAverage: unsupported column type {kind}"),
+            ));
         }
         let mut window: VecDeque<Option<f64>> = VecDeque::new();
         let (mut rows, mut values) = (Vec::new(), Vec::new());
@@ -329,14 +354,15 @@ fn elapsed(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<F
     let make = move |table: FluxTable, _: &mut dyn FluxCaller| {
         let times = needed(place, &table, &time)?;
         let rows: Vec<usize> = (1..table.rows).collect();
-        let values = rows.iter().map(|row| {
-            match (times.value(*row), times.value(row.saturating_sub(1))) {
-                (FluxValue::Time(ns), FluxValue::Time(before)) => {
-                    FluxValue::Int(ns.saturating_sub(*before) / unit.ns)
-                }
-                _ => FluxValue::Null,
-            }
-        });
+        let values =
+            rows.iter().map(
+                |row| match (times.value(*row), times.value(row.saturating_sub(1))) {
+                    (FluxValue::Time(ns), FluxValue::Time(before)) => {
+                        FluxValue::Int(ns.saturating_sub(*before) / unit.ns)
+                    }
+                    _ => FluxValue::Null,
+                },
+            );
         let values = FluxCells::Each(values.collect());
         let mut made = table.taken(&rows);
         made.put(FluxColumn {

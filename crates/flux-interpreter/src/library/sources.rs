@@ -9,27 +9,69 @@ use std::sync::Arc;
 
 /// The functions of every script.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "from", call: from },
-    FluxBuiltin { name: "range", call: range },
-    FluxBuiltin { name: "filter", call: filter },
-    FluxBuiltin { name: "yield", call: yielded },
-    FluxBuiltin { name: "buckets", call: buckets },
+    FluxBuiltin {
+        name: "from",
+        call: from,
+    },
+    FluxBuiltin {
+        name: "range",
+        call: range,
+    },
+    FluxBuiltin {
+        name: "filter",
+        call: filter,
+    },
+    FluxBuiltin {
+        name: "yield",
+        call: yielded,
+    },
+    FluxBuiltin {
+        name: "buckets",
+        call: buckets,
+    },
 ];
 
 /// Those of the packages `schema` and `v1`.
 pub const SCHEMA: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "measurements", call: measurements },
-    FluxBuiltin { name: "tagKeys", call: tag_keys },
-    FluxBuiltin { name: "measurementTagKeys", call: tag_keys },
-    FluxBuiltin { name: "tagValues", call: tag_values },
-    FluxBuiltin { name: "measurementTagValues", call: tag_values },
-    FluxBuiltin { name: "fieldKeys", call: field_keys },
-    FluxBuiltin { name: "measurementFieldKeys", call: field_keys },
-    FluxBuiltin { name: "fieldsAsCols", call: super::grouping::fields_as_columns },
+    FluxBuiltin {
+        name: "measurements",
+        call: measurements,
+    },
+    FluxBuiltin {
+        name: "tagKeys",
+        call: tag_keys,
+    },
+    FluxBuiltin {
+        name: "measurementTagKeys",
+        call: tag_keys,
+    },
+    FluxBuiltin {
+        name: "tagValues",
+        call: tag_values,
+    },
+    FluxBuiltin {
+        name: "measurementTagValues",
+        call: tag_values,
+    },
+    FluxBuiltin {
+        name: "fieldKeys",
+        call: field_keys,
+    },
+    FluxBuiltin {
+        name: "measurementFieldKeys",
+        call: field_keys,
+    },
+    FluxBuiltin {
+        name: "fieldsAsCols",
+        call: super::grouping::fields_as_columns,
+    },
 ];
 
 /// Those of the package `array`.
-pub const ARRAY: &[FluxBuiltin] = &[FluxBuiltin { name: "from", call: array_from }];
+pub const ARRAY: &[FluxBuiltin] = &[FluxBuiltin {
+    name: "from",
+    call: array_from,
+}];
 
 fn source(arguments: &FluxArguments, operation: FluxOperation) -> SqlResult<FluxValue> {
     let stream = FluxStream::new(arguments.at, operation, Vec::new())?;
@@ -238,8 +280,8 @@ fn array_from(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResul
         _ => Err(arguments.fault("argument rows is no array of records")),
     });
     let records: Vec<_> = records.collect::<SqlResult<_>>()?;
-    let columns = super::columns::columns_of_records(&records)
-        .map_err(|message| arguments.fault(message))?;
+    let columns =
+        super::columns::columns_of_records(&records).map_err(|message| arguments.fault(message))?;
     let table = FluxTable::new(columns, Vec::new(), records.len());
     source(arguments, FluxOperation::Constant(vec![table]))
 }

@@ -9,20 +9,62 @@ const MADE_BYTES_MAX: usize = 1 << 20;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "toUpper", call: |_, arguments| of_one(arguments, str::to_uppercase) },
-    FluxBuiltin { name: "toLower", call: |_, arguments| of_one(arguments, str::to_lowercase) },
-    FluxBuiltin { name: "trimSpace", call: |_, arguments| of_one(arguments, trimmed) },
-    FluxBuiltin { name: "trimPrefix", call: trim_prefix },
-    FluxBuiltin { name: "trimSuffix", call: trim_suffix },
-    FluxBuiltin { name: "hasPrefix", call: has_prefix },
-    FluxBuiltin { name: "hasSuffix", call: has_suffix },
-    FluxBuiltin { name: "containsStr", call: contains_text },
-    FluxBuiltin { name: "strlen", call: length },
-    FluxBuiltin { name: "substring", call: substring },
-    FluxBuiltin { name: "replaceAll", call: replace_all },
-    FluxBuiltin { name: "replace", call: replace },
-    FluxBuiltin { name: "split", call: split },
-    FluxBuiltin { name: "joinStr", call: joined },
+    FluxBuiltin {
+        name: "toUpper",
+        call: |_, arguments| of_one(arguments, str::to_uppercase),
+    },
+    FluxBuiltin {
+        name: "toLower",
+        call: |_, arguments| of_one(arguments, str::to_lowercase),
+    },
+    FluxBuiltin {
+        name: "trimSpace",
+        call: |_, arguments| of_one(arguments, trimmed),
+    },
+    FluxBuiltin {
+        name: "trimPrefix",
+        call: trim_prefix,
+    },
+    FluxBuiltin {
+        name: "trimSuffix",
+        call: trim_suffix,
+    },
+    FluxBuiltin {
+        name: "hasPrefix",
+        call: has_prefix,
+    },
+    FluxBuiltin {
+        name: "hasSuffix",
+        call: has_suffix,
+    },
+    FluxBuiltin {
+        name: "containsStr",
+        call: contains_text,
+    },
+    FluxBuiltin {
+        name: "strlen",
+        call: length,
+    },
+    FluxBuiltin {
+        name: "substring",
+        call: substring,
+    },
+    FluxBuiltin {
+        name: "replaceAll",
+        call: replace_all,
+    },
+    FluxBuiltin {
+        name: "replace",
+        call: replace,
+    },
+    FluxBuiltin {
+        name: "split",
+        call: split,
+    },
+    FluxBuiltin {
+        name: "joinStr",
+        call: joined,
+    },
 ];
 
 /// A text; `None` for null.
@@ -104,8 +146,11 @@ fn substring(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult
 }
 
 fn replaced(arguments: &mut FluxArguments, count: usize) -> SqlResult<FluxValue> {
-    let (text, old, new) =
-        (text(arguments, "v")?, text(arguments, "t")?, text(arguments, "u")?);
+    let (text, old, new) = (
+        text(arguments, "v")?,
+        text(arguments, "t")?,
+        text(arguments, "u")?,
+    );
     let (Some(text), Some(old), Some(new)) = (text, old, new) else {
         return Ok(FluxValue::Null);
     };
@@ -131,7 +176,9 @@ fn split(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Flu
         return Ok(FluxValue::Null);
     };
     let parts: Vec<FluxValue> = if separator.is_empty() {
-        text.chars().map(|char| FluxValue::text(&char.to_string())).collect()
+        text.chars()
+            .map(|char| FluxValue::text(&char.to_string()))
+            .collect()
     } else {
         text.split(&*separator).map(FluxValue::text).collect()
     };

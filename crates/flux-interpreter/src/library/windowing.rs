@@ -18,9 +18,18 @@ const WINDOWS_MAX: usize = 1_000_000;
 
 /// The functions.
 pub const FUNCTIONS: &[FluxBuiltin] = &[
-    FluxBuiltin { name: "window", call: window },
-    FluxBuiltin { name: "aggregateWindow", call: aggregate_window },
-    FluxBuiltin { name: "timeShift", call: time_shift },
+    FluxBuiltin {
+        name: "window",
+        call: window,
+    },
+    FluxBuiltin {
+        name: "aggregateWindow",
+        call: aggregate_window,
+    },
+    FluxBuiltin {
+        name: "timeShift",
+        call: time_shift,
+    },
 ];
 
 /// How a table is cut.
@@ -56,14 +65,17 @@ fn windows(arguments: &mut FluxArguments) -> SqlResult<FluxWindows> {
 
 impl WindowCut {
     fn too_many(&self) -> marigram_sql::SqlError {
-        fault(self.at, format!("a table has more than {WINDOWS_MAX} windows"))
+        fault(
+            self.at,
+            format!("a table has more than {WINDOWS_MAX} windows"),
+        )
     }
 
     /// The rows of each window, by its start.
     fn rows(&self, table: &FluxTable) -> SqlResult<BTreeMap<i64, Vec<usize>>> {
-        let times = table.column(&self.time).ok_or_else(|| {
-            fault(self.at, format!("column {:?} does not exist", self.time))
-        })?;
+        let times = table
+            .column(&self.time)
+            .ok_or_else(|| fault(self.at, format!("column {:?} does not exist", self.time)))?;
         let mut found: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
         for row in 0..table.rows {
             let FluxValue::Time(ns) = times.value(row) else {
@@ -181,8 +193,8 @@ fn aggregate_window(
                 if answer.rows == 0 {
                     continue;
                 }
-                let mut times = super::aggregates::needed((at, "aggregateWindow"), &answer, &source)?
-                    .clone();
+                let mut times =
+                    super::aggregates::needed((at, "aggregateWindow"), &answer, &source)?.clone();
                 times.name = Arc::clone(&target);
                 answer.key.retain(|key| *key != target);
                 answer.put(times);

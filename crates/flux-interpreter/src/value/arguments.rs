@@ -1,8 +1,8 @@
 //! The arguments of a call to a function of this crate: taken one by one by name, and refused if
 //! one is left.
 
-use crate::fault::fault;
 use super::{FluxSpan, FluxStream, FluxValue};
+use crate::fault::fault;
 use marigram_flux::FluxPosition;
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
@@ -19,11 +19,7 @@ pub struct FluxArguments {
 
 impl FluxArguments {
     /// The arguments of a call.
-    pub fn new(
-        at: FluxPosition,
-        function: &'static str,
-        given: Vec<(String, FluxValue)>,
-    ) -> Self {
+    pub fn new(at: FluxPosition, function: &'static str, given: Vec<(String, FluxValue)>) -> Self {
         Self {
             at,
             function,

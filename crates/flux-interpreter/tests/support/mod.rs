@@ -109,7 +109,11 @@ fn show(text: &mut String, last: &mut String, batch: &RecordBatch) {
     let table = format!("{result} {number}");
     if *last != table {
         let columns = schema.fields().iter().map(|field| {
-            let star = if field.metadata().contains_key(FLUX_GROUP_KEY) { "*" } else { "" };
+            let star = if field.metadata().contains_key(FLUX_GROUP_KEY) {
+                "*"
+            } else {
+                ""
+            };
             let kind = match field.data_type() {
                 DataType::Boolean => "bool",
                 DataType::Int64 => "int",
@@ -124,7 +128,10 @@ fn show(text: &mut String, last: &mut String, batch: &RecordBatch) {
         *last = table;
     }
     for row in 0..batch.num_rows() {
-        let values = batch.columns().iter().map(|column| value(column.as_ref(), row));
+        let values = batch
+            .columns()
+            .iter()
+            .map(|column| value(column.as_ref(), row));
         let _ = writeln!(text, "  {}", values.collect::<Vec<_>>().join(" "));
     }
 }

@@ -133,7 +133,12 @@ impl AnnotatedCsv {
             return;
         }
         if self.table.as_deref() != Some(number) {
-            self.begin_table(&schema, metadata(FLUX_RESULT_KEY), number, batch.num_rows() == 0);
+            self.begin_table(
+                &schema,
+                metadata(FLUX_RESULT_KEY),
+                number,
+                batch.num_rows() == 0,
+            );
         }
         for row in 0..batch.num_rows() {
             self.text.push_str(&self.row_head);
@@ -193,7 +198,10 @@ impl AnnotatedCsv {
                     let fields = schema.fields().iter();
                     cells.extend(fields.map(|field| {
                         let default = field.metadata().get(FLUX_DEFAULT_KEY);
-                        default.filter(|_| empty.is_some()).cloned().unwrap_or_default()
+                        default
+                            .filter(|_| empty.is_some())
+                            .cloned()
+                            .unwrap_or_default()
                     }));
                 }
             }
@@ -274,9 +282,10 @@ fn value(out: &mut String, delimiter: char, array: &dyn Array, row: usize) {
                 write!(out, "{value}")
             }
         }
-        DataType::Timestamp(..) => {
-            time(out, array.as_primitive::<TimestampNanosecondType>().value(row))
-        }
+        DataType::Timestamp(..) => time(
+            out,
+            array.as_primitive::<TimestampNanosecondType>().value(row),
+        ),
         DataType::Utf8 => {
             field(out, delimiter, array.as_string::<i32>().value(row));
             Ok(())
@@ -301,9 +310,8 @@ fn time(out: &mut String, ns: i64) -> std::fmt::Result {
 /// A cell, in quotes where Go's writer of CSV sets them.
 fn field(out: &mut String, delimiter: char, text: &str) {
     let is_special = |char: char| char == delimiter || matches!(char, '"' | '\r' | '\n');
-    let needs_quotes = text == "\\."
-        || text.contains(is_special)
-        || text.starts_with(char::is_whitespace);
+    let needs_quotes =
+        text == "\\." || text.contains(is_special) || text.starts_with(char::is_whitespace);
     if !needs_quotes {
         out.push_str(text);
         return;

@@ -32,7 +32,9 @@ pub fn prelude(request: &Map<String, Value>) -> Result<String, String> {
         Some(Value::Object(file)) => {
             for import in list(file.get("imports")) {
                 let path = import.get("path").and_then(|path| path.get("value"));
-                let path = path.and_then(Value::as_str).ok_or("extern: an import has no path")?;
+                let path = path
+                    .and_then(Value::as_str)
+                    .ok_or("extern: an import has no path")?;
                 let name = match import.get("as").and_then(|name| name.get("name")) {
                     Some(Value::String(alias)) => name(alias)?,
                     _ => "",
@@ -64,15 +66,23 @@ fn statement_text(node: &Value) -> Result<String, String> {
             Ok(format!("option {}", assignment_text(assignment)?))
         }
         "VariableAssignment" => assignment_text(node),
-        other => Err(format!("extern: statements of type {other:?} are not supported")),
+        other => Err(format!(
+            "extern: statements of type {other:?} are not supported"
+        )),
     }
 }
 
 fn assignment_text(node: &Value) -> Result<String, String> {
     if kind(node) != "VariableAssignment" {
-        return Err(format!("extern: assignments of type {:?} are not supported", kind(node)));
+        return Err(format!(
+            "extern: assignments of type {:?} are not supported",
+            kind(node)
+        ));
     }
-    let id = node.get("id").and_then(|id| id.get("name")).and_then(Value::as_str);
+    let id = node
+        .get("id")
+        .and_then(|id| id.get("name"))
+        .and_then(Value::as_str);
     let id = name(id.unwrap_or_default())?;
     let value = expression(node.get("init").unwrap_or(&Value::Null))?;
     Ok(format!("{id} = {value}"))
@@ -112,7 +122,11 @@ fn time(text: &str) -> Result<String, String> {
 
 fn float(value: f64) -> String {
     let shown = value.to_string();
-    if shown.contains('.') { shown } else { format!("{shown}.0") }
+    if shown.contains('.') {
+        shown
+    } else {
+        format!("{shown}.0")
+    }
 }
 
 /// A value of JSON as a value of Flux.
@@ -135,7 +149,10 @@ fn plain(value: &Value) -> Result<String, String> {
                 let value = plain(value)?;
                 Ok(format!("{}: {value}", quoted(name)))
             });
-            format!("{{{}}}", members.collect::<Result<Vec<_>, String>>()?.join(", "))
+            format!(
+                "{{{}}}",
+                members.collect::<Result<Vec<_>, String>>()?.join(", ")
+            )
         }
         Value::Null => return Err("params: null is no value of Flux".to_owned()),
     })
@@ -155,11 +172,17 @@ fn expression(node: &Value) -> Result<String, String> {
     let part = |name: &str| expression(node.get(name).unwrap_or(&Value::Null));
     Ok(match kind(node) {
         "StringLiteral" => {
-            let text = node.get("value").and_then(Value::as_str).ok_or_else(wrong)?;
+            let text = node
+                .get("value")
+                .and_then(Value::as_str)
+                .ok_or_else(wrong)?;
             quoted(text)
         }
         "BooleanLiteral" => {
-            let value = node.get("value").and_then(Value::as_bool).ok_or_else(wrong)?;
+            let value = node
+                .get("value")
+                .and_then(Value::as_bool)
+                .ok_or_else(wrong)?;
             value.to_string()
         }
         "IntegerLiteral" => {
@@ -191,10 +214,16 @@ fn expression(node: &Value) -> Result<String, String> {
                 let value = expression(member.get("value").unwrap_or(&Value::Null))?;
                 Ok(format!("{}: {value}", quoted(key)))
             });
-            format!("{{{}}}", members.collect::<Result<Vec<_>, String>>()?.join(", "))
+            format!(
+                "{{{}}}",
+                members.collect::<Result<Vec<_>, String>>()?.join(", ")
+            )
         }
         "UnaryExpression" => {
-            let operator = node.get("operator").and_then(Value::as_str).unwrap_or_default();
+            let operator = node
+                .get("operator")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             if !matches!(operator, "-" | "+" | "not" | "exists") {
                 return Err(wrong());
             }
@@ -217,7 +246,11 @@ fn expression(node: &Value) -> Result<String, String> {
             format!("{}({arguments})", part("callee")?)
         }
         "ParenExpression" => format!("({})", part("expression")?),
-        other => return Err(format!("extern: expressions of type {other:?} are not supported")),
+        other => {
+            return Err(format!(
+                "extern: expressions of type {other:?} are not supported"
+            ));
+        }
     })
 }
 
@@ -226,9 +259,15 @@ fn duration(node: &Value) -> Result<String, String> {
     let wrong = || "extern: a duration has no such value".to_owned();
     let (mut text, mut is_negative) = (String::new(), false);
     for part in list(node.get("values")) {
-        let magnitude = part.get("magnitude").and_then(Value::as_i64).ok_or_else(wrong)?;
+        let magnitude = part
+            .get("magnitude")
+            .and_then(Value::as_i64)
+            .ok_or_else(wrong)?;
         let unit = part.get("unit").and_then(Value::as_str).ok_or_else(wrong)?;
-        if !unit.chars().all(|char| char.is_ascii_alphabetic() || char == 'µ') {
+        if !unit
+            .chars()
+            .all(|char| char.is_ascii_alphabetic() || char == 'µ')
+        {
             return Err(wrong());
         }
         is_negative |= magnitude < 0;
@@ -255,9 +294,7 @@ mod tests {
 
     #[test]
     fn parameters_become_an_option() {
-        let property = |name: &str, value: Value| {
-            json!({"type": "Property", "key": {"type": "Identifier", "name": name}, "value": value})
-        };
+        let property = |name: &str, value: Value| json!({"type": "Property", "key": {"type": "Identifier", "name": name}, "value": value});
         let record = json!({"type": "ObjectExpression", "properties": [
             property("a", json!({"type": "StringLiteral", "value": "x\"\n${y}"})),
             property("b", json!({"type": "IntegerLiteral", "value": "-5"})),
@@ -294,8 +331,11 @@ mod tests {
             assigned("x", json!({"type": "IntegerLiteral", "value": "1 y = 2"})),
             assigned("x", json!({"type": "Identifier", "name": "a b"})),
             assigned("x", json!({"type": "FunctionExpression"})),
-            assigned("x", json!({"type": "DurationLiteral",
-                "values": [{"magnitude": 1, "unit": "s y = 1"}]})),
+            assigned(
+                "x",
+                json!({"type": "DurationLiteral",
+                "values": [{"magnitude": 1, "unit": "s y = 1"}]}),
+            ),
             json!({"now": "yesterday"}),
             json!({"params": 1}),
             json!({"extern": {"body": [{"type": "BuiltinStatement"}]}}),

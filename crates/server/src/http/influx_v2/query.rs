@@ -72,7 +72,11 @@ fn request(headers: &HeaderMap, body: Vec<u8>) -> Result<FluxRequest, HttpError>
     }
     let script = match body.get("query") {
         Some(Value::String(script)) if !script.is_empty() => script.clone(),
-        _ => return Err(bad("request body requires query, a script of Flux".to_owned())),
+        _ => {
+            return Err(bad(
+                "request body requires query, a script of Flux".to_owned()
+            ));
+        }
     };
     let dialect = match body.get("dialect") {
         None | Some(Value::Null) => CsvDialect::default(),
@@ -151,7 +155,9 @@ async fn answer(
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     if is_packed {
         let gzip = HeaderValue::from_static("gzip");
-        response.headers_mut().insert(header::CONTENT_ENCODING, gzip);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_ENCODING, gzip);
     }
     Ok(response)
 }
@@ -199,7 +205,11 @@ impl TablesInFlight {
             if self.ahead.is_some() {
                 continue;
             }
-            let patience = if ready == 0 { Duration::MAX } else { FLUSH_TIME };
+            let patience = if ready == 0 {
+                Duration::MAX
+            } else {
+                FLUSH_TIME
+            };
             let advanced = tokio::time::timeout(patience, self.advance()).await;
             let Some(writer) = &mut self.writer else {
                 return Ok(Vec::new());
