@@ -7,6 +7,7 @@ mod dates;
 mod grouping;
 mod joins;
 mod numbers;
+mod record_columns;
 mod selectors;
 mod sequences;
 mod sources;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// A field that is read.
 #[derive(Clone, Debug)]
-struct FieldScan {
+struct FluxFieldScan {
     name: Arc<str>,
     column: String,
     kind: FluxKind,
@@ -33,7 +33,7 @@ struct FieldScan {
 /// What is read of a measurement.
 struct MeasurementScan {
     measurement: StoredMeasurement,
-    fields: Vec<FieldScan>,
+    fields: Vec<FluxFieldScan>,
     filter: Option<Expr>,
     range: (i64, i64),
     /// The names of the tags, by name.
@@ -89,7 +89,7 @@ impl MeasurementScan {
                 };
             }
             if is_needed {
-                fields.push(FieldScan {
+                fields.push(FluxFieldScan {
                     name: name.as_str().into(),
                     column: column.to_owned(),
                     kind,

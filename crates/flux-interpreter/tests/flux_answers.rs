@@ -4,6 +4,8 @@
 
 mod support;
 
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
 use std::fs;
 use std::path::Path;
 use support::FluxHarness;
@@ -74,4 +76,94 @@ async fn a_script_without_enough_memory_fails_and_the_next_one_runs() {
     );
     let script = "from(bucket: \"d\") |> range(start: 0, stop: 10) |> count()";
     assert!(database.ask(script).await.contains(" 10"), "it runs");
+}
+
+/// Sources, functions behind them, and values, of which random scripts are made.
+const SOURCES: [&str; 4] = [
+    "from(bucket: \"d\") |> range(start: 0, stop: 60)",
+    "from(bucket: \"d\") |> range(start: -9999y)",
+    "array.from(rows: [{_time: 1970-01-01T00:00:01Z, _value: 1.5, t: \"a\"}, {_value: -2.0}])",
+    "array.from(rows: [{_time: 1970-01-01T00:00:01Z, _value: 9223372036854775807}])",
+];
+const FUNCTIONS: [&str; 36] = [
+    "filter(fn: (r) => r._value > VALUE)",
+    "filter(fn: (r) => not exists r.t or r.t =~ /a/ or r._field == VALUE)",
+    "map(fn: (r) => ({r with _value: r._value * VALUE}))",
+    "map(fn: (r) => ({x: VALUE}))",
+    "map(fn: (r) => r)",
+    "group()",
+    "group(columns: [\"_value\", \"t\"])",
+    "group(columns: [\"_time\"], mode: \"except\")",
+    "window(every: VALUE)",
+    "window(every: 10s, period: VALUE, createEmpty: true)",
+    "aggregateWindow(every: VALUE, fn: mean)",
+    "aggregateWindow(every: 20s, fn: last, offset: VALUE)",
+    "aggregateWindow(every: 1mo, fn: (column, tables=<-) => tables |> quantile(q: 0.9, column: column))",
+    "sum()",
+    "mean()",
+    "count()",
+    "mode()",
+    "spread()",
+    "stddev()",
+    "median()",
+    "min()",
+    "last()",
+    "distinct(column: \"t\")",
+    "sort(columns: [\"t\", \"_value\"], desc: true)",
+    "limit(n: VALUE)",
+    "tail(n: 1, offset: 1)",
+    "keep(columns: [\"_value\", \"_time\"])",
+    "drop(columns: [\"_value\"])",
+    "rename(columns: {_value: \"_time\"})",
+    "pivot(rowKey: [\"_time\"], columnKey: [\"t\"], valueColumn: \"_value\")",
+    "difference(nonNegative: true)",
+    "derivative(unit: VALUE)",
+    "increase()",
+    "movingAverage(n: VALUE)",
+    "timeShift(duration: VALUE)",
+    "fill(value: VALUE)",
+];
+const VALUES: [&str; 12] = [
+    "0",
+    "-1",
+    "9223372036854775807",
+    "1.5",
+    "\"a\"",
+    "1970-01-01T00:00:00Z",
+    "1ns",
+    "-1h",
+    "1000y",
+    "inf",
+    "true",
+    "1mo",
+];
+
+#[test]
+fn random_scripts_give_tables_or_errors() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let _entered = runtime.enter();
+    let database = FluxHarness::new(512 << 20);
+    database.write("m,t=a v=1,n=1i 0\nm,t=a v=2 10\nm v=4 25\nw t=true,_value=\"x\" 5");
+    let calls = (
+        prop::sample::select(FUNCTIONS.to_vec()),
+        prop::sample::select(VALUES.to_vec()),
+    );
+    let script = (
+        prop::sample::select(SOURCES.to_vec()),
+        prop::collection::vec(calls, 0..5),
+    );
+    let mut runner = TestRunner::new(Config::with_cases(400));
+    let run = runner.run(&script, |(source, calls)| {
+        let calls = calls
+            .iter()
+            .map(|(call, value)| call.replace("VALUE", value));
+        let calls: Vec<String> = calls.collect();
+        let script = [vec![source.to_owned()], calls].concat().join(" |> ");
+        let script = format!("import \"array\"\n{script}");
+        let answer = runtime.block_on(database.ask(&script));
+        let is_broken = answer.contains("panic") || answer.contains("internal");
+        prop_assert!(!is_broken, "{}: {}", script, answer);
+        Ok(())
+    });
+    run.expect("no script breaks anything");
 }

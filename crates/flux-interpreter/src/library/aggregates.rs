@@ -1,12 +1,11 @@
 //! Functions that make one row of a table.
 
-use super::columns::columns_of_records;
+use super::record_columns::{columns_of_records, needed};
 use crate::fault::fault;
 use crate::merge::split;
 use crate::value::{
     FluxArguments, FluxBuiltin, FluxCaller, FluxColumn, FluxKind, FluxStream, FluxTable, FluxValue,
 };
-use marigram_flux::FluxPosition;
 use marigram_sql::SqlResult;
 use std::sync::Arc;
 
@@ -52,20 +51,6 @@ pub const FUNCTIONS: &[FluxBuiltin] = &[
 
 /// A value and its type, or why there is none.
 type AggregateResult = Result<(FluxKind, FluxValue), String>;
-
-/// The column that a function asks for.
-///
-/// # Errors
-/// If the table does not have it.
-pub fn needed<'a>(
-    (at, function): (FluxPosition, &str),
-    table: &'a FluxTable,
-    name: &str,
-) -> SqlResult<&'a FluxColumn> {
-    table
-        .column(name)
-        .ok_or_else(|| fault(at, format!("{function}: column {name:?} does not exist")))
-}
 
 fn aggregate(
     arguments: &mut FluxArguments,

@@ -1,5 +1,6 @@
 //! Functions that change columns.
 
+use super::record_columns::columns_of_records;
 use crate::fault::fault;
 use crate::merge::split;
 use crate::value::{
@@ -8,7 +9,6 @@ use crate::value::{
 };
 use marigram_flux::FluxPosition;
 use marigram_sql::SqlResult;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The functions.
@@ -50,41 +50,6 @@ pub const FUNCTIONS: &[FluxBuiltin] = &[
         call: key_values,
     },
 ];
-
-/// Columns by the names of records' members, in the order of the names.
-///
-/// # Errors
-/// If a member has values of several types, or of a type that no column has.
-pub fn columns_of_records(records: &[&FluxRecord]) -> Result<Vec<FluxColumn>, String> {
-    let mut columns: BTreeMap<Arc<str>, (Option<FluxKind>, Vec<FluxValue>)> = BTreeMap::new();
-    for (row, record) in records.iter().enumerate() {
-        for (name, value) in *record {
-            let (kind, values) = columns.entry(Arc::clone(name)).or_default();
-            let of_value = value.kind();
-            if of_value.is_none() && !value.is_null() {
-                let kind = value.type_name();
-                return Err(format!("column {name:?} cannot hold values of type {kind}"));
-            }
-            match (*kind, of_value) {
-                (Some(kind), Some(of_value)) if kind != of_value => {
-                    let (kind, of_value) = (kind.name(), of_value.name());
-                    return Err(format!(
-                        "column {name:?} is both of type {kind} and {of_value}"
-                    ));
-                }
-                (None, Some(_)) => *kind = of_value,
-                _ => {}
-            }
-            values.resize(row, FluxValue::Null);
-            values.push(value.clone());
-        }
-    }
-    let columns = columns.into_iter().map(|(name, (kind, mut values))| {
-        values.resize(records.len(), FluxValue::Null);
-        FluxColumn::each(&name, kind.unwrap_or(FluxKind::Text), values)
-    });
-    Ok(columns.collect())
-}
 
 /// The answer of a function about a column, given its name.
 fn asked(
@@ -174,7 +139,7 @@ fn duplicate(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult
     let (name, new) = (arguments.text("column")?, arguments.text("as")?);
     let place = (arguments.at, arguments.function);
     let make = move |mut table: FluxTable, _: &mut dyn FluxCaller| {
-        let mut copy = super::aggregates::needed(place, &table, &name)?.clone();
+        let mut copy = super::record_columns::needed(place, &table, &name)?.clone();
         copy.name = Arc::clone(&new);
         let key = table.key.clone();
         table.put(copy);

@@ -144,7 +144,7 @@ fn column(arguments: &mut FluxArguments, kind: FluxKind) -> SqlResult<FluxValue>
     let input = arguments.stream()?;
     let (at, function) = (arguments.at, arguments.function);
     let make = move |mut table: FluxTable, _: &mut dyn FluxCaller| {
-        let column = super::aggregates::needed((at, function), &table, "_value")?;
+        let column = super::record_columns::needed((at, function), &table, "_value")?;
         let values = (0..table.rows).map(|row| converted(column.value(row), kind));
         let values: Vec<_> = values
             .collect::<Result<_, _>>()

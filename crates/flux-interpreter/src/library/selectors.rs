@@ -1,6 +1,6 @@
 //! Functions that select and order rows.
 
-use super::aggregates::needed;
+use super::record_columns::needed;
 use crate::value::{
     FluxArguments, FluxBuiltin, FluxCaller, FluxCells, FluxColumn, FluxStream, FluxTable, FluxValue,
 };

@@ -1,6 +1,6 @@
 //! Functions that compute a row from those before it.
 
-use super::aggregates::needed;
+use super::record_columns::needed;
 use crate::fault::fault;
 use crate::value::{
     FluxArguments, FluxBuiltin, FluxCaller, FluxCells, FluxColumn, FluxKind, FluxSpan, FluxStream,

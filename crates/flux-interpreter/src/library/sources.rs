@@ -280,8 +280,8 @@ fn array_from(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResul
         _ => Err(arguments.fault("argument rows is no array of records")),
     });
     let records: Vec<_> = records.collect::<SqlResult<_>>()?;
-    let columns =
-        super::columns::columns_of_records(&records).map_err(|message| arguments.fault(message))?;
+    let columns = super::record_columns::columns_of_records(&records)
+        .map_err(|message| arguments.fault(message))?;
     let table = FluxTable::new(columns, Vec::new(), records.len());
     source(arguments, FluxOperation::Constant(vec![table]))
 }

@@ -194,7 +194,8 @@ fn aggregate_window(
                     continue;
                 }
                 let mut times =
-                    super::aggregates::needed((at, "aggregateWindow"), &answer, &source)?.clone();
+                    super::record_columns::needed((at, "aggregateWindow"), &answer, &source)?
+                        .clone();
                 times.name = Arc::clone(&target);
                 answer.key.retain(|key| *key != target);
                 answer.put(times);
