@@ -68,7 +68,14 @@ async fn a_script_without_enough_memory_fails_and_the_next_one_runs() {
     for lines in lines.chunks(20_000) {
         database.write(&lines.join("\n"));
     }
-    let script = "from(bucket: \"d\") |> range(start: 0, stop: 200000) |> sort()";
+    // A stream for each of eight columns holds all rows at once.
+    let part = |name: usize| format!("data |> set(key: \"k\", value: \"{name}\")");
+    let parts: Vec<String> = (0..8).map(part).collect();
+    let script = format!(
+        "data = from(bucket: \"d\") |> range(start: 0, stop: 200000)\nunion(tables: [{}])",
+        parts.join(", ")
+    );
+    let script = script.as_str();
     let answer = database.ask(script).await;
     assert!(
         answer.starts_with("! ") && answer.contains("memory"),
