@@ -11,6 +11,7 @@ use marigram_codec::{
     BodyHeader, Compressor, DecodeLimits, Encoding, OwnedValues, ValueType, frame, tsfile_forms,
 };
 use marigram_env::{DiskSnapshot, FileBlobs, SimFs};
+use marigram_flux::parse_flux;
 use marigram_influxql::ast::Statement;
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
@@ -184,6 +185,17 @@ pub fn line_protocol(data: &[u8]) {
             assert_eq!(again.errors, [], "what was written can be read: {text:?}");
             assert_eq!(again.rows(), batch.len(), "every row is there: {text:?}");
         }
+    }
+}
+
+/// A script of Flux. An error is at a place of the text.
+pub fn flux(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Err(error) = parse_flux(&text) {
+        let lines = text.split('\n').count();
+        let line = usize::try_from(error.at.line).unwrap_or(usize::MAX);
+        assert!((1..=lines).contains(&line), "{error}");
+        assert!(error.at.column >= 1, "{error}");
     }
 }
 

@@ -402,6 +402,42 @@ fn influxql() {
 }
 
 #[test]
+fn flux() {
+    let seeds = [
+        "import s \"strings\"\noption v = {timeRangeStart: -1h, windowPeriod: 1m30s}\n\
+         data = from(bucket: \"b\") |> range(start: v.timeRangeStart, stop: 2024-01-01T00:00:00.5Z)\n\
+         |> filter(fn: (r) => r[\"_measurement\"] == \"m\" and r.h =~ /^a\\/b/ or not exists r.x)",
+        "f = (tables=<-, n=1) => { m = n + 1 return tables |> limit(n: m) }\n\
+         data |> f(n: -2) |> map(fn: (r) => ({r with v: if r.v > 1.5 then \"a ${r.v * 2.0} b\" else [1, 2][0]}))\n\
+         |> yield(name: \"x\") // c\n",
+    ];
+    let words: [&[u8]; 16] = [
+        b"(",
+        b")",
+        b"{",
+        b"}",
+        b"|>",
+        b"=>",
+        b"<-",
+        b"${",
+        b"\"",
+        b"/",
+        b"=~",
+        b" and ",
+        b" if ",
+        b"1h",
+        b"2024-01-01",
+        b"\\x",
+    ];
+    run(
+        "flux",
+        &seeds.map(|seed| seed.as_bytes().to_vec()),
+        &words,
+        targets::flux,
+    );
+}
+
+#[test]
 fn tag_keys() {
     let mut key = TagKey::default();
     key.push(0, TagValueRef::String("pump-7"));

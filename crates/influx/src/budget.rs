@@ -30,7 +30,7 @@ struct BudgetReservation {
 impl Budget {
     /// The memory of a statement that holds nothing yet.
     pub fn new(pool: &Arc<dyn MemoryPool>) -> Self {
-        let reservation = MemoryConsumer::new("InfluxQL").register(pool);
+        let reservation = MemoryConsumer::new("InfluxQL and Flux").register(pool);
         Self(Arc::new(Mutex::new(BudgetReservation {
             reservation,
             used: 0,

@@ -48,7 +48,11 @@ mod users;
 mod value;
 mod window;
 
+pub use budget::Budget;
 pub use catalog_policies::CatalogPolicies;
 pub use front_end::InfluxQl;
+pub use listing::each_series;
 pub use output::MEASUREMENT_COLUMN;
 pub use policies::Policies;
+pub use schema::StoredMeasurement;
+pub use value::InfluxValueType;

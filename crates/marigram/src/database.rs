@@ -14,10 +14,12 @@ use marigram_engine::{
     Engine, EngineError, MemoryAccountant, RejectedRow, TableSpec, WriteOptions, WriteReport,
 };
 use marigram_env::Env;
+use marigram_flux_interpreter::FluxLanguage;
 use marigram_influx::InfluxQl;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_pgtext::split_script;
 use marigram_service::{Answer, DEFAULT_DATABASE, Identity, RowStream, Session};
+use marigram_sql::front_end::FrontEnd;
 use marigram_sql::{SqlOptions, SqlService};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,8 +111,11 @@ impl Marigram {
                 copy_dir: options.copy_dir.clone(),
                 ..SqlOptions::default()
             };
-            let influxql = Arc::new(InfluxQl::default());
-            SqlService::with_front_ends(engine.clone(), settings, vec![influxql])?
+            let languages: Vec<Arc<dyn FrontEnd>> = vec![
+                Arc::new(InfluxQl::default()),
+                Arc::new(FluxLanguage::default()),
+            ];
+            SqlService::with_front_ends(engine.clone(), settings, languages)?
         };
         Ok(Self {
             engine,

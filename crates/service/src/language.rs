@@ -16,12 +16,29 @@ use futures::stream::BoxStream;
 /// Key of a field's metadata that says what a column is: `measurement`, `tag`, `time` or `field`.
 pub const ROLE_KEY: &str = "marigram.role";
 
+/// Key of a schema's metadata that names the result to which a table of Flux belongs. Each batch of
+/// Flux has the schema of its own table, so that of the stream has no columns: a batch with the
+/// number of another table than the one before begins that table. A batch without columns and
+/// without a number ends its result.
+pub const FLUX_RESULT_KEY: &str = "marigram.flux.result";
+
+/// Key of a schema's metadata with the number of the table in its result, from 0.
+pub const FLUX_TABLE_KEY: &str = "marigram.flux.table";
+
+/// Key of a field's metadata that is there if the column belongs to the group key.
+pub const FLUX_GROUP_KEY: &str = "marigram.flux.group";
+
+/// Key of a field's metadata with the text of its value in the group key, where a table has no rows.
+pub const FLUX_DEFAULT_KEY: &str = "marigram.flux.default";
+
 /// A query language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Language {
     /// InfluxQL, as InfluxDB 1.8 has it.
     InfluxQl,
+    /// Flux, as InfluxDB 2 has it.
+    Flux,
 }
 
 /// The value of a bound parameter, as JSON has it.
@@ -48,6 +65,8 @@ pub struct LanguageRequest {
     pub language: Language,
     /// The statements.
     pub text: String,
+    /// Statements in the same language that run before them and have positions of their own.
+    pub prelude: String,
     /// The retention policy of names without one; the database's default where `None`.
     pub retention_policy: Option<String>,
     /// Values by name, for a language that has bound parameters.
@@ -61,6 +80,7 @@ impl LanguageRequest {
         Self {
             language,
             text: text.to_owned(),
+            prelude: String::new(),
             retention_policy: None,
             parameters: Vec::new(),
         }

@@ -23,8 +23,8 @@ pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
 pub use ingest::{Ingest, RejectedRow, WriteReport};
 pub use language::{
-    Language, LanguageQuery, LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer,
-    StatementAnswers,
+    FLUX_DEFAULT_KEY, FLUX_GROUP_KEY, FLUX_RESULT_KEY, FLUX_TABLE_KEY, Language, LanguageQuery,
+    LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer, StatementAnswers,
 };
 pub use query::{Answer, DEFAULT_DATABASE, Prepared, Query, RowStream, Session};
 pub use status::{Metric, Status};

@@ -1,10 +1,10 @@
-"""What InfluxDB's Python client for version 2 does without Flux: buckets, writes with and without batches, deletes."""
+"""What InfluxDB's Python client for version 2 does: buckets, writes with and without batches, queries, deletes."""
 
 import json
 import os
 import urllib.request
-from datetime import datetime, timezone
-from influxdb_client import InfluxDBClient, Point, BucketRetentionRules, WriteOptions
+from datetime import datetime, timedelta, timezone
+from influxdb_client import InfluxDBClient, Dialect, Point, BucketRetentionRules, WriteOptions
 from influxdb_client.client.write_api import SYNCHRONOUS
 from influxdb_client.rest import ApiException
 
@@ -58,6 +58,57 @@ def count(table):
     request = urllib.request.Request(f"{url}/api/v3/query_sql", body, {"Content-Type": "application/json"})
     return json.load(urllib.request.urlopen(request))[0]["n"]
 assert count("temperature") == 1030, count("temperature")
+
+# Queries: tables, streams, CSV, parameters, errors.
+query = client.query_api()
+script = '''
+from(bucket: params.bucket)
+  |> range(start: params.start, stop: params.stop)
+  |> filter(fn: (r) => r._measurement == "temperature" and r._field == "value" and r._value >= params.least)
+'''
+start = datetime.fromtimestamp(1700000000, timezone.utc)
+params = {"bucket": "weather2", "start": start, "stop": start + timedelta(seconds=30), "least": 1.0}
+tables = query.query(script, params=params)
+assert [table.records[0]["station"] for table in tables] == ["s0", "s1", "s2"], tables
+assert sum(len(table.records) for table in tables) == 28
+first = tables[2].records[0]
+assert (first.get_value(), first.get_field(), first.get_measurement()) == (1.0, "value", "temperature"), first
+assert first.get_time() == start + timedelta(seconds=2) and first.get_stop() == params["stop"], first
+assert {column.label for column in tables[0].get_group_key()} == {
+    "_start", "_stop", "_field", "_measurement", "station"}
+assert len(list(query.query_stream(script, params=params))) == 28
+rows = list(query.query_csv(script, params=params, dialect=Dialect(annotations=[], header=True)))
+assert rows[0] == ["", "result", "table", "_start", "_stop", "_time", "_value", "_field", "_measurement", "station"], rows[0]
+assert len([row for row in rows if row and row[1] == "_result"]) == 28, rows
+wide = '''
+from(bucket: "weather2") |> range(start: 2023-11-14T22:13:20Z, stop: 2023-11-14T22:14:20Z)
+  |> filter(fn: (r) => r._field == "value")
+  |> aggregateWindow(every: 30s, fn: mean, createEmpty: false)
+  |> pivot(rowKey: ["_time"], columnKey: ["_field"], valueColumn: "_value")
+'''
+pivoted = query.query(wide)
+assert [[record["value"] for record in table.records] for table in pivoted] == [
+    [2.25, 12.75, 24.75], [2.0, 11.75, 24.5], [2.5, 12.25, 25.0]], pivoted
+try:
+    query.query("from(bucket: \"weather2\") |> range(start: 0) |> holtWinters(n: 1)")
+except ApiException as error:
+    assert error.status == 400 and "holtWinters" in error.body and "@1:" in error.body, error
+else:
+    raise AssertionError("an unknown function was called")
+try:
+    query.query("from(bucket: \"nothing\") |> range(start: 0)")
+except ApiException as error:
+    assert error.status == 404 and "could not find bucket" in error.body, error
+else:
+    raise AssertionError("a bucket was read that is not there")
+try:
+    import pandas
+except ImportError:
+    pass
+else:
+    frame = query.query_data_frame(script, params=params)
+    assert len(frame) == 28 and set(frame["station"]) == {"s0", "s1", "s2"}, frame
+
 client.delete_api().delete(
     datetime(2023, 1, 1, tzinfo=timezone.utc), datetime(2024, 1, 1, tzinfo=timezone.utc),
     '_measurement="temperature" AND station="s0"', bucket="weather2", org="mine")

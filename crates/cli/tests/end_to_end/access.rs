@@ -250,6 +250,23 @@ fn check_role_over_http(server: &ServeProcess, role: &str, held: &[Need], author
         "{role} takes a backup: {}",
         reply.body
     );
+    check_role_by_flux(server, role, held, authorization);
+}
+
+/// What one role may read by Flux.
+fn check_role_by_flux(server: &ServeProcess, role: &str, held: &[Need], authorization: &str) {
+    for bucket in ["plant", "unknown"] {
+        let script = format!("from(bucket: \"{bucket}\") |> range(start: 0)");
+        let body = serde_json::json!({"query": script}).to_string();
+        let reply = ask(server, ("POST", "/api/v2/query"), authorization, &body);
+        let wanted = match (held.contains(&Read), bucket) {
+            (true, "plant") => 200,
+            (_, "unknown") if held.contains(&Administer) => 404,
+            _ => 403,
+        };
+        let (status, body) = (reply.status, &reply.body);
+        assert_eq!(status, wanted, "{role} reads {bucket}: {body}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@ mod bad_input;
 mod certificates;
 mod clients;
 mod crash;
+mod flux;
 mod http;
 mod influx;
 mod kill_rounds;

@@ -150,6 +150,7 @@ fn every_guide_with_commands_is_run_or_says_why_not() {
         // These are run by the tests of `examples`.
         "influxdb",
         "influxdb2",
+        "flux",
     ];
     for (name, _) in super::pages() {
         let is_run = run.iter().any(|run| name.ends_with(&format!("{run}.md")));

@@ -289,6 +289,26 @@ fn the_guide_to_influxdb_2_and_3_says_what_is_answered() {
     }
 }
 
+#[test]
+fn the_guide_to_flux_says_what_is_answered() {
+    let dir = place();
+    let server = GuideServer::start(dir.path(), "marigram serve --data ./db");
+    let mut all = String::new();
+    for block in page("docs/guides/flux.md")
+        .iter()
+        .filter(|block| block.language == "sh")
+    {
+        let output = server.run(dir.path(), &block.text);
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "line {}: {out}", block.line);
+        all += &out;
+    }
+    let expected = ",result,table,_start,_stop,_time,_value,_field,_measurement,station\r\n\
+                    ,_result,0,2024-01-01T00:00:00Z,2024-01-02T00:00:00Z,2024-01-01T01:00:00Z,22,\
+                    temperature,weather,north\r\n\r\n";
+    assert!(all.ends_with(expected), "{all}");
+}
+
 /// Whether a sample has exactly the keys of the answer, and values of the same kinds.
 fn alike(told: &Value, answer: &Value, at: &str) {
     match (told, answer) {

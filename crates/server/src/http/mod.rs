@@ -302,7 +302,7 @@ fn is_of(path: &str, known: &str) -> bool {
 fn is_told(route: &str, status: u16) -> bool {
     !matches!(
         route,
-        "/api/v1/sql" | "/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"
+        "/api/v1/sql" | "/query" | "/api/v2/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"
     ) || !matches!(status, 400 | 404 | 409)
 }
 

@@ -122,7 +122,7 @@ pub async fn send(
 }
 
 /// Whether the client takes gzip.
-fn takes_gzip(headers: &HeaderMap) -> bool {
+pub fn takes_gzip(headers: &HeaderMap) -> bool {
     headers.get_all(header::ACCEPT_ENCODING).iter().any(|list| {
         list.to_str().unwrap_or("").split(',').any(|item| {
             let mut parts = item.split(';').map(str::trim);

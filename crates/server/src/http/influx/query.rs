@@ -100,6 +100,7 @@ async fn run(
     let request = LanguageRequest {
         language: Language::InfluxQl,
         text: std::mem::take(&mut asked.text),
+        prelude: String::new(),
         retention_policy: asked.retention_policy.clone(),
         parameters: asked.parameters.clone(),
     };

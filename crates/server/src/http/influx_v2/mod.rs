@@ -1,14 +1,18 @@
-//! InfluxDB's HTTP API 2: buckets (`buckets`), deletes (`delete`), and what it has of organisations,
-//! users and tokens (`accounts`). Its writes are in `http::write`.
+//! InfluxDB's HTTP API 2: buckets (`buckets`), deletes (`delete`), queries in Flux (`query`, with
+//! `flux_prelude` and `annotated_csv`), and what it has of organisations, users and tokens
+//! (`accounts`). Its writes are in `http::write`.
 //!
 //! A bucket is a database, or a retention policy of one, as `database/policy`. Statements of InfluxQL
 //! read and change both. `docs/guides/influxdb2.md` says what differs on purpose.
 
 mod accounts;
+mod annotated_csv;
 mod buckets;
 mod delete;
 mod error;
+mod flux_prelude;
 mod names;
+mod query;
 mod statements;
 
 use crate::http::HttpShared;
@@ -19,7 +23,7 @@ pub use error::V2Error;
 pub use names::parts;
 
 /// The paths of the API, besides those of writes.
-pub const PATHS: [&str; 14] = [
+pub const PATHS: [&str; 15] = [
     "/api/v2/buckets",
     "/api/v2/buckets/{id}",
     "/api/v2/orgs",
@@ -32,6 +36,7 @@ pub const PATHS: [&str; 14] = [
     "/api/v2/signin",
     "/api/v2/signout",
     "/api/v2/delete",
+    "/api/v2/query",
     "/api/v2/health",
     "/api/v2/ready",
 ];
@@ -58,6 +63,7 @@ pub fn routes() -> Router<HttpShared> {
         .route("/api/v2/signin", post(accounts::sign_in))
         .route("/api/v2/signout", post(accounts::sign_out))
         .route("/api/v2/delete", post(delete::post))
+        .route("/api/v2/query", post(query::post))
         .route("/api/v2/health", get(crate::http::status::health))
         .route("/api/v2/ready", get(accounts::ready))
         .route("/ready", get(accounts::ready))

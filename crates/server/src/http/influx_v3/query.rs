@@ -217,6 +217,7 @@ async fn influxql(
     let request = LanguageRequest {
         language: Language::InfluxQl,
         text: asked.text,
+        prelude: String::new(),
         retention_policy: None,
         parameters: params
             .map(|(name, value)| (name, bound_parameter(value)))
