@@ -161,7 +161,8 @@ fn each_fitting(
     fields: &[(Arc<str>, Option<&FluxValue>)],
     mut visit: impl FnMut(&[Arc<str>]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<()> {
-    each_series(&run.buckets.engine, &listed.measurement, |tags| {
+    let (engine, budget) = (&run.buckets.engine, &run.budget);
+    each_series((engine, budget), &listed.measurement, |tags| {
         for (field, predicate) in fields {
             if fulfils(run, &listed.measurement, (field, *predicate), tags)? {
                 return visit(tags);

@@ -30,7 +30,10 @@ pub fn answer(
     statement: &Statement,
 ) -> SqlResult<Option<StatementRows>> {
     let answer = match statement {
-        Statement::ShowSubscriptions | Statement::DropShard(_) => done(),
+        // InfluxDB says nothing about a continuous query that is not there.
+        Statement::ShowSubscriptions
+        | Statement::DropShard(_)
+        | Statement::DropContinuousQuery { .. } => done(),
         Statement::ShowContinuousQueries => of_each_database(engine, session, &["name", "query"])?,
         Statement::ShowShards => of_each_database(
             engine,
@@ -73,8 +76,6 @@ pub fn answer(
                  time up to date, and SELECT … INTO writes them once",
             ));
         }
-        // InfluxDB says nothing about one that is not there.
-        Statement::DropContinuousQuery { .. } => done(),
         _ => return Ok(None),
     };
     Ok(Some(answer))

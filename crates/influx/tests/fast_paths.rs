@@ -158,15 +158,16 @@ fn aggregated(chance: &mut Chance) -> String {
     } else if chance.happens(15) {
         columns = vec![format!("{} + {}", function(chance), function(chance))];
     }
-    let fill = match by_time {
-        true => chance.pick(&[
+    let fill = if by_time {
+        chance.pick(&[
             "",
             " fill(none)",
             " fill(0)",
             " fill(previous)",
             " fill(linear)",
-        ]),
-        false => "",
+        ])
+    } else {
+        ""
     };
     let from = chance.pick(&["cpu", "cpu", "mem", "cpu, mem", "/.*/", "none"]);
     let limits = if chance.happens(10) { " SLIMIT 2" } else { "" };

@@ -334,9 +334,8 @@ const DAYS: [&str; 7] = [
 /// The year with these last digits that is nearest to 2020.
 fn near_2020(year: i64) -> i64 {
     match year {
-        0..70 => year + 2000,
+        0..70 | 100..520 => year + 2000,
         70..100 => year + 1900,
-        100..520 => year + 2000,
         520..1000 => year + 1000,
         other => other,
     }

@@ -54,6 +54,10 @@ enum SignPlace {
 }
 
 /// A parsed pattern.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the pattern that stands there or does not"
+)]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberPattern {
     marks: Vec<NumberMark>,

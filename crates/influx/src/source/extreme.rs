@@ -74,9 +74,10 @@ impl ExtremeRows {
                 _ => return None,
             };
             let is_extreme = column(&name).eq(value);
-            filters.push(match row.series.tags.is_empty() {
-                true => is_extreme,
-                false => series_filter(&self.request, [&*row.series])?.and(is_extreme),
+            filters.push(if row.series.tags.is_empty() {
+                is_extreme
+            } else {
+                series_filter(&self.request, [&*row.series])?.and(is_extreme)
             });
         }
         Some(filters.into_iter().reduce(Expr::or).unwrap_or(lit(false)))

@@ -287,7 +287,7 @@ impl<'a> GroupReader<'a> {
 
     /// Whether a missing and an empty tag were groups of their own, which are one in InfluxQL.
     fn is_ambiguous(&self) -> bool {
-        self.absent.iter().any(|absent| *absent == (true, true))
+        self.absent.contains(&(true, true))
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {

@@ -24,6 +24,10 @@ pub struct ConnectionActivity(Mutex<ConnectionUse>);
 
 /// What is known of a connection.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a state that comes and goes without the others"
+)]
 pub struct ConnectionUse {
     /// Requests in progress.
     pub requests: usize,

@@ -16,14 +16,14 @@ pub fn prelude(request: &Map<String, Value>) -> Result<String, String> {
         None | Some(Value::Null) => {}
         Some(Value::String(now)) if now.is_empty() => {}
         Some(Value::String(now)) => {
-            text.push_str(&format!("option now = () => {}\n", time(now)?));
+            text.extend(["option now = () => ", &time(now)?, "\n"]);
         }
         Some(_) => return Err("now is no time".to_owned()),
     }
     match request.get("params") {
         None | Some(Value::Null) => {}
         Some(params @ Value::Object(_)) => {
-            text.push_str(&format!("params = {}\n", plain(params)?));
+            text.extend(["params = ", &plain(params)?, "\n"]);
         }
         Some(_) => return Err("params is no object".to_owned()),
     }
@@ -39,7 +39,7 @@ pub fn prelude(request: &Map<String, Value>) -> Result<String, String> {
                     Some(Value::String(alias)) => name(alias)?,
                     _ => "",
                 };
-                text.push_str(&format!("import {name} {}\n", quoted(path)));
+                text.extend(["import ", name, " ", &quoted(path), "\n"]);
             }
             for statement in list(file.get("body")) {
                 text.push_str(&statement_text(statement)?);
@@ -271,7 +271,8 @@ fn duration(node: &Value) -> Result<String, String> {
             return Err(wrong());
         }
         is_negative |= magnitude < 0;
-        text.push_str(&format!("{}{unit}", magnitude.unsigned_abs()));
+        text += &magnitude.unsigned_abs().to_string();
+        text += unit;
     }
     match (text.is_empty(), is_negative) {
         (true, _) => Err(wrong()),
