@@ -4,7 +4,8 @@
 //! (sorted rows as record batches), [`scan`] (the rows of a table), [`reduce`] (aggregates computed
 //! from statistics and decoded pages), [`gapfill`], [`asof`] and [`lateral`] joins, and the
 //! [`planner`] that creates the operators of their nodes. [`grouping_sets`], [`yielding`] and
-//! [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
+//! [`interruptible_rule`] keep DataFusion's own operators and rules within bounds. `plan_methods` has
+//! the methods that all operators share.
 //!
 //! This crate knows neither the text of statements nor sessions.
 
@@ -13,6 +14,7 @@ pub mod gapfill;
 pub mod grouping_sets;
 pub mod interruptible_rule;
 pub mod lateral;
+mod plan_methods;
 pub mod planner;
 pub mod predicate;
 pub mod reduce;
