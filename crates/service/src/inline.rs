@@ -90,7 +90,7 @@ pub struct InlinePolicy {
     pub slots_max: usize,
     /// Bytes of a request's body that is parsed, and of an answer that is compressed, by the thread
     /// that serves the connection.
-    pub body_bytes_max: usize,
+    pub body_inline_bytes: usize,
     /// Rows of a part of an answer over HTTP that is formatted there.
     pub formatted_rows_max: usize,
     /// Values of a batch for the PostgreSQL wire that is encoded there.
@@ -117,7 +117,7 @@ impl InlinePolicy {
         few_rows_max: 16 << 10,
         pages_of_few_rows_max: 32,
         slots_max: 4096,
-        body_bytes_max: 16 << 10,
+        body_inline_bytes: 16 << 10,
         formatted_rows_max: 256,
         encoded_values_max: 8 << 10,
         answer_values_max: 64 << 10,

@@ -31,7 +31,7 @@ const LINES_NAMED_MAX: usize = 100;
 const ORIGINAL_BYTES_MAX: usize = 1 << 10;
 
 /// Bytes up to which a body is parsed on the thread that serves the connection.
-const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_bytes_max;
+const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Parameters of the query string. `org` is accepted and ignored.
 #[derive(Debug, Default, Deserialize)]

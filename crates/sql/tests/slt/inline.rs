@@ -119,7 +119,7 @@ fn explain_analyze_says_why_a_statement_does_not_run_inline() {
         let more = "inline: no (it has more to read than its plan shows)";
         assert_eq!(inline(&mut db, read).await, more);
         // The other formats are one document.
-        let shown = db.rows("EXPLAIN (ANALYZE, FORMAT TREE) SELECT 7").await;
+        let shown = db.rows("EXPLAIN (ANALYZE, FORMAT PGJSON) SELECT 7").await;
         assert!(!format!("{shown:?}").contains("inline:"), "{shown:?}");
     });
 }

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// Rows, and bytes to be packed, up to which it is done on the thread that serves the connection.
 const ROWS_INLINE: usize = InlinePolicy::DEFAULT.formatted_rows_max;
-const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_bytes_max;
+const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Bytes below which an answer that is whole is not packed.
 const PACKED_BYTES_MIN: usize = 1 << 10;
