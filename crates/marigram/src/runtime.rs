@@ -4,7 +4,7 @@
 //! thread that serves connections. Queries have theirs ([`marigram_sql::SqlService`]).
 
 use crate::error::{Error, Result};
-use marigram_service::ServiceError;
+use marigram_service::{ServiceError, run_blocking_on};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl BlockingRuntime {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> std::result::Result<T, ServiceError> {
-        self.handle.spawn_blocking(work).await.map_err(failed)
+        run_blocking_on(&self.handle, work).await
     }
 }
 
@@ -84,19 +84,6 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
             Poll::Pending => thread::park(),
         }
     }
-}
-
-fn failed(error: tokio::task::JoinError) -> ServiceError {
-    if error.is_cancelled() {
-        return ServiceError::Cancelled("the database is closing".into());
-    }
-    let panic = error.into_panic();
-    let reason = panic
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("no reason given");
-    ServiceError::Internal(format!("a bug stopped this request: {reason}"))
 }
 
 #[cfg(test)]

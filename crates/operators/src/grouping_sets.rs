@@ -2,12 +2,12 @@
 //! aggregation makes a group of each row for each set, and only reserves memory for them after the
 //! whole batch.
 
+use crate::plan_methods::{always_recomputed, no_expressions};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -112,12 +112,7 @@ impl ExecutionPlan for SmallBatches {
         vec![true]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    no_expressions!();
 
     fn replace_children(
         self: Arc<Self>,
@@ -133,13 +128,7 @@ impl ExecutionPlan for SmallBatches {
         }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mode = ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(mode))
-    }
+    always_recomputed!();
 
     fn execute(
         &self,

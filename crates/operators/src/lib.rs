@@ -3,8 +3,9 @@
 //! From bottom to top: [`predicate`] (what a condition says about series and times), [`rows`]
 //! (sorted rows as record batches), [`scan`] (the rows of a table), [`reduce`] (aggregates computed
 //! from statistics and decoded pages), [`gapfill`], [`asof`] and [`lateral`] joins, and the
-//! [`planner`] that creates the operators of their nodes. [`grouping_sets`],
-//! [`spilling_joins`], [`yielding`] and [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
+//! [`planner`] that creates the operators of their nodes. [`grouping_sets`], [`spilling_joins`],
+//! [`yielding`] and [`interruptible_rule`] keep DataFusion's own operators and rules within bounds.
+//! `plan_methods` has the methods that all operators share.
 //!
 //! This crate knows neither the text of statements nor sessions.
 
@@ -13,6 +14,7 @@ pub mod gapfill;
 pub mod grouping_sets;
 pub mod interruptible_rule;
 pub mod lateral;
+mod plan_methods;
 pub mod planner;
 pub mod predicate;
 pub mod reduce;

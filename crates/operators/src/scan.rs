@@ -11,14 +11,14 @@ mod read_ahead;
 pub use newest::NewestRowsRule;
 pub use placeholder::{ScanPlaceholder, fill_scan_placeholders, with_scan_placeholders};
 
+use crate::plan_methods::leaf_methods;
 use crate::rows::OutputColumnSource;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{ColumnStatistics, DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
@@ -27,25 +27,18 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
-    ReplaceChildrenOptions,
 };
 use marigram_engine::{EngineError, ScanMetrics, ScanPartition, ScanRequest, TableSnapshot};
 use marigram_model::TimeRange;
+use marigram_service::{InlineDecision, InlinePolicy, ScanSize};
 use newest::TimeWindows;
 use parking_lot::Mutex;
 use read_ahead::{PartitionFeed, PartitionReader, read_ahead};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// For up to this many series, this many rows are read on the thread that polls the plan, which
-/// takes less time than handing them over.
-const INLINE_SERIES_MAX: u64 = 64;
-const INLINE_ROWS: usize = 16 << 10;
-/// Up to this many rows, the whole statement runs on the calling thread.
-const SHORT_ROWS_MAX: u64 = 4096;
 
 /// Scans of fewer rows are not divided into partitions; an extension of the session's
 /// configuration.
@@ -73,6 +66,7 @@ pub struct SeriesScan {
     rows_about: u64,
     range: TimeRange,
     counts: Arc<ScanMetrics>,
+    handed_over: Arc<AtomicBool>,
     /// The time that it took to select the series, ns.
     selecting_ns: u64,
     metrics: ExecutionPlanMetricsSet,
@@ -115,6 +109,7 @@ impl SeriesScan {
             rows_about,
             range,
             counts: Arc::default(),
+            handed_over: Arc::default(),
             selecting_ns: 0,
             metrics: ExecutionPlanMetricsSet::new(),
             properties: properties(&schema, 1, None),
@@ -176,6 +171,7 @@ impl SeriesScan {
             rows_about: self.rows_about,
             range: self.range,
             counts: Arc::clone(&self.counts),
+            handed_over: Arc::clone(&self.handed_over),
             selecting_ns: self.selecting_ns,
             metrics: ExecutionPlanMetricsSet::new(),
             properties: properties(&self.schema, self.request.partitions, None),
@@ -200,11 +196,21 @@ impl SeriesScan {
         parts.into_iter().map(feed).collect()
     }
 
-    /// Whether the scan takes little time, assuming that its series have as many rows as others.
-    pub fn runs_inline(&self) -> bool {
-        self.request.partitions == 1
-            && self.request.selection.len() <= INLINE_SERIES_MAX
-            && self.rows_about <= SHORT_ROWS_MAX
+    /// Whether the scan runs inline, assuming that its series have as many rows as others.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn runs_inline(&self) -> InlineDecision {
+        InlinePolicy::DEFAULT.scan(ScanSize {
+            partitions: self.request.partitions as u64,
+            series: self.request.selection.len(),
+            rows: self.rows_about,
+        })
+    }
+
+    /// Whether an execution left the thread that polled it.
+    pub fn was_handed_over(&self) -> bool {
+        self.handed_over.load(Ordering::Relaxed)
     }
 
     /// The approximate number of rows within the requested times, assuming that its series have as
@@ -351,31 +357,7 @@ impl ExecutionPlan for SeriesScan {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!();
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let baseline = BaselineMetrics::new(&self.metrics, partition);
@@ -386,11 +368,8 @@ impl ExecutionPlan for SeriesScan {
             snapshot: Arc::clone(&self.snapshot),
             batches_next: 1,
             rows_left: self.request.limit.unwrap_or(usize::MAX),
-            rows_inline: if self.request.selection.len() <= INLINE_SERIES_MAX {
-                INLINE_ROWS
-            } else {
-                0
-            },
+            rows_inline: InlinePolicy::DEFAULT.first_rows_of(self.request.selection.len()),
+            handed_over: Arc::clone(&self.handed_over),
             baseline,
         };
         let stream = read_ahead(reader);

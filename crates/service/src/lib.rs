@@ -8,20 +8,25 @@
 //!
 //! Invariants for implementations: CPU-bound work and disk I/O do not run on the polling thread
 //! (the threads that serve connections); dropping a future or stream stops the work behind it,
-//! except that a write that has begun may still be stored.
+//! except that a write that has begun may still be stored. Work that takes less time than handing it
+//! over is excepted, as [`InlinePolicy`] says.
 
 mod authentication;
 mod backup;
+mod blocking;
 mod error;
 mod ingest;
+mod inline;
 mod language;
 mod query;
 mod status;
 
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
+pub use blocking::{run_blocking, run_blocking_on};
 pub use error::{Result, ServiceError};
 pub use ingest::{Ingest, RejectedRow, WriteReport};
+pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};
 pub use language::{
     FLUX_DEFAULT_KEY, FLUX_GROUP_KEY, FLUX_RESULT_KEY, FLUX_TABLE_KEY, Language, LanguageQuery,
     LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer, StatementAnswers,

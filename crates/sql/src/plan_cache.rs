@@ -3,8 +3,19 @@
 //!
 //! A plan is cached if it depends only on the statement, the database and the schemas of our
 //! tables, and every function in it returns the same for the same arguments. Each execution reads
-//! the current data. The cache also holds prepared statements, which may have parameters, since
-//! many clients prepare each statement before each execution.
+//! the current data. Many clients prepare each statement before each execution, so the cache also
+//! holds prepared statements.
+//!
+//! A statement passes through these stages, and the cache keeps the last one that may be reused:
+//!
+//! | stage | type |
+//! |---|---|
+//! | parsed and planned, with its parameters | [`prepared::PreparedStatement`] |
+//! | optimized, for any values of its parameters | [`generic_plan::GenericPlan`] |
+//! | optimized, with the values of its parameters | [`cached_plan::CachedPlan`] |
+//! | operators, without data | [`plan_template::PhysicalPlanTemplate`] |
+//!
+//! An execution says by its [`PlanRetention`] for what its plan may be reused.
 
 pub mod cached_plan;
 pub mod generic_plan;
@@ -13,11 +24,14 @@ pub mod plan_template;
 pub mod prepared;
 pub mod text_memory;
 
-use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
+use crate::catalog::plan_dependencies::{
+    are_current, may_be_kept, may_be_kept_prepared, tables_of,
+};
 use crate::dialect::column_names::Names;
 use crate::plan_cache::cached_plan::CachedPlan;
+use crate::plan_cache::generic_plan::GenericPlan;
 use crate::plan_cache::prepared::PreparedStatement;
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::LogicalPlan;
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
@@ -42,12 +56,42 @@ pub struct PlanCache {
     template_hits: Arc<AtomicU64>,
 }
 
+/// The stages of a statement.
 #[derive(Debug, Default)]
 struct PlanCacheEntry {
-    plan: Option<(Arc<CachedPlan>, Names)>,
+    /// Planned, if a client prepared it; with its generic plan, if it has parameters.
     prepared: Option<Arc<PreparedStatement>>,
+    /// Optimized, if it was executed without parameters; with its operators.
+    optimized: Option<Arc<CachedPlan>>,
+    /// The tables for which both were made.
     tables: Vec<Arc<TableSchema>>,
     used: u64,
+}
+
+/// For what the plan of an execution may be reused.
+#[derive(Clone, Copy)]
+pub enum PlanRetention<'a> {
+    Nothing,
+    /// For the same text in the same scope.
+    Text {
+        scope: &'a str,
+        sql: &'a str,
+    },
+    /// For other values of the parameters; and those of this execution.
+    Generic(&'a GenericPlan, &'a [ScalarValue]),
+}
+
+impl PlanRetention<'_> {
+    /// Whether a plan, not yet optimized, may be cached as that of this text.
+    ///
+    /// # Errors
+    /// DataFusion's errors, for plans that cannot be traversed.
+    pub fn keeps_text(&self, plan: &LogicalPlan) -> Result<bool> {
+        match self {
+            Self::Text { sql, .. } => may_be_kept(sql, plan),
+            Self::Nothing | Self::Generic(..) => Ok(false),
+        }
+    }
 }
 
 /// How often the cache was used.
@@ -66,9 +110,9 @@ pub struct PlanCacheStats {
 }
 
 impl PlanCache {
-    /// The optimized plan of a statement, and the names of its result's columns.
-    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<(Arc<CachedPlan>, Names)> {
-        let plan = self.find(engine, scope, sql, |entry| entry.plan.clone())?;
+    /// The optimized plan of a statement.
+    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<Arc<CachedPlan>> {
+        let plan = self.find(engine, scope, sql, |entry| entry.optimized.clone())?;
         self.hit();
         Some(plan)
     }
@@ -106,43 +150,47 @@ impl PlanCache {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts how often operators are reused.
-    pub fn template_hit_counter(&self) -> &Arc<AtomicU64> {
-        &self.template_hits
-    }
-
     /// Counts a statement that must be planned.
     pub fn miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Caches the optimized plan of a statement, and the names of its result's columns. `plan` is
-    /// the plan before optimization, whose tables may be missing from the optimized one, which may
-    /// read rollups instead.
+    /// Caches the optimized plan of a statement, and the names of its result's columns, as far as
+    /// they may be reused; returns what was cached. `plan` is the plan before optimization, whose
+    /// tables may be missing from the optimized one, which may read rollups instead.
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn put(
+    pub fn retain(
         &self,
-        scope: &str,
-        sql: &str,
+        retention: PlanRetention<'_>,
         names: &Names,
         plan: &LogicalPlan,
         optimized: &Arc<LogicalPlan>,
-    ) -> Result<Arc<CachedPlan>> {
-        let mut tables = tables_of(plan)?;
-        tables.extend(tables_of(optimized)?);
-        let cached = CachedPlan::new(Arc::clone(optimized), Arc::clone(&self.template_hits))?;
-        let cached = Arc::new(cached);
-        let own = Some((Arc::clone(&cached), names.clone()));
-        self.keep(scope, sql, tables, |entry| entry.plan = own);
-        Ok(cached)
+    ) -> Result<Option<Arc<CachedPlan>>> {
+        let uses = &self.template_hits;
+        match retention {
+            PlanRetention::Generic(generic_plan, values) => {
+                generic_plan.learn(values, optimized, names, uses)
+            }
+            PlanRetention::Text { scope, sql } if may_be_kept(sql, plan).unwrap_or(false) => {
+                let mut tables = tables_of(plan)?;
+                tables.extend(tables_of(optimized)?);
+                let cached =
+                    CachedPlan::new(Arc::clone(optimized), names.clone(), Arc::clone(uses))?;
+                let cached = Arc::new(cached);
+                let own = Some(Arc::clone(&cached));
+                self.keep(scope, sql, tables, |entry| entry.optimized = own);
+                Ok(Some(cached))
+            }
+            PlanRetention::Nothing | PlanRetention::Text { .. } => Ok(None),
+        }
     }
 
     /// Caches a prepared query, if it may be cached.
     ///
     /// # Errors
-    /// Those of [`put`](Self::put).
+    /// Those of [`retain`](Self::retain).
     pub fn put_prepared(&self, prepared: &Arc<PreparedStatement>) -> Result<()> {
         let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
             return Ok(());
@@ -226,5 +274,5 @@ impl PlanCache {
 /// The number of statements of a database that have a plan.
 fn with_plans(statements: &HashMap<String, PlanCacheEntry>) -> usize {
     let entry = statements.values();
-    entry.filter(|entry| entry.plan.is_some()).count()
+    entry.filter(|entry| entry.optimized.is_some()).count()
 }

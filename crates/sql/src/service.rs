@@ -2,6 +2,7 @@
 
 mod changes;
 mod create_as;
+mod explain_analyze;
 pub mod front_end;
 mod materialized_views;
 mod plain_views;
@@ -10,7 +11,6 @@ mod planned;
 use crate::SqlOptions;
 use crate::access::{AccessControl, check_sight};
 use crate::dialect::access_statement::AccessStatement;
-use crate::dialect::column_names::Names;
 use crate::dialect::parse;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
 use crate::dialect::write_detection;
@@ -21,7 +21,7 @@ use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::generic_plan::marked;
 use crate::plan_cache::prepared::PreparedStatement;
 use crate::plan_cache::text_memory::TextMemory;
-use crate::plan_cache::{PlanCache, PlanCacheStats};
+use crate::plan_cache::{PlanCache, PlanCacheStats, PlanRetention};
 use crate::planning::parameter_types::with_parameter_types;
 use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
@@ -46,10 +46,11 @@ use futures::StreamExt;
 use marigram_access::AccessRights;
 use marigram_engine::{Engine, TableCompaction};
 use marigram_service::{
-    Answer, DEFAULT_DATABASE, Identity, Prepared, Query, Result, RowStream, ServiceError, Session,
+    Answer, DEFAULT_DATABASE, Identity, InlinePolicy, Prepared, Query, Result, RowStream,
+    ServiceError, Session,
 };
 use materialized_views::{CreateMaterializedView, RollupScheduler, ServiceHandle};
-use planned::{PlanRetention, PlannedStatementKind, cached_plan_rows};
+use planned::{PlannedStatementKind, cached_plan_rows};
 use std::fmt;
 use std::panic::catch_unwind;
 use std::sync::Arc;
@@ -80,9 +81,6 @@ impl fmt::Debug for SqlService {
             .finish_non_exhaustive()
     }
 }
-
-/// Longer statements are not parsed on the calling thread, bytes.
-const PARSE_INLINE_BYTES_MAX: usize = 4 << 10;
 
 impl SqlService {
     /// Creates a service over an open engine.
@@ -225,10 +223,10 @@ impl SqlService {
     async fn answer_from_plan_cache(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
         let known = self.inner.plans.get(engine, &plan_scope(session), sql);
-        let Some((plan, names)) = known else {
+        let Some(plan) = known else {
             return Ok(None);
         };
-        let answer = self.carry_out_cached(session, plan, names, sql).await?;
+        let answer = self.carry_out_cached(session, plan, sql).await?;
         Ok(Some(answer))
     }
 
@@ -236,13 +234,12 @@ impl SqlService {
         &self,
         session: &Session,
         plan: Arc<CachedPlan>,
-        names: Names,
         sql: &str,
     ) -> Result<Answer> {
         let (inner, settings) = (Arc::clone(&self.inner), session.clone());
         let work = move |out: StatementOutput| async move {
             let execution = inner.contexts.execution(&settings)?;
-            cached_plan_rows(&execution, &plan, names, out).await
+            cached_plan_rows(&execution, &plan, out).await
         };
         let timeout = session.statement_timeout;
         self.inner
@@ -254,7 +251,7 @@ impl SqlService {
     /// Parses a statement: a short one on this thread, which takes less time than handing it over,
     /// a long one on the threads for statements.
     async fn parse(&self, session: &Session, sql: &str) -> SqlResult<Command> {
-        if sql.len() <= PARSE_INLINE_BYTES_MAX {
+        if sql.len() <= InlinePolicy::DEFAULT.statement_bytes_max {
             return catch_unwind(|| parse::parse(sql)).unwrap_or_else(|_| {
                 let message = "a bug in the parser stopped this statement";
                 Err(ServiceError::Internal(message.to_owned()).into())
@@ -757,8 +754,7 @@ impl Query for SqlService {
                 .map_err(|e| wrong(e.into()))?
         {
             self.inner.plans.hit();
-            let names = current.names().clone();
-            return self.carry_out_cached(&settings, known, names, &sql).await;
+            return self.carry_out_cached(&settings, known, &sql).await;
         }
         let inner = Arc::clone(&self.inner);
         let names = current.names().clone();
@@ -773,7 +769,10 @@ impl Query for SqlService {
                     marked(&values),
                     PlanRetention::Generic(generic_plan, &values),
                 ),
-                (None, Some(sql)) => (values.into(), PlanRetention::Text(&scope, sql)),
+                (None, Some(sql)) => {
+                    let scope = &scope;
+                    (values.into(), PlanRetention::Text { scope, sql })
+                }
                 (None, None) => (values.into(), PlanRetention::Nothing),
             };
             let plan = plan.into_inner().with_param_values(given)?;

@@ -18,10 +18,6 @@ use marigram_segment::SegmentColumn;
 use roaring::RoaringBitmap;
 use std::sync::Arc;
 
-/// Most sources, and most rows of a chunk, for steps to count as short.
-const SHORT_SOURCES_MAX: usize = 32;
-const SHORT_ROWS_MAX: usize = 16 << 10;
-
 /// A part of an aggregating scan: a set of series of one shard.
 #[derive(Debug)]
 pub struct ReducePartition {
@@ -87,15 +83,15 @@ impl ReducePartition {
     }
 
     /// Whether each [`step`](Self::step) is short: it reads at most one page, and nothing has to be
-    /// compared before the first one.
-    pub fn has_short_steps(&mut self) -> bool {
+    /// compared before the first one. The most sources and rows of a chunk are given.
+    pub fn has_short_steps(&mut self, sources_max: usize, chunk_rows_max: usize) -> bool {
         match &mut self.state {
             ReduceState::Unsorted(unsorted) => {
                 let is_short = |(sources, options): &mut (Vec<MergeSource>, MergeOptions)| {
-                    sources.len() <= SHORT_SOURCES_MAX
+                    sources.len() <= sources_max
                         && sources
                             .iter()
-                            .all(|source| source.rows_at_once() <= SHORT_ROWS_MAX)
+                            .all(|source| source.rows_at_once() <= chunk_rows_max)
                         && are_known_apart(sources, &self.series, options.range)
                 };
                 match unsorted.take_if(is_short) {

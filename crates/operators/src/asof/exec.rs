@@ -2,6 +2,7 @@
 
 use super::merge::{AsOfKeys, AsOfMatch, AsOfMerge, AsOfSide};
 use super::node::{AsOfCondition, AsOfJoin};
+use crate::plan_methods::always_recomputed;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
@@ -18,8 +19,8 @@ use datafusion::physical_plan::execution_plan::{EmissionType, SchedulingType};
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, Distribution, ExecutionPlan,
-    Partitioning, PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
 };
 use datafusion::physical_planner::PhysicalPlanner;
 use std::fmt;
@@ -212,13 +213,7 @@ impl ExecutionPlan for AsOfJoinExec {
         )?))
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mode = ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(mode))
-    }
+    always_recomputed!();
 
     fn execute(
         &self,

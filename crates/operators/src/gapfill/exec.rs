@@ -3,6 +3,7 @@
 use super::fill::{GapFillLayout, GapFiller};
 use super::groups::GroupGatherer;
 use super::node::{BucketGrid, GapFill};
+use crate::plan_methods::always_recomputed;
 use arrow::compute::SortOptions;
 use arrow::datatypes::{Field, Schema};
 use arrow::record_batch::RecordBatch;
@@ -253,13 +254,7 @@ impl ExecutionPlan for GapFillExec {
         }
     }
 
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mode = datafusion::physical_plan::ChildrenPropertiesMode::Recompute;
-        self.replace_children(children, ReplaceChildrenOptions::new(mode))
-    }
+    always_recomputed!();
 
     fn execute(
         &self,

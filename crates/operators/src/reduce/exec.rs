@@ -7,17 +7,16 @@ use super::last::{self, LastRows};
 use super::recipe::{AggregateRecipe, CallSource, RecipeKey};
 use super::threads::{blocking, joined, timed};
 use super::worker::{AggregateWorker, WorkerOutput};
+use crate::plan_methods::leaf_methods;
 use crate::scan::{SeriesScan, counters, external, fill_scan_placeholders, stages};
 use arrow::array::{Array, ArrayRef, TimestampNanosecondArray, UInt32Array};
 use arrow::compute::{cast, take};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, Statistics, exec_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet,
@@ -25,25 +24,18 @@ use datafusion::physical_plan::metrics::{
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
-    execute_stream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, execute_stream,
 };
 use futures::{StreamExt, TryStreamExt};
 use marigram_engine::{ReducePartition, ScanMetrics};
+use marigram_service::InlinePolicy;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Handing work to another thread and being woken again takes about 50 µs, as long as reading a few
-/// pages. Up to this many steps, pages and slots, the thread that polls the plan does the work; the
-/// rest runs on threads for blocking work, so that no other query waits for it.
-const INLINE_STEPS_MAX: usize = 1024;
-const INLINE_PAGES_MAX: u64 = 4;
-/// If some rows arrived late, few rows may be spread over many segments, with a page in each: then
-/// the limit on pages is higher.
-const FEW_ROWS_MAX: u64 = 16 << 10;
-const INLINE_PAGES_MAX_OF_FEW_ROWS: u64 = 32;
-const INLINE_SLOTS_MAX: usize = 4096;
+/// Up to its limits, the thread that polls the plan does the work. The rest runs on threads for
+/// blocking work, so that no other query waits for it.
+const POLICY: InlinePolicy = InlinePolicy::DEFAULT;
 
 /// An aggregate over a table's series.
 #[derive(Debug)]
@@ -55,6 +47,8 @@ pub struct SeriesAggregate {
     pub(super) fallback: Arc<dyn ExecutionPlan>,
     counts: Arc<ScanMetrics>,
     spent: Arc<ReduceTimings>,
+    /// Whether an execution left the thread that polled it.
+    pub(super) handed_over: Arc<AtomicBool>,
     metrics: ExecutionPlanMetricsSet,
     pub(super) properties: Arc<PlanProperties>,
 }
@@ -88,6 +82,7 @@ impl SeriesAggregate {
             fallback,
             counts: Arc::default(),
             spent: Arc::default(),
+            handed_over: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
             properties,
         }
@@ -151,6 +146,7 @@ struct AggregateRun {
     spent: Arc<ReduceTimings>,
     context: Arc<TaskContext>,
     stop: Arc<AtomicBool>,
+    handed_over: Arc<AtomicBool>,
     baseline: BaselineMetrics,
 }
 
@@ -244,15 +240,11 @@ impl AggregateRun {
         partitions: Vec<PartitionWorker>,
         mut taken: Option<WorkerOutput>,
     ) -> Result<(Option<WorkerOutput>, Vec<PartitionWorker>)> {
-        let (mut rest, mut steps) = (Vec::new(), INLINE_STEPS_MAX);
-        let pages_max = if self.scan.rows_about() <= FEW_ROWS_MAX {
-            INLINE_PAGES_MAX_OF_FEW_ROWS
-        } else {
-            INLINE_PAGES_MAX
-        };
+        let (mut rest, mut steps) = (Vec::new(), POLICY.steps_max);
+        let pages_max = POLICY.pages(self.scan.rows_about());
         for (mut partition, mut worker) in partitions {
             let mut done = false;
-            if partition.has_short_steps() {
+            if partition.has_short_steps(POLICY.sources_max, POLICY.chunk_rows_max) {
                 let compute = self.baseline.elapsed_compute().clone();
                 let _timer = compute.timer();
                 while !done && steps > 0 && self.pages_read() < pages_max {
@@ -292,6 +284,9 @@ impl AggregateRun {
         };
         let short = || self.read_short(partitions, known);
         let (mut taken, mut partitions) = timed(&self.spent.partitions, short)?;
+        if !partitions.is_empty() {
+            self.handed_over.store(true, Ordering::Relaxed);
+        }
         let last = partitions.pop();
         let started: Vec<SpawnedTask<Result<WorkerOutput>>> = partitions
             .into_iter()
@@ -315,9 +310,10 @@ impl AggregateRun {
             Some(taken) => taken,
             None => self.taken(GroupSlots::Groups { count: 1 })?,
         };
-        if taken.present.len() <= INLINE_SLOTS_MAX {
+        if taken.present.len() <= POLICY.slots_max {
             return timed(&self.spent.finishing, || self.finish(&groups, taken));
         }
+        self.handed_over.store(true, Ordering::Relaxed);
         let run = self.clone();
         blocking(move || timed(&run.spent.finishing, || run.finish(&groups, taken))).await
     }
@@ -424,31 +420,7 @@ impl ExecutionPlan for SeriesAggregate {
         &self.properties
     }
 
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!();
 
     fn execute(
         &self,
@@ -462,6 +434,7 @@ impl ExecutionPlan for SeriesAggregate {
             spent: Arc::clone(&self.spent),
             context: Arc::clone(&context),
             stop: Arc::default(),
+            handed_over: Arc::clone(&self.handed_over),
             baseline: BaselineMetrics::new(&self.metrics, partition),
         };
         let (fallback, scan) = (Arc::clone(&self.fallback), Arc::clone(&self.scan));

@@ -4,18 +4,15 @@
 use super::groups::GroupSlots;
 use super::recipe::AggregateRecipe;
 use crate::scan::SeriesScan;
+use marigram_service::{InlineDecision, InlinePolicy};
 
-/// Up to this many series, an aggregate begins on the thread that polls the plan.
-const INLINE_BEGIN_SERIES_MAX: u64 = 4096;
-/// Up to this many series, a whole statement runs on the calling thread.
-const INLINE_STATEMENT_SERIES_MAX: u64 = 1024;
-
-/// Whether the whole aggregate runs quickly, unless it must read more pages than the inline limit.
-pub(super) fn runs_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
+/// Whether the whole aggregate runs inline, unless it must read more pages than the policy allows.
+pub(super) fn runs_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> InlineDecision {
     if is_one_group(recipe, scan) {
-        return true;
+        return Ok(());
     }
-    scan.request().selection.len() <= INLINE_STATEMENT_SERIES_MAX && begins_inline(recipe, scan)
+    let series = scan.request().selection.len();
+    InlinePolicy::DEFAULT.aggregate(series, || knows_last(recipe, scan))
 }
 
 /// Whether no series needs a group of its own: all series form one group, and no part of them has
@@ -27,12 +24,18 @@ fn is_one_group(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
 
 /// Whether beginning takes less time than handing it to another thread.
 pub(super) fn begins_inline(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
-    let selection = &scan.request().selection;
     if is_one_group(recipe, scan) {
         return true;
     }
-    selection.len() <= INLINE_BEGIN_SERIES_MAX
-        && (!recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection))
+    let series = scan.request().selection.len();
+    let knows_last = || knows_last(recipe, scan);
+    InlinePolicy::DEFAULT.begin(series, knows_last).is_ok()
+}
+
+/// Whether the last rows are in memory, if the aggregate needs them.
+fn knows_last(recipe: &AggregateRecipe, scan: &SeriesScan) -> bool {
+    let selection = &scan.request().selection;
+    !recipe.needs_last_rows_only() || scan.snapshot().knows_last_rows(selection)
 }
 
 /// An estimate of the result's number of rows, or more.

@@ -7,7 +7,9 @@ use super::recipe::AggregateRecipe;
 use crate::scan::{SeriesScan, with_scan_placeholders};
 use datafusion::common::Result;
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
+use marigram_service::InlineDecision;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// An aggregate that has no scan yet.
 #[derive(Debug)]
@@ -30,9 +32,17 @@ impl SeriesAggregate {
         })
     }
 
-    /// Whether it runs quickly, unless it must read more pages than the inline limit.
-    pub fn runs_inline(&self) -> bool {
+    /// Whether it runs inline, unless it must read more pages than the policy allows.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn runs_inline(&self) -> InlineDecision {
         runs_inline(&self.recipe, &self.scan)
+    }
+
+    /// Whether an execution left the thread that polled it.
+    pub fn was_handed_over(&self) -> bool {
+        self.handed_over.load(Ordering::Relaxed)
     }
 }
 

@@ -18,6 +18,7 @@ use marigram_engine::{EngineError, Holder, MemoryReservation, ScanPartition, Tab
 use marigram_model::SortedRows;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinHandle;
 
 /// The largest number of batches of a step, and the bytes after which it ends earlier.
@@ -68,6 +69,8 @@ pub(super) struct PartitionReader {
     pub(super) rows_left: usize,
     /// The number of rows to read on the polling thread before other threads read ahead.
     pub(super) rows_inline: usize,
+    /// Set when another thread reads.
+    pub(super) handed_over: Arc<AtomicBool>,
     pub(super) baseline: BaselineMetrics,
 }
 
@@ -188,6 +191,7 @@ impl ReadAheadStream {
     }
 
     fn start(&mut self, reader: Box<PartitionReader>) {
+        reader.handed_over.store(true, Ordering::Relaxed);
         self.running = Some(tokio::task::spawn_blocking(move || reader.step()));
     }
 

@@ -10,7 +10,7 @@ use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
-use marigram_service::ServiceError;
+use marigram_service::run_blocking;
 use serde::Deserialize;
 use serde_json::json;
 use std::ffi::OsStr;
@@ -41,8 +41,7 @@ pub async fn post(
     let begin = Instant::now();
     if let Some(allowed) = shared.config.backup_dir.clone() {
         let folder = folder.clone();
-        let checked = tokio::task::spawn_blocking(move || check_links(&allowed, &folder)).await;
-        checked.map_err(|error| ServiceError::Internal(error.to_string()))??;
+        run_blocking(move || check_links(&allowed, &folder)).await??;
     }
     let report = shared
         .services

@@ -20,12 +20,12 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
-use marigram_service::{RowStream, ServiceError};
+use marigram_service::{InlinePolicy, RowStream, ServiceError, run_blocking};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Rows up to which a batch is formatted inline, on the thread that serves the connection.
-const ROWS_INLINE: usize = 256;
+/// Rows up to which a batch is formatted on the thread that serves the connection.
+const ROWS_INLINE: usize = InlinePolicy::DEFAULT.formatted_rows_max;
 
 /// Bytes of a part that every answer may hold; larger parts reserve memory.
 const BYTES_FREE: usize = 64 << 10;
@@ -298,8 +298,7 @@ impl ResponseInFlight {
                 let bytes = formatter.rows(&part);
                 (formatter, bytes)
             };
-            let done = tokio::task::spawn_blocking(work).await;
-            done.map_err(|error| ServiceError::Internal(error.to_string()))?
+            run_blocking(work).await?
         };
         let held = formatter.held_bytes();
         self.formatter = Some(formatter);

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::StreamExt;
 use marigram_pgtext::split_script;
-use marigram_service::{Answer, ServiceError};
+use marigram_service::{Answer, ServiceError, run_blocking};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -54,8 +54,7 @@ pub async fn post(
     let (body, _lease) = if packing == ContentEncoding::Plain {
         unpack()?
     } else {
-        let unpacked = tokio::task::spawn_blocking(unpack).await;
-        unpacked.map_err(|error| ServiceError::Internal(error.to_string()))??
+        run_blocking(unpack).await??
     };
     let script = String::from_utf8(body.to_vec())
         .map_err(|error| HttpError::bad_request(format!("the SQL is not UTF-8: {error}")))?;

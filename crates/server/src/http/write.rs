@@ -19,7 +19,7 @@ use bytes::Bytes;
 use marigram_access::DatabasePrivileges;
 use marigram_model::WriteBatch;
 use marigram_protocol::lines::{self, LineLimits, Precision};
-use marigram_service::{ServiceError, WriteReport};
+use marigram_service::{InlinePolicy, ServiceError, WriteReport, run_blocking};
 use serde::Deserialize;
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -30,8 +30,8 @@ const LINES_NAMED_MAX: usize = 100;
 /// Bytes of a line that an answer repeats.
 const ORIGINAL_BYTES_MAX: usize = 1 << 10;
 
-/// Bytes up to which a body is parsed inline, on the thread that serves the connection.
-const BYTES_INLINE: usize = 16 << 10;
+/// Bytes up to which a body is parsed on the thread that serves the connection.
+const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Parameters of the query string. `org` is accepted and ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -304,9 +304,7 @@ async fn store(
         parse(body, packing, (precision, names_lines), limit, lease)
     } else {
         let work = move || parse(body, packing, (precision, names_lines), limit, lease);
-        tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| ServiceError::Internal(error.to_string()))?
+        run_blocking(work).await?
     };
     let ParsedBody {
         batches,

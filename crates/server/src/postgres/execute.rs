@@ -16,13 +16,10 @@ use crate::slow_log::PEER;
 use crate::statement_text::loggable;
 use arrow::record_batch::RecordBatch;
 use marigram_access::DatabasePrivileges;
-use marigram_service::{Answer, ServiceError};
+use marigram_service::{Answer, InlinePolicy, ServiceError, run_blocking};
 
-/// Values up to which a batch is encoded inline, on the thread that serves the connection: handing
-/// it over takes as long.
-const INLINE_VALUES: usize = 8 << 10;
-/// Values of an answer that are encoded inline before its batches go to blocking threads.
-const INLINE_VALUES_MAX: usize = 64 << 10;
+/// What is encoded on the thread that serves the connection.
+const POLICY: InlinePolicy = InlinePolicy::DEFAULT;
 
 impl PostgresConnection<'_> {
     /// The right to run a statement.
@@ -168,10 +165,10 @@ impl PostgresConnection<'_> {
     ) -> Result<(usize, bool), StatementHalt> {
         let mut left = rows_max;
         let width = flow.columns.len().max(1);
-        let mut inline = INLINE_VALUES_MAX;
+        let mut inline = POLICY.answer_values_max;
         while left > 0 {
             let part = if inline > 0 {
-                (INLINE_VALUES / width).clamp(1, left)
+                (POLICY.encoded_values_max / width).clamp(1, left)
             } else {
                 left
             };
@@ -195,10 +192,10 @@ impl PostgresConnection<'_> {
         write: impl FnOnce(&RecordBatch, &mut BackendMessages) -> Result<(), PgError> + Send + 'static,
     ) -> Result<(), StatementHalt> {
         let values = batch.num_rows() * batch.num_columns();
-        if values <= INLINE_VALUES {
+        if values <= POLICY.encoded_values_max {
             write(&batch, &mut self.io.out)?;
             self.io.count_output().await?;
-            if values > INLINE_VALUES / 2 {
+            if values > POLICY.encoded_values_max / 2 {
                 // Let the other connections of this thread run first.
                 tokio::task::yield_now().await;
             }
@@ -209,9 +206,7 @@ impl PostgresConnection<'_> {
             let written = write(&batch, &mut out);
             (out, written)
         };
-        let (out, written) = tokio::task::spawn_blocking(work)
-            .await
-            .map_err(PgError::from)?;
+        let (out, written) = run_blocking(work).await.map_err(PgError::from)?;
         self.io.out = out;
         written?;
         Ok(self.io.count_output().await?)

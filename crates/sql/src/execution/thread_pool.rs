@@ -20,7 +20,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::stack::{StackNeed, WORKER_STACK_BYTES};
 use futures::StreamExt;
 use lanes::{LaneLease, LanePool};
-use marigram_service::{Answer, RowStream, ServiceError};
+use marigram_service::{Answer, RowStream, ServiceError, run_blocking_on};
 use output::{
     LanePlacement, MESSAGES_MAX, OutputEnd, OutputMessage, reader_gone_error, remaining_batches,
     statement_broken_error,
@@ -112,12 +112,7 @@ impl StatementThreadPool {
         &self,
         work: impl FnOnce() -> SqlResult<T> + Send + 'static,
     ) -> SqlResult<T> {
-        match self.runtime().spawn_blocking(work).await {
-            Ok(result) => result,
-            Err(error) => {
-                Err(ServiceError::Internal(format!("a statement failed: {error}")).into())
-            }
-        }
+        run_blocking_on(self.runtime().handle(), work).await?
     }
 
     /// Runs asynchronous work on a lane to its end, for at most `timeout`.

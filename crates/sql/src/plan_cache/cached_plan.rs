@@ -1,5 +1,6 @@
 //! A cached optimized plan, with the operators that were made from it.
 
+use crate::dialect::column_names::Names;
 use crate::plan_cache::plan_template::{PhysicalPlanTemplate, only_scan};
 use datafusion::catalog::Session;
 use datafusion::common::Result;
@@ -15,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct CachedPlan {
     pub plan: Arc<LogicalPlan>,
+    /// The names of its result's columns.
+    pub names: Names,
     /// Whether each row takes little time, whatever its values.
     pub is_light: bool,
     /// The filters of its only scan, if it has only one.
@@ -30,12 +33,13 @@ impl CachedPlan {
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn new(plan: Arc<LogicalPlan>, uses: Arc<AtomicU64>) -> Result<Self> {
+    pub fn new(plan: Arc<LogicalPlan>, names: Names, uses: Arc<AtomicU64>) -> Result<Self> {
         let template = Arc::default();
         let filters = filters_of(&plan)?;
         let is_light = is_light(&plan)?;
         Ok(Self {
             plan,
+            names,
             is_light,
             filters,
             template,
@@ -52,6 +56,7 @@ impl CachedPlan {
         let filters = filters_of(&plan)?;
         Ok(Self {
             plan,
+            names: self.names.clone(),
             is_light: self.is_light,
             filters,
             template: Arc::clone(&self.template),
@@ -99,7 +104,10 @@ const HEAVY_FUNCTIONS: [&str; 12] = [
 
 /// Whether no function of a plan takes long for a row: the number of rows alone decides which
 /// statements run inline.
-fn is_light(plan: &LogicalPlan) -> Result<bool> {
+///
+/// # Errors
+/// DataFusion's errors, for plans that cannot be traversed.
+pub fn is_light(plan: &LogicalPlan) -> Result<bool> {
     let mut is_light = true;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {

@@ -6,6 +6,7 @@
 //! was. Other values of a parameter are trusted if an execution with another value led to the same
 //! plan: then nothing else in the plan was derived from the value.
 
+use crate::dialect::column_names::Names;
 use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::plan_template::{only_scan, table_of};
 use datafusion::common::metadata::{FieldMetadata, ScalarAndMetadata};
@@ -105,7 +106,8 @@ impl GenericPlan {
     }
 
     /// Learns from an execution with these values, which are marked in its optimized plan; returns
-    /// the plan with a cell for operators, if it may serve for other values.
+    /// the plan with a cell for operators, if it may serve for other values. `names` are those of
+    /// its result's columns.
     ///
     /// # Errors
     /// Those of [`from_plan`](Self::from_plan).
@@ -113,6 +115,7 @@ impl GenericPlan {
         &self,
         values: &[ScalarValue],
         optimized: &Arc<LogicalPlan>,
+        names: &Names,
         uses: &Arc<AtomicU64>,
     ) -> Result<Option<Arc<CachedPlan>>> {
         let mut state = self.state.lock();
@@ -125,7 +128,9 @@ impl GenericPlan {
                     }
                     return Ok(None);
                 }
-                let cached = Arc::new(CachedPlan::new(Arc::clone(optimized), Arc::clone(uses))?);
+                let cached =
+                    CachedPlan::new(Arc::clone(optimized), names.clone(), Arc::clone(uses))?;
+                let cached = Arc::new(cached);
                 *state = GenericPlanState::Learned(LearnedPlan {
                     values: values.to_vec(),
                     varies: vec![false; values.len()],

@@ -19,7 +19,7 @@ use futures::StreamExt;
 use marigram_engine::Engine;
 use marigram_functions::TimeBuckets;
 use marigram_model::{RollupProgress, TableId, TableSchema, TimeRange, TimeSet};
-use marigram_service::ServiceError;
+use marigram_service::run_blocking;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -269,7 +269,7 @@ impl RollupRefresher {
             }
         }
         let (engine, id) = (engine.clone(), table.id);
-        block(move || Ok(engine.finish_refresh(id)?)).await?;
+        run_blocking(move || engine.finish_refresh(id)).await??;
         *partitions = if rows > 0 {
             1
         } else {
@@ -293,7 +293,7 @@ impl RollupRefresher {
         }
         // A group that existed before has no rows any more.
         let (engine, id) = (self.engine.clone(), table.id);
-        block(move || Ok(engine.delete_refreshed(id, range)?)).await?;
+        run_blocking(move || engine.delete_refreshed(id, range)).await??;
         self.write(state, shape, table, range).await
     }
 
@@ -314,7 +314,7 @@ impl RollupRefresher {
             let batch = to_write_batch(&batch?, table)?;
             rows += batch.times.len() as u64;
             let (engine, database) = (self.engine.clone(), table.database.clone());
-            let report = block(move || Ok(engine.write_refreshed(&database, &batch)?)).await?;
+            let report = run_blocking(move || engine.write_refreshed(&database, &batch)).await??;
             if let Some(rejected) = report.rejected.first() {
                 let reason = format!("a row of '{}': {}", table.name, rejected.reason);
                 return Err(SqlError::invalid("22000", reason));
@@ -387,16 +387,6 @@ impl RollupRefresher {
             })
         });
         status.collect()
-    }
-}
-
-/// Runs work that waits for the disk.
-async fn block<T: Send + 'static>(
-    work: impl FnOnce() -> SqlResult<T> + Send + 'static,
-) -> SqlResult<T> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(ServiceError::Internal(format!("a refresh failed: {error}")).into()),
     }
 }
 

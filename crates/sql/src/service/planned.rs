@@ -1,9 +1,9 @@
 //! Turns a parsed statement into a plan, and a plan into its result.
 
 use super::SqlServiceInner;
+use super::explain_analyze;
 use crate::access::{check_administrator, check_sight};
 use crate::catalog::plain_views::one_snapshot;
-use crate::catalog::plan_dependencies::may_be_kept;
 use crate::catalog::plan_rights::check_plan;
 use crate::dialect::column_names::{Names, named_batch};
 use crate::dialect::parse;
@@ -13,8 +13,7 @@ use crate::dialect::wildcard_replacements::{check_replaced, replaced_names};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::execution::thread_pool::StatementOutput;
 use crate::plan_cache::cached_plan::CachedPlan;
-use crate::plan_cache::generic_plan::GenericPlan;
-use crate::plan_cache::inline;
+use crate::plan_cache::{PlanRetention, inline};
 use crate::planning::growth;
 use crate::planning::zones::plan_scope;
 use crate::statements::copy::{self, CopyToTsFile, FileUse};
@@ -25,8 +24,8 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::Session as Planning;
+use datafusion::common::DataFusionError;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::datasource::{DefaultTableSource, ViewTable};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::session_state::SessionState;
@@ -37,7 +36,7 @@ use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_functions::interrupt;
 use marigram_operators::grouping_sets::check_grouping_sets;
-use marigram_service::{ServiceError, Session};
+use marigram_service::{ServiceError, Session, run_blocking};
 use std::sync::Arc;
 
 /// How a planned statement is executed.
@@ -238,7 +237,7 @@ impl SqlServiceInner {
                 let keep = if need.is_deep() || reads_views {
                     PlanRetention::Nothing
                 } else {
-                    PlanRetention::Text(&scope, sql)
+                    PlanRetention::Text { scope: &scope, sql }
                 };
                 self.carry_out(state, plan, names, keep, out).await
             }
@@ -321,8 +320,7 @@ impl SqlServiceInner {
         summarize::summary(&rows, &row)
     }
 
-    /// Executes a plan and returns its result. `sql` is the database and the text of a statement
-    /// that consists of this plan only.
+    /// Executes a plan and returns its result. `keep` says for what it may be reused.
     pub(super) async fn carry_out(
         self: Arc<Self>,
         mut state: SessionState,
@@ -334,19 +332,13 @@ impl SqlServiceInner {
         match self.kind(&plan)? {
             PlannedStatementKind::Rows => {
                 let optimized = Arc::new(state.optimize(&plan)?);
-                let cached = match keep {
-                    PlanRetention::Text(database, sql)
-                        if may_be_kept(sql, &plan).unwrap_or(false) =>
-                    {
-                        Some(self.plans.put(database, sql, &names, &plan, &optimized)?)
-                    }
-                    PlanRetention::Generic(generic_plan, values) => {
-                        generic_plan.learn(values, &optimized, self.plans.template_hit_counter())?
-                    }
-                    PlanRetention::Nothing | PlanRetention::Text(..) => None,
-                };
-                match cached {
-                    Some(cached) => cached_plan_rows(&state, &cached, names, out).await,
+                if let LogicalPlan::Analyze(analyze) = &plan {
+                    let is_cacheable = keep.keeps_text(&analyze.input)?;
+                    let rows = explain_analyze::rows(&state, &optimized, is_cacheable).await?;
+                    return tell(rows, names, out).await;
+                }
+                match self.plans.retain(keep, &names, &plan, &optimized)? {
+                    Some(cached) => cached_plan_rows(&state, &cached, out).await,
                     None => rows(&state, &optimized, names, out).await,
                 }
             }
@@ -375,10 +367,7 @@ impl SqlServiceInner {
                 let deletion = delete::plan(&self.engine, dml, &state)?;
                 let rows = count_of(&state, &delete::count(dml)?).await?;
                 let engine = self.engine.clone();
-                let deleted = tokio::task::spawn_blocking(move || delete::run(&engine, &deletion));
-                deleted
-                    .await
-                    .map_err(|error| ServiceError::Internal(format!("DELETE failed: {error}")))??;
+                run_blocking(move || delete::run(&engine, &deletion)).await??;
                 out.done(format!("DELETE {rows}"), rows);
                 Ok(())
             }
@@ -391,16 +380,6 @@ impl SqlServiceInner {
             }
         }
     }
-}
-
-/// What the plan cache keeps of a statement's plan.
-#[derive(Clone, Copy)]
-pub(super) enum PlanRetention<'a> {
-    Nothing,
-    /// The plan, by database and text.
-    Text(&'a str, &'a str),
-    /// What it teaches about other executions of the statement; and the values of its parameters.
-    Generic(&'a GenericPlan, &'a [ScalarValue]),
 }
 
 /// Whether a statement would change a view.
@@ -438,11 +417,10 @@ async fn rows(
 pub(super) async fn cached_plan_rows(
     session: &dyn Planning,
     cached: &CachedPlan,
-    names: Names,
     out: StatementOutput,
 ) -> SqlResult<()> {
     let held = if cached.is_light {
-        inline::may_run_inline(&cached.plan, session.execution_props())?
+        inline::may_run_inline(&cached.plan, session.execution_props())?.ok()
     } else {
         None
     };
@@ -451,11 +429,11 @@ pub(super) async fn cached_plan_rows(
     }
     let physical = cached.physical_plan(session).await?;
     drop(held);
-    if !inline::runs_inline(&physical) {
+    if inline::runs_inline(&physical).is_err() {
         out.move_on().await;
     }
     let rows = execute_stream(physical, session.task_ctx())?;
-    tell(rows, names, out).await
+    tell(rows, cached.names.clone(), out).await
 }
 
 /// Sends rows, with the names of their result.

@@ -20,6 +20,7 @@ use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
 use marigram_model::{BatchField, BatchTag, TableColumn, TableSchema, TagKey, WriteBatch};
+use marigram_service::run_blocking;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -113,7 +114,7 @@ impl DataSink for TableSink {
             let noted = Arc::clone(&rows);
             let (engine, database) = (self.engine.clone(), self.schema.database.clone());
             let scanned_max = replaced.scanned_max();
-            let written = tokio::task::spawn_blocking(move || {
+            let written = run_blocking(move || {
                 // What cannot be read holds up no INSERT.
                 let stored = engine.replaced_by(&database, &rows, scanned_max);
                 let written = engine.write(&database, &rows, WriteOptions { grow: false });
@@ -121,7 +122,7 @@ impl DataSink for TableSink {
             });
             let (report, known) = written
                 .await
-                .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))?
+                .map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
             stored += report.stored as u64;
             refused.add(&report, first_row);

@@ -55,6 +55,75 @@ fn short_statements_are_carried_out_by_who_asks() {
     });
 }
 
+/// What `EXPLAIN ANALYZE` says about inline execution.
+async fn inline(db: &mut Database, sql: &str) -> String {
+    let shown = db.rows(&format!("EXPLAIN ANALYZE {sql}")).await;
+    let last = shown.last().unwrap();
+    assert_eq!(last[0], "Execution");
+    last[1].clone()
+}
+
+#[test]
+fn explain_analyze_says_why_a_statement_does_not_run_inline() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done(DEVICES).await;
+        db.done(&DEVICES.replace(" t ", " many ")).await;
+        db.done("INSERT INTO t SELECT to_timestamp_nanos(i), 'd' || (i % 2000), 's', i FROM generate_series(1, 8000) AS g(i)")
+            .await;
+        db.done("INSERT INTO many SELECT to_timestamp_nanos(i), 'd' || i, 's', i FROM generate_series(1, 5000) AS g(i)")
+            .await;
+        let yes = "inline: yes";
+        for (sql, expected) in [
+            ("SELECT 7", yes),
+            ("SELECT count(*) FROM t", yes),
+            ("SELECT x FROM t WHERE dev = 'd1'", yes),
+            (
+                "SELECT DISTINCT ON (dev) dev, x FROM t WHERE dev IN ('d1', 'd2') ORDER BY dev, time DESC",
+                yes,
+            ),
+            ("SELECT sum(x) FROM many WHERE dev = 'd77'", yes),
+            ("SELECT random()", "inline: no (its plan is not cached)"),
+            (
+                "SELECT repeat(dev, 2) FROM t WHERE dev = 'd1'",
+                "inline: no (it has a function that may take long for a row)",
+            ),
+            (
+                "SELECT count(*) FROM t a JOIN t b ON a.time = b.time",
+                "inline: no (it does not read one table in a chain)",
+            ),
+            (
+                "SELECT sum(x) FROM many WHERE dev LIKE 'd4_77'",
+                "inline: no (5000 series in the table, at most 4096)",
+            ),
+            (
+                "SELECT dev, max(x) FROM t GROUP BY dev",
+                "inline: no (2000 series, at most 1024)",
+            ),
+            (
+                "SELECT row_number() OVER (ORDER BY time) FROM t WHERE dev = 'd1'",
+                "inline: no (it does not read one table in a chain)",
+            ),
+        ] {
+            assert_eq!(inline(&mut db, sql).await, expected, "{sql}");
+        }
+        // These are decided by rows, and by what is read.
+        db.done("INSERT INTO t SELECT to_timestamp_nanos(i), 'd1', 's', i FROM generate_series(10000, 99999) AS g(i)")
+            .await;
+        let rows = inline(&mut db, "SELECT x FROM t").await;
+        assert!(
+            rows.ends_with("series, at most 64)") || rows.ends_with("partitions, at most 1)"),
+            "{rows}"
+        );
+        let read = "SELECT sum(x) FROM t WHERE x > 5";
+        let more = "inline: no (it has more to read than its plan shows)";
+        assert_eq!(inline(&mut db, read).await, more);
+        // The other formats are one document.
+        let shown = db.rows("EXPLAIN (ANALYZE, FORMAT PGJSON) SELECT 7").await;
+        assert!(!format!("{shown:?}").contains("inline:"), "{shown:?}");
+    });
+}
+
 #[test]
 fn operators_are_used_again_with_the_data_of_the_moment() {
     block_on(async {

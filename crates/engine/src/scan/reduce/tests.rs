@@ -338,6 +338,10 @@ fn times_at_equal_distances_are_shown_as_such_and_others_one_by_one() {
     assert_eq!(sum.rows, expected);
 }
 
+/// The limits of short steps in these tests.
+const SHORT_SOURCES_MAX: usize = 32;
+const SHORT_ROWS_MAX: usize = 16 << 10;
+
 #[test]
 fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
     fn test_source(late: bool, sequence_max: u64, times: impl Iterator<Item = i64>) -> TestSource {
@@ -351,7 +355,8 @@ fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
     let is_short = |given: &[TestSource], in_memory: &BTreeSet<usize>| {
         let sources = sources(given, in_memory, &[]);
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
-        partition(&sources, [1], TimeRange::ALL, &memory).has_short_steps()
+        partition(&sources, [1], TimeRange::ALL, &memory)
+            .has_short_steps(SHORT_SOURCES_MAX, SHORT_ROWS_MAX)
     };
     let two = [
         test_source(false, 1, 0..512),
@@ -376,7 +381,8 @@ fn steps_are_short_where_nothing_is_compared_and_chunks_are_small() {
         reduce(&sources, [1], TimeRange::ALL, false);
         let memory = Arc::new(MemoryAccountant::new(1 << 30));
         let mut again = partition(&sources, [1], TimeRange::ALL, &memory);
-        assert_eq!(again.has_short_steps(), expected);
+        let is_short = again.has_short_steps(SHORT_SOURCES_MAX, SHORT_ROWS_MAX);
+        assert_eq!(is_short, expected);
         let mut sum = SumReducer::default();
         while again.step(&mut sum).unwrap() {}
         assert_eq!(sum.count, 999 + usize::from(expected));

@@ -19,14 +19,16 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
-use marigram_service::{Answer, ServiceError, StatementAnswer, StatementAnswers};
+use marigram_service::{
+    Answer, InlinePolicy, ServiceError, StatementAnswer, StatementAnswers, run_blocking,
+};
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Rows, and bytes to be packed, up to which it is done on the thread that serves the connection.
-const ROWS_INLINE: usize = 256;
-const BYTES_INLINE: usize = 16 << 10;
+const ROWS_INLINE: usize = InlinePolicy::DEFAULT.formatted_rows_max;
+const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Bytes below which an answer that is whole is not packed.
 const PACKED_BYTES_MIN: usize = 1 << 10;
@@ -276,8 +278,7 @@ impl AnswerInFlight {
                 let encoded = encoder.rows(&layout, &part);
                 (encoder, encoded)
             };
-            let done = tokio::task::spawn_blocking(work).await;
-            done.map_err(|error| ServiceError::Internal(error.to_string()))?
+            run_blocking(work).await?
         };
         let held = encoder.held_bytes();
         self.encoder = Some(encoder);
@@ -311,9 +312,7 @@ impl AnswerInFlight {
         let packed: std::io::Result<_> = if is_short {
             work()
         } else {
-            tokio::task::spawn_blocking(work)
-                .await
-                .map_err(|error| ServiceError::Internal(error.to_string()))?
+            run_blocking(work).await?
         };
         let (bytes, packer) = packed.map_err(|error| ServiceError::Internal(error.to_string()))?;
         self.packer = packer;

@@ -11,7 +11,7 @@ use crate::http::request_context::RequestContext;
 use axum::body::Body;
 use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use marigram_service::{Language, LanguageRequest, ServiceError, Session};
+use marigram_service::{Language, LanguageRequest, Session, run_blocking};
 
 /// `GET /query?q=`: statements that only read.
 pub async fn get(
@@ -80,8 +80,7 @@ pub async fn read_body(
     let (body, lease) = if packing == ContentEncoding::Plain {
         unpack()?
     } else {
-        let unpacked = tokio::task::spawn_blocking(unpack).await;
-        unpacked.map_err(|error| ServiceError::Internal(error.to_string()))??
+        run_blocking(unpack).await??
     };
     Ok((body.to_vec(), lease))
 }

@@ -10,7 +10,7 @@ use crate::postgres::error::PgError;
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use bytes::{Bytes, BytesMut};
-use marigram_service::Ingest;
+use marigram_service::{Ingest, run_blocking};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
@@ -144,7 +144,7 @@ impl CopyIn {
             let batches = machine.decode(&data, end);
             (machine, batches)
         };
-        let (machine, batches) = tokio::task::spawn_blocking(decode).await?;
+        let (machine, batches) = run_blocking(decode).await?;
         // A malformed row ends the statement; complete batches before it are stored.
         let (batches, error) = batches;
         for batch in batches {
