@@ -65,32 +65,48 @@ pub fn end_of_result(result: &str) -> SqlResult<RecordBatch> {
 fn array(column: &FluxColumn, rows: std::ops::Range<usize>) -> ArrayRef {
     let values = rows.map(|row| column.value(row));
     match column.kind {
-        FluxKind::Bool => Arc::new(BooleanArray::from_iter(values.map(|value| match value {
-            FluxValue::Bool(value) => Some(*value),
-            _ => None,
-        }))),
-        FluxKind::Int => Arc::new(Int64Array::from_iter(values.map(|value| match value {
-            FluxValue::Int(value) => Some(*value),
-            _ => None,
-        }))),
-        FluxKind::UInt => Arc::new(UInt64Array::from_iter(values.map(|value| match value {
-            FluxValue::UInt(value) => Some(*value),
-            _ => None,
-        }))),
-        FluxKind::Float => Arc::new(Float64Array::from_iter(values.map(|value| match value {
-            FluxValue::Float(value) => Some(*value),
-            _ => None,
-        }))),
-        FluxKind::Text => Arc::new(StringArray::from_iter(values.map(|value| match value {
-            FluxValue::Text(value) => Some(&**value),
-            _ => None,
-        }))),
+        FluxKind::Bool => {
+            let cells = values.map(|value| match value {
+                FluxValue::Bool(value) => Some(*value),
+                _ => None,
+            });
+            Arc::new(cells.collect::<BooleanArray>())
+        }
+        FluxKind::Int => {
+            let cells = values.map(|value| match value {
+                FluxValue::Int(value) => Some(*value),
+                _ => None,
+            });
+            Arc::new(cells.collect::<Int64Array>())
+        }
+        FluxKind::UInt => {
+            let cells = values.map(|value| match value {
+                FluxValue::UInt(value) => Some(*value),
+                _ => None,
+            });
+            Arc::new(cells.collect::<UInt64Array>())
+        }
+        FluxKind::Float => {
+            let cells = values.map(|value| match value {
+                FluxValue::Float(value) => Some(*value),
+                _ => None,
+            });
+            Arc::new(cells.collect::<Float64Array>())
+        }
+        FluxKind::Text => {
+            let cells = values.map(|value| match value {
+                FluxValue::Text(value) => Some(&**value),
+                _ => None,
+            });
+            Arc::new(cells.collect::<StringArray>())
+        }
         FluxKind::Time => {
             let times = values.map(|value| match value {
                 FluxValue::Time(ns) => Some(*ns),
                 _ => None,
             });
-            Arc::new(TimestampNanosecondArray::from_iter(times).with_timezone("UTC"))
+            let times = times.collect::<TimestampNanosecondArray>();
+            Arc::new(times.with_timezone("UTC"))
         }
     }
 }

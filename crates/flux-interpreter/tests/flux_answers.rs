@@ -24,7 +24,7 @@ async fn check(name: &str) {
         let answer = database.ask(script).await;
         cases += 1;
         if answer.trim() != expected.trim() {
-            wrong.push_str(&format!("{script}---\n{answer}=== expected:\n{expected}\n"));
+            wrong.extend([script, "---\n", &answer, "=== expected:\n", expected, "\n"]);
         }
     }
     assert!(cases > 0, "{name} has no scripts");

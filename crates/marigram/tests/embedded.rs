@@ -221,7 +221,7 @@ fn files_stand_in_place_of_tables_where_any_file_may_be_read() {
         let quoted = odd.display().to_string().replace('\'', "''");
         let rows = db.sql(&format!("SELECT unit FROM '{quoted}'")).unwrap();
         assert_eq!(
-            rows.iter().map(|rows| rows.num_rows()).sum::<usize>(),
+            rows.iter().map(RecordBatch::num_rows).sum::<usize>(),
             2,
             "{name}"
         );

@@ -106,9 +106,9 @@ fn metric_shapes(text: &str) -> BTreeSet<String> {
     let mut shapes = BTreeSet::new();
     for line in text.lines() {
         if let Some(named) = line.strip_prefix("# TYPE ") {
-            kind = named.rsplit(' ').next().unwrap();
+            kind = named.rsplit(' ').next().expect(line);
         } else if !line.starts_with('#') {
-            let (metric, _) = line.rsplit_once(' ').unwrap();
+            let (metric, _) = line.rsplit_once(' ').expect(line);
             let (name, labels) = metric.split_once('{').unwrap_or((metric, ""));
             let labels = labels
                 .split("\",")

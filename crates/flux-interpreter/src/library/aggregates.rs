@@ -97,6 +97,7 @@ fn floats(column: &FluxColumn, rows: usize) -> Result<Vec<f64>, String> {
         .collect())
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "an entry of the library's table")]
 fn count(_: &FluxColumn, rows: usize) -> AggregateResult {
     let rows = i64::try_from(rows).unwrap_or(i64::MAX);
     Ok((FluxKind::Int, FluxValue::Int(rows)))

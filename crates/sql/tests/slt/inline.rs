@@ -58,7 +58,7 @@ fn short_statements_are_carried_out_by_who_asks() {
 /// What `EXPLAIN ANALYZE` says about inline execution.
 async fn inline(db: &mut Database, sql: &str) -> String {
     let shown = db.rows(&format!("EXPLAIN ANALYZE {sql}")).await;
-    let last = shown.last().unwrap();
+    let last = shown.last().expect("a row");
     assert_eq!(last[0], "Execution");
     last[1].clone()
 }
