@@ -27,11 +27,20 @@ def series_of(answer):
 
 
 def changed(answer, change):
-    """A copy of an answer whose series `change` has changed."""
+    """A copy of an answer that `change` has changed."""
     copy = json.loads(json.dumps(answer))
-    for series in series_of(copy):
-        change(series)
+    change(copy)
     return copy
+
+
+def each_series(change):
+    """What changes an answer by changing each of its series."""
+
+    def change_all(answer):
+        for series in series_of(answer):
+            change(series)
+
+    return change_all
 
 
 def without_times(series):
@@ -49,9 +58,16 @@ def without_modes(series):
                 row[place] = "" if isinstance(row[place], str) else row[place]
 
 
-def in_order(series):
-    """Rows may have any order."""
-    series["values"].sort(key=json.dumps)
+def in_order(answer):
+    """Series, and the rows of each, may have any order."""
+    for result in answer["results"]:
+        groups = {}
+        for series in result.get("series", []):
+            key = json.dumps([series["name"], series.get("tags"), series["columns"]])
+            groups.setdefault(key, []).extend(series["values"])
+        for rows in groups.values():
+            rows.sort(key=json.dumps)
+        result["series"] = sorted(groups.items())
 
 
 def without_fills(series):
@@ -70,17 +86,17 @@ DIFFERENCES = [
     ),
     (
         r"^SELECT percentile\([^()]*\)( [-+*/] 2)? FROM (?!.*GROUP BY time)",
-        without_times,
+        each_series(without_times),
         "of equal values InfluxDB's sort, which is not stable, takes any",
     ),
     (
         r"mode\(s\)",
-        without_modes,
+        each_series(without_modes),
         "of texts that are equally frequent InfluxDB takes any, for the same reason",
     ),
     (
         r"\((s|b|\*|\*::field)\).*fill\([017.5]+\)",
-        without_fills,
+        each_series(without_fills),
         "a column of texts or booleans holds no number",
     ),
 ]

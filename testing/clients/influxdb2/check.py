@@ -62,18 +62,18 @@ assert count("temperature") == 1030, count("temperature")
 # Queries: tables, streams, CSV, parameters, errors.
 query = client.query_api()
 script = '''
-from(bucket: params.bucket)
-  |> range(start: params.start, stop: params.stop)
-  |> filter(fn: (r) => r._measurement == "temperature" and r._field == "value" and r._value >= params.least)
+from(bucket: _bucket)
+  |> range(start: _start, stop: _stop)
+  |> filter(fn: (r) => r._measurement == "temperature" and r._field == "value" and r._value >= _least)
 '''
 start = datetime.fromtimestamp(1700000000, timezone.utc)
-params = {"bucket": "weather2", "start": start, "stop": start + timedelta(seconds=30), "least": 1.0}
+params = {"_bucket": "weather2", "_start": start, "_stop": start + timedelta(seconds=30), "_least": 1.0}
 tables = query.query(script, params=params)
 assert [table.records[0]["station"] for table in tables] == ["s0", "s1", "s2"], tables
 assert sum(len(table.records) for table in tables) == 28
 first = tables[2].records[0]
 assert (first.get_value(), first.get_field(), first.get_measurement()) == (1.0, "value", "temperature"), first
-assert first.get_time() == start + timedelta(seconds=2) and first.get_stop() == params["stop"], first
+assert first.get_time() == start + timedelta(seconds=2) and first.get_stop() == params["_stop"], first
 assert {column.label for column in tables[0].get_group_key()} == {
     "_start", "_stop", "_field", "_measurement", "station"}
 assert len(list(query.query_stream(script, params=params))) == 28

@@ -460,10 +460,12 @@ fn planned_statement(
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(folded) {
-        if let Some(statement) = known_by_text(sql, folded)? {
+        let simpler = without_empty_texts(sql);
+        if simpler.is_none()
+            && let Some(statement) = known_by_text(sql, folded)?
+        {
             return Ok(Command::Plan(DeepTree::new(statement, need), None));
         }
-        let simpler = without_empty_texts(sql);
         let mut command = one_statement(simpler.as_deref().unwrap_or(sql).into(), need)?;
         if let Command::Plan(statement, _) = &mut command {
             rewrite_for_catalog(statement);
