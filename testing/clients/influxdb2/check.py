@@ -92,13 +92,13 @@ assert [[record["value"] for record in table.records] for table in pivoted] == [
 try:
     query.query("from(bucket: \"weather2\") |> range(start: 0) |> holtWinters(n: 1)")
 except ApiException as error:
-    assert error.status == 400 and "holtWinters" in error.body and "@1:" in error.body, error
+    assert error.status == 400 and "holtWinters" in str(error.body) and "@1:" in str(error.body), error
 else:
     raise AssertionError("an unknown function was called")
 try:
     query.query("from(bucket: \"nothing\") |> range(start: 0)")
 except ApiException as error:
-    assert error.status == 404 and "could not find bucket" in error.body, error
+    assert error.status == 404 and "could not find bucket" in str(error.body), error
 else:
     raise AssertionError("a bucket was read that is not there")
 try:
