@@ -21,7 +21,7 @@ use flate2::write::GzEncoder;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 use marigram_service::{
-    Answer, DEFAULT_DATABASE, Language, LanguageRequest, ServiceError, Session,
+    Answer, DEFAULT_DATABASE, Language, LanguageRequest, ServiceError, Session, run_blocking,
 };
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -245,8 +245,7 @@ impl TablesInFlight {
                 writer.batch(&part);
                 writer
             };
-            let done = tokio::task::spawn_blocking(work).await;
-            writer = done.map_err(|error| ServiceError::Internal(error.to_string()))?;
+            writer = run_blocking(work).await?;
         } else {
             writer.batch(&part);
         }
@@ -268,11 +267,8 @@ impl TablesInFlight {
             packer.flush()?;
             Ok((std::mem::take(packer.get_mut()), Some(packer)))
         };
-        let failed = |error: String| ServiceError::Internal(error);
-        let packed: std::io::Result<_> = tokio::task::spawn_blocking(work)
-            .await
-            .map_err(|error| failed(error.to_string()))?;
-        let (bytes, packer) = packed.map_err(|error| failed(error.to_string()))?;
+        let packed: std::io::Result<_> = run_blocking(work).await?;
+        let (bytes, packer) = packed.map_err(|error| ServiceError::Internal(error.to_string()))?;
         self.packer = packer;
         Ok(bytes)
     }
