@@ -18,6 +18,7 @@ mod bucket;
 mod calls;
 mod catalog_texts;
 pub mod comparison;
+mod date_part;
 mod descriptors;
 pub mod duration;
 mod first_last;
@@ -110,6 +111,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in postgres_values::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    state.register_udf(Arc::new(date_part::function()))?;
     for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
