@@ -19,6 +19,7 @@ mod calls;
 mod catalog_texts;
 pub mod comparison;
 pub mod duration;
+mod epoch_times;
 mod first_last;
 pub mod floats;
 mod histogram;
@@ -116,6 +117,8 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in postgres_values::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    let to_timestamp = epoch_times::EpochToTimestamp::default();
+    state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
