@@ -21,6 +21,7 @@ pub mod comparison;
 mod date_part;
 mod descriptors;
 pub mod duration;
+mod epoch_times;
 mod first_last;
 pub mod floats;
 mod histogram;
@@ -112,6 +113,8 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     state.register_udf(Arc::new(date_part::function()))?;
+    let to_timestamp = epoch_times::EpochToTimestamp::default();
+    state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
