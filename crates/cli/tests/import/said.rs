@@ -177,3 +177,53 @@ fn an_empty_tag_goes_out_as_lines() {
     let lines = std::fs::read_to_string(&to).unwrap();
     assert!(lines.contains("\nm v=1.0 1767225600000000000\n"), "{lines}");
 }
+
+#[test]
+fn a_time_of_day_that_is_missing_refuses_its_row() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "date,time,v\n2026-04-05,10:00,1\n2026-04-06,,2\n2026-04-07,12:00,3\n",
+    );
+    let said = place.import(&[&file]);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(!said.ok, "{all}");
+    for words in [
+        "line 3",
+        "no time of day (column 'time' is empty)",
+        "2 stored",
+        "1 refused",
+    ] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+}
+
+#[test]
+fn times_of_which_some_name_a_zone_are_told() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2026-04-05 10:00Z,1\n2026-04-05 10:01,2\n2026-04-05 10:02+02:00,3\n",
+    );
+    let said = place.import(&[&file]);
+    let all = format!("{}{}", said.out, said.err);
+    let note = "2 of 3 times name a time zone; the others are read as UTC (--tz Europe/Berlin for another)";
+    assert!(said.ok && all.contains(note), "{all}");
+}
+
+#[test]
+fn a_type_that_the_table_does_not_have_is_refused() {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", "time,v\n2026-04-05 10:00,1\n");
+    assert!(place.import(&[&file]).ok);
+    let said = place.import(&["--types", "v=string", &file]);
+    let words = "column 'v' of table 'm' is DOUBLE";
+    assert!(!said.ok && said.err.contains(words), "{}", said.err);
+    assert!(
+        said.err
+            .contains("ALTER TABLE m ALTER COLUMN v TYPE STRING"),
+        "{}",
+        said.err
+    );
+    assert!(place.import(&["--types", "v=double", &file]).ok);
+}
