@@ -22,25 +22,6 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 /// Rows from which tags are inferred: all rows of some times.
 const SAMPLE_ROWS: usize = 50_000;
 
-/// Names of time columns, the preferred ones first.
-const TIME_NAMES: [&str; 15] = [
-    "time",
-    "timestamp",
-    "ts",
-    "_time",
-    "datetime",
-    "date_time",
-    "date",
-    "utc",
-    "created_at",
-    "t",
-    "zeitstempel",
-    "zeit",
-    "datum",
-    "datum/zeit",
-    "date/time",
-];
-
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvRole {
@@ -410,7 +391,9 @@ fn profiles(
     let mut profiles = vec![ColumnProfile::default(); width];
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
+    let mut is_empty = true;
     while records.read(&mut record)? {
+        is_empty = false;
         if !has_width(&record, width) || record.is_open {
             continue;
         }
@@ -424,6 +407,9 @@ fn profiles(
         for (at, profile) in profiles.iter_mut().enumerate() {
             profile.add(record.cell(at), record.line, nulls);
         }
+    }
+    if is_empty {
+        bail!("it holds no rows below its header");
     }
     Ok(profiles)
 }
@@ -464,7 +450,7 @@ fn time_columns(
         return Ok((time, None));
     }
     let of_table = known.and_then(|known| table_names.iter().position(|n| *n == known.time));
-    let by_name = of_table.or_else(|| TIME_NAMES.iter().find_map(|name| find(name)));
+    let by_name = of_table.or_else(|| names::TIME_NAMES.iter().find_map(|name| find(name)));
     let by_values = || {
         let dates = profiles.iter().position(|profile| profile.times.is_date());
         dates.or_else(|| {
