@@ -146,6 +146,9 @@ pub fn functions() -> Vec<ScalarUDF> {
         }),
         ConstantFunction::new("txid_current", &[0], ScalarValue::Int64(Some(1))),
         ConstantFunction::new("pg_current_xact_id", &[0], ScalarValue::Int64(Some(1))),
+        // There are no advisory locks; asyncpg's pool releases all of them before it reuses a
+        // connection.
+        ConstantFunction::new("pg_advisory_unlock_all", &[0], text("")),
         ConstantFunction::new("inet_server_addr", &[0], none()),
         ConstantFunction::new("inet_client_addr", &[0], none()),
     ]

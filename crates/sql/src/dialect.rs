@@ -4,9 +4,9 @@
 //! [`session_syntax`], [`copy_syntax`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
-//! [`named`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`], [`latest_on`], [`exact_numbers`],
-//! [`array_literals`], [`inserted_lists`], [`casts`], [`column_names`]). Deep statements are
-//! refused or balanced ([`nesting`], [`balance`]).
+//! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
+//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`],
+//! [`column_names`]). Deep statements are refused or balanced ([`nesting`], [`balance`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
 
@@ -33,6 +33,7 @@ pub mod identifiers;
 pub mod inserted_lists;
 pub mod latest_on;
 pub mod named;
+pub mod named_windows;
 pub mod nesting;
 pub mod parse;
 pub mod postgres_calls;

@@ -30,6 +30,18 @@ async def main() -> None:
         cursor = await connection.cursor("SELECT i FROM generate_series(1, 10) AS g(i)")
         assert [row["i"] for row in await cursor.fetch(4)] == [1, 2, 3, 4]
     await connection.close()
+    await use_pool(port)
+
+
+async def use_pool(port: int) -> None:
+    """A pool resets each connection before it lends it again."""
+    pool = asyncpg.create_pool(
+        host="127.0.0.1", port=port, user="me", database="main", min_size=1, max_size=1
+    )
+    async with pool:
+        for number in range(3):
+            async with pool.acquire() as connection:
+                assert await connection.fetchval("SELECT $1::int", number) == number
 
 
 asyncio.run(asyncio.wait_for(main(), 60))

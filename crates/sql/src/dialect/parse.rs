@@ -25,6 +25,7 @@ use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
 use crate::dialect::inserted_lists::rewrite_inserted_lists;
 use crate::dialect::latest_on;
 use crate::dialect::named;
+use crate::dialect::named_windows::{self, NamedWindows};
 use crate::dialect::nesting::StatementNesting;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::rewriting::{
@@ -390,6 +391,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if named::may_name(&folded) {
             rewrite(statement, &mut named::NamedArguments)?;
+        }
+        if named_windows::may_have_some(&folded) {
+            rewrite(statement, &mut NamedWindows::default())?;
         }
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
