@@ -241,7 +241,7 @@ mod tests {
     fn a_process_is_killed_with_its_children() {
         let folder = tempfile::tempdir().expect("a folder");
         let ready = folder.path().join("ready");
-        let program = shell(folder.path(), "sleep 60 & touch ready; wait");
+        let program = shell(folder.path(), "sleep 60 & : > ready; wait");
         let mut process = Process::start(program, || ready.exists()).expect("it starts");
         let child = children(process.id()).expect("they can be read");
         let identity = ProcessIdentity::read(process.id()).expect("it runs");
