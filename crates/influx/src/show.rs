@@ -215,15 +215,30 @@ fn compares(
         BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
         op => (op, false),
     };
+    let Expression::Name(var) = left else {
+        let sign = op.sign();
+        return Err(refused(format!("left side of '{sign}' must be a tag key")));
+    };
+    let wanted = match (positive, right) {
+        (BinaryOp::Eq, Expression::Value(Value::String(_)))
+        | (BinaryOp::EqRegex, Expression::Regex(_)) => None,
+        (BinaryOp::Eq, _) => Some("tag value string"),
+        _ => Some("regular expression"),
+    };
+    if let Some(wanted) = wanted {
+        let sign = op.sign();
+        return Err(refused(format!(
+            "right side of '{sign}' must be a {wanted}"
+        )));
+    }
+    // Without the tag there is nothing to compare with; fields are not compared.
+    if measurement.table.tag(&var.name).is_none() {
+        return Ok(false);
+    }
     let link = vec![(positive, right.clone())];
     let comparison = Expression::Chain(Box::new(left.clone()), link);
     let found = has_series(run, measurement, Some(&comparison), fulfils_with_tags)?;
-    // Without the tag there is nothing to compare with.
-    let is_tag = match left {
-        Expression::Name(var) => measurement.table.tag(&var.name).is_some(),
-        _ => true,
-    };
-    Ok(if is_negated { is_tag && !found } else { found })
+    Ok(found != is_negated)
 }
 
 /// Whether a table has series that fulfil a condition, as `fulfils` sees it.

@@ -129,7 +129,7 @@ pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
 }
 
 /// A server with the users of [`ROLES`], a table and a view in `plant`, and a table in `vault`.
-fn start(dir: &Path) -> ServeProcess {
+pub fn start(dir: &Path) -> ServeProcess {
     add_user(dir, "root", &["--admin"]);
     let server = ServeProcess::start(dir, &[]);
     let root = basic("root", &password_of("root"));
@@ -151,7 +151,7 @@ fn start(dir: &Path) -> ServeProcess {
     server
 }
 
-async fn connect(
+pub async fn connect(
     server: &ServeProcess,
     user: &str,
     password: &str,
