@@ -22,6 +22,11 @@ impl Required {
         Self::Database { name, privilege }
     }
 
+    fn all(name: &str) -> Self {
+        let (name, privilege) = (name.to_owned(), Privilege::All);
+        Self::Database { name, privilege }
+    }
+
     fn write(name: &str) -> Self {
         let (name, privilege) = (name.to_owned(), Privilege::Write);
         Self::Database { name, privilege }
@@ -31,6 +36,7 @@ impl Required {
 /// All privileges that a user needs to run `statement`; none for SHOW DATABASES, whose answer
 /// depends on the user. If InfluxDB requires less than the statement uses (cardinalities, WITH
 /// MEASUREMENT, the target of a continuous query), this function requires what the statement uses.
+/// A continuous query is a view, for which SQL requires all privileges, too.
 pub fn required_privileges(statement: &Statement) -> Vec<Required> {
     match statement {
         Statement::Select(select) | Statement::Explain { select, .. } => of_select(select),
@@ -57,11 +63,11 @@ pub fn required_privileges(statement: &Statement) -> Vec<Required> {
         Statement::ShowFieldKeys(show) => of_show(&show.database, &show.sources),
         Statement::ShowRetentionPolicies(database) => vec![Required::read(database)],
         Statement::ShowCardinality(show) => of_show(&show.database, &show.sources),
-        Statement::DropContinuousQuery { database, .. }
-        | Statement::DropRetentionPolicy { database, .. } => vec![Required::write(database)],
+        Statement::DropRetentionPolicy { database, .. } => vec![Required::write(database)],
+        Statement::DropContinuousQuery { database, .. } => vec![Required::all(database)],
         Statement::CreateContinuousQuery(create) => {
             let mut required = of_select(&create.select);
-            required.push(Required::read(&create.database));
+            required.push(Required::all(&create.database));
             required
         }
         _ => vec![Required::Admin],
@@ -144,10 +150,16 @@ mod tests {
         for text in [
             "SELECT v INTO other..w FROM m",
             "DROP RETENTION POLICY p ON other",
-            "DROP CONTINUOUS QUERY q ON other",
         ] {
             let all = required(text);
             assert!(all.contains(&Required::write("other")), "{text}: {all:?}");
+        }
+        for text in [
+            "DROP CONTINUOUS QUERY q ON other",
+            "CREATE CONTINUOUS QUERY q ON other BEGIN SELECT v INTO w FROM m END",
+        ] {
+            let all = required(text);
+            assert!(all.contains(&Required::all("other")), "{text}: {all:?}");
         }
     }
 
@@ -197,7 +209,7 @@ mod tests {
             ("KILL QUERY 1", vec![Required::Admin]),
             (
                 "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT v INTO e..w FROM m END",
-                vec![read(""), write("e"), read("d")],
+                vec![read(""), write("e"), Required::all("d")],
             ),
         ] {
             assert_eq!(required(text), expected, "{text}");
