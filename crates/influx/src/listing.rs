@@ -41,8 +41,7 @@ pub fn each_series(
     };
     let Some(rollup) = &stored.rollup else {
         let tags = every_tag(&stored);
-        each_stored_series((engine, budget), &stored, &tags, &mut visit)?;
-        return Ok(());
+        return each_stored_series((engine, budget), &stored, &tags, &mut visit).map(|_| ());
     };
     let mut seen: HashSet<Vec<Arc<str>>> = HashSet::new();
     let mut once = |tags: &[Arc<str>]| {

@@ -184,6 +184,26 @@ async fn continuous_queries_that_are_no_views_are_refused() {
     );
 }
 
+/// As in InfluxDB, a series without rows is gone.
+#[tokio::test]
+async fn series_that_delete_empties_are_no_longer_listed() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let deleted = harness.ask("DELETE FROM mem WHERE host = 'a'").await;
+    assert!(!deleted.contains("error"), "{deleted}");
+    let keys = |of: &str| {
+        let columns = r#"{"columns":["key"],"values":"#;
+        format!(r#"{{"results":[{{"statement_id":0,"series":[{columns}{of}}}]}}]}}"#)
+    };
+    let left = r#"[["mem,host=b,region=eu"],["mem,host=b,region=us"]]"#;
+    assert_eq!(harness.ask("SHOW SERIES FROM mem").await, keys(left));
+    harness.ask("DELETE FROM mem").await;
+    let none = r#"{"results":[{"statement_id":0}]}"#;
+    assert_eq!(harness.ask("SHOW SERIES FROM mem").await, none);
+    let names = harness.ask("SHOW MEASUREMENTS").await;
+    assert!(names.contains("cpu") && !names.contains("mem"), "{names}");
+}
+
 /// SHOW FIELD KEYS is about the default policy, as in InfluxDB.
 #[tokio::test]
 async fn field_keys_are_those_of_the_default_policy() {
