@@ -98,6 +98,7 @@ impl Script for FluxScript {
         }
         let run = Arc::new(FluxRun {
             buckets,
+            views: context.views_as_tables().await?,
             state: Arc::new(state),
             budget,
             now_ns: evaluator.now_ns(),

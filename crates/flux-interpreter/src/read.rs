@@ -10,13 +10,12 @@ use arrow::array::{Array, StringArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
-use datafusion::datasource::provider_as_source;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SortExpr, cast};
+use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr, cast};
 use datafusion::physical_plan::execute_stream;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use marigram_flux::FluxPosition;
-use marigram_influx::StoredMeasurement;
+use marigram_influx::{StoredMeasurement, scan_of};
 use marigram_model::FieldType;
 use marigram_sql::SqlResult;
 use std::collections::VecDeque;
@@ -120,15 +119,9 @@ impl MeasurementScan {
     /// The plan that reads the rows by series and time.
     async fn plan(&self, run: &FluxRun, at: FluxPosition) -> SqlResult<LogicalPlan> {
         let table = &self.measurement.table;
-        let catalog = run.state.catalog_list().catalog(&table.database);
-        let schema = catalog.and_then(|catalog| catalog.schema("public"));
-        let provider = match schema {
-            Some(schema) => schema.table(&table.name).await?,
-            None => None,
-        };
-        let gone = || fault(at, format!("from: measurement {:?} is gone", table.name));
-        let provider = provider.ok_or_else(gone)?;
-        let mut plan = LogicalPlanBuilder::scan("m", provider_as_source(provider), None)?;
+        let scan = scan_of(&run.state, table).await;
+        let gone = |_| fault(at, format!("from: measurement {:?} is gone", table.name));
+        let mut plan = scan.map_err(gone)?;
         for filter in self.filters() {
             plan = plan.filter(filter)?;
         }

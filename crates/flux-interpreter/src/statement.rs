@@ -7,9 +7,10 @@ use datafusion::execution::session_state::SessionState;
 use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_engine::Engine;
 use marigram_flux::FluxPosition;
-use marigram_influx::{Budget, Policies, StoredMeasurement};
+use marigram_influx::{Budget, Policies, StoredMeasurement, readable_table};
 use marigram_service::ServiceError;
 use marigram_sql::SqlResult;
+use marigram_sql::front_end::ViewTables;
 use std::sync::Arc;
 
 /// Finds buckets in the catalog.
@@ -57,6 +58,8 @@ impl BucketAccess for CatalogBuckets {
 pub struct FluxRun {
     /// The buckets.
     pub buckets: Arc<CatalogBuckets>,
+    /// The materialized views as tables.
+    pub views: ViewTables,
     /// DataFusion's state.
     pub state: Arc<SessionState>,
     /// The memory of the statement.
@@ -79,7 +82,7 @@ impl FluxRun {
         names.sort();
         let stored = names.into_iter().filter_map(|name| {
             let table = policies.table_name(engine, database, policy, &name)?;
-            let table = engine.table(database, &table).ok()?;
+            let table = readable_table(engine, &self.views, database, &table)?;
             let name = name.into();
             Some(StoredMeasurement { name, table })
         });

@@ -1,5 +1,6 @@
 //! DELETE, DROP SERIES and DROP MEASUREMENT.
 
+use crate::continuous_query::continuous_query;
 use crate::expression::Expression;
 use crate::schema::{StoredMeasurement, refused};
 use crate::show;
@@ -69,7 +70,8 @@ pub(crate) async fn drop_measurement(
         let Some(stored) = stored else {
             continue;
         };
-        if stored.view.is_some() || stored.rollup.is_some() {
+        let is_view = stored.view.is_some() || stored.rollup.is_some();
+        if is_view && continuous_query(&stored).is_none() {
             let message = format!("'{name}' is a view; SQL's DROP VIEW removes it");
             return Err(refused(message));
         }

@@ -133,6 +133,7 @@ impl Script for InfluxScript {
             context,
             policies: Arc::clone(&self.policies),
             queries: Arc::clone(&self.queries),
+            views: context.views_as_tables().await?,
             retention_policy: &self.retention_policy,
             budget: Budget::new(context.memory_pool()),
             takes_fast_paths: self.takes_fast_paths,

@@ -8,7 +8,7 @@
 //! `reducer`), brought together by series and time; columns are computed over them (`expression`,
 //! `evaluate`). `output` makes Arrow of the rows. SHOW reads the catalog and the series index
 //! (`show`, `listing`). Databases and retention policies are the catalog's (`databases`,
-//! `catalog_policies`); `running_queries` knows the statements that run, and `server_state` tells of
+//! `catalog_policies`), and continuous queries are materialized views (`continuous_query`); `running_queries` knows the statements that run, and `server_state` tells of
 //! them and of the server.
 //!
 //! # Invariants
@@ -19,6 +19,7 @@
 
 mod budget;
 mod catalog_policies;
+mod continuous_query;
 mod databases;
 mod delete;
 mod evaluate;
@@ -28,6 +29,7 @@ mod front_end;
 mod into;
 mod listing;
 mod output;
+mod plan_select;
 mod point;
 mod policies;
 mod prepare;
@@ -53,6 +55,8 @@ pub use catalog_policies::CatalogPolicies;
 pub use front_end::InfluxQl;
 pub use listing::each_series;
 pub use output::MEASUREMENT_COLUMN;
+pub use plan_select::plan_select;
 pub use policies::Policies;
-pub use schema::StoredMeasurement;
+pub use schema::{StoredMeasurement, readable_table};
+pub use source::scan_of;
 pub use value::InfluxValueType;

@@ -12,9 +12,9 @@ use arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
 use marigram_engine::{Engine, TagFilter};
 use marigram_influxql::ast::BinaryOp;
-use marigram_model::SeriesId;
+use marigram_model::{SeriesId, TableSchema};
 use marigram_sql::SqlResult;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ const SERIES_BATCH: usize = 8192;
 /// Calls `visit` with the tags of each series of a table until it breaks: one value for each tag of
 /// the table, in order; an empty one is missing.
 ///
+/// A materialized view has the series of its table, too: its newest buckets are read from there.
+///
 /// # Errors
 /// If the table does not exist any more, or the statement is to stop; errors of `visit`.
 pub fn each_series(
@@ -31,17 +33,51 @@ pub fn each_series(
     measurement: &StoredMeasurement,
     mut visit: impl FnMut(&[Arc<str>]) -> SqlResult<ControlFlow<()>>,
 ) -> SqlResult<()> {
-    let table = &measurement.table;
+    let (database, name) = (&measurement.table.database, &measurement.table.name);
+    let stored = engine.table(database, name)?;
+    let every_tag = |table: &TableSchema| -> Vec<Option<u16>> {
+        let names = stored.tags.iter().map(|tag| &tag.name);
+        names.map(|name| Some(table.tag(name)?.0)).collect()
+    };
+    let Some(rollup) = &stored.rollup else {
+        let tags = every_tag(&stored);
+        return each_stored_series((engine, budget), &stored, &tags, &mut visit).map(|_| ());
+    };
+    let mut seen: HashSet<Vec<Arc<str>>> = HashSet::new();
+    let mut once = |tags: &[Arc<str>]| {
+        if seen.contains(tags) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        budget.keep(tags.iter().map(|tag| listed_bytes(tag)).sum())?;
+        seen.insert(tags.to_vec());
+        visit(tags)
+    };
+    let source = engine.table_by_id(rollup.source);
+    for table in [Some(&stored), source.as_ref()].into_iter().flatten() {
+        let tags = every_tag(table);
+        if each_stored_series((engine, budget), table, &tags, &mut once)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Calls `visit` with the values of some tags, by their places, of each series of a table.
+fn each_stored_series(
+    (engine, budget): (&Engine, &Budget),
+    table: &TableSchema,
+    tags_shown: &[Option<u16>],
+    visit: &mut impl FnMut(&[Arc<str>]) -> SqlResult<ControlFlow<()>>,
+) -> SqlResult<ControlFlow<()>> {
     let snapshot = engine.snapshot(&table.database, &table.name)?;
     let selection = snapshot.list(&TagFilter::All);
     for (shard, series) in selection.shards.iter().enumerate() {
         let all: Vec<SeriesId> = series.iter().map(SeriesId).collect();
         for some in all.chunks(SERIES_BATCH) {
             budget.check_interrupt()?;
-            let mut columns = Vec::with_capacity(table.tags.len());
-            for ordinal in 0..table.tags.len() {
-                let ordinal = u16::try_from(ordinal).unwrap_or(u16::MAX);
-                let values = snapshot.tag_values(shard, some, ordinal);
+            let mut columns = Vec::with_capacity(tags_shown.len());
+            for ordinal in tags_shown {
+                let values = snapshot.tag_values(shard, some, ordinal.unwrap_or(u16::MAX));
                 columns.push(cast(&values, &DataType::Utf8).map_err(DataFusionError::from)?);
             }
             let mut tags: Vec<Arc<str>> = Vec::with_capacity(columns.len());
@@ -49,19 +85,19 @@ pub fn each_series(
                 tags.clear();
                 tags.extend(columns.iter().map(|column| -> Arc<str> {
                     let texts = column.as_string::<i32>();
-                    if column.is_null(row) {
+                    if row >= column.len() || column.is_null(row) {
                         "".into()
                     } else {
                         texts.value(row).into()
                     }
                 }));
                 if visit(&tags)?.is_break() {
-                    return Ok(());
+                    return Ok(ControlFlow::Break(()));
                 }
             }
         }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 /// The number of series of a table, without a look at their tags.

@@ -2,13 +2,13 @@
 //! their types.
 
 use crate::expression::{Expression, cast_of};
-use crate::policies::Policies;
-use crate::schema::{StoredMeasurement, compile_regex, field_type, refused, stored_measurements};
+use crate::schema::{
+    StoredCatalog, StoredMeasurement, compile_regex, field_type, refused, stored_measurements,
+};
 use crate::typing::{is_open, type_of};
 use crate::value::InfluxValueType;
 use crate::window::named_zone;
 use jiff::tz::TimeZone;
-use marigram_engine::Engine;
 use marigram_influxql::ast::{Cast, Expr, Fill, RegexSource, Select, Source, VarRef};
 use marigram_influxql::columns::{
     InfluxFieldType, SourceSchema, column_names, expand_wildcards, field_name,
@@ -38,6 +38,14 @@ pub enum PreparedSource {
 }
 
 impl PreparedSource {
+    /// Whether it reads a materialized view.
+    pub fn reads_view(&self) -> bool {
+        match self {
+            Self::Measurement(measurement) => measurement.table.rollup.is_some(),
+            Self::Subquery(inner) => inner.sources.iter().any(Self::reads_view),
+        }
+    }
+
     /// Whether it is another SELECT.
     pub const fn is_subquery(&self) -> bool {
         matches!(self, Self::Subquery(_))
@@ -83,10 +91,8 @@ pub struct PreparedSelect {
 /// The context in which a SELECT is prepared.
 #[derive(Clone, Copy)]
 pub struct Preparation<'a> {
-    /// The engine.
-    pub engine: &'a Engine,
-    /// The retention policies.
-    pub policies: &'a dyn Policies,
+    /// What is stored.
+    pub catalog: StoredCatalog<'a>,
 }
 
 impl Preparation<'_> {
@@ -197,7 +203,7 @@ impl Preparation<'_> {
         for source in &select.sources {
             match source {
                 Source::Measurement(measurement) => {
-                    let stored = stored_measurements(self.engine, self.policies, measurement)?;
+                    let stored = stored_measurements(&self.catalog, measurement)?;
                     sources.extend(stored.into_iter().map(PreparedSource::Measurement));
                 }
                 Source::Subquery(inner) => {

@@ -7,6 +7,7 @@ use marigram_engine::Engine;
 use marigram_influxql::ast::{Measurement, MeasurementName, RegexSource};
 use marigram_influxql::columns::InfluxFieldType;
 use marigram_model::{FieldType as StoredType, TableSchema};
+use marigram_sql::front_end::ViewTables;
 use marigram_sql::{SqlError, SqlResult};
 use regex::Regex;
 use std::sync::Arc;
@@ -89,27 +90,51 @@ impl StoredMeasurement {
     }
 }
 
+/// What is stored, as a statement sees it.
+#[derive(Clone, Copy)]
+pub struct StoredCatalog<'a> {
+    /// The engine.
+    pub engine: &'a Engine,
+    /// The retention policies.
+    pub policies: &'a dyn Policies,
+    /// The materialized views.
+    pub views: &'a ViewTables,
+}
+
+/// A table that can be read as a measurement, with the columns that it shows. Plain views have no
+/// tags, and are none.
+pub fn readable_table(
+    engine: &Engine,
+    views: &ViewTables,
+    database: &str,
+    table: &str,
+) -> Option<Arc<TableSchema>> {
+    let table = engine.table(database, table).ok()?;
+    match (&table.view, &table.rollup) {
+        (Some(_), _) => None,
+        (None, Some(_)) => views.get(&table.id).cloned(),
+        (None, None) => Some(table),
+    }
+}
+
 /// The measurements to which one source of FROM refers, by name. Unknown ones are left out.
 ///
 /// # Errors
 /// If the retention policy does not exist.
 pub fn stored_measurements(
-    engine: &Engine,
-    policies: &dyn Policies,
+    catalog: &StoredCatalog<'_>,
     source: &Measurement,
 ) -> SqlResult<Vec<StoredMeasurement>> {
+    let (engine, policies) = (catalog.engine, catalog.policies);
     let (database, policy) = (&source.database, &source.retention_policy);
     if !policies.has_policy(engine, database, policy) {
         return Err(refused(format!("retention policy not found: {policy}")));
     }
     let stored = |name: &str| {
         let table = policies.table_name(engine, database, policy, name)?;
-        let table = engine.table(database, &table).ok()?;
-        let plain = table.view.is_none();
-        plain.then(|| StoredMeasurement {
-            name: name.into(),
-            table,
-        })
+        let table = readable_table(engine, catalog.views, database, &table)?;
+        let name = name.into();
+        Some(StoredMeasurement { name, table })
     };
     match &source.name {
         MeasurementName::Name(name) => Ok(stored(name).into_iter().collect()),

@@ -211,7 +211,9 @@ fn build(
     let interleaves = keys != order;
     let series_rows =
         (is_limited && (interleaves || prepared.limit.0 == 0)).then_some(prepared.limit);
-    let reading = if !running.takes_fast_paths {
+    // A materialized view has no pages of its own from which less could be read.
+    let reads_view = prepared.sources.iter().any(PreparedSource::reads_view);
+    let reading = if reads_view || !running.takes_fast_paths {
         TableReading::Rows
     } else if is_raw {
         reading_of_rows(prepared, &scope, series_rows)

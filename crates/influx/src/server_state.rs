@@ -1,5 +1,6 @@
 //! SHOW statements about the server: shards, subscriptions, running statements, statistics.
 
+use crate::continuous_query;
 use crate::databases::shown_databases;
 use crate::output::Listing;
 use crate::running_queries::RunningQueries;
@@ -30,11 +31,11 @@ pub fn answer(
     statement: &Statement,
 ) -> SqlResult<Option<StatementRows>> {
     let answer = match statement {
-        // InfluxDB says nothing about a continuous query that is not there.
-        Statement::ShowSubscriptions
-        | Statement::DropShard(_)
-        | Statement::DropContinuousQuery { .. } => done(),
-        Statement::ShowContinuousQueries => of_each_database(engine, session, &["name", "query"])?,
+        Statement::ShowSubscriptions | Statement::DropShard(_) => done(),
+        Statement::DropContinuousQuery { name, database } => {
+            continuous_query::drop(engine, database, name)?
+        }
+        Statement::ShowContinuousQueries => continuous_query::show(engine, session)?,
         Statement::ShowShards => of_each_database(
             engine,
             session,
@@ -69,12 +70,6 @@ pub fn answer(
             } else {
                 format!("database not found: {database}")
             }));
-        }
-        Statement::CreateContinuousQuery(_) => {
-            return Err(refused(
-                "continuous queries are not supported: SQL's CREATE MATERIALIZED VIEW keeps aggregates by \
-                 time up to date, and SELECT … INTO writes them once",
-            ));
         }
         _ => return Ok(None),
     };

@@ -97,6 +97,43 @@ fn check_operators(expression: &Expression) -> SqlResult<()> {
     }
 }
 
+/// The source of all measurements.
+fn every_measurement() -> Option<Source> {
+    let every = marigram_influxql::parse_query("SELECT v FROM /.*/").ok()?;
+    match every.statements.into_iter().next()? {
+        Statement::Select(select) => select.sources.into_iter().next(),
+        _ => None,
+    }
+}
+
+/// The sources of a list in which, as in InfluxDB, a measurement whose policy is not named is that of
+/// the default policy.
+pub(crate) fn of_default_policies(
+    run: &StatementRun<'_>,
+    database: &str,
+    sources: &[Source],
+) -> Vec<Source> {
+    let mut sources = sources.to_vec();
+    if sources.is_empty() {
+        sources.extend(every_measurement());
+    }
+    for source in &mut sources {
+        let Source::Measurement(measurement) = source else {
+            continue;
+        };
+        let database = match measurement.database.as_str() {
+            "" => database,
+            database => database,
+        };
+        if measurement.retention_policy.is_empty() {
+            let engine = run.context.engine();
+            let default = run.policies.default_policy(engine, database);
+            measurement.retention_policy = default.unwrap_or_default();
+        }
+    }
+    sources
+}
+
 /// The measurements of a database in all its policies, or those that FROM names; sorted by name.
 pub(crate) fn sources(
     run: &StatementRun<'_>,
@@ -104,13 +141,7 @@ pub(crate) fn sources(
     sources: &[Source],
 ) -> SqlResult<Vec<StoredMeasurement>> {
     let engine = run.context.engine();
-    let every = marigram_influxql::parse_query("SELECT v FROM /.*/");
-    let every = every
-        .ok()
-        .and_then(|query| match query.statements.into_iter().next() {
-            Some(Statement::Select(select)) => select.sources.into_iter().next(),
-            _ => None,
-        });
+    let every = every_measurement();
     let named: Vec<&Source> = if sources.is_empty() {
         every.iter().collect()
     } else {
@@ -135,7 +166,7 @@ pub(crate) fn sources(
                 retention_policy: policy,
                 name: measurement.name.clone(),
             };
-            found.extend(stored_measurements(engine, &*run.policies, &full)?);
+            found.extend(stored_measurements(&run.catalog(), &full)?);
         }
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -215,15 +246,30 @@ fn compares(
         BinaryOp::NeqRegex => (BinaryOp::EqRegex, true),
         op => (op, false),
     };
+    let Expression::Name(var) = left else {
+        let sign = op.sign();
+        return Err(refused(format!("left side of '{sign}' must be a tag key")));
+    };
+    let wanted = match (positive, right) {
+        (BinaryOp::Eq, Expression::Value(Value::String(_)))
+        | (BinaryOp::EqRegex, Expression::Regex(_)) => None,
+        (BinaryOp::Eq, _) => Some("tag value string"),
+        _ => Some("regular expression"),
+    };
+    if let Some(wanted) = wanted {
+        let sign = op.sign();
+        return Err(refused(format!(
+            "right side of '{sign}' must be a {wanted}"
+        )));
+    }
+    // Without the tag there is nothing to compare with; fields are not compared.
+    if measurement.table.tag(&var.name).is_none() {
+        return Ok(false);
+    }
     let link = vec![(positive, right.clone())];
     let comparison = Expression::Chain(Box::new(left.clone()), link);
     let found = has_series(run, measurement, Some(&comparison), fulfils_with_tags)?;
-    // Without the tag there is nothing to compare with.
-    let is_tag = match left {
-        Expression::Name(var) => measurement.table.tag(&var.name).is_some(),
-        _ => true,
-    };
-    Ok(if is_negated { is_tag && !found } else { found })
+    Ok(found != is_negated)
 }
 
 /// Whether a table has series that fulfil a condition, as `fulfils` sees it.
@@ -328,7 +374,8 @@ fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing
         ("fieldType", InfluxValueType::String),
     ];
     let mut listing = Listing::new(columns);
-    for named in by_name(&sources(run, &show.database, &show.sources)?) {
+    let from = of_default_policies(run, &show.database, &show.sources);
+    for named in by_name(&sources(run, &show.database, &from)?) {
         for (name, kind) in limited(fields_of(named), show.limit, show.offset) {
             listing.push(Some(&named[0].name), vec![text(name), text(kind.name())]);
         }

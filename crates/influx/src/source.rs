@@ -11,7 +11,7 @@ mod subquery;
 pub use extreme::ExtremeRows;
 pub use first_rows::FirstRows;
 pub use limited::LimitedRows;
-pub use measurement::{MeasurementRequest, MeasurementRows, NeededFields, ShownSeries};
+pub use measurement::{MeasurementRequest, MeasurementRows, NeededFields, ShownSeries, scan_of};
 pub use merge::{Concatenated, Merged, Nothing};
 pub use reduced::{
     ReducedCall, ReducedFallback, ReducedInput, ReducedOperand, ReducedRequest, ReducedRows,

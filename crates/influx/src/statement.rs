@@ -5,7 +5,7 @@ use crate::schema::refused;
 use crate::select::rows;
 use crate::show;
 use crate::statement_run::{StatementRun, now_ns};
-use crate::{databases, delete, explain, into, read_only, server_state, users};
+use crate::{continuous_query, databases, delete, explain, into, read_only, server_state, users};
 use marigram_influxql::ast::{Select, Statement};
 use marigram_influxql::validate::check_statement;
 use marigram_sql::SqlResult;
@@ -47,6 +47,9 @@ impl StatementRun<'_> {
             }
             Statement::DropSeries { sources, condition } => {
                 delete::drop_series(self, sources, condition.as_ref()).await
+            }
+            Statement::CreateContinuousQuery(create) => {
+                continuous_query::create(self, create).await
             }
             Statement::DropMeasurement(name) => delete::drop_measurement(self, name).await,
             other => {

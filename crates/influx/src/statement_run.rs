@@ -4,7 +4,7 @@ use crate::budget::Budget;
 use crate::policies::{KnownDatabases, Policies};
 use crate::prepare::{Preparation, PreparedSelect};
 use crate::running_queries::RunningQueries;
-use crate::schema::refused;
+use crate::schema::{StoredCatalog, refused};
 use crate::select::Running;
 use crate::window::BundledZones;
 use datafusion::execution::session_state::SessionState;
@@ -13,7 +13,7 @@ use marigram_influxql::names::{NameContext, complete_names};
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::validate::analyze;
 use marigram_sql::SqlResult;
-use marigram_sql::front_end::StatementContext;
+use marigram_sql::front_end::{StatementContext, ViewTables};
 use std::sync::Arc;
 
 /// What a statement runs with.
@@ -21,6 +21,8 @@ pub(crate) struct StatementRun<'a> {
     pub(crate) context: &'a StatementContext,
     pub(crate) policies: Arc<dyn Policies>,
     pub(crate) queries: Arc<RunningQueries>,
+    /// The materialized views as tables.
+    pub(crate) views: ViewTables,
     pub(crate) retention_policy: &'a str,
     /// The memory of the statement.
     pub(crate) budget: Budget,
@@ -42,6 +44,15 @@ impl StatementRun<'_> {
         complete_names(statement, &names).map_err(|error| refused(error.to_string()))
     }
 
+    /// What is stored.
+    pub(crate) fn catalog(&self) -> StoredCatalog<'_> {
+        StoredCatalog {
+            engine: self.context.engine(),
+            policies: &*self.policies,
+            views: &self.views,
+        }
+    }
+
     /// The database of the request.
     pub(crate) fn database(&self) -> &str {
         &self.context.session().database
@@ -60,10 +71,8 @@ impl StatementRun<'_> {
             zones: &BundledZones,
         };
         let analysis = analyze(select, &time).map_err(|error| refused(error.to_string()))?;
-        let preparation = Preparation {
-            engine: self.context.engine(),
-            policies: &*self.policies,
-        };
+        let catalog = self.catalog();
+        let preparation = Preparation { catalog };
         preparation.select(select, &analysis, None)
     }
 

@@ -54,6 +54,201 @@ async fn subqueries() {
     compare(include_str!("answers/subqueries.txt")).await;
 }
 
+/// InfluxDB's answers over what SELECT … INTO wrote for the whole time, as its continuous query does
+/// little by little.
+#[tokio::test]
+async fn continuous_queries() {
+    compare(include_str!("answers/continuous.txt")).await;
+}
+
+#[tokio::test]
+async fn continuous_queries_that_are_no_views_are_refused() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let form = "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT SELECTED INTO TARGET FROM SOURCE END";
+    for (selected, target, source, reason) in [
+        ("v", "w", "cpu", "there is no GROUP BY time()"),
+        (
+            "mean(v)",
+            "w",
+            "cpu GROUP BY time(1m), *",
+            "GROUP BY does not name its tags",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "cpu GROUP BY time(1m) fill(0)",
+            "it fills groups without rows",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "cpu GROUP BY time(1m) LIMIT 1",
+            "it has LIMIT or OFFSET",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "cpu GROUP BY time(1m), v",
+            "v in GROUP BY is no tag",
+        ),
+        (
+            "mean(*)",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "mean() does not name one field",
+        ),
+        (
+            "mean(s)",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "mean() of s is none of numbers",
+        ),
+        (
+            "mean(x)",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "x is no field of cpu",
+        ),
+        (
+            "mode(v)",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "mode() is none of its functions",
+        ),
+        (
+            "mean(v) / 2",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "is no function over a field",
+        ),
+        (
+            "max(v), max(i)",
+            "w",
+            "cpu GROUP BY time(1m)",
+            "two columns are called max",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "/c.*/ GROUP BY time(1m)",
+            "it reads more than one measurement by name",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "nosuch GROUP BY time(1m)",
+            "the measurement nosuch has no rows yet",
+        ),
+        ("mean(v)", ":MEASUREMENT", "cpu GROUP BY time(1m)", ""),
+        (
+            "mean(v)",
+            "mem",
+            "cpu GROUP BY time(1m)",
+            "the measurement mem has rows of its own",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "cpu WHERE host =~ /a/ GROUP BY time(1m)",
+            "is none of its comparisons",
+        ),
+        (
+            "mean(v)",
+            "w",
+            "cpu WHERE host = 'a\\'; --' GROUP BY time(1m), host",
+            "accepted",
+        ),
+    ] {
+        let statement = form.replace("SELECTED", selected);
+        let statement = statement
+            .replace("TARGET", target)
+            .replace("SOURCE", source);
+        let answer = harness.ask(&statement).await;
+        if reason == "accepted" {
+            assert_eq!(answer, r#"{"results":[{"statement_id":0}]}"#, "{statement}");
+        } else {
+            let is_told = answer.contains("error") && answer.contains(reason);
+            assert!(is_told, "{statement}: {answer}");
+        }
+    }
+    // The rows of the target would go with the query.
+    let kept = harness.ask("DROP CONTINUOUS QUERY q ON d").await;
+    assert!(kept.contains("DROP MEASUREMENT removes both"), "{kept}");
+    let dropped = harness
+        .ask("DROP MEASUREMENT w; SHOW CONTINUOUS QUERIES; SHOW MEASUREMENTS")
+        .await;
+    assert!(
+        !dropped.contains("error") && !dropped.contains("\"w\""),
+        "{dropped}"
+    );
+}
+
+/// As in InfluxDB, a series without rows is gone.
+#[tokio::test]
+async fn series_that_delete_empties_are_no_longer_listed() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let deleted = harness.ask("DELETE FROM mem WHERE host = 'a'").await;
+    assert!(!deleted.contains("error"), "{deleted}");
+    let keys = |of: &str| {
+        let columns = r#"{"columns":["key"],"values":"#;
+        format!(r#"{{"results":[{{"statement_id":0,"series":[{columns}{of}}}]}}]}}"#)
+    };
+    let left = r#"[["mem,host=b,region=eu"],["mem,host=b,region=us"]]"#;
+    assert_eq!(harness.ask("SHOW SERIES FROM mem").await, keys(left));
+    harness.ask("DELETE FROM mem").await;
+    let none = r#"{"results":[{"statement_id":0}]}"#;
+    assert_eq!(harness.ask("SHOW SERIES FROM mem").await, none);
+    let names = harness.ask("SHOW MEASUREMENTS").await;
+    assert!(names.contains("cpu") && !names.contains("mem"), "{names}");
+}
+
+/// SHOW FIELD KEYS is about the default policy, as in InfluxDB.
+#[tokio::test]
+async fn field_keys_are_those_of_the_default_policy() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let made = "CREATE RETENTION POLICY week ON d DURATION INF REPLICATION 1; \
+                SELECT v AS weekly INTO week.cpu FROM cpu; SELECT v AS weekly INTO week.other FROM cpu";
+    assert!(!harness.ask(made).await.contains("error"));
+    let of = |measurement: &str, fields: &[(&str, &str)]| {
+        let rows = fields
+            .iter()
+            .map(|(name, kind)| format!("[\"{name}\",\"{kind}\"]"));
+        let rows: Vec<String> = rows.collect();
+        let columns = "\"columns\":[\"fieldKey\",\"fieldType\"]";
+        format!(
+            "{{\"name\":\"{measurement}\",{columns},\"values\":[{}]}}",
+            rows.join(",")
+        )
+    };
+    let answer =
+        |series: &str| format!(r#"{{"results":[{{"statement_id":0,"series":[{series}]}}]}}"#);
+    let cpu = [
+        ("b", "boolean"),
+        ("i", "integer"),
+        ("s", "string"),
+        ("v", "float"),
+    ];
+    let mem = of("mem", &[("used", "integer"), ("v", "float")]);
+    let weekly = |name| of(name, &[("weekly", "float")]);
+    let both = answer(&format!("{},{mem}", of("cpu", &cpu)));
+    assert_eq!(harness.ask("SHOW FIELD KEYS").await, both);
+    assert_eq!(harness.ask("SHOW FIELD KEYS FROM /.*/").await, both);
+    let of_cpu = answer(&of("cpu", &cpu));
+    assert_eq!(harness.ask("SHOW FIELD KEYS FROM cpu").await, of_cpu);
+    let of_week = answer(&weekly("cpu"));
+    assert_eq!(harness.ask("SHOW FIELD KEYS FROM week.cpu").await, of_week);
+    let all_of_week = answer(&format!("{},{}", weekly("cpu"), weekly("other")));
+    assert_eq!(
+        harness.ask("SHOW FIELD KEYS FROM week./.*/").await,
+        all_of_week
+    );
+    let none = r#"{"results":[{"statement_id":0}]}"#;
+    assert_eq!(harness.ask("SHOW FIELD KEYS FROM other").await, none);
+}
+
 #[tokio::test]
 async fn limits_and_groups_of_subqueries() {
     let rows = include_str!("answers/limits.lines");

@@ -1,6 +1,6 @@
 //! The privileges that a user needs to run a statement.
 
-use crate::ast::{Cardinality, Privilege, Select, Source, Statement};
+use crate::ast::{Privilege, Select, Source, Statement};
 
 /// A privilege that a user needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,11 @@ impl Required {
         Self::Database { name, privilege }
     }
 
+    fn all(name: &str) -> Self {
+        let (name, privilege) = (name.to_owned(), Privilege::All);
+        Self::Database { name, privilege }
+    }
+
     fn write(name: &str) -> Self {
         let (name, privilege) = (name.to_owned(), Privilege::Write);
         Self::Database { name, privilege }
@@ -29,8 +34,9 @@ impl Required {
 }
 
 /// All privileges that a user needs to run `statement`; none for SHOW DATABASES, whose answer
-/// depends on the user. If InfluxDB requires less than the statement uses (exact cardinalities
-/// without FROM, the target of a continuous query), this function requires what the statement uses.
+/// depends on the user. If InfluxDB requires less than the statement uses (cardinalities, WITH
+/// MEASUREMENT, the target of a continuous query), this function requires what the statement uses.
+/// A continuous query is a view, for which SQL requires all privileges, too.
 pub fn required_privileges(statement: &Statement) -> Vec<Required> {
     match statement {
         Statement::Select(select) | Statement::Explain { select, .. } => of_select(select),
@@ -47,24 +53,21 @@ pub fn required_privileges(statement: &Statement) -> Vec<Required> {
         }
         Statement::ShowContinuousQueries | Statement::ShowQueries => vec![Required::read("")],
         Statement::ShowSeries(show) => of_show(&show.database, &show.sources),
-        Statement::ShowMeasurements(show) => vec![Required::read(&show.database)],
+        Statement::ShowMeasurements(show) => {
+            let measurement = show.measurement.iter().cloned();
+            let sources: Vec<Source> = measurement.map(Source::Measurement).collect();
+            of_show(&show.database, &sources)
+        }
         Statement::ShowTagKeys(show) => of_show(&show.database, &show.sources),
         Statement::ShowTagValues(show) => of_show(&show.database, &show.sources),
         Statement::ShowFieldKeys(show) => of_show(&show.database, &show.sources),
         Statement::ShowRetentionPolicies(database) => vec![Required::read(database)],
-        Statement::ShowCardinality(show) => {
-            let of_sources = show.exact || !matches!(show.of, Cardinality::Series);
-            let mut required = vec![Required::read(&show.database)];
-            if of_sources {
-                of_each_source(&show.sources, &mut required);
-            }
-            required
-        }
-        Statement::DropContinuousQuery { database, .. }
-        | Statement::DropRetentionPolicy { database, .. } => vec![Required::write(database)],
+        Statement::ShowCardinality(show) => of_show(&show.database, &show.sources),
+        Statement::DropRetentionPolicy { database, .. } => vec![Required::write(database)],
+        Statement::DropContinuousQuery { database, .. } => vec![Required::all(database)],
         Statement::CreateContinuousQuery(create) => {
             let mut required = of_select(&create.select);
-            required.push(Required::read(&create.database));
+            required.push(Required::all(&create.database));
             required
         }
         _ => vec![Required::Admin],
@@ -113,6 +116,53 @@ mod tests {
         required_privileges(&parse_query(text).expect(text).statements[0])
     }
 
+    /// A statement that reads another database without asking for it leaks what is there.
+    #[test]
+    fn every_form_that_names_another_database_asks_for_it() {
+        for text in [
+            "SELECT v FROM other..m",
+            "SELECT v FROM (SELECT v FROM (SELECT v FROM other..m))",
+            "SELECT v FROM m, other../.*/",
+            "EXPLAIN SELECT v FROM other..m",
+            "SHOW SERIES FROM other..m",
+            "SHOW SERIES FROM other../.*/ WHERE k = 'a'",
+            "SHOW MEASUREMENTS WITH MEASUREMENT = other..m",
+            "SHOW MEASUREMENTS WITH MEASUREMENT =~ other../.*/",
+            "SHOW TAG KEYS FROM other..m",
+            "SHOW TAG VALUES FROM other..m WITH KEY = k",
+            "SHOW FIELD KEYS FROM other..m",
+            "SHOW SERIES CARDINALITY FROM other..m",
+            "SHOW SERIES EXACT CARDINALITY FROM other..m",
+            "SHOW MEASUREMENT CARDINALITY FROM other..m",
+            "SHOW MEASUREMENT EXACT CARDINALITY FROM other..m",
+            "SHOW TAG KEY CARDINALITY FROM other..m",
+            "SHOW TAG KEY EXACT CARDINALITY FROM other..m",
+            "SHOW TAG VALUES CARDINALITY FROM other..m WITH KEY = k",
+            "SHOW TAG VALUES EXACT CARDINALITY FROM other..m WITH KEY = k",
+            "SHOW FIELD KEY CARDINALITY FROM other..m",
+            "SHOW FIELD KEY EXACT CARDINALITY FROM other..m",
+            "SHOW RETENTION POLICIES ON other",
+            "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT v INTO w FROM other..m END",
+        ] {
+            let all = required(text);
+            assert!(all.contains(&Required::read("other")), "{text}: {all:?}");
+        }
+        for text in [
+            "SELECT v INTO other..w FROM m",
+            "DROP RETENTION POLICY p ON other",
+        ] {
+            let all = required(text);
+            assert!(all.contains(&Required::write("other")), "{text}: {all:?}");
+        }
+        for text in [
+            "DROP CONTINUOUS QUERY q ON other",
+            "CREATE CONTINUOUS QUERY q ON other BEGIN SELECT v INTO w FROM m END",
+        ] {
+            let all = required(text);
+            assert!(all.contains(&Required::all("other")), "{text}: {all:?}");
+        }
+    }
+
     #[test]
     fn statements_ask_for_what_they_touch() {
         let (read, write) = (Required::read, Required::write);
@@ -138,6 +188,18 @@ mod tests {
                 "SHOW SERIES EXACT CARDINALITY ON d FROM e..m",
                 vec![read("d"), read("e")],
             ),
+            (
+                "SHOW SERIES CARDINALITY ON d FROM e..m WHERE k =~ /^a/",
+                vec![read("d"), read("e")],
+            ),
+            (
+                "SHOW MEASUREMENTS ON d WITH MEASUREMENT = e..m",
+                vec![read("d"), read("e")],
+            ),
+            (
+                "SHOW MEASUREMENTS WITH MEASUREMENT =~ e../.*/ WHERE k =~ /^a/",
+                vec![read(""), read("e")],
+            ),
             ("DELETE FROM m", vec![write("")]),
             ("DROP RETENTION POLICY r ON d", vec![write("d")]),
             ("CREATE DATABASE d", vec![Required::Admin]),
@@ -147,7 +209,7 @@ mod tests {
             ("KILL QUERY 1", vec![Required::Admin]),
             (
                 "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT v INTO e..w FROM m END",
-                vec![read(""), write("e"), read("d")],
+                vec![read(""), write("e"), Required::all("d")],
             ),
         ] {
             assert_eq!(required(text), expected, "{text}");

@@ -17,6 +17,7 @@ mod rollup_definition;
 mod rollup_definitions;
 mod rule;
 mod show_views;
+mod shown_table;
 mod table_provider;
 #[cfg(test)]
 mod testing;

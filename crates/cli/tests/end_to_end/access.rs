@@ -29,7 +29,7 @@ const ROLES: [(&str, &[Need]); 5] = [
     ("nobody", &[]),
 ];
 
-const SQL: [(Need, &str); 22] = [
+const SQL: [(Need, &str); 25] = [
     (Read, "SELECT count(*) FROM plant.m"),
     (Read, "SELECT host, max(v) FROM plant.m GROUP BY host"),
     (Read, "SELECT * FROM plant.seen"),
@@ -39,6 +39,7 @@ const SQL: [(Need, &str); 22] = [
     (Read, "SHOW TABLES FROM plant"),
     (Read, "SHOW COLUMNS FROM plant.m"),
     (Read, "SHOW SERIES FROM plant.m"),
+    (Read, "SHOW CREATE TABLE plant.m"),
     (
         Store,
         "INSERT INTO plant.m (time, host, v) VALUES ('2024-01-03', 'x', 1)",
@@ -52,6 +53,12 @@ const SQL: [(Need, &str); 22] = [
     (Define, "CREATE OR REPLACE VIEW plant.w AS SELECT * FROM m"),
     (Define, "ALTER TABLE plant.scratch SET (ttl = '10d')"),
     (Define, "DROP TABLE IF EXISTS plant.missing"),
+    (
+        Define,
+        "CREATE MATERIALIZED VIEW IF NOT EXISTS plant.days WITH (continuous) AS \
+         SELECT time_bucket('1 day', time) AS day, max(v) AS v FROM plant.m GROUP BY 1",
+    ),
+    (Store, "REFRESH MATERIALIZED VIEW plant.days"),
     (Administer, "CREATE DATABASE IF NOT EXISTS d2"),
     (Administer, "FLUSH"),
     (Administer, "SHOW COMPACTIONS"),
@@ -63,12 +70,35 @@ const SQL: [(Need, &str); 22] = [
     (Administer, "ALTER USER root SUPERUSER"),
 ];
 
-const INFLUXQL: [(Need, &str); 11] = [
+const INFLUXQL: [(Need, &str); 28] = [
     (Read, "SELECT count(v) FROM m"),
     (Read, "SELECT * FROM (SELECT v FROM plant..m)"),
     (Read, "SHOW MEASUREMENTS"),
     (Read, "SHOW TAG VALUES FROM m WITH KEY = host"),
     (Read, "SHOW RETENTION POLICIES"),
+    (Read, "EXPLAIN SELECT v FROM m"),
+    (Read, "SHOW SERIES"),
+    (Read, "SHOW TAG KEYS"),
+    (Read, "SHOW FIELD KEYS FROM m"),
+    (Read, "SHOW SERIES CARDINALITY FROM m"),
+    (Read, "SHOW MEASUREMENT EXACT CARDINALITY"),
+    (Read, "SHOW MEASUREMENTS WITH MEASUREMENT =~ plant../.*/"),
+    (Read, "SHOW CONTINUOUS QUERIES"),
+    (Read, "SHOW QUERIES"),
+    (Store, "DROP SERIES FROM m WHERE host = 'x'"),
+    (Store, "DROP RETENTION POLICY nix ON plant"),
+    (
+        Define,
+        "CREATE CONTINUOUS QUERY q ON plant BEGIN SELECT max(v) INTO hours FROM m GROUP BY time(1h) END",
+    ),
+    (Define, "DROP CONTINUOUS QUERY nix ON plant"),
+    (Administer, "DROP MEASUREMENT nix"),
+    (Administer, "SHOW STATS"),
+    (Administer, "SHOW DIAGNOSTICS"),
+    (
+        Administer,
+        "CREATE RETENTION POLICY p ON d2 DURATION 1d REPLICATION 1",
+    ),
     (Store, "DELETE FROM m WHERE host = 'x'"),
     (Administer, "SHOW USERS"),
     (Administer, "SHOW GRANTS FOR reader"),
@@ -129,7 +159,7 @@ pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
 }
 
 /// A server with the users of [`ROLES`], a table and a view in `plant`, and a table in `vault`.
-fn start(dir: &Path) -> ServeProcess {
+pub fn start(dir: &Path) -> ServeProcess {
     add_user(dir, "root", &["--admin"]);
     let server = ServeProcess::start(dir, &[]);
     let root = basic("root", &password_of("root"));
@@ -151,7 +181,7 @@ fn start(dir: &Path) -> ServeProcess {
     server
 }
 
-async fn connect(
+pub async fn connect(
     server: &ServeProcess,
     user: &str,
     password: &str,

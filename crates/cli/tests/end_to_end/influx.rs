@@ -192,3 +192,98 @@ fn version_2_has_one_organisation_and_takes_every_token() {
         )
     );
 }
+
+/// InfluxQL and Flux read materialized views as measurements, exactly: newest rows, too, which no
+/// refresh has seen.
+#[test]
+fn every_language_reads_materialized_views() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServeProcess::start(dir.path(), &[]);
+    let rows = "m,host=a n=1i,v=1 0\nm,host=a n=2i,v=2 1000000000\nm,host=b n=5i,v=5 61000000000";
+    assert_eq!(server.write(rows).status, 204);
+    let view = "CREATE MATERIALIZED VIEW db.minutes WITH (continuous, refresh = '1d') AS \
+        SELECT time_bucket('1 minute', time) AS minute, host AS machine, avg(n) AS mean, sum(n) AS total, \
+        count(v) AS rows, max(v) AS high FROM db.m GROUP BY 1, 2";
+    let made = ask(&server, "POST", "/api/v1/sql?db=db", view);
+    assert_eq!(made.0, 200, "{made:?}");
+    assert_eq!(server.write("m,host=a n=4i,v=9 2000000000").status, 204);
+    let influxql = |text: &str| {
+        let text = crate::access::encoded(text);
+        let answer = ask(
+            &server,
+            "POST",
+            &format!("/query?db=db&epoch=s&q={text}"),
+            "",
+        );
+        json_of(answer)["results"][0]["series"].clone()
+    };
+    let all = influxql("SELECT * FROM minutes");
+    let columns = json!(["time", "high", "machine", "mean", "rows", "total"]);
+    assert_eq!(all[0]["columns"], columns, "{all}");
+    let values = json!([[0, 9, "a", 7.0 / 3.0, 3, 7], [60, 5, "b", 5, 1, 5]]);
+    assert_eq!(all[0]["values"], values, "{all}");
+    let grouped = influxql("SELECT max(high) FROM minutes WHERE time < 60s GROUP BY machine");
+    assert_eq!(grouped[0]["tags"], json!({"machine": "a"}));
+    assert_eq!(grouped[0]["values"], json!([[0, 9]]));
+    let named = influxql("SHOW MEASUREMENTS");
+    assert_eq!(named[0]["values"], json!([["m"], ["minutes"]]));
+    let keys = influxql("SHOW SERIES FROM minutes");
+    assert_eq!(
+        keys[0]["values"],
+        json!([["minutes,machine=a"], ["minutes,machine=b"]])
+    );
+    // A read of the whole bucket reads the view, too.
+    let flux = |script: &str| {
+        let script = json!({"query": format!("from(bucket: \"db\") |> range(start: 0) {script}")});
+        ask(&server, "POST", "/api/v2/query?org=o", &script.to_string())
+    };
+    let (status, body) = flux("|> filter(fn: (r) => r._field == \"high\") |> max()");
+    assert_eq!(status, 200, "{body}");
+    assert!(body.contains(",9,high,minutes,a"), "{body}");
+    let (status, body) = flux("|> last()");
+    assert!(
+        status == 200 && body.contains(",total,minutes,b"),
+        "{status} {body}"
+    );
+}
+
+/// A continuous query is there after a restart, and follows rows that come late.
+#[test]
+fn continuous_queries_outlast_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServeProcess::start(dir.path(), &[]);
+    assert_eq!(
+        server
+            .write("m,host=a v=1 0\nm,host=a v=3 1000000000")
+            .status,
+        204
+    );
+    let query = |server: &ServeProcess, text: &str| {
+        let text = crate::access::encoded(text);
+        ask(
+            server,
+            "POST",
+            &format!("/query?db=db&epoch=s&q={text}"),
+            "",
+        )
+        .1
+    };
+    let made = query(
+        &server,
+        "CREATE RETENTION POLICY years ON db DURATION INF REPLICATION 1; \
+         CREATE CONTINUOUS QUERY \"a \\\\ b\" ON db BEGIN SELECT mean(v) INTO years.hourly FROM m \
+         WHERE host != 'x\\\\y' GROUP BY time(1h), host END",
+    );
+    assert!(!made.contains("error"), "{made}");
+    let shown = query(&server, "SHOW CONTINUOUS QUERIES");
+    assert!(server.terminate().success());
+    let server = ServeProcess::start(dir.path(), &[]);
+    assert_eq!(query(&server, "SHOW CONTINUOUS QUERIES"), shown);
+    assert!(
+        shown.contains("INTO db.years.hourly FROM db.autogen.m"),
+        "{shown}"
+    );
+    assert_eq!(server.write("m,host=a v=8 2000000000").status, 204);
+    let rows = query(&server, "SELECT * FROM years.hourly");
+    assert!(rows.contains("[0,\"a\",4]"), "{rows}");
+}

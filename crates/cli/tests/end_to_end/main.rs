@@ -19,6 +19,7 @@ mod http;
 mod influx;
 mod kill_rounds;
 mod lab;
+mod other_databases;
 mod postgres;
 mod scram;
 mod server;

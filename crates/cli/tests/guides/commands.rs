@@ -154,6 +154,7 @@ fn every_guide_with_commands_is_run_or_says_why_not() {
         // These are run by the tests of `examples`.
         "influxdb",
         "influxdb2",
+        "influxql",
         "flux",
     ];
     for (name, _) in super::pages() {

@@ -264,6 +264,35 @@ fn the_guide_to_influxdb_says_what_is_answered() {
     }
 }
 
+/// The rows of its questions are those of the guide to InfluxDB.
+#[test]
+fn the_guide_to_influxql_says_what_is_answered() {
+    let dir = place();
+    let server = GuideServer::start(dir.path(), "marigram serve --data ./db");
+    let mut all = String::new();
+    let blocks = [
+        page("docs/guides/influxdb.md"),
+        page("docs/guides/influxql.md"),
+    ];
+    for block in blocks
+        .iter()
+        .flatten()
+        .filter(|block| block.language == "sh")
+    {
+        let output = server.run(dir.path(), &block.text);
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "line {}: {out}", block.line);
+        assert!(!out.contains("\"error\""), "line {}: {out}", block.line);
+        all += &out;
+    }
+    for answer in [
+        r#""tags":{"station":"south"},"columns":["time","temperature"],"values":[["2024-01-01T00:00:00Z",24.1]]"#,
+        "CREATE CONTINUOUS QUERY hourly ON plant BEGIN SELECT mean(temperature)",
+    ] {
+        assert!(all.contains(answer), "{answer} is not in {all}");
+    }
+}
+
 #[test]
 fn the_guide_to_influxdb_2_and_3_says_what_is_answered() {
     let dir = place();

@@ -2,7 +2,8 @@
 //! estimates.
 
 use super::{
-    add_keys, by_name, check_database, condition, fields_of, has_series, limited, sources, tags,
+    add_keys, by_name, check_database, condition, fields_of, has_series, limited,
+    of_default_policies, sources, tags,
 };
 use crate::expression::Expression;
 use crate::listing::{each_series, fulfils, fulfils_with_tags, number_of_series, tag_condition};
@@ -10,7 +11,7 @@ use crate::output::Listing;
 use crate::schema::{StoredMeasurement, refused};
 use crate::statement_run::StatementRun;
 use crate::value::{InfluxValueType, Value};
-use marigram_influxql::ast::{Cardinality, ShowCardinality, Source};
+use marigram_influxql::ast::{Cardinality, ShowCardinality};
 use marigram_sql::SqlResult;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -39,22 +40,13 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
     let mut listing = Listing::new(vec![(column, InfluxValueType::Integer)]);
     let mut all = 0;
     let mut counts: Vec<(Arc<str>, usize)> = Vec::new();
-    let mut measurements = sources(run, &show.database, &show.sources)?;
-    let names_policy = |source: &Source| matches!(source, Source::Measurement(of) if !of.retention_policy.is_empty());
-    if show.of != Cardinality::Measurement && !estimated && !show.sources.iter().any(names_policy) {
-        // As InfluxDB, which counts those of the default policy.
-        let (engine, database) = (run.context.engine(), &*show.database);
-        let policy = run
-            .policies
-            .default_policy(engine, database)
-            .unwrap_or_default();
-        measurements.retain(|measurement| {
-            let table = run
-                .policies
-                .table_name(engine, database, &policy, &measurement.name);
-            table.is_none_or(|table| *table == *measurement.table.name)
-        });
-    }
+    let of_all_policies = estimated || show.of == Cardinality::Measurement;
+    let measurements = if of_all_policies {
+        sources(run, &show.database, &show.sources)?
+    } else {
+        let from = of_default_policies(run, &show.database, &show.sources);
+        sources(run, &show.database, &from)?
+    };
     for named in by_name(&measurements) {
         let tags_of = |filter, fulfils| {
             let only = show.condition.as_ref();
@@ -81,7 +73,7 @@ pub(super) fn answer(run: &StatementRun<'_>, show: &ShowCardinality) -> SqlResul
             counts.push((Arc::clone(&named[0].name), found));
         }
     }
-    if estimated || show.of == Cardinality::Measurement {
+    if of_all_policies {
         if estimated || all > 0 {
             listing.push(None, count(all));
         }
@@ -110,12 +102,13 @@ fn series_count(
         }
         return Ok(keys.into_iter().collect::<HashSet<String>>().len());
     };
-    let Some(only) = only.and_then(|only| tag_condition(only, measurement)) else {
+    let only = only.and_then(|only| tag_condition(only, measurement));
+    if only.is_none() && measurement.table.rollup.is_none() {
         return number_of_series(run.context.engine(), measurement);
-    };
+    }
     let mut found = 0;
     each_series((run.context.engine(), &run.budget), measurement, |tags| {
-        found += usize::from(fulfils(Some(&only), tags));
+        found += usize::from(fulfils(only.as_ref(), tags));
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(found)

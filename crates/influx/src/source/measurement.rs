@@ -365,10 +365,10 @@ impl RowSource for MeasurementRows {
 }
 
 /// The scan of a table.
-pub(super) async fn scan_of(
-    state: &SessionState,
-    table: &TableSchema,
-) -> SqlResult<LogicalPlanBuilder> {
+///
+/// # Errors
+/// If the table does not exist any more.
+pub async fn scan_of(state: &SessionState, table: &TableSchema) -> SqlResult<LogicalPlanBuilder> {
     let catalog = state.catalog_list().catalog(&table.database);
     let schema = catalog.and_then(|catalog| catalog.schema("public"));
     let provider = match schema {
@@ -378,7 +378,18 @@ pub(super) async fn scan_of(
     let provider = provider
         .ok_or_else(|| crate::schema::refused(format!("measurement not found: {}", table.name)))?;
     let source = provider_as_source(provider);
-    Ok(LogicalPlanBuilder::scan("m", source, None)?)
+    let scan = LogicalPlanBuilder::scan("m", source, None)?;
+    if table.rollup.is_none() {
+        return Ok(scan);
+    }
+    // A view's aggregates may have types that no table has.
+    let mut shown = vec![column(&table.time_name)];
+    shown.extend(table.tags.iter().map(|tag| column(&tag.name)));
+    for field in &table.fields {
+        let value = cast(column(&field.name), field.kind.data_type());
+        shown.push(value.alias(&field.name));
+    }
+    Ok(scan.project(shown)?)
 }
 
 /// The condition that selects some series, which have the keys of a request.

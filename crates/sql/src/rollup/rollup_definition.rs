@@ -45,7 +45,7 @@ pub struct RollupDefinition {
     /// The aggregates, how they are computed from parts, and their types.
     pub calls: Vec<(Expr, RollupFinish, DataType)>,
     /// The view's columns, over those of the rollup's table.
-    columns: Vec<Expr>,
+    pub columns: Vec<Expr>,
 }
 
 fn unfit(reason: &str) -> SqlError {

@@ -9,10 +9,12 @@
 //! thread; dropping its answer stops it.
 
 use crate::SqlOptions;
-use crate::access::AccessControl;
+use crate::access::{AccessControl, check_database};
+use crate::dialect::statement::ViewOptions;
 use crate::error::{SqlError, SqlResult};
 use crate::execution::thread_pool::{StatementOutput, StatementStart};
 use crate::service::SqlService;
+use crate::service::materialized_views::CreateMaterializedView;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
@@ -20,11 +22,14 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use marigram_access::DatabasePrivileges;
 use marigram_engine::Engine;
+use marigram_model::{TableId, TableSchema};
 use marigram_service::{
     Answer, Language, LanguageQuery, LanguageRequest, Result, ServiceError, Session,
     StatementAnswer, StatementAnswers,
 };
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A query language, and how to parse its requests.
@@ -102,6 +107,22 @@ pub enum StatementRows {
     },
 }
 
+/// Materialized views as tables, by the numbers of the tables that store them.
+pub type ViewTables = HashMap<TableId, Arc<TableSchema>>;
+
+/// A materialized view to create.
+#[derive(Clone, Debug)]
+pub struct NewMaterializedView {
+    /// Its database, which is also that of its table.
+    pub database: String,
+    /// Its name.
+    pub name: String,
+    /// Its query, in SQL.
+    pub query: String,
+    /// How long its buckets are kept; `None` for ever.
+    pub ttl_ns: Option<i64>,
+}
+
 /// The environment in which a front end's statement runs.
 #[derive(Clone)]
 pub struct StatementContext {
@@ -145,6 +166,51 @@ impl StatementContext {
             ..self.session.clone()
         };
         self.service.session_state(&session)
+    }
+
+    /// The materialized views of all databases as tables that show the columns of their queries. A
+    /// view that cannot be read as a table is left out.
+    ///
+    /// # Errors
+    /// If the queries of views cannot be read.
+    pub async fn views_as_tables(&self) -> SqlResult<ViewTables> {
+        let rollups = self.engine().rollups();
+        let mut views = ViewTables::with_capacity(rollups.len());
+        if rollups.is_empty() {
+            return Ok(views);
+        }
+        let inner = &self.service.inner;
+        inner.read_views().await?;
+        for table in rollups {
+            let definition = inner.contexts.rollup_definitions().for_table(&table);
+            let shown = definition.and_then(|definition| definition.shown_table(&table));
+            views.extend(shown.map(|shown| (table.id, Arc::new(shown))));
+        }
+        Ok(views)
+    }
+
+    /// Creates a materialized view and fills it.
+    ///
+    /// # Errors
+    /// If the client may not do so, or a view cannot have that form.
+    pub async fn create_materialized_view(&self, view: NewMaterializedView) -> SqlResult<()> {
+        let rights = Arc::clone(&self.session.rights);
+        check_database(&rights, &view.database, DatabasePrivileges::ALL)?;
+        let mut options = ViewOptions {
+            continuous: Some(true),
+            ..ViewOptions::default()
+        };
+        options.table.ttl_ns = view.ttl_ns.map(Some);
+        let asked = CreateMaterializedView {
+            database: view.database,
+            name: view.name,
+            if_not_exists: false,
+            options,
+            query: view.query,
+            with_data: true,
+            rights,
+        };
+        self.service.inner.create_view(asked).await
     }
 
     /// Runs work that waits for the disk.
