@@ -23,4 +23,5 @@ mod postgres;
 mod scram;
 mod server;
 mod sign_in;
+mod stopping;
 mod tls;
