@@ -1,5 +1,6 @@
 //! What the analyzer rules have in common that replace parts of a plan's expressions.
 
+use crate::interrupt;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -20,6 +21,7 @@ pub fn replace_in_expressions(
     replace: impl Fn(Expr, &DFSchema) -> Transformed<Expr>,
 ) -> Result<LogicalPlan> {
     let replaced = plan.transform_up_with_subqueries(|plan| {
+        interrupt::check()?;
         if !has_candidate(&plan, &is_candidate)? {
             return Ok(Transformed::no(plan));
         }

@@ -4,10 +4,15 @@
 use crate::schema::compile_regex;
 use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Expr, Literal, VarRef};
-use marigram_sql::SqlResult;
+use marigram_sql::{SqlError, SqlResult};
 use regex::Regex;
 use std::fmt;
 use std::sync::Arc;
+
+/// The largest number of operands in a chain of AND: planning looks at each for each.
+const AND_MAX: usize = 1024;
+/// The largest number of operands in a chain of other operators.
+const OPERANDS_MAX: usize = 16_384;
 
 /// An expression. A `Column` is an index into a row; the other names are resolved to columns.
 #[derive(Clone, Debug)]
@@ -56,17 +61,35 @@ impl CompiledRegex {
     }
 }
 
+/// Refuses a chain of operators that is too long.
+fn check_length(op: BinaryOp, operands: usize) -> SqlResult<()> {
+    let most = if op == BinaryOp::And {
+        AND_MAX
+    } else {
+        OPERANDS_MAX
+    };
+    if operands <= most {
+        return Ok(());
+    }
+    let message = format!(
+        "an expression has {operands} operands in a row, and at most {most} are accepted; use a \
+         regular expression, or split the query"
+    );
+    Err(SqlError::invalid("54001", message))
+}
+
 impl Expression {
     /// The expression of a syntax tree.
     ///
     /// # Errors
-    /// If a regular expression cannot be compiled.
+    /// If a regular expression cannot be compiled, or a chain is too long.
     pub fn new(expr: &Expr) -> SqlResult<Self> {
         Ok(match expr {
             Expr::Binary(binary) => {
                 // Operators of one precedence make one chain, so a list of ANDs is seen as such.
                 let precedence = binary.op.precedence();
                 let (first, links) = binary.chain(|op| op.precedence() == precedence);
+                check_length(binary.op, links.len() + 1)?;
                 let links = links.into_iter().map(|(op, rhs)| Ok((op, Self::new(rhs)?)));
                 Self::Chain(
                     Box::new(Self::new(first)?),

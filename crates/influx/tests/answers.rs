@@ -29,6 +29,34 @@ async fn compare_over(rows: &str, file: &str) {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
+/// The chain was as deep a tree as it is long, and each level looked at all below it.
+#[tokio::test]
+async fn long_chains_of_or_are_answered_at_once() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let hosts: Vec<String> = (0..16_000).map(|at| format!("host = 'h{at}'")).collect();
+    let condition = format!("host = 'a' OR {}", hosts.join(" OR "));
+    let begun = std::time::Instant::now();
+    let answer = harness
+        .ask(&format!("SELECT count(v) FROM cpu WHERE {condition}"))
+        .await;
+    let took = begun.elapsed();
+    let short = "SELECT count(v) FROM cpu WHERE host = 'a'";
+    assert_eq!(answer, harness.ask(short).await);
+    assert!(took < std::time::Duration::from_secs(30), "{took:?}");
+    for (operand, operator, operands) in [
+        ("v", " OR 1 < ", 100_000),
+        ("v", " AND 1 < ", 5_000),
+        ("v", " + ", 100_000),
+    ] {
+        let chain = vec![operand; operands].join(operator);
+        let answer = harness
+            .ask(&format!("SELECT v FROM cpu WHERE 2 < v AND (1 < {chain})"))
+            .await;
+        assert!(answer.contains("operands in a row"), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn raw_rows() {
     compare(include_str!("answers/raw.txt")).await;

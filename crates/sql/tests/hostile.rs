@@ -1,4 +1,5 @@
-//! Hostile statements: deep trees (`deep`) and large values (`large`).
+//! Hostile statements: deep trees (`deep`), large values (`large`), and nesting that makes planning
+//! long (`nested`).
 //!
 //! Each set runs in its own process, so that an abort fails one test that names the statement, and
 //! does not end all tests.
@@ -12,6 +13,8 @@
 mod deep;
 #[path = "hostile/large.rs"]
 mod large;
+#[path = "hostile/nested.rs"]
+mod nested;
 
 use futures::StreamExt;
 use marigram_engine::{Durability, Engine, EngineOptions};

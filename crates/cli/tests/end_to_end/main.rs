@@ -24,4 +24,5 @@ mod postgres;
 mod scram;
 mod server;
 mod sign_in;
+mod stopping;
 mod tls;

@@ -102,6 +102,11 @@ impl ServeProcess {
         self.wait_until_up();
     }
 
+    /// The number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Stops the server cleanly with SIGTERM.
     pub fn terminate(mut self) -> ExitStatus {
         self.signal("-TERM");

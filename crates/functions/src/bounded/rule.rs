@@ -5,6 +5,7 @@
 
 use super::concatenation::Concatenation;
 use super::{bound_calls, bounded};
+use crate::interrupt;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
@@ -81,6 +82,7 @@ fn operands(row: &Expr) -> Vec<&Expr> {
 impl AnalyzerRule for BoundFunctions {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let bounded = plan.transform_down_with_subqueries(|node| {
+            interrupt::check()?;
             let mut schema = merge_schema(&node.inputs());
             schema.merge(node.schema());
             let names = NamePreserver::new(&node);

@@ -2,6 +2,7 @@
 
 use super::compare::{compares, comparison};
 use super::key::{canonical_scalar, is_float, is_key, key};
+use crate::interrupt;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -93,6 +94,7 @@ impl AnalyzerRule for FloatOrderRule {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         let empty = DFSchema::empty();
         let analyzed = plan.transform_up_with_subqueries(|plan| {
+            interrupt::check()?;
             let names = NamePreserver::new(&plan);
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);

@@ -24,6 +24,9 @@ const LEVELS_PER_QUERY: usize = 6;
 /// grammar of their own: if such a call contains an error, the parser reads it again as a function
 /// call. COALESCE and similar functions are planned as a CASE that contains their arguments twice.
 const SPECIAL_CALLS_MAX: usize = 12;
+/// The levels that `ARRAY (SELECT …)` adds to a syntax tree: it is rewritten as calls around a query of
+/// a derived table, which are copied with it.
+const LEVELS_PER_ARRAY: usize = 48;
 /// The words with a grammar of their own.
 const SPECIAL_CALLS: [&str; 18] = [
     "COALESCE",
@@ -61,6 +64,8 @@ pub struct StatementNesting {
     queries: usize,
     /// The deepest nesting of calls of words with a grammar of their own.
     special_calls: usize,
+    /// The number of `ARRAY (`.
+    arrays: usize,
 }
 
 impl StatementNesting {
@@ -120,13 +125,14 @@ impl StatementNesting {
     pub fn parse_need(self) -> StackNeed {
         // Parsing a level of a chain takes less stack than planning a level of anything else.
         let rows = self.parsed + self.unions + self.queries;
-        StackNeed::for_depth(rows.min(rows / 4 + DEPTH_MAX))
+        StackNeed::for_depth(rows.min(rows / 4 + DEPTH_MAX) + self.arrays * LEVELS_PER_ARRAY)
     }
 
     /// The stack for planning and execution.
     pub fn plan_need(self) -> StackNeed {
         let unions = balanced(self.unions);
-        StackNeed::for_depth(self.balanced + (self.queries + unions) * LEVELS_PER_QUERY)
+        let of_queries = (self.queries + unions) * LEVELS_PER_QUERY;
+        StackNeed::for_depth(self.balanced + of_queries + self.arrays * LEVELS_PER_ARRAY)
     }
 
     /// Whether there are chains that are worth balancing.
@@ -257,12 +263,14 @@ struct NestingScanner {
     queries: usize,
     /// Their deepest nesting.
     special_calls: usize,
+    arrays: usize,
     /// The last keyword, in upper case, if nothing follows it.
     before: &'static str,
 }
 
 /// Words that are not operands.
-const KEYWORDS: [&str; 51] = [
+const KEYWORDS: [&str; 52] = [
+    "ARRAY",
     "COALESCE",
     "NVL",
     "NVL2",
@@ -332,6 +340,9 @@ impl NestingScanner {
             Token::SemiColon => self.frame.end_item(),
             Token::LParen => {
                 self.open(FrameCloser::Paren);
+                if before == "ARRAY" {
+                    self.arrays += 1;
+                }
                 if SPECIAL_CALLS.contains(&before) {
                     self.frame.special_calls += 1;
                     self.special_calls = self.special_calls.max(self.frame.special_calls);
@@ -488,6 +499,7 @@ impl NestingScanner {
             unions: self.unions,
             queries: self.queries,
             special_calls: self.special_calls,
+            arrays: self.arrays,
         }
     }
 }

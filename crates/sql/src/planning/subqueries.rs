@@ -23,6 +23,7 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
+use marigram_functions::interrupt;
 use std::sync::Arc;
 
 /// The names of the joined columns.
@@ -54,6 +55,7 @@ struct BesideColumns {
 
 impl BesideColumns {
     fn node(&mut self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        interrupt::check()?;
         match node {
             LogicalPlan::Filter(mut filter) => {
                 let (left, parts): (Vec<_>, Vec<_>) =

@@ -8,6 +8,7 @@ use crate::dialect::column_names::alias_outermost;
 use crate::dialect::parse;
 use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
+use crate::planning::growth;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::{TableProvider, ViewTable, provider_as_source};
 use datafusion::execution::session_state::SessionState;
@@ -109,8 +110,11 @@ async fn analyzed(state: &SessionState, query: &str) -> SqlResult<LogicalPlan> {
     }
     alias_outermost(&mut statement);
     let mut statement = statement.into_inner();
+    growth::check_copies(&statement)?;
     rename_aliased_calls(state, &mut statement)?;
     let plan = state.statement_to_plan(statement).await?;
+    growth::check_nested_subqueries(&plan)?;
+    growth::check_inlining(&plan)?;
     let options = state.config_options();
     Ok(state
         .analyzer()

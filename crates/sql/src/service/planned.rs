@@ -100,6 +100,7 @@ impl SqlServiceInner {
         }
         interrupt::check()?;
         check_replaced(&replaced, &plan)?;
+        growth::check_nested_subqueries(&plan)?;
         growth::check_inlining(&plan)?;
         check_plan(&session.rights, &plan)?;
         check_grouping_sets(&plan)?;

@@ -9,6 +9,7 @@ use arrow::datatypes::DataType;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, cast, lit};
 use marigram_influxql::ast::{BinaryOp, Cast, VarRef};
 use marigram_model::{TagColumn, TagType};
+use std::iter;
 
 /// The operands of a condition's ANDs.
 fn conjuncts(condition: &Expression) -> Vec<&Expression> {
@@ -57,19 +58,30 @@ fn translated(condition: &Expression, table: &StoredMeasurement) -> Option<Expr>
             {
                 return comparison(first, *op, rhs, table);
             }
-            let mut all = translated(first, table)?;
-            for (op, rhs) in links {
-                let rhs = translated(rhs, table)?;
-                all = match op {
-                    BinaryOp::And => all.and(rhs),
-                    BinaryOp::Or => all.or(rhs),
-                    _ => return None,
-                };
+            let (op, _) = links.first()?;
+            let join = match op {
+                BinaryOp::And => Expr::and,
+                BinaryOp::Or => Expr::or,
+                _ => return None,
+            };
+            if links.iter().any(|(other, _)| other != op) {
+                return None;
             }
-            Some(all)
+            let operands = iter::once(&**first).chain(links.iter().map(|(_, rhs)| rhs));
+            let operands: Option<Vec<Expr>> = operands.map(|part| translated(part, table)).collect();
+            balanced(operands?, join)
         }
         _ => None,
     }
+}
+
+/// Joins operands in a balanced tree: planning recurses into it, and looks at each level again.
+fn balanced(mut operands: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Option<Expr> {
+    if operands.len() < 2 {
+        return operands.pop();
+    }
+    let right = operands.split_off(operands.len() / 2);
+    Some(join(balanced(operands, join)?, balanced(right, join)?))
 }
 
 fn comparison(

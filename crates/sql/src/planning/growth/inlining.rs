@@ -1,10 +1,11 @@
 //! Estimates how large an expression becomes when its columns are expanded.
 //!
-//! Rules push conditions down to the tables and expand computed columns, in steps that cannot be
-//! interrupted. Types grow in the same way: a structure of two structures, and so on.
+//! Rules push conditions down to the tables, expand computed columns and copy operands, in steps that
+//! cannot be interrupted. Types grow in the same way: a structure of two structures, and so on.
 
+use super::expression_parts::for_each_part;
 use crate::error::{SqlError, SqlResult};
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 
@@ -24,9 +25,9 @@ pub fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
     sizes_of(plan, &mut growth)?;
     if growth > NODES_MAX {
         let message = format!(
-            "columns of this statement are computed from each other so often that they have \
-             {growth} parts when they are expanded; at most {NODES_MAX} are planned: write the \
-             result of an inner query into a table, and use that"
+            "expressions of this statement have {growth} more parts than its text when BETWEEN, CASE \
+             and columns that are computed from each other are expanded; at most {NODES_MAX} are \
+             planned: write the result of an inner query into a table, and use that"
         );
         return Err(SqlError::invalid("54001", message));
     }
@@ -73,7 +74,7 @@ fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
         found.unwrap_or(1)
     };
     plan.apply_expressions(|expr| {
-        let grows_by = size_of(expr, &of_column).saturating_sub(size_of(expr, &|_| 1));
+        let grows_by = size_of(expr, &of_column).saturating_sub(parts_in_text(expr));
         *growth = grows_by.max(*growth);
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -125,17 +126,22 @@ fn sizes_of(plan: &LogicalPlan, growth: &mut u64) -> Result<Vec<u64>> {
     Ok(made)
 }
 
-/// The nodes of an expression, including those to which its columns expand.
+/// The nodes of an expression, including copies, and those to which its columns expand.
 fn size_of(expr: &Expr, of_column: &dyn Fn(&Column) -> u64) -> u64 {
     let mut nodes: u64 = 0;
-    // It never fails.
-    let _ = expr.apply(|part| {
+    for_each_part(expr, 1, &mut |part, copies| {
         let size = match part {
             Expr::Column(column) => of_column(column),
             _ => 1,
         };
-        nodes = nodes.saturating_add(size);
-        Ok(TreeNodeRecursion::Continue)
+        nodes = nodes.saturating_add(size.saturating_mul(copies));
     });
+    nodes
+}
+
+/// The nodes of an expression as it is written.
+fn parts_in_text(expr: &Expr) -> u64 {
+    let mut nodes = 0;
+    for_each_part(expr, 1, &mut |_, _| nodes += 1);
     nodes
 }

@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use marigram_functions::TIME;
+use marigram_functions::interrupt;
 use marigram_functions::zone_functions::{ClockQuestion, SessionZoneFunction, ask};
 use marigram_functions::zoned::{UTC, zoned_type};
 use std::sync::Arc;
@@ -77,6 +78,7 @@ fn inserted(plan: LogicalPlan, zone: &str) -> Result<LogicalPlan> {
 }
 
 fn one_node(plan: LogicalPlan, zone: &str, is_inserted: bool) -> Result<Transformed<LogicalPlan>> {
+    interrupt::check()?;
     let mut concerned = false;
     plan.apply_expressions(|expr| {
         concerned = expr.exists(|part| Ok(concerns(part, zone == UTC)))?;
