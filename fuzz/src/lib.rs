@@ -16,6 +16,7 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
+use marigram_protocol::flight::{ArrowLimits, ArrowMessages, QueryTicket, StatementHandle};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
@@ -183,6 +184,28 @@ pub fn line_protocol(data: &[u8]) {
             );
             assert_eq!(again.errors, [], "what was written can be read: {text:?}");
             assert_eq!(again.rows(), batch.len(), "every row is there: {text:?}");
+        }
+    }
+}
+
+/// A ticket of Arrow Flight: the handle of a statement, whose parameters are read, or the JSON of
+/// InfluxDB's clients.
+pub fn flight_ticket(data: &[u8]) {
+    if QueryTicket::is_json(data)
+        && let Ok(ticket) = QueryTicket::read(data)
+    {
+        assert!(!ticket.database.is_empty());
+    }
+    let Some(handle) = StatementHandle::read(data) else {
+        return;
+    };
+    assert_eq!(StatementHandle::read(&handle.write()), Some(handle.clone()));
+    let mut reader = ArrowMessages::new(ArrowLimits {
+        dictionary_bytes: 1 << 20,
+    });
+    for message in handle.parameters {
+        if reader.read(&message.header, message.body).is_err() {
+            return;
         }
     }
 }

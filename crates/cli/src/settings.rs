@@ -73,6 +73,8 @@ settings! {
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// Where Arrow Flight SQL listens, such as 127.0.0.1:8815, or "off" [default: off]
+    "MARIGRAM_FLIGHT" "ADDRESS" flight: String,
     /// Hosts under which HTTP accepts requests, besides its own addresses: names, *.name for all
     /// below it, or * [default: localhost, loopback and the address that a connection comes to]
     "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: NameList,
@@ -177,8 +179,11 @@ impl Settings {
         if let Some(postgres) = &self.postgres {
             config.postgres = address("postgres", postgres)?;
         }
-        if config.http.is_none() && config.postgres.is_none() {
-            bail!("http and postgres are both off: nothing would listen");
+        if let Some(flight) = &self.flight {
+            config.flight = address("flight", flight)?;
+        }
+        if config.http.is_none() && config.postgres.is_none() && config.flight.is_none() {
+            bail!("http, postgres and flight are all off: nothing would listen");
         }
         self.refuse_zeros()?;
         config.backup_dir.clone_from(&self.backup_dir);

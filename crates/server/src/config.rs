@@ -11,6 +11,8 @@ pub struct ServerConfig {
     pub http: Option<SocketAddr>,
     /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free port.
     pub postgres: Option<SocketAddr>,
+    /// Where Arrow Flight SQL listens; not at all if absent. Port 0 takes a free port.
+    pub flight: Option<SocketAddr>,
     /// The folder in which HTTP may ask for backups; none if absent.
     pub backup_dir: Option<PathBuf>,
     /// Hosts that HTTP accepts in `Host`, besides the server's own addresses: names, `*.name` for
@@ -21,7 +23,7 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// Whether writes of line protocol create their database where it does not exist.
     pub write_creates_databases: bool,
-    /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
+    /// Largest request body as sent, and largest message of a client of PostgreSQL or Flight, bytes.
     pub body_limit: usize,
     /// Largest request body once decompressed, bytes.
     pub unpacked_limit: usize,
@@ -50,6 +52,7 @@ impl Default for ServerConfig {
         Self {
             http: local(8086),
             postgres: local(5432),
+            flight: None,
             backup_dir: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),

@@ -1,4 +1,4 @@
-//! The servers of Marigram: HTTP and the PostgreSQL protocol over the traits of
+//! The servers of Marigram: HTTP, the PostgreSQL protocol and Arrow Flight SQL over the traits of
 //! `marigram_service`.
 //!
 //! [`start`] opens the listeners and returns at once; [`RunningServers`] reports their addresses
@@ -17,6 +17,7 @@
 mod admission;
 mod config;
 mod failures;
+mod flight;
 mod http;
 mod linger;
 mod logins;

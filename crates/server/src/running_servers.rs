@@ -9,7 +9,7 @@ use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
 use crate::telemetry::Telemetry;
-use crate::{http, postgres};
+use crate::{flight, http, postgres};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub enum ServerError {
     /// The server cannot listen on an address.
     #[error("cannot listen for {protocol} on {address}: {source}; {advice}")]
     Bind {
-        /// `HTTP` or `PostgreSQL`.
+        /// `HTTP`, `PostgreSQL` or `Arrow Flight`.
         protocol: &'static str,
         /// The address.
         address: SocketAddr,
@@ -50,6 +50,7 @@ pub enum ServerError {
 pub struct RunningServers {
     http: Option<SocketAddr>,
     postgres: Option<SocketAddr>,
+    flight: Option<SocketAddr>,
     stop: CancellationToken,
     kill: CancellationToken,
     tasks: Vec<JoinHandle<()>>,
@@ -66,6 +67,12 @@ impl RunningServers {
     #[must_use]
     pub fn postgres_addr(&self) -> Option<SocketAddr> {
         self.postgres
+    }
+
+    /// Where Arrow Flight SQL listens.
+    #[must_use]
+    pub fn flight_addr(&self) -> Option<SocketAddr> {
+        self.flight
     }
 
     /// Stops listening, lets running requests finish for `grace`, then stops them.
@@ -110,7 +117,12 @@ pub async fn start(
     let rules = http::BrowserRules::new(&config)
         .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
     if services.access.is_open() {
-        for (setting, address) in [("http", config.http), ("postgres", config.postgres)] {
+        let listeners = [
+            ("http", config.http),
+            ("postgres", config.postgres),
+            ("flight", config.flight),
+        ];
+        for (setting, address) in listeners {
             if let Some(address) = address.filter(|address| !http::is_loopback(address.ip())) {
                 let reason = format!(
                     "{address} can be reached from other machines, and the database has no administrator \
@@ -130,6 +142,10 @@ pub async fn start(
         Some(address) => Some(bind("PostgreSQL", address, "--postgres").await?),
         None => None,
     };
+    let flight_listener = match config.flight {
+        Some(address) => Some(bind("Arrow Flight", address, "--flight").await?),
+        None => None,
+    };
     if let Some(over) = config.slow_statement() {
         services.query = Arc::new(TimedQuery::new(services.query, over));
     }
@@ -145,6 +161,7 @@ pub async fn start(
     let mut running = RunningServers {
         http: None,
         postgres: None,
+        flight: None,
         stop: stop.clone(),
         kill: kill.clone(),
         tasks: Vec::new(),
@@ -154,6 +171,17 @@ pub async fn start(
         running.tasks.push(tokio::spawn(http::serve(
             listener,
             rules,
+            services.clone(),
+            config.clone(),
+            (gate.clone(), failed_logins.clone()),
+            telemetry.clone(),
+            (stop.clone(), kill.clone()),
+        )));
+    }
+    if let Some((listener, address)) = flight_listener {
+        running.flight = Some(address);
+        running.tasks.push(tokio::spawn(flight::serve(
+            listener,
             services.clone(),
             config.clone(),
             (gate.clone(), failed_logins.clone()),

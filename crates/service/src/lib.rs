@@ -21,7 +21,7 @@ mod status;
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
 pub use error::{Result, ServiceError};
-pub use ingest::{Ingest, RejectedRow, WriteReport};
+pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use language::{
     Language, LanguageQuery, LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer,
     StatementAnswers,

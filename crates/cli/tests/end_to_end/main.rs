@@ -11,6 +11,7 @@ mod backup;
 mod bad_input;
 mod clients;
 mod crash;
+mod flight;
 mod http;
 mod influx;
 mod kill_rounds;

@@ -192,6 +192,12 @@ impl ConnectedPeer {
         self.local
     }
 
+    /// Marks the connection as busy until the returned guard is dropped.
+    pub fn busy(&self) -> BusyGuard {
+        self.activity.used().requests += 1;
+        BusyGuard(self.activity.clone())
+    }
+
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
     /// whose body it watches.
     pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
