@@ -16,7 +16,7 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
-use marigram_protocol::flight::{ArrowLimits, ArrowMessages, QueryTicket, StatementHandle};
+use marigram_protocol::flight::{ArrowLimits, ArrowMessages, FlightHandle, QueryTicket};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
@@ -196,10 +196,10 @@ pub fn flight_ticket(data: &[u8]) {
     {
         assert!(!ticket.database.is_empty());
     }
-    let Some(handle) = StatementHandle::read(data) else {
+    let Some(handle) = FlightHandle::read(data) else {
         return;
     };
-    assert_eq!(StatementHandle::read(&handle.write()), Some(handle.clone()));
+    assert_eq!(FlightHandle::read(&handle.write()), Some(handle.clone()));
     let mut reader = ArrowMessages::new(ArrowLimits {
         dictionary_bytes: 1 << 20,
     });

@@ -8,7 +8,7 @@ mod targets;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use marigram_codec::{Compressor, Encoding, EncodingChoice, PageValues, frame, tsfile_forms};
 use marigram_model::{TagKey, TagValueRef};
-use marigram_protocol::flight::{BoundMessage, StatementHandle, StatementLanguage};
+use marigram_protocol::flight::{BoundMessage, FlightHandle, StatementLanguage};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -405,7 +405,7 @@ fn influxql() {
 }
 
 /// The handle of a statement with parameters of every type that is taken.
-fn bound_handle() -> StatementHandle {
+fn bound_handle() -> FlightHandle {
     use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray, StringViewArray};
     let tags: arrow_array::DictionaryArray<arrow_array::types::Int16Type> =
         vec![Some("a"), None, Some("b")].into_iter().collect();
@@ -440,7 +440,7 @@ fn bound_handle() -> StatementHandle {
         &mut IpcWriteContext::default(),
     );
     let (dictionaries, rows) = encoded.expect("it can be written");
-    let mut handle = StatementHandle::new("plant", "SELECT $1", StatementLanguage::Sql);
+    let mut handle = FlightHandle::new("plant", "SELECT $1", StatementLanguage::Sql);
     let messages = std::iter::once(schema).chain(dictionaries).chain([rows]);
     handle.parameters = messages
         .map(|message| BoundMessage {

@@ -25,7 +25,7 @@ const ROWS: usize = 1000;
 const ANSWER_ROWS: usize = 100_000;
 const ROUNDS: usize = 15;
 
-struct Server {
+struct BenchServer {
     child: Child,
     http: u16,
     postgres: u16,
@@ -33,7 +33,7 @@ struct Server {
     _data: tempfile::TempDir,
 }
 
-impl Drop for Server {
+impl Drop for BenchServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -45,7 +45,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn start() -> Server {
+fn start() -> BenchServer {
     let data = tempfile::tempdir().unwrap();
     let (http, postgres, flight) = (free_port(), free_port(), free_port());
     let at = |port| format!("127.0.0.1:{port}");
@@ -57,7 +57,7 @@ fn start() -> Server {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let server = Server {
+    let server = BenchServer {
         child,
         http,
         postgres,
@@ -76,7 +76,7 @@ fn start() -> Server {
 }
 
 /// Stores the set; returns the table and its columns.
-fn load(server: &Server) -> (String, Vec<String>) {
+fn load(server: &BenchServer) -> (String, Vec<String>) {
     let spec = SourceSpec::SetS {
         devices: DEVICES,
         rows: ROWS,

@@ -29,7 +29,7 @@ pub struct BoundMessage {
 
 /// Everything that a statement needs to run.
 #[derive(Clone, PartialEq, prost::Message)]
-pub struct StatementHandle {
+pub struct FlightHandle {
     /// The database; empty for that of the call.
     #[prost(string, tag = "1")]
     pub database: String,
@@ -47,7 +47,7 @@ pub struct StatementHandle {
     pub id: Bytes,
 }
 
-impl StatementHandle {
+impl FlightHandle {
     /// A statement without parameters.
     #[must_use]
     pub fn new(database: &str, text: &str, language: StatementLanguage) -> Self {
@@ -78,15 +78,15 @@ mod tests {
 
     #[test]
     fn a_handle_comes_back_as_it_was() {
-        let mut handle = StatementHandle::new("plant", "SELECT $1", StatementLanguage::InfluxQl);
+        let mut handle = FlightHandle::new("plant", "SELECT $1", StatementLanguage::InfluxQl);
         handle.parameters.push(BoundMessage {
             header: Bytes::from_static(b"head"),
             body: Bytes::from_static(b"body"),
         });
         handle.id = Bytes::from_static(b"0123456789abcdef");
-        let read = StatementHandle::read(&handle.write()).unwrap();
+        let read = FlightHandle::read(&handle.write()).unwrap();
         assert_eq!(read, handle);
         assert_eq!(read.language(), StatementLanguage::InfluxQl);
-        assert!(StatementHandle::read(b"\x0a\xff").is_none());
+        assert!(FlightHandle::read(b"\x0a\xff").is_none());
     }
 }

@@ -9,5 +9,5 @@ mod handle;
 mod ticket;
 
 pub use arrow_messages::{ArrowLimits, ArrowMessage, ArrowMessageError, ArrowMessages};
-pub use handle::{BoundMessage, StatementHandle, StatementLanguage};
+pub use handle::{BoundMessage, FlightHandle, StatementLanguage};
 pub use ticket::{QueryTicket, TicketError};

@@ -14,7 +14,7 @@ use arrow_flight::{
     Action, ActionType, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo,
     IpcMessage, Result as ActionResult, SchemaAsIpc,
 };
-use marigram_protocol::flight::{StatementHandle, StatementLanguage};
+use marigram_protocol::flight::{FlightHandle, StatementLanguage};
 use marigram_service::ServiceError;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -110,7 +110,7 @@ async fn prepare(
         return Err(no_transactions());
     }
     let _permit = call.enter()?;
-    let mut handle = StatementHandle::new("", &asked.query, StatementLanguage::Sql);
+    let mut handle = FlightHandle::new("", &asked.query, StatementLanguage::Sql);
     let planned = statements::plan(call, &handle).await?;
     handle.database = planned.session.database;
     let parameters = planned.prepared.parameters().iter().enumerate();
@@ -165,6 +165,6 @@ fn statement_id(ticket: &[u8]) -> Option<Bytes> {
         Command::CommandPreparedStatementQuery(asked) => asked.prepared_statement_handle,
         _ => return None,
     };
-    let id = StatementHandle::read(&handle)?.id;
+    let id = FlightHandle::read(&handle)?.id;
     Some(id).filter(|id| !id.is_empty())
 }

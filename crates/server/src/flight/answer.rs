@@ -9,7 +9,7 @@
 
 use super::call::FlightCall;
 use super::fault::FlightFault;
-use super::running_statements::RunningGuard;
+use super::running_statements::FlightStatementGuard;
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::StopTime;
 use crate::outgoing::{PART_BYTES, rows_within};
@@ -32,7 +32,7 @@ pub struct AnswerHold {
     /// The right to run.
     pub _permit: RequestPermit,
     /// How its client stops it.
-    pub guard: Option<RunningGuard>,
+    pub guard: Option<FlightStatementGuard>,
     /// When it must stop.
     pub stop: StopTime,
 }

@@ -3,7 +3,7 @@
 use super::call_memory::CallMemory;
 use super::fault::FlightFault;
 use super::login_sessions::LoginSessions;
-use super::running_statements::RunningStatements;
+use super::running_statements::FlightStatements;
 use crate::admission::{AdmissionControl, RequestPermit};
 use crate::config::ServerConfig;
 use crate::http::{Credentials, NO_USERS, StopTime, is_loopback};
@@ -36,7 +36,7 @@ pub struct FlightShared {
     pub telemetry: Arc<Telemetry>,
     pub failed_logins: Arc<FailedLogins>,
     pub sessions: LoginSessions,
-    pub running: RunningStatements,
+    pub running: FlightStatements,
     /// Fires when running calls must stop.
     pub kill: CancellationToken,
 }

@@ -122,11 +122,14 @@ struct TableLister {
     asked: CommandGetTables,
 }
 
-type Batches = BoxStream<'static, marigram_service::Result<RecordBatch>>;
+type TableBatches = BoxStream<'static, marigram_service::Result<RecordBatch>>;
 
 impl TableLister {
     /// The tables of a session's database.
-    async fn tables_of(self: Arc<Self>, mut session: Session) -> marigram_service::Result<Batches> {
+    async fn tables_of(
+        self: Arc<Self>,
+        mut session: Session,
+    ) -> marigram_service::Result<TableBatches> {
         const SQL: &str = "SELECT table_name, table_type FROM information_schema.tables \
                            WHERE table_schema = 'public' ORDER BY table_name";
         let Answer::Rows(rows) = self.query.execute(&mut session, SQL).await? else {

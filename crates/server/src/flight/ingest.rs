@@ -176,12 +176,12 @@ fn roles_of(schema: &Schema, options: &HashMap<String, String>) -> Result<ArrowR
 
 /// The refused rows, as far as an error names them.
 #[derive(Default)]
-struct RefusedRows {
+struct IngestRefusals {
     count: usize,
     named: Vec<String>,
 }
 
-impl RefusedRows {
+impl IngestRefusals {
     fn add(&mut self, rows_before: usize, rejected: Vec<RejectedRow>) {
         self.count += rejected.len();
         let room = ROWS_NAMED_MAX - self.named.len();
@@ -205,7 +205,7 @@ pub async fn store(
     call.check_database(&database, DatabasePrivileges::WRITE)?;
     let mut creates = None;
     let (mut stored, mut rows_before, mut batches) = (0, 0, 0);
-    let mut refused = RefusedRows::default();
+    let mut refused = IngestRefusals::default();
     loop {
         let batch = match incoming.next(call).await {
             Ok(batch) => batch,
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn refused_rows_are_named_up_to_a_number() {
-        let mut refused = RefusedRows::default();
+        let mut refused = IngestRefusals::default();
         let reject = |row| RejectedRow {
             row,
             reason: "bad".to_owned(),

@@ -93,7 +93,7 @@ pub async fn serve(
         telemetry,
         failed_logins,
         sessions: login_sessions::LoginSessions::default(),
-        running: running_statements::RunningStatements::default(),
+        running: running_statements::FlightStatements::default(),
         kill,
     });
     let service = FlightServiceServer::new(FlightSqlServer::new(Arc::clone(&shared), info))

@@ -10,18 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 /// The statements that run, by the number in their ticket.
 #[derive(Clone, Debug, Default)]
-pub struct RunningStatements(Arc<Mutex<HashMap<Vec<u8>, Vec<RunningStatement>>>>);
+pub struct FlightStatements(Arc<Mutex<HashMap<Vec<u8>, Vec<FlightStatement>>>>);
 
 #[derive(Debug)]
-struct RunningStatement {
+struct FlightStatement {
     user: Identity,
     stop: CancellationToken,
 }
 
 /// A statement that runs; dropping it removes it from the list.
 #[derive(Debug)]
-pub struct RunningGuard {
-    statements: RunningStatements,
+pub struct FlightStatementGuard {
+    statements: FlightStatements,
     id: Vec<u8>,
     /// Fires when the client stops the statement.
     pub stop: CancellationToken,
@@ -34,17 +34,17 @@ pub fn new_statement_id() -> Vec<u8> {
     id
 }
 
-impl RunningStatements {
+impl FlightStatements {
     /// Lists a statement of `user`.
-    pub fn begin(&self, id: &[u8], user: &Identity) -> RunningGuard {
+    pub fn begin(&self, id: &[u8], user: &Identity) -> FlightStatementGuard {
         let stop = CancellationToken::new();
-        let statement = RunningStatement {
+        let statement = FlightStatement {
             user: user.clone(),
             stop: stop.clone(),
         };
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.entry(id.to_vec()).or_default().push(statement);
-        RunningGuard {
+        FlightStatementGuard {
             statements: self.clone(),
             id: id.to_vec(),
             stop,
@@ -67,7 +67,7 @@ impl RunningStatements {
     }
 }
 
-impl Drop for RunningGuard {
+impl Drop for FlightStatementGuard {
     fn drop(&mut self) {
         // What is left in the list is recognized by a token that nobody can fire any more.
         self.stop.cancel();
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn only_its_user_stops_a_statement() {
-        let running = RunningStatements::default();
+        let running = FlightStatements::default();
         let (ann, bob) = (Identity::of_password("ann"), Identity::of_password("bob"));
         let id = new_statement_id();
         let first = running.begin(&id, &ann);

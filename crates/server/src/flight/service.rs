@@ -26,7 +26,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use marigram_protocol::flight::{
-    ArrowLimits, ArrowMessages, BoundMessage, QueryTicket, StatementHandle, StatementLanguage,
+    ArrowLimits, ArrowMessages, BoundMessage, FlightHandle, QueryTicket, StatementLanguage,
 };
 use marigram_service::{RowStream, ServiceError};
 use prost::Message;
@@ -64,7 +64,7 @@ impl FlightSqlServer {
         match command {
             Command::CommandStatementQuery(asked) => {
                 check_transaction(asked.transaction_id.as_ref())?;
-                let handle = StatementHandle::new("", &asked.query, StatementLanguage::Sql);
+                let handle = FlightHandle::new("", &asked.query, StatementLanguage::Sql);
                 statements::info(call, handle, descriptor, |handle| {
                     let statement_handle = handle.write();
                     ticket_of(&TicketStatementQuery { statement_handle })
@@ -182,7 +182,7 @@ impl FlightSqlServer {
             Command::CommandStatementUpdate(asked) => {
                 check_transaction(asked.transaction_id.as_ref())?;
                 let _permit = call.enter()?;
-                let handle = StatementHandle::new("", &asked.query, StatementLanguage::Sql);
+                let handle = FlightHandle::new("", &asked.query, StatementLanguage::Sql);
                 let planned = statements::plan(call, &handle).await?;
                 let rows = statements::carry_out(call, planned).await?;
                 updated(usize::try_from(rows).unwrap_or(usize::MAX))
@@ -215,7 +215,7 @@ impl FlightSqlServer {
     ) -> Result<SchemaResult, FlightFault> {
         let schema = match command_of(&descriptor.cmd)? {
             Command::CommandStatementQuery(asked) => {
-                let handle = StatementHandle::new("", &asked.query, StatementLanguage::Sql);
+                let handle = FlightHandle::new("", &asked.query, StatementLanguage::Sql);
                 statements::schema_of(call, &handle).await?
             }
             Command::CommandPreparedStatementQuery(asked) => {
@@ -247,8 +247,8 @@ fn unsupported_command(command: &Command) -> FlightFault {
     FlightFault::unsupported(format!("the command '{url}' is not offered here"))
 }
 
-fn handle_of(bytes: &[u8]) -> Result<StatementHandle, FlightFault> {
-    StatementHandle::read(bytes)
+fn handle_of(bytes: &[u8]) -> Result<FlightHandle, FlightFault> {
+    FlightHandle::read(bytes)
         .ok_or_else(|| FlightFault::malformed("this is not the handle of a statement"))
 }
 
@@ -309,7 +309,7 @@ async fn bind(
 /// Runs a prepared statement for each row of a stream; once if there are none.
 async fn update_rows(
     call: &FlightCall,
-    handle: StatementHandle,
+    handle: FlightHandle,
     mut incoming: IncomingRows,
 ) -> Result<u64, FlightFault> {
     let (mut changed, mut runs) = (0, 0);

@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use arrow_flight::{FlightDescriptor, FlightEndpoint, FlightInfo, Ticket};
 use futures::{StreamExt, TryStreamExt};
-use marigram_protocol::flight::{QueryTicket, StatementHandle, StatementLanguage};
+use marigram_protocol::flight::{FlightHandle, QueryTicket, StatementLanguage};
 use marigram_service::{
     Answer, Language, LanguageRequest, Prepared, RowStream, ServiceError, Session,
 };
@@ -35,7 +35,7 @@ pub struct PlannedStatement {
 /// If it is wrong, or its parameters do not fit.
 pub async fn plan(
     call: &FlightCall,
-    handle: &StatementHandle,
+    handle: &FlightHandle,
 ) -> Result<PlannedStatement, FlightFault> {
     let rows = bound_rows(&handle.parameters, BOUND_BYTES_MAX)?;
     let schema = rows
@@ -51,7 +51,7 @@ pub async fn plan(
 /// As [`plan`].
 pub async fn plan_for(
     call: &FlightCall,
-    handle: &StatementHandle,
+    handle: &FlightHandle,
     parameters: &Schema,
 ) -> Result<PlannedStatement, FlightFault> {
     let session = call.session(&handle.database).await?;
@@ -84,9 +84,9 @@ fn value_type(kind: &DataType) -> DataType {
 /// If the statement is wrong, or if it has no rows and failed.
 pub async fn info(
     call: &FlightCall,
-    mut handle: StatementHandle,
+    mut handle: FlightHandle,
     descriptor: FlightDescriptor,
-    to_ticket: impl FnOnce(&StatementHandle) -> Ticket,
+    to_ticket: impl FnOnce(&FlightHandle) -> Ticket,
 ) -> Result<FlightInfo, FlightFault> {
     let permit = call.enter()?;
     let planned = plan(call, &handle).await?;
@@ -170,7 +170,7 @@ async fn run_to_end(
 ///
 /// # Errors
 /// If it fails before its first rows.
-pub async fn rows(call: &FlightCall, handle: StatementHandle) -> Result<AnswerStream, FlightFault> {
+pub async fn rows(call: &FlightCall, handle: FlightHandle) -> Result<AnswerStream, FlightFault> {
     let hold = hold(call, &handle)?;
     if handle.language() == StatementLanguage::InfluxQl {
         return Err(FlightFault::malformed("a handle of InfluxQL has no rows"));
@@ -187,7 +187,7 @@ pub async fn rows(call: &FlightCall, handle: StatementHandle) -> Result<AnswerSt
     answer::stream(call, rows?, hold).await
 }
 
-fn hold(call: &FlightCall, handle: &StatementHandle) -> Result<AnswerHold, FlightFault> {
+fn hold(call: &FlightCall, handle: &FlightHandle) -> Result<AnswerHold, FlightFault> {
     let guard =
         (!handle.id.is_empty()).then(|| call.shared.running.begin(&handle.id, &call.identity));
     Ok(AnswerHold {
@@ -262,7 +262,7 @@ pub async fn rows_of_ticket(call: &FlightCall, ticket: &[u8]) -> Result<AnswerSt
         "sql" => {
             let text = bound_sql(&asked.text, &asked.params)?;
             let text = text.trim().trim_end_matches(';');
-            let handle = StatementHandle::new(&asked.database, text, StatementLanguage::Sql);
+            let handle = FlightHandle::new(&asked.database, text, StatementLanguage::Sql);
             rows(call, handle).await
         }
         "influxql" => influxql(call, asked).await,
@@ -300,10 +300,7 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
 ///
 /// # Errors
 /// If it is wrong.
-pub async fn schema_of(
-    call: &FlightCall,
-    handle: &StatementHandle,
-) -> Result<SchemaRef, FlightFault> {
+pub async fn schema_of(call: &FlightCall, handle: &FlightHandle) -> Result<SchemaRef, FlightFault> {
     let planned = plan(call, handle).await?;
     let none = || Arc::new(Schema::empty());
     Ok(planned.prepared.schema().unwrap_or_else(none))
