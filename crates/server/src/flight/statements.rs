@@ -282,6 +282,7 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
     session.statement_timeout = call.shared.config.statement_timeout();
     let params = asked.params.into_iter();
     let request = LanguageRequest {
+        prelude: String::new(),
         language: Language::InfluxQl,
         text: asked.text,
         retention_policy: None,
