@@ -212,7 +212,7 @@ fn boundaries(path: &Path, bytes: &[u8]) -> Vec<usize> {
         }
         "WITNESS" => return (36..bytes.len()).step_by(36).collect(),
         _ => match path.extension().and_then(|extension| extension.to_str()) {
-            Some("wal") => 24,
+            Some("wal") => 36,
             Some("seg") => 16,
             _ => 0,
         },
@@ -233,13 +233,59 @@ fn are_siblings(one: &Path, other: &Path) -> bool {
         || (one.extension().is_some() && one.extension() == other.extension())
 }
 
+/// Files of another directory in place of a shard's own, together with its witness, or without one:
+/// nothing but the headers tells whose they are.
+fn strangers(built: &BuiltDirectory, stranger: &BuiltDirectory) -> Vec<DirectoryDamage> {
+    let mut all = Vec::new();
+    for shard in 0..SHARDS {
+        let dir = PathBuf::from(format!("shards/{shard:04}"));
+        let theirs: Vec<(PathBuf, Option<Vec<u8>>)> = stranger
+            .files
+            .iter()
+            .filter(|(path, bytes)| {
+                path.starts_with(&dir) && built.files.get(*path).is_some_and(|own| own != *bytes)
+            })
+            .map(|(path, bytes)| (path.clone(), Some(bytes.clone())))
+            .collect();
+        let witness = dir.join("WITNESS");
+        for (path, bytes) in &theirs {
+            let is_log = path.ends_with("MANIFEST")
+                || path.extension().is_some_and(|extension| extension == "wal");
+            if !is_log || !built.files.contains_key(&witness) {
+                continue;
+            }
+            let name = path.display();
+            all.push(DirectoryDamage {
+                what: format!("{name} is that of another directory, without witness"),
+                changes: vec![(path.clone(), bytes.clone()), (witness.clone(), None)],
+            });
+            if let Some(their_witness) = stranger.files.get(&witness) {
+                all.push(DirectoryDamage {
+                    what: format!("{name} and its witness are those of another directory"),
+                    changes: vec![
+                        (path.clone(), bytes.clone()),
+                        (witness.clone(), Some(their_witness.clone())),
+                    ],
+                });
+            }
+        }
+        if theirs.iter().any(|(path, _)| path.ends_with("MANIFEST")) {
+            all.push(DirectoryDamage {
+                what: format!("all of {} are those of another directory", dir.display()),
+                changes: theirs,
+            });
+        }
+    }
+    all
+}
+
 /// Every kind of damage to every file, as far as they are enumerated.
 fn damages(
     built: &BuiltDirectory,
     stranger: &BuiltDirectory,
     rng: &mut Xoshiro256PlusPlus,
 ) -> Vec<DirectoryDamage> {
-    let mut all = Vec::new();
+    let mut all = strangers(built, stranger);
     for (path, bytes) in &built.files {
         if path.ends_with("LOCK") {
             continue;

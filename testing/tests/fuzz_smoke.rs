@@ -170,7 +170,7 @@ fn golden(path: &str) -> Vec<u8> {
 
 #[test]
 fn wal_records() {
-    let file = golden("wal/v1-every-kind.bin");
+    let file = golden("wal/v2-every-kind.bin");
     let seeds: Vec<_> = frames(&file)
         .into_iter()
         .map(|(at, len)| file[at + frame::HEADER_BYTES..at + len].to_vec())
@@ -287,7 +287,11 @@ fn segments() {
 fn manifests() {
     run(
         "manifest",
-        &[golden("manifest/v1-log.bin"), golden("manifest/v2-log.bin")],
+        &[
+            golden("manifest/v1-log.bin"),
+            golden("manifest/v2-log.bin"),
+            golden("manifest/v3-log.bin"),
+        ],
         &[],
         targets::manifest,
     );

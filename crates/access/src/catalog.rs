@@ -19,6 +19,10 @@ const NAME_BYTES_MAX: usize = 1024;
 /// A user, or a role: a user who cannot log in, and whose rights others can get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessUser {
+    /// A random number that tells this user from an earlier one of the same name; 0 for users that
+    /// version 0.1 stored. [`AccessCatalog::create_user`] draws it.
+    #[serde(default)]
+    pub number: u64,
     /// Whether the user can log in. One who can, but has no password, has tokens only.
     pub can_log_in: bool,
     /// Whether the user may do everything.
@@ -90,7 +94,7 @@ impl AccessCatalog {
     ///
     /// # Errors
     /// `Exists`, `Unusable` for the name, `NoUser` for a role that does not exist, `Full`.
-    pub fn create_user(&mut self, name: &str, user: AccessUser) -> Result<(), AccessError> {
+    pub fn create_user(&mut self, name: &str, mut user: AccessUser) -> Result<(), AccessError> {
         check_name("the name of a user", name)?;
         if self.users.contains_key(name) {
             return Err(AccessError::Exists(name.to_owned()));
@@ -104,6 +108,7 @@ impl AccessCatalog {
         if self.users.is_empty() {
             rand::rng().fill_bytes(&mut self.decoy_secret);
         }
+        user.number = rand::rng().next_u64().max(1);
         self.users.insert(name.to_owned(), user);
         Ok(())
     }
@@ -334,24 +339,30 @@ impl AccessCatalog {
         Ok(removed)
     }
 
-    /// What a token may do; `None` if there is none of this number, or it has expired.
+    /// What a token may do; `None` if there is none of this number, it has
+    /// expired, or its owner may not log in.
     #[must_use]
     pub fn rights_of_token(&self, number: u64, now_ns: i64) -> Option<AccessRights> {
         let token = self.tokens.get(&number)?;
-        let is_valid = !token.has_expired(now_ns);
+        let is_valid = !token.has_expired(now_ns) && self.can_log_in(&token.owner);
         is_valid.then(|| token.scope.limit(self.rights_of(&token.owner)))
     }
 
-    /// The token with a text, and what it may do; `None` if there is none, or if it has expired.
+    /// The token with a text, and what it may do; `None` if there is none, if it has expired, or
+    /// if its owner may not log in.
     #[must_use]
     pub fn token_of(&self, text: &str, now_ns: i64) -> Option<(u64, &AccessToken, AccessRights)> {
         let number = *self.numbers.get(&hash_of(text))?;
         let token = self.tokens.get(&number)?;
-        if token.has_expired(now_ns) {
+        if token.has_expired(now_ns) || !self.can_log_in(&token.owner) {
             return None;
         }
         let rights = token.scope.limit(self.rights_of(&token.owner));
         Some((number, token, rights))
+    }
+
+    fn can_log_in(&self, name: &str) -> bool {
+        self.users.get(name).is_some_and(|user| user.can_log_in)
     }
 
     /// A name, and the roles whose rights it has.

@@ -175,13 +175,19 @@ pub(crate) fn text_of(identity: DirectoryIdentity) -> String {
     format!("{text}checksum {checksum:08x}\n")
 }
 
-/// Writes `MARIGRAM`, which makes the directory a data directory with a new lineage.
-pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<DirectoryIdentity> {
+impl DirectoryIdentity {
+    /// The identity of a new directory: it begins a lineage.
+    pub fn new(env: &Env, shards: usize) -> Self {
+        Self {
+            shards,
+            lineage: env.clock.now_ns() as u64,
+        }
+    }
+}
+
+/// Writes `MARIGRAM`, which makes the directory a data directory.
+pub(crate) fn write_identity(env: &Env, dir: &Path, identity: DirectoryIdentity) -> Result<()> {
     let (path, new) = (dir.join("MARIGRAM"), dir.join("MARIGRAM.new"));
-    let identity = DirectoryIdentity {
-        shards,
-        lineage: env.clock.now_ns() as u64,
-    };
     let write = || {
         let file = env.fs.create(&new)?;
         file.append(text_of(identity).as_bytes())?;
@@ -189,8 +195,7 @@ pub(crate) fn write_shards(env: &Env, dir: &Path, shards: usize) -> Result<Direc
         env.fs.rename(&new, &path)?;
         env.fs.sync_dir(dir)
     };
-    write().map_err(|error| EngineError::io(&path, error))?;
-    Ok(identity)
+    write().map_err(|error| EngineError::io(&path, error))
 }
 
 /// Returns a shard's directory, which it creates if it does not exist.

@@ -20,8 +20,8 @@ use crate::shard::{
 };
 use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
-use marigram_manifest::{Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed};
-use marigram_model::{ColumnId, FieldValue, TableId};
+use marigram_manifest::{LogProof, Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed};
+use marigram_model::{ColumnId, FieldValue, LogOwner, TableId};
 use marigram_segment::SegmentError;
 use marigram_series_index::{DiscardFile, LogPosition, SeriesIndex, SeriesLog};
 use marigram_wal::{Wal, WalEntry, WalError, WalProof, WriteEntry};
@@ -84,7 +84,15 @@ pub(crate) fn open_shard(
     }
     fs.sync_dir(&dir)
         .map_err(|error| EngineError::io(&dir, error))?;
-    let (manifest, durable) = Manifest::open_proved(fs.clone(), &dir, &known.proof())?;
+    let owner = LogOwner {
+        lineage: opening.lineage,
+        shard: number as u32,
+    };
+    let proof = LogProof {
+        owner: Some(owner),
+        ..known.proof()
+    };
+    let (manifest, durable) = Manifest::open_proved(fs.clone(), &dir, &proof)?;
     if let Some(torn) = manifest.torn_tail() {
         tracing::warn!(
             shard = number,
@@ -113,8 +121,8 @@ pub(crate) fn open_shard(
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
     let of = WitnessOwner {
-        lineage: opening.lineage,
-        shard: Some(number as u32),
+        lineage: owner.lineage,
+        shard: Some(owner.shard),
     };
     let witnessed = Witnessed {
         log: Some(manifest.extent()),
@@ -167,6 +175,7 @@ pub(crate) fn open_shard(
     shard.measure();
     let proof = WalProof {
         durable: known.witnessed.wal,
+        owner: Some(owner),
         remove_released: is_certain,
     };
     let recovered = replay(&shard, &wal_dir, &durable, &proof, opening)?;

@@ -14,13 +14,15 @@ use marigram_manifest::{
     Catalog, CatalogState, LogProof, Manifest, ManifestError, ManifestState, WitnessFile,
     WitnessOwner, Witnessed,
 };
-use marigram_model::TableId;
+use marigram_model::{LogOwner, TableId};
 use std::path::Path;
 
 /// What is known about some logs before they are opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownLogs {
     pub witnessed: Witnessed,
+    /// The owner of a shard's logs; `None` for the catalog, and for a shard that is missing.
+    pub owner: Option<LogOwner>,
     /// Whether a log must exist.
     pub must_exist: bool,
     /// Why the content of the logs is uncertain although they are intact: what is wrong with the
@@ -34,6 +36,7 @@ impl KnownLogs {
         LogProof {
             exists: self.must_exist,
             durable: self.witnessed.log,
+            owner: self.owner,
         }
     }
 
@@ -51,14 +54,20 @@ pub(crate) fn known_logs(
     must_exist: bool,
 ) -> Result<KnownLogs> {
     let path = dir.join(WitnessFile::FILE);
+    let owner = of.shard.map(|shard| LogOwner {
+        lineage: of.lineage,
+        shard,
+    });
     let doubted = |reason: String| KnownLogs {
         witnessed: Witnessed::default(),
+        owner,
         must_exist,
         doubt: Some(reason),
     };
     Ok(match WitnessFile::read(env.fs.as_ref(), dir) {
         Ok(Some((found, witnessed))) if found == of => KnownLogs {
             witnessed,
+            owner,
             must_exist,
             doubt: None,
         },
@@ -67,6 +76,7 @@ pub(crate) fn known_logs(
             path.display()
         )),
         Ok(None) => KnownLogs {
+            owner,
             must_exist,
             ..KnownLogs::default()
         },

@@ -149,6 +149,7 @@ fn verify_wal(
     let fs = Arc::new(ReadOnlyFs(env.fs.clone()));
     let proof = WalProof {
         durable: known.witnessed.wal.clone(),
+        owner: known.owner,
         remove_released: false,
     };
     match Wal::open_proved(fs, dir, floor, &proof, &mut |_, _| Ok(())) {

@@ -18,7 +18,10 @@ mod bucket;
 mod calls;
 mod catalog_texts;
 pub mod comparison;
+mod date_part;
+mod descriptors;
 pub mod duration;
+mod epoch_times;
 mod first_last;
 pub mod floats;
 mod histogram;
@@ -58,6 +61,9 @@ pub use arguments::TIME;
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
+pub use descriptors::{
+    AggregateDescriptor, FoldMethod, NumericResult, RollupMethod, TimeEdge, aggregate_descriptor,
+};
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use mean::{
     exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
@@ -86,18 +92,8 @@ use std::sync::{Arc, LazyLock};
 pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     state.register_udf(Arc::new(ScalarUDF::from(time_bucket::TimeBucket::new())))?;
     state.register_udf(Arc::new(ScalarUDF::from(named_cast::NamedCast::new())))?;
-    for udaf in [
-        first_udaf(),
-        last_udaf(),
-        sum_udaf(),
-        min_udaf(),
-        max_udaf(),
-        avg_udaf(),
-    ] {
-        state.register_udaf(udaf)?;
-    }
-    for udaf in aggregates() {
-        state.register_udaf(Arc::new(udaf))?;
+    for descriptor in descriptors::registered() {
+        state.register_udaf(Arc::clone(&descriptor.function))?;
     }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
@@ -116,6 +112,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in postgres_values::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    state.register_udf(Arc::new(date_part::function()))?;
+    let to_timestamp = epoch_times::EpochToTimestamp::default();
+    state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {
         state.register_udf(Arc::new(udf))?;
     }
@@ -172,8 +171,8 @@ pub fn max_udaf() -> Arc<AggregateUDF> {
 pub fn is_aggregate_name(name: &str) -> bool {
     static NAMES: LazyLock<HashSet<String>> = LazyLock::new(|| {
         let mut all = all_default_aggregate_functions();
-        all.extend([first_udaf(), last_udaf()]);
-        all.extend(aggregates().into_iter().map(Arc::new));
+        let ours = descriptors::registered().iter();
+        all.extend(ours.map(|descriptor| Arc::clone(&descriptor.function)));
         let names = |udaf: Arc<AggregateUDF>| {
             let aliases = udaf.aliases().to_vec();
             aliases.into_iter().chain([udaf.name().to_owned()])
@@ -181,21 +180,6 @@ pub fn is_aggregate_name(name: &str) -> bool {
         all.into_iter().flat_map(names).collect()
     });
     NAMES.contains(name)
-}
-
-/// The aggregates of time series.
-fn aggregates() -> Vec<AggregateUDF> {
-    let mut aggregates = vec![
-        aggregate::aggregate(spread::SpreadFunction::Spread),
-        aggregate::aggregate(spread::SpreadFunction::Elapsed),
-        aggregate::aggregate(mode::Mode),
-        aggregate::aggregate(top_n::TopNFunction::Top),
-        aggregate::aggregate(top_n::TopNFunction::Bottom),
-        aggregate::aggregate(histogram::Histogram),
-        aggregate::aggregate(lttb::Lttb),
-    ];
-    aggregates.extend(over_time::ALL.map(aggregate::aggregate));
-    aggregates
 }
 
 #[cfg(test)]

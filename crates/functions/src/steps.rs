@@ -135,10 +135,10 @@ impl StepFunction {
                 arguments::time(name, time)?,
                 arguments::interval(name, unit)?,
             ]),
-            (Self::MovingAvg, [value, n]) => {
-                arguments::number(name, value)?;
-                Ok(vec![DataType::Float64, arguments::count(name, "n", n)?])
-            }
+            (Self::MovingAvg, [value, n]) => Ok(vec![
+                arguments::number(name, value)?,
+                arguments::count(name, "n", n)?,
+            ]),
             (Self::SessionId, [time, gap]) => Ok(vec![
                 arguments::time(name, time)?,
                 arguments::interval(name, gap)?,
@@ -180,9 +180,9 @@ impl StepFunction {
                 types[0],
                 constants.interval_ns(2)?,
             )?),
-            Self::MovingAvg => Box::new(changes::MovingAvg::new(
-                constants.count(1, "n", 1, ROWS_MAX)?,
-            )),
+            Self::MovingAvg => {
+                changes::moving_avg(types[0], constants.count(1, "n", 1, ROWS_MAX)?)?
+            }
             Self::SessionId => Box::new(numbering::SessionId::new(constants.interval_ns(1)?)),
             Self::StateId => Box::new(numbering::StateId::default()),
             Self::EventId => Box::new(numbering::EventId::default()),

@@ -101,8 +101,11 @@ impl Catalog {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<CatalogState, ManifestError> {
-        let (exists, durable) = (true, None);
-        let read = Self::read_proved(fs, dir, &LogProof { exists, durable })?;
+        let proof = LogProof {
+            exists: true,
+            ..LogProof::default()
+        };
+        let read = Self::read_proved(fs, dir, &proof)?;
         Ok(read.map(|(state, _)| state).unwrap_or_default())
     }
 

@@ -52,6 +52,7 @@ impl LoggedState for CatalogState {
     const MAGIC: [u8; 8] = *b"MARICATA";
     const VERSION: u32 = 8;
     const SEALS_TELL: u32 = 4;
+    const OWNER_SINCE: Option<u32> = None;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
     type Edit = CatalogEdit;
 

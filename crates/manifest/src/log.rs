@@ -1,7 +1,7 @@
 //! The log that keeps a small state on disk: a snapshot and the edits since.
 //!
 //! ```text
-//! header    frame: magic, 8 bytes; format version, u32
+//! header    frame: magic, 8 bytes; format version, u32; owner, 12 bytes (manifests only)
 //! snapshot  frame: number u64, kind 1, state after that many edits
 //! edit      frame: number u64, kind 2, edit            (numbers rise by one)
 //! seal      frame: number u64, kind 3, length u64, checksum u32    (all before it is durable)
@@ -29,6 +29,7 @@ use crate::record::{EDIT, LoggedState, new_log, put_record, put_seal};
 use crate::replay::{LogExtent, ReplayedLog, TornTail, replay};
 use marigram_codec::ChecksummedPrefix;
 use marigram_env::{File, LogStore, is_out_of_space};
+use marigram_model::LogOwner;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -58,6 +59,8 @@ pub(crate) struct EditLog<S> {
     /// A second, equal file; `None` if the log has none, or it could not be written.
     copy: Option<Arc<dyn File>>,
     state: S,
+    /// What the header names.
+    owner: Option<LogOwner>,
     /// What is durable.
     extent: LogExtent,
     /// Header and snapshot.
@@ -80,16 +83,15 @@ impl<S: LoggedState> EditLog<S> {
     ) -> Result<Self, ManifestError> {
         let path = dir.join(S::FILE);
         let Some((bytes, replayed)) = read_proved::<S>(&*fs, dir, proof)? else {
-            let (written, torn) = (write_new(&*fs, dir, &S::default(), 0)?, None);
-            return Ok(Self::begun(
-                fs,
-                dir,
-                S::default(),
-                0,
-                written,
-                options,
-                torn,
-            ));
+            let (state, number) = (S::default(), 0);
+            let written = write_new(&*fs, dir, &state, number, proof.owner)?;
+            let begun = BegunLog {
+                state,
+                number,
+                owner: proof.owner,
+                torn: None,
+            };
+            return Ok(Self::begun(fs, dir, begun, written, options));
         };
         for name in [Some(S::FILE), S::COPY].into_iter().flatten() {
             let unfinished = temporary(&dir.join(name));
@@ -100,9 +102,15 @@ impl<S: LoggedState> EditLog<S> {
         // A reader of the old version would report new edits as damage.
         if !replayed.is_sealed || replayed.version < S::VERSION {
             let number = replayed.extent.number;
-            let written = write_new(&*fs, dir, &replayed.state, number)?;
-            let (state, torn) = (replayed.state, replayed.torn);
-            return Ok(Self::begun(fs, dir, state, number, written, options, torn));
+            let owner = proof.owner.or(replayed.owner);
+            let written = write_new(&*fs, dir, &replayed.state, number, owner)?;
+            let begun = BegunLog {
+                state: replayed.state,
+                number,
+                owner,
+                torn: replayed.torn,
+            };
+            return Ok(Self::begun(fs, dir, begun, written, options));
         }
         let file = fs.open(&path).map_err(io(&path))?;
         let copy = S::COPY.and_then(|name| equal_copy(&*fs, dir, name, &bytes).ok());
@@ -113,6 +121,7 @@ impl<S: LoggedState> EditLog<S> {
             file,
             copy,
             state: replayed.state,
+            owner: proof.owner.or(replayed.owner),
             extent: replayed.extent,
             snapshot: replayed.snapshot,
             whole: replayed.whole,
@@ -126,19 +135,19 @@ impl<S: LoggedState> EditLog<S> {
     fn begun(
         fs: Arc<dyn LogStore>,
         dir: &Path,
-        state: S,
-        number: u64,
+        begun: BegunLog<S>,
         written: SnapshotLog,
         options: LogOptions,
-        torn: Option<TornTail>,
     ) -> Self {
+        let number = begun.number;
         Self {
             fs,
             dir: dir.to_owned(),
             path: dir.join(S::FILE),
             file: written.file,
             copy: written.copy,
-            state,
+            state: begun.state,
+            owner: begun.owner,
             extent: LogExtent {
                 base: number,
                 number,
@@ -147,7 +156,7 @@ impl<S: LoggedState> EditLog<S> {
             snapshot: written.snapshot,
             whole: written.whole,
             options,
-            torn,
+            torn: begun.torn,
             poisoned: None,
         }
     }
@@ -190,7 +199,7 @@ impl<S: LoggedState> EditLog<S> {
 
     fn rewrite(&mut self) -> Result<(), ManifestError> {
         let number = self.extent.number;
-        let written = write_new(&*self.fs, &self.dir, &self.state, number)?;
+        let written = write_new(&*self.fs, &self.dir, &self.state, number, self.owner)?;
         (self.file, self.copy) = (written.file, written.copy);
         (self.snapshot, self.whole) = (written.snapshot, written.whole);
         self.extent = LogExtent {
@@ -266,6 +275,14 @@ impl<S> EditLog<S> {
     }
 }
 
+/// What a log holds that was just created.
+struct BegunLog<S> {
+    state: S,
+    number: u64,
+    owner: Option<LogOwner>,
+    torn: Option<TornTail>,
+}
+
 /// A log that holds only a snapshot.
 struct SnapshotLog {
     file: Arc<dyn File>,
@@ -280,9 +297,10 @@ fn write_new<S: LoggedState>(
     dir: &Path,
     state: &S,
     number: u64,
+    owner: Option<LogOwner>,
 ) -> Result<SnapshotLog, ManifestError> {
     let path = dir.join(S::FILE);
-    let mut bytes = new_log(state, number);
+    let mut bytes = new_log(state, number, owner);
     let file = replace(fs, dir, &path, &bytes)?;
     let snapshot = ChecksummedPrefix::new(&bytes);
     let log_bytes = bytes.len();
@@ -347,7 +365,7 @@ pub(crate) fn read_proved<S: LoggedState>(
         let file = fs.open(&path).map_err(io(&path))?;
         let bytes = read_file(&*file).map_err(io(&path))?;
         let replayed = replay::<S>(&path, &bytes)?;
-        prove(&path, &bytes, replayed.extent, proof)?;
+        prove(&path, &bytes, &replayed, proof)?;
         Ok(Some((bytes, replayed)))
     };
     let Some(name) = S::COPY else { return read() };
@@ -361,7 +379,7 @@ pub(crate) fn read_proved<S: LoggedState>(
             Some((bytes, copy)),
         ) => {
             let copy_path = dir.join(name);
-            let fits = prove(&copy_path, &bytes, copy.extent, proof).is_ok();
+            let fits = prove(&copy_path, &bytes, &copy, proof).is_ok();
             let advice = advice(&copy_path, &path, copy.extent.number, fits);
             let reason = format!("{reason}; {advice}");
             Err(ManifestError::Corrupt {
@@ -373,7 +391,7 @@ pub(crate) fn read_proved<S: LoggedState>(
         // An edit is written to the copy only after it is durable in the log.
         (Ok(Some((_, log))), Some((bytes, copy)))
             if copy.extent.number > log.extent.number
-                && prove(&dir.join(name), &bytes, copy.extent, proof).is_ok() =>
+                && prove(&dir.join(name), &bytes, &copy, proof).is_ok() =>
         {
             let (last, further) = (log.extent.number, copy.extent.number);
             let advice = advice(&dir.join(name), &path, further, true);

@@ -3,9 +3,12 @@
 use crate::error::ManifestError;
 use crate::log::{EditLog, LogOptions, io, read_proved};
 use crate::proof::LogProof;
+use crate::record::{new_log, put_seal};
 use crate::replay::{LogExtent, TornTail, replay};
 use crate::state::{ManifestEdit, ManifestState};
+use marigram_codec::ChecksummedPrefix;
 use marigram_env::LogStore;
+use marigram_model::LogOwner;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +57,7 @@ impl Manifest {
         Self::open_as(fs, dir, LogOptions::default(), proof)
     }
 
-    fn open_as(
+    pub(crate) fn open_as(
         fs: Arc<dyn LogStore>,
         dir: &Path,
         options: LogOptions,
@@ -71,8 +74,11 @@ impl Manifest {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn read(fs: &dyn LogStore, dir: &Path) -> Result<ManifestState, ManifestError> {
-        let (exists, durable) = (true, None);
-        Self::read_proved(fs, dir, &LogProof { exists, durable }).map(Option::unwrap_or_default)
+        let proof = LogProof {
+            exists: true,
+            ..LogProof::default()
+        };
+        Self::read_proved(fs, dir, &proof).map(Option::unwrap_or_default)
     }
 
     /// As [`read`](Self::read), but checks the manifest against its proof; `None` if there is none and
@@ -126,6 +132,23 @@ impl ManifestState {
     /// As [`Manifest::open`].
     pub fn from_log(path: &Path, bytes: &[u8]) -> Result<Self, ManifestError> {
         replay::<Self>(path, bytes).map(|replayed| replayed.state)
+    }
+
+    /// The bytes of a manifest with the state that `bytes` hold, for another owner: a restored
+    /// manifest belongs to its new directory. `path` is for messages.
+    ///
+    /// # Errors
+    /// As [`Manifest::open`].
+    pub fn log_with_owner(
+        path: &Path,
+        bytes: &[u8],
+        owner: LogOwner,
+    ) -> Result<Vec<u8>, ManifestError> {
+        let replayed = replay::<Self>(path, bytes)?;
+        let number = replayed.extent.number;
+        let mut log = new_log(&replayed.state, number, Some(owner));
+        put_seal(number, ChecksummedPrefix::new(&log), &mut log);
+        Ok(log)
     }
 }
 

@@ -18,8 +18,9 @@ const TOMBSTONE_BYTES_MIN: usize = 8 + 4 + 16 + 1;
 impl LoggedState for ManifestState {
     const FILE: &'static str = "MANIFEST";
     const MAGIC: [u8; 8] = *b"MARIMANI";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const SEALS_TELL: u32 = 2;
+    const OWNER_SINCE: Option<u32> = Some(3);
     const COPY: Option<&'static str> = None;
     type Edit = ManifestEdit;
 

@@ -5,8 +5,9 @@
 //! another file (`witness`), and compared on opening, before anything is changed.
 
 use crate::error::ManifestError;
-use crate::replay::LogExtent;
+use crate::replay::{LogExtent, ReplayedLog};
 use marigram_codec::ChecksummedPrefix;
+use marigram_model::LogOwner;
 use std::path::Path;
 
 /// What is known about a log before it is opened.
@@ -16,18 +17,19 @@ pub struct LogProof {
     pub exists: bool,
     /// The least extent that the log must have.
     pub durable: Option<LogExtent>,
+    /// Whose the log must be, as far as its header tells; a new one gets this owner. Catalogs name
+    /// none.
+    pub owner: Option<LogOwner>,
 }
 
-/// Checks a log against its proof; `bytes` is the file, `found` its extent.
-pub(crate) fn prove(
+/// Checks a log against its proof; `bytes` is the file, `replayed` what it holds.
+pub(crate) fn prove<S>(
     path: &Path,
     bytes: &[u8],
-    found: LogExtent,
+    replayed: &ReplayedLog<S>,
     proof: &LogProof,
 ) -> Result<(), ManifestError> {
-    let Some(durable) = proof.durable else {
-        return Ok(());
-    };
+    let found = replayed.extent;
     let corrupt = |offset: u64, reason: String| {
         let path = path.to_owned();
         Err(ManifestError::Corrupt {
@@ -35,6 +37,12 @@ pub(crate) fn prove(
             offset,
             reason,
         })
+    };
+    if let Some(reason) = proof.owner.and_then(|owner| owner.refusal(replayed.owner)) {
+        return corrupt(0, reason);
+    }
+    let Some(durable) = proof.durable else {
+        return Ok(());
     };
     if found.number < durable.number {
         return corrupt(

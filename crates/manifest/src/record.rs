@@ -2,6 +2,7 @@
 
 use crate::bytes::{MalformedRecord, RecordReader};
 use marigram_codec::{ChecksummedPrefix, frame};
+use marigram_model::LogOwner;
 use std::fmt::Debug;
 
 /// A state that a log keeps.
@@ -15,6 +16,8 @@ pub(crate) trait LoggedState: Clone + Debug + Default {
     /// The first version whose seals tell the length and the checksum of all that stands before
     /// them.
     const SEALS_TELL: u32;
+    /// The first version whose header names the owner, if one does.
+    const OWNER_SINCE: Option<u32>;
     /// The name of a second, equal file that is kept beside the log, if one is.
     const COPY: Option<&'static str>;
     /// A change.
@@ -42,9 +45,12 @@ pub(crate) const SEAL: u8 = 3;
 pub(crate) const PREFIX_BYTES: usize = 9;
 
 /// The bytes of a log with nothing but a snapshot.
-pub(crate) fn new_log<S: LoggedState>(state: &S, number: u64) -> Vec<u8> {
+pub(crate) fn new_log<S: LoggedState>(state: &S, number: u64, owner: Option<LogOwner>) -> Vec<u8> {
     let mut header = S::MAGIC.to_vec();
     header.extend_from_slice(&S::VERSION.to_le_bytes());
+    if S::OWNER_SINCE.is_some() {
+        header.extend_from_slice(&LogOwner::to_bytes(owner));
+    }
     let mut bytes = Vec::new();
     frame::write(&header, &mut bytes);
     put_record(number, SNAPSHOT, |out| state.encode(out), &mut bytes);

@@ -4,6 +4,7 @@ use crate::bytes::{MalformedRecord, RecordReader};
 use crate::error::ManifestError;
 use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SNAPSHOT};
 use marigram_codec::{ChecksummedPrefix, frame};
+use marigram_model::LogOwner;
 use std::path::Path;
 
 /// The end of a log that was dropped on opening: an edit whose commit never returned.
@@ -32,6 +33,8 @@ pub(crate) struct ReplayedLog<S> {
     pub(crate) state: S,
     /// Version of the format that the file has.
     pub(crate) version: u32,
+    /// The owner that the header names.
+    pub(crate) owner: Option<LogOwner>,
     /// What there is of the log: up to its last edit, or its snapshot where there is none.
     pub(crate) extent: LogExtent,
     /// Header and snapshot.
@@ -54,11 +57,11 @@ pub(crate) fn replay<S: LoggedState>(
         reason,
     };
     let header = whole(bytes, 0).map_err(|reason| corrupt(0, reason.to_owned()))?;
-    let version = header
+    let (version, rest) = header
         .payload
         .strip_prefix(&S::MAGIC)
-        .and_then(|version| version.try_into().ok())
-        .map(u32::from_le_bytes)
+        .and_then(|rest| rest.split_first_chunk())
+        .map(|(version, rest)| (u32::from_le_bytes(*version), rest))
         .ok_or_else(|| corrupt(0, format!("this is no {} of Marigram", S::FILE)))?;
     if version == 0 || version > S::VERSION {
         let (path, found, supported) = (path.to_owned(), version, S::VERSION);
@@ -68,6 +71,12 @@ pub(crate) fn replay<S: LoggedState>(
             supported,
         });
     }
+    let owner = match (S::OWNER_SINCE, rest) {
+        (Some(since), rest) if version >= since => rest.try_into().map(LogOwner::from_bytes).ok(),
+        (_, []) => Some(None),
+        _ => None,
+    };
+    let owner = owner.ok_or_else(|| corrupt(0, "the header has another length".to_owned()))?;
     let start = header.end;
     let snapshot = whole(bytes, start).map_err(|reason| corrupt(start, reason.to_owned()))?;
     let (mut number, kind, mut reader) =
@@ -112,6 +121,7 @@ pub(crate) fn replay<S: LoggedState>(
     Ok(ReplayedLog {
         state,
         version,
+        owner,
         extent: LogExtent {
             base,
             number,

@@ -326,8 +326,8 @@ impl Authentication for Marigram {
     }
 
     async fn check_password(&self, user: &str, password: &str) -> Result<Identity> {
-        if self.sql.access().knows_password(user, password) {
-            return Ok(Identity::of_password(user));
+        if let Some(known) = self.sql.access().known_password(user, password) {
+            return Ok(known);
         }
         let _place = self.password_checks.enter().await?;
         let (sql, user, password) = (self.sql.clone(), user.to_owned(), password.to_owned());
@@ -337,6 +337,10 @@ impl Authentication for Marigram {
 
     fn check_token(&self, text: &str) -> Option<Identity> {
         self.sql.access().check_token(text)
+    }
+
+    fn user_number(&self, user: &str) -> u64 {
+        self.sql.access().user_number(user)
     }
 
     fn verifiers(&self, user: &str) -> PasswordVerifiers {

@@ -119,14 +119,14 @@ mod tests {
     fn a_login_is_told_once_an_hour() {
         let logins = RecentLogins::default();
         let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
-        let (ann, begin) = (Identity::of_password("ann"), Instant::now());
+        let (ann, begin) = (Identity::of_password("ann", 1), Instant::now());
         assert!(logins.is_first(one, &ann, begin));
         assert!(!logins.is_first(one, &ann, begin + SAME_LOGIN / 2));
         assert!(logins.is_first(other, &ann, begin));
-        assert!(logins.is_first(one, &Identity::of_password("bob"), begin));
+        assert!(logins.is_first(one, &Identity::of_password("bob", 1), begin));
         assert!(logins.is_first(one, &ann, begin + SAME_LOGIN));
         for number in 0..3 * ADDRESSES_MAX {
-            let user = Identity::of_password(&number.to_string());
+            let user = Identity::of_password(&number.to_string(), 1);
             assert!(logins.is_first(one, &user, begin));
         }
         assert!(logins.known.lock().expect("no panic").len() <= ADDRESSES_MAX);

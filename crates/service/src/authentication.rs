@@ -20,8 +20,8 @@ pub enum IdentityProof {
     Owner,
     /// Not at all. It may do everything if there are no users, and nothing otherwise.
     Nothing,
-    /// By the password of the user.
-    Password,
+    /// By the password of the user with this number. A later user of the same name has another one.
+    Password(u64),
     /// By the token of this number, which belongs to the user.
     Token(u64),
 }
@@ -54,12 +54,12 @@ impl Identity {
         }
     }
 
-    /// A user whose password was checked.
+    /// A user whose password was checked, with the user's number from before that check.
     #[must_use]
-    pub fn of_password(user: &str) -> Self {
+    pub fn of_password(user: &str, number: u64) -> Self {
         Self {
             user: user.to_owned(),
-            proof: IdentityProof::Password,
+            proof: IdentityProof::Password(number),
         }
     }
 }
@@ -93,6 +93,9 @@ pub trait Authentication: Send + Sync {
     /// Whose token a text is; `None` if it is none, or one that has ended.
     fn check_token(&self, text: &str) -> Option<Identity>;
 
+    /// The number of a user, which a later user of the same name does not get; 0 if there is none.
+    fn user_number(&self, user: &str) -> u64;
+
     /// What a proof by SCRAM is checked against; for a name that cannot log in, something that no
     /// proof fits.
     fn verifiers(&self, user: &str) -> PasswordVerifiers;
@@ -124,6 +127,10 @@ impl Authentication for OpenAccess {
 
     fn check_token(&self, _: &str) -> Option<Identity> {
         None
+    }
+
+    fn user_number(&self, _: &str) -> u64 {
+        0
     }
 
     fn verifiers(&self, user: &str) -> PasswordVerifiers {

@@ -4,7 +4,7 @@
 //! [`session_syntax`], [`copy_syntax`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
-//! [`named`], [`asof_syntax`], [`at_time_zone`], [`latest_on`], [`exact_numbers`],
+//! [`named`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`], [`latest_on`], [`exact_numbers`],
 //! [`array_literals`], [`inserted_lists`], [`casts`], [`column_names`]). Deep statements are
 //! refused or balanced ([`nesting`], [`balance`]).
 //!
@@ -12,6 +12,7 @@
 
 pub mod access_statement;
 pub mod access_syntax;
+pub mod aliased_calls;
 pub mod array_literals;
 pub mod array_subqueries;
 pub mod asof_syntax;

@@ -148,7 +148,10 @@ impl SampleRows {
                 Some(usize::from(told.header.is_some())),
             ),
             (_, Some(at)) if told.skip.is_some() => (Some(0), Some(at)),
-            (_, Some(at)) => (self.header_before(at), Some(at)),
+            (_, Some(at)) => match self.header_before(at, time) {
+                Some(header) => (Some(header), Some(at)),
+                None => (None, Some(self.rows_before(at))),
+            },
         };
         let data_at = data_at.unwrap_or(1);
         let units_at = header_at
@@ -200,23 +203,52 @@ impl SampleRows {
             .unwrap_or(self.width)
     }
 
-    /// The header above the first row of data; `None` if there is none.
-    fn header_before(&self, data_at: usize) -> Option<usize> {
+    /// The header above the first row whose time can be read; `None` if there is none.
+    ///
+    /// Rows below the header may have times that cannot be read: they are no header, so that the
+    /// import refuses them. A record that names the time is the header. Else it is the first of the
+    /// records directly above the data that hold only names.
+    fn header_before(&self, data_at: usize, time: Option<usize>) -> Option<usize> {
         let above = data_at.checked_sub(1)?;
-        let named = |at: usize| {
-            let record = &self.records[at];
-            let names = record
-                .cells()
-                .filter(|cell| !cell.text.trim().is_empty())
-                .count();
+        let is_full = |at: &usize| {
+            let record = &self.records[*at];
+            let cells = record.cells();
+            let names = cells.filter(|cell| !cell.text.trim().is_empty()).count();
             names + 1 >= self.width && names > 0 && width_of(record) + 1 >= self.width
         };
-        if is_units(&self.records[above])
-            && let Some(header) = above.checked_sub(1).filter(|at| named(*at))
-        {
-            return Some(header);
+        let any = |at: usize, is: fn(&str) -> bool| {
+            let mut cells = self.records[at].cells();
+            cells.any(|cell| is(cell.text.trim()))
+        };
+        let names_time = |at: &usize| any(*at, names::is_time_name) && !any(*at, is_time);
+        if let Some(at) = (0..data_at).filter(is_full).find(names_time) {
+            return Some(at);
         }
-        named(above).then_some(above)
+        let is_named = |at: &usize| is_full(at) && !any(*at, is_time) && !any(*at, is_number);
+        let mut below = (0..data_at).rev().skip_while(|at| {
+            // Units stand below the header; rows of data have numbers.
+            is_units(&self.records[*at]) || !is_named(at)
+        });
+        if let Some(last) = below.next() {
+            let more = below.take_while(|at| is_named(at) && !is_units(&self.records[*at]));
+            return Some(more.last().unwrap_or(last));
+        }
+        // Names may be numbers, but a time may not.
+        let is_digit = |byte: u8| byte.is_ascii_digit();
+        let could_name_time = |at: &usize| {
+            time.is_none_or(|time| {
+                let text = self.records[*at].cell(time).text.trim();
+                !text.is_empty() && !text.bytes().any(is_digit)
+            })
+        };
+        Some(above).filter(is_full).filter(could_name_time)
+    }
+
+    /// The first of the records directly above `data_at` that are as wide as the data.
+    fn rows_before(&self, data_at: usize) -> usize {
+        let above = (0..data_at).rev();
+        let rows = above.take_while(|at| width_of(&self.records[*at]) == self.width);
+        rows.last().unwrap_or(data_at)
     }
 }
 
@@ -323,6 +355,32 @@ mod tests {
         assert_eq!(trailing.names, ["time", "a"]);
         let epoch = sniffed("ts,v\n1767225600,1\n1767225601,2\n");
         assert_eq!((epoch.header_line, epoch.data_after), (Some(1), 1));
+    }
+
+    #[test]
+    fn rows_whose_time_cannot_be_read_are_no_header() {
+        let rows = "2024-03-01 00:00,a,1\n2024-03-02 00:00,a,2\n2024-03-03 00:00,a,2\n";
+        for bad in [
+            "2024-02-30 00:00,a,1\n",
+            ",a,1\n",
+            "bad,a,1\n",
+            "2024-02-30 00:00,a,1\n2024-02-31 00:00,b,1\n",
+            "# a comment\n",
+        ] {
+            for header in ["time,dev,v", "when_measured,dev,v"] {
+                let found = sniffed(&format!("{header}\n{bad}{rows}"));
+                assert_eq!(found.header_line, Some(1), "{header} {bad}");
+                assert_eq!(found.data_after, 1, "{header} {bad}");
+            }
+            let told = sniffed(&format!("Plant 7\ntime,dev,v\n{bad}{rows}"));
+            assert_eq!((told.header_line, told.data_after), (Some(2), 2), "{bad}");
+        }
+        let bare = sniffed(&format!("2024-02-30 00:00,a,1\n{rows}"));
+        assert_eq!((bare.header_line, bare.data_after), (None, 0));
+        let numbered = sniffed("time,1,2\nbad,5,6\n2026-01-01,5,6\n2026-01-02,5,6\n");
+        assert_eq!(numbered.header_line, Some(1));
+        let two = sniffed("Kessel,Ofen,Ofen\nZeit,Temp,Druck\n2026-01-01,5,6\n2026-01-02,5,6\n");
+        assert_eq!(two.names, ["Zeit", "Temp", "Druck"]);
     }
 
     #[test]

@@ -3,6 +3,25 @@
 
 use std::collections::HashMap;
 
+/// Names of time columns, the preferred ones first.
+pub const TIME_NAMES: [&str; 15] = [
+    "time",
+    "timestamp",
+    "ts",
+    "_time",
+    "datetime",
+    "date_time",
+    "date",
+    "utc",
+    "created_at",
+    "t",
+    "zeitstempel",
+    "zeit",
+    "datum",
+    "datum/zeit",
+    "date/time",
+];
+
 /// Why names cannot be matched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
@@ -57,6 +76,12 @@ pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameEr
         found.push(column);
     }
     Ok(found)
+}
+
+/// Whether a column with this name holds times, as far as names tell.
+pub fn is_time_name(name: &str) -> bool {
+    let name = name.trim().to_lowercase();
+    TIME_NAMES.contains(&name.as_str())
 }
 
 /// Names for the columns of a header: trimmed, `columnN` if empty, and with a number appended to

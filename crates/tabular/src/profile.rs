@@ -34,9 +34,9 @@ pub struct ColumnProfile {
     truths: u64,
     distinct: HashSet<u64>,
     is_many: bool,
-    /// Cells that are not numbers.
-    exceptions: Vec<(u64, String)>,
-    exceptions_count: u64,
+    /// Cells that are not numbers, with a point and with a comma as decimal mark.
+    exceptions: [Vec<(u64, String)>; 2],
+    exceptions_count: [u64; 2],
     /// What the cells reveal about times.
     pub times: TimeEvidence,
 }
@@ -84,10 +84,15 @@ impl ColumnProfile {
         }
         if read_bool(text).is_some() {
             self.truths += 1;
-        } else if !number.point && !number.comma {
-            self.exceptions_count += 1;
-            if self.exceptions.len() < EXCEPTIONS_NAMED {
-                self.exceptions.push((line, text.to_owned()));
+        } else {
+            for (at, is_one) in [number.point, number.comma].into_iter().enumerate() {
+                if is_one {
+                    continue;
+                }
+                self.exceptions_count[at] += 1;
+                if self.exceptions[at].len() < EXCEPTIONS_NAMED {
+                    self.exceptions[at].push((line, text.to_owned()));
+                }
             }
         }
         self.times.add(text, line);
@@ -158,13 +163,14 @@ impl ColumnProfile {
 
     /// The few cells that make it text.
     pub fn few_exceptions(&self, decimal: DecimalMark) -> Option<FewExceptions> {
-        let numbers = self.numbers[usize::from(self.decimal(decimal) == DecimalMark::Comma)];
-        let count = self.exceptions_count;
+        let mark = usize::from(self.decimal(decimal) == DecimalMark::Comma);
+        let numbers = self.numbers[mark];
+        let count = self.exceptions_count[mark];
         let few = count > 0 && count as f64 <= (numbers as f64 * EXCEPTIONS_MAX).max(1.0);
         (few && numbers > 1).then(|| FewExceptions {
             count,
             numbers,
-            named: self.exceptions.clone(),
+            named: self.exceptions[mark].clone(),
         })
     }
 }
@@ -255,6 +261,10 @@ mod tests {
         let few = broken.few_exceptions(DecimalMark::Point).unwrap();
         assert_eq!((few.count, few.numbers), (1, 29));
         assert_eq!(few.named, [(9, "broken".to_owned())]);
+        let mixed = profile(&["1.5", "2,5", "1.000"]);
+        assert_eq!(mixed.kind(DecimalMark::Point), FieldType::String);
+        let few = mixed.few_exceptions(DecimalMark::Point).unwrap();
+        assert_eq!(few.named, [(3, "2,5".to_owned())]);
         let names = profile(&["a", "b", "1"]);
         assert_eq!(names.few_exceptions(DecimalMark::Point), None);
     }

@@ -5,7 +5,7 @@ mod written;
 mod zone;
 
 pub use evidence::{FormError, TimeEvidence};
-pub use written::{DateOrder, TimeOfDay, WrittenTime, clock_of, is_clock};
+pub use written::{DateOrder, TimeOfDay, WrittenTime, clock_of, has_short_year, is_clock};
 pub use zone::{FileZone, RepeatedHour, TimeFault, offset_of};
 
 use jiff::fmt::strtime::BrokenDownTime;

@@ -18,7 +18,7 @@ mod wal;
 
 pub use entry::{DeleteEntry, WalEntry, WriteEntry};
 pub use error::WalError;
-pub use file::{FORMAT_VERSION, file_name};
+pub use file::{FORMAT_VERSION, file_name, with_owner};
 pub use record::{RecordError, decode_record, encode_record};
 pub use replay::ReplayReport;
 pub use room::{LogRoom, RoomPromise};

@@ -6,10 +6,11 @@
 
 use crate::entry::WalEntry;
 use crate::error::WalError;
-use crate::file::{FORMAT_VERSION, HEADER_BYTES, WalHeader, check_header, file_name};
+use crate::file::{FORMAT_VERSION, HEADER_BYTES, WalHeader, check_header, file_name, header_bytes};
 use crate::record::decode_record;
 use marigram_codec::{ChecksummedPrefix, frame};
 use marigram_env::{File, LogStore};
+use marigram_model::LogOwner;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub(crate) struct FoundWalFile {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn File>,
     pub(crate) bytes: u64,
+    /// The beginning of the file: its header, or as much of it as there is.
+    header: Vec<u8>,
 }
 
 impl FoundWalFile {
@@ -46,28 +49,40 @@ impl FoundWalFile {
         let path = dir.join(file_name(number));
         let file = fs.open(&path).map_err(WalError::io(&path))?;
         let bytes = file.len().map_err(WalError::io(&path))?;
+        let mut header = vec![0; bytes.min(HEADER_BYTES as u64) as usize];
+        file.read_exact_at(&mut header, 0)
+            .map_err(WalError::io(&path))?;
+        header.truncate(header_bytes(&header));
         Ok(Self {
             number,
             path,
             file,
             bytes,
+            header,
         })
     }
 
     pub(crate) fn has_records(&self) -> bool {
-        self.bytes > HEADER_BYTES as u64
+        self.bytes > header_bytes(&self.header) as u64
+    }
+
+    /// Refuses a file that was written for another shard or data directory. A header that is torn
+    /// names none.
+    pub(crate) fn check_owner(&self, owner: LogOwner) -> Result<(), WalError> {
+        let WalHeader::Good { owner: found, .. } = check_header(&self.header, self.number) else {
+            return Ok(());
+        };
+        match owner.refusal(found) {
+            Some(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
+            None => Ok(()),
+        }
     }
 
     /// Checks the header. It was durable before the next record or file was written, so one that
     /// is not whole is damage.
     pub(crate) fn check(&self) -> Result<(), WalError> {
-        let mut bytes = [0; HEADER_BYTES];
-        let len = HEADER_BYTES.min(usize::try_from(self.bytes).unwrap_or(usize::MAX));
-        self.file
-            .read_exact_at(&mut bytes[..len], 0)
-            .map_err(WalError::io(&self.path))?;
-        match check_header(&bytes[..len], self.number) {
-            WalHeader::Good => Ok(()),
+        match check_header(&self.header, self.number) {
+            WalHeader::Good { .. } => Ok(()),
             WalHeader::Damaged(reason) => Err(WalError::corrupt(&self.path, 0, reason)),
             WalHeader::Version(found) => Err(WalError::Version {
                 path: self.path.clone(),
@@ -124,11 +139,7 @@ impl FoundWalFile {
             self.file.sync().map_err(WalError::io(&self.path))?;
         }
         let mut window = FileWindow::new(self);
-        let mut header = [0; HEADER_BYTES];
-        self.file
-            .read_exact_at(&mut header, 0)
-            .map_err(WalError::io(&self.path))?;
-        let mut whole = ChecksummedPrefix::new(&header);
+        let mut whole = ChecksummedPrefix::new(&self.header);
         loop {
             let offset = window.offset();
             match window.next()? {
@@ -196,7 +207,7 @@ impl FileWindow {
             path: found.path.clone(),
             len: found.bytes,
             bytes: Vec::new(),
-            start: HEADER_BYTES as u64,
+            start: found.header.len() as u64,
             at: 0,
         }
     }

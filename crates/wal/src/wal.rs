@@ -6,6 +6,7 @@ use crate::replay::{ApplyEntry, FoundWalFile, ReplayReport};
 use crate::room::LogRoom;
 use marigram_codec::ChecksummedPrefix;
 use marigram_env::{File, LogStore, is_out_of_space};
+use marigram_model::LogOwner;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub struct Wal {
     fs: Arc<dyn LogStore>,
     dir: PathBuf,
+    /// What the headers of new files name.
+    owner: Option<LogOwner>,
     /// Number of the file that is appended to.
     number: u64,
     /// `None` where there was no room yet to make it.
@@ -39,6 +42,8 @@ pub struct Wal {
 pub struct WalProof {
     /// How far files are durable at least, by number.
     pub durable: BTreeMap<u64, ChecksummedPrefix>,
+    /// Whose the files must be, as far as their headers tell; new files get this owner.
+    pub owner: Option<LogOwner>,
     /// Whether files below the floor may be removed: not before it is certain that the floor is
     /// the log's own.
     pub remove_released: bool,
@@ -49,6 +54,7 @@ impl Default for WalProof {
     fn default() -> Self {
         Self {
             durable: BTreeMap::new(),
+            owner: None,
             remove_released: true,
         }
     }
@@ -85,6 +91,11 @@ impl Wal {
         apply: &mut dyn FnMut(u64, crate::WalEntry) -> Result<(), WalError>,
     ) -> Result<(Self, ReplayReport), WalError> {
         let (mut found, released) = find(fs.as_ref(), dir, floor)?;
+        for file in &found {
+            proof
+                .owner
+                .map_or(Ok(()), |owner| file.check_owner(owner))?;
+        }
         prove(dir, &found, proof.durable.range(floor..))?;
         if proof.remove_released {
             for path in released {
@@ -101,6 +112,7 @@ impl Wal {
         let mut wal = Self {
             fs,
             dir: dir.to_owned(),
+            owner: proof.owner,
             number,
             room: LogRoom::new(dir.join(file_name(number))),
             file: None,
@@ -132,7 +144,8 @@ impl Wal {
     /// Makes the file with this number and appends to it from here on.
     fn begin(&mut self, number: u64) -> Result<Arc<dyn File>, WalError> {
         let path = self.dir.join(file_name(number));
-        let made = create(self.fs.as_ref(), &self.dir, number).and_then(|(file, header)| {
+        let created = create(self.fs.as_ref(), &self.dir, number, self.owner);
+        let made = created.and_then(|(file, header)| {
             let moved = self.room.move_to(&file, &path, HEADER_BYTES as u64);
             moved.map(|()| (file, header))
         });

@@ -2,7 +2,7 @@
 
 use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, anyhow, bail};
-use marigram_model::FieldType;
+use marigram_model::{FieldType, quoted};
 use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::dialect::{self, DialectOptions, TextDialect};
 use marigram_tabular::encoding::{self, Utf8};
@@ -21,25 +21,6 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 
 /// Rows from which tags are inferred: all rows of some times.
 const SAMPLE_ROWS: usize = 50_000;
-
-/// Names of time columns, the preferred ones first.
-const TIME_NAMES: [&str; 15] = [
-    "time",
-    "timestamp",
-    "ts",
-    "_time",
-    "datetime",
-    "date_time",
-    "date",
-    "utc",
-    "created_at",
-    "t",
-    "zeitstempel",
-    "zeit",
-    "datum",
-    "datum/zeit",
-    "date/time",
-];
 
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,10 +113,17 @@ impl CsvPlan {
         if date.is_empty() {
             return Err(format!("it has no time (column '{name}' is empty)"));
         }
-        let Some(clock) = self.place(CsvRole::Clock).map(cell) else {
+        let Some(at) = self.place(CsvRole::Clock) else {
             let time = self.time.read(date);
             return time.map_err(|fault| format!("column '{name}': '{date}' {fault}"));
         };
+        let clock = cell(at);
+        if clock.is_empty() {
+            let column = &self.columns[at].file_name;
+            return Err(format!(
+                "it has no time of day (column '{column}' is empty)"
+            ));
+        }
         let time = self.time.read_two(date, clock);
         time.map_err(|fault| format!("column '{name}': '{date} {clock}' {fault}"))
     }
@@ -204,6 +192,8 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     let zones = profiles[time_at].times.zones();
     let is_number = matches!(plan.time.form, TimeFormat::Number(_));
     plan.without_zone = !is_number && zones == (0, 0) && plan.time.zone.name().is_none();
+    plan.notes
+        .extend(mixed_zones(&plan.time, &profiles[time_at].times));
     plan.time_name = match (known, clock_at) {
         (Some(known), _) => known.time.clone(),
         (None, None) => plan.dialect.names[time_at].clone(),
@@ -246,6 +236,22 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         note_column(&mut plan, reading, at, profile)?;
     }
     Ok(plan)
+}
+
+/// The note for times of which only some name a zone.
+fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String> {
+    let (offsets, names) = evidence.zones();
+    let (named, all) = (offsets + names, evidence.cells());
+    if matches!(time.form, TimeFormat::Number(_)) || named == 0 || named >= all {
+        return None;
+    }
+    let others = match time.zone.name() {
+        Some(zone) => format!("zone {zone}"),
+        None => "UTC (--tz Europe/Berlin for another)".to_owned(),
+    };
+    Some(format!(
+        "{named} of {all} times name a time zone; the others are read as {others}"
+    ))
 }
 
 /// The encoding that the options name, or else the one that the file's bytes tell.
@@ -385,7 +391,9 @@ fn profiles(
     let mut profiles = vec![ColumnProfile::default(); width];
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
+    let mut is_empty = true;
     while records.read(&mut record)? {
+        is_empty = false;
         if !has_width(&record, width) || record.is_open {
             continue;
         }
@@ -399,6 +407,9 @@ fn profiles(
         for (at, profile) in profiles.iter_mut().enumerate() {
             profile.add(record.cell(at), record.line, nulls);
         }
+    }
+    if is_empty {
+        bail!("it holds no rows below its header");
     }
     Ok(profiles)
 }
@@ -439,7 +450,7 @@ fn time_columns(
         return Ok((time, None));
     }
     let of_table = known.and_then(|known| table_names.iter().position(|n| *n == known.time));
-    let by_name = of_table.or_else(|| TIME_NAMES.iter().find_map(|name| find(name)));
+    let by_name = of_table.or_else(|| names::TIME_NAMES.iter().find_map(|name| find(name)));
     let by_values = || {
         let dates = profiles.iter().position(|profile| profile.times.is_date());
         dates.or_else(|| {
@@ -644,6 +655,22 @@ fn note_column(
             "column '{name}' is new in table '{}'",
             reading.table
         ));
+    }
+    if let Some(known) = &reading.known
+        && let CsvRole::Field(told) = plan.columns[at].role
+        && let Some((_, kind)) = known
+            .field_types()?
+            .iter()
+            .find(|(field, _)| *field == name)
+        && *kind != told
+    {
+        bail!(
+            "--types {name}={told}: column '{name}' of table '{}' is {kind}; leave the option out, or \
+             give the column another type first: ALTER TABLE {} ALTER COLUMN {} TYPE {told}",
+            reading.table,
+            quoted(&reading.table),
+            quoted(&name)
+        );
     }
     let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
     if is_text && let Some(few) = profile.few_exceptions(decimal) {

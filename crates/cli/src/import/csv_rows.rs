@@ -14,7 +14,7 @@ use marigram::Roles;
 use marigram_model::FieldType;
 use marigram_tabular::cell::{DecimalMark, is_null, read_bool, read_f64};
 use marigram_tabular::record::{RecordCell, TextRecord};
-use marigram_tabular::time::TimeReader;
+use marigram_tabular::time::{TimeReader, has_short_year};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -154,6 +154,7 @@ fn value_of<'a>(
         FieldType::F32 => read_f64(text, column.decimal).map(|v| CsvValue::F32(v as f32)),
         FieldType::F64 if exact => text.parse().ok().map(CsvValue::F64),
         FieldType::F64 => read_f64(text, column.decimal).map(CsvValue::F64),
+        FieldType::Timestamp if has_short_year(text) => None,
         FieldType::Timestamp => TimeReader::default().read(text).ok().map(CsvValue::Time),
         FieldType::Bytes => bytes(text).map(CsvValue::Bytes),
         FieldType::String => Some(CsvValue::Text(text)),

@@ -387,6 +387,34 @@ async fn a_change_of_users_ends_what_was_there_before() {
         sql_as(&server, &basic("reader", "readerreader"), "SELECT 1").status,
         401
     );
+    // Somebody else who gets the name does not bring the old connection back.
+    let reborn = "CREATE USER reader WITH PASSWORD 'somebodyelse' SUPERUSER";
+    assert_eq!(sql_as(&server, &root, reborn).status, 200);
+    let error = client.simple_query(count).await.expect_err("still gone");
+    assert_eq!(state_of(&error), "28P01");
+    let others = connect(&server, "reader", "somebodyelse", "plant").await;
+    let others = others.expect("the other one comes in");
+    others.simple_query(count).await.expect("and may");
+}
+
+#[test]
+fn users_who_only_write_delete_through_influxdbs_api() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    let writer = basic("writer", "writerwriter");
+    let delete = r#"{"start":"2024-01-01T00:00:00Z","stop":"2024-01-01T00:00:01Z","predicate":"_measurement=\"m\""}"#;
+    let line = ("POST", "/api/v2/delete?org=o&bucket=plant");
+    let reply = ask(&server, line, &writer, delete);
+    assert_eq!(reply.status, 204, "{}", reply.body);
+    let root = basic("root", &password_of("root"));
+    let left = sql_as(&server, &root, "SELECT count(*) FROM m");
+    assert_eq!(left.json()["rows"][0][0], 1);
+    let seen = ask(&server, ("GET", "/api/v2/buckets"), &writer, "");
+    let names: Vec<_> = seen.json()["buckets"].as_array().expect("a list").clone();
+    let names: Vec<_> = names.iter().map(|bucket| bucket["name"].clone()).collect();
+    assert_eq!(names, ["plant"]);
+    let foreign = ("POST", "/api/v2/delete?org=o&bucket=vault");
+    assert_eq!(ask(&server, foreign, &writer, delete).status, 403);
 }
 
 #[test]
@@ -436,6 +464,12 @@ fn tokens_have_scope_and_end() {
     );
     let shown = sql_as(&server, &reader, "SHOW TOKENS").json()["rows"].clone();
     assert_eq!(shown.as_array().expect("rows").len(), 1, "{shown}");
+    // A user who is kept out is kept out with every proof.
+    for (option, status) in [("NOLOGIN", 401), ("LOGIN", 200)] {
+        let change = format!("ALTER USER reader {option}");
+        assert_eq!(sql_as(&server, &root, &change).status, 200);
+        assert_eq!(sql_as(&server, &of_reader, read).status, status, "{option}");
+    }
     let drop_others = format!("DROP TOKEN {number}");
     assert_eq!(sql_as(&server, &reader, &drop_others).status, 404);
     assert_eq!(

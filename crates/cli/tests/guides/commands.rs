@@ -147,6 +147,10 @@ fn every_guide_with_commands_is_run_or_says_why_not() {
         "http",
         "postgres",
         "security",
+        // These are run by the tests of `clients`.
+        "telegraf",
+        "grafana",
+        "influxdb-migration",
         // These are run by the tests of `examples`.
         "influxdb",
         "influxdb2",

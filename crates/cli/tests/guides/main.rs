@@ -6,6 +6,7 @@
     reason = "these tests are outside the database and use the machine as a reader would"
 )]
 
+mod clients;
 mod commands;
 mod examples;
 mod options;

@@ -7,12 +7,18 @@ use std::process::Command;
 /// Options of other programs that the guides name.
 const OF_OTHERS: &[&str] = &[
     "--bin",
+    "--bucket-id",
     "--cacert",
+    "--compress",
     "--data-binary",
     "--data-urlencode",
     "--delete",
+    "--engine-path",
     "--example",
+    "--fail-with-body",
+    "--filter",
     "--locked",
+    "--output-path",
     "--release",
     "--headless",
     "--command",

@@ -177,3 +177,105 @@ fn an_empty_tag_goes_out_as_lines() {
     let lines = std::fs::read_to_string(&to).unwrap();
     assert!(lines.contains("\nm v=1.0 1767225600000000000\n"), "{lines}");
 }
+
+#[test]
+fn a_time_of_day_that_is_missing_refuses_its_row() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "date,time,v\n2026-04-05,10:00,1\n2026-04-06,,2\n2026-04-07,12:00,3\n",
+    );
+    let said = place.import(&[&file]);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(!said.ok, "{all}");
+    for words in [
+        "line 3",
+        "no time of day (column 'time' is empty)",
+        "2 stored",
+        "1 refused",
+    ] {
+        assert!(all.contains(words), "{words}: {all}");
+    }
+}
+
+#[test]
+fn times_of_which_some_name_a_zone_are_told() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2026-04-05 10:00Z,1\n2026-04-05 10:01,2\n2026-04-05 10:02+02:00,3\n",
+    );
+    let said = place.import(&[&file]);
+    let all = format!("{}{}", said.out, said.err);
+    let note = "2 of 3 times name a time zone; the others are read as UTC (--tz Europe/Berlin for another)";
+    assert!(said.ok && all.contains(note), "{all}");
+}
+
+#[test]
+fn a_type_that_the_table_does_not_have_is_refused() {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", "time,v\n2026-04-05 10:00,1\n");
+    assert!(place.import(&[&file]).ok);
+    let said = place.import(&["--types", "v=string", &file]);
+    let words = "column 'v' of table 'm' is DOUBLE";
+    assert!(!said.ok && said.err.contains(words), "{}", said.err);
+    assert!(
+        said.err
+            .contains("ALTER TABLE m ALTER COLUMN v TYPE STRING"),
+        "{}",
+        said.err
+    );
+    assert!(place.import(&["--types", "v=double", &file]).ok);
+}
+
+/// Rows of data are no header, whatever is wrong with them.
+#[test]
+fn a_first_row_whose_time_cannot_be_read_is_refused() {
+    let place = ImportFixture::new();
+    let rows = "2024-03-01 00:00,a,1\n2024-03-02 00:00,a,2\n";
+    for (at, bad) in ["2024-02-30 00:00,a,1", ",a,1", "bad,a,1", "# comment"]
+        .into_iter()
+        .enumerate()
+    {
+        let file = place.file(&format!("f{at}.csv"), &format!("time,dev,v\n{bad}\n{rows}"));
+        let said = place.import(&["--yes", &file]);
+        let all = format!("{}{}", said.out, said.err);
+        assert!(!said.ok, "{bad}: {all}");
+        for words in ["line 2", "2 stored", "1 refused"] {
+            assert!(all.contains(words), "{bad}: {words}: {all}");
+        }
+        let columns = place.columns(&format!("f{at}"));
+        assert_eq!(
+            columns,
+            "time TIMESTAMP time; dev STRING tag; v DOUBLE field"
+        );
+    }
+}
+
+#[test]
+fn a_header_alone_holds_no_rows() {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", "time,v\n");
+    let said = place.import(&[&file]);
+    assert!(
+        !said.ok && said.err.contains("no rows below its header"),
+        "{}",
+        said.err
+    );
+}
+
+#[test]
+fn years_of_two_digits_are_asked_for() {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", "time,v\n24-01-02 00:00,1\n24-01-03 00:01,2\n");
+    let said = place.import(&[&file]);
+    let words = "'24-01-02 00:00' is 2 January 2024 or 24 January 2002";
+    assert!(!said.ok && said.err.contains(words), "{}", said.err);
+    assert!(place.import(&["--date-order", "ymd", &file]).ok);
+    let times = place.csv("SELECT time FROM m ORDER BY 1");
+    assert_eq!(times, "time\n2024-01-02T00:00:00Z\n2024-01-03T00:01:00Z\n");
+    // Columns beside the time are not asked for.
+    let file = place.file("n.csv", "time,seen\n2024-01-01,24-01-02 00:00\n");
+    let said = place.import(&["--types", "seen=timestamp", &file]);
+    assert!(!said.ok, "{}{}", said.out, said.err);
+}

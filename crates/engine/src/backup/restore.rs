@@ -2,15 +2,18 @@
 //!
 //! The file `RESTORING` exists durably in the directory from before the first file is written until
 //! after the last; a directory with this file is not opened. Every file is checked on the way.
+//!
+//! A restored directory begins a lineage, so the headers of its manifests and logs are rewritten: they
+//! name the new directory as their owner.
 
 use super::folder::BackupFolder;
 use super::record::{BackupInfo, BackupRecord, FileEntry};
-use crate::directory::{self, RESTORING};
+use crate::directory::{self, DirectoryIdentity, RESTORING};
 use crate::error::{EngineError, Result};
 use crate::shard::segment_name;
 use marigram_env::{BlobStore, Env};
-use marigram_manifest::{CatalogState, Manifest, ManifestEdit, SegmentMeta};
-use marigram_model::{TableId, TableSchema, TimeRange};
+use marigram_manifest::{CatalogState, Manifest, ManifestEdit, ManifestState, SegmentMeta};
+use marigram_model::{LogOwner, TableId, TableSchema, TimeRange};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -203,9 +206,10 @@ fn fill(
         ..RestoreReport::default()
     };
     let mut dirs = BTreeSet::new();
+    let identity = DirectoryIdentity::new(env, record.info.shards);
     let is_segment = |file: &&FileEntry| file.mark.is_some();
     for file in record.files.iter().filter(|file| !is_segment(file)) {
-        write_file(env, folder, file, into, &mut dirs)?;
+        write_file(env, folder, file, into, identity.lineage, &mut dirs)?;
         report.files += 1;
         report.bytes += file.bytes;
     }
@@ -239,13 +243,32 @@ fn fill(
             .sync_dir(dir)
             .map_err(|error| EngineError::io(dir, error))?;
     }
-    directory::write_shards(env, into, record.info.shards)?;
+    directory::write_identity(env, into, identity)?;
     let unmark = || {
         env.fs.remove(&marker)?;
         env.fs.sync_dir(into)
     };
     unmark().map_err(|error| EngineError::io(&marker, error))?;
     Ok(report)
+}
+
+/// A file of a shard whose header names an owner.
+enum OwnedFile {
+    Manifest(LogOwner),
+    Wal(LogOwner),
+}
+
+impl OwnedFile {
+    /// What `path` is in a directory of this lineage; `None` if it has no owner.
+    fn from_path(path: &str, lineage: u64) -> Option<Self> {
+        let (shard, name) = path.strip_prefix("shards/")?.split_once('/')?;
+        let shard = shard.parse().ok()?;
+        let owner = LogOwner { lineage, shard };
+        if name == "MANIFEST" {
+            return Some(Self::Manifest(owner));
+        }
+        name.starts_with("wal/").then_some(Self::Wal(owner))
+    }
 }
 
 /// Writes a file, which is durable when it returns, except for its name. Collects the directories
@@ -255,6 +278,7 @@ fn write_file(
     folder: &BackupFolder,
     entry: &FileEntry,
     into: &Path,
+    lineage: u64,
     dirs: &mut BTreeSet<PathBuf>,
 ) -> Result<()> {
     let path = into.join(&entry.path);
@@ -268,8 +292,36 @@ fn write_file(
     let fresh: Vec<PathBuf> = fresh.into_iter().map(Path::to_owned).collect();
     dirs.extend(fresh);
     let file = env.fs.create(&path).map_err(io)?;
-    for piece in &entry.pieces {
-        folder.fetch(*piece, |bytes| file.append(bytes).map_err(io))?;
+    match OwnedFile::from_path(&entry.path, lineage) {
+        None => {
+            for piece in &entry.pieces {
+                folder.fetch(*piece, |bytes| file.append(bytes).map_err(io))?;
+            }
+        }
+        // It is read whole when the directory is opened, too.
+        Some(OwnedFile::Manifest(owner)) => {
+            let mut bytes = Vec::new();
+            for piece in &entry.pieces {
+                folder.fetch(*piece, |part| {
+                    bytes.extend_from_slice(part);
+                    Ok(())
+                })?;
+            }
+            let bytes = ManifestState::log_with_owner(&path, &bytes, owner)?;
+            file.append(&bytes).map_err(io)?;
+        }
+        Some(OwnedFile::Wal(owner)) => {
+            // The header is at the beginning of the first piece.
+            let mut is_first = true;
+            for piece in &entry.pieces {
+                folder.fetch(*piece, |bytes| {
+                    let owned = std::mem::take(&mut is_first)
+                        .then(|| marigram_wal::with_owner(bytes, owner))
+                        .flatten();
+                    file.append(owned.as_deref().unwrap_or(bytes)).map_err(io)
+                })?;
+            }
+        }
     }
     file.sync().map_err(io)
 }

@@ -4,7 +4,7 @@ use super::warning_throttle::WarningThrottle;
 use crate::background::BackgroundSignal;
 use crate::catalog::LiveCatalog;
 use crate::compaction::{CompactionHistory, TokenBucket};
-use crate::directory;
+use crate::directory::{self, DirectoryIdentity};
 use crate::error::{EngineError, Result};
 use crate::health::EngineHealth;
 use crate::memory::MemoryAccountant;
@@ -122,7 +122,11 @@ impl EngineInner {
         // The catalog comes first: if there is a MARIGRAM, there was a catalog.
         let identity = match identity {
             Some(identity) => identity,
-            None => directory::write_shards(&env, dir, options.shards)?,
+            None => {
+                let identity = DirectoryIdentity::new(&env, options.shards);
+                directory::write_identity(&env, dir, identity)?;
+                identity
+            }
         };
         schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);

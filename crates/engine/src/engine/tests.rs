@@ -11,6 +11,7 @@ mod growth;
 mod limits;
 mod model;
 mod open_files;
+mod owners;
 mod replaced;
 mod retype;
 mod rollups;

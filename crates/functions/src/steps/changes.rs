@@ -1,6 +1,7 @@
 //! Functions of the change from row to row. They skip a row whose value or time is null: its own
 //! result is null, and the next row is compared with the last row that was not null.
 
+use super::super::mean::exact_mean;
 use super::super::numbers::{NumberColumn, NumberKind};
 use super::{WindowStep, time_at};
 use arrow::array::ArrayRef;
@@ -83,12 +84,62 @@ impl WindowStep for DerivativeStep {
     }
 }
 
-/// `moving_avg(value, n)`: the mean of the last `n` values that are not null.
+/// `moving_avg(value, n)` for values of a type: the mean of the last `n` values that are not null.
+pub fn moving_avg(values: &DataType, n: usize) -> Result<Box<dyn WindowStep>> {
+    Ok(match NumberKind::from_type(values)? {
+        NumberKind::Float => Box::new(FloatMovingAvg::new(n)),
+        kind => Box::new(WholeMovingAvg::new(kind, n)),
+    })
+}
+
+/// The moving average of whole numbers, from exact sums.
+#[derive(Debug)]
+struct WholeMovingAvg {
+    kind: NumberKind,
+    n: usize,
+    values: VecDeque<u64>,
+    sum: i128,
+}
+
+impl WholeMovingAvg {
+    fn new(kind: NumberKind, n: usize) -> Self {
+        Self {
+            kind,
+            n,
+            values: VecDeque::new(),
+            sum: 0,
+        }
+    }
+
+    /// A value as a whole number, which all of these kinds are.
+    fn whole(&self, bits: u64) -> i128 {
+        self.kind.whole(bits).unwrap_or_default()
+    }
+}
+
+impl WindowStep for WholeMovingAvg {
+    fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
+        let Some(bits) = NumberColumn::from_array(&columns[0])?.get(row) else {
+            return Ok(ScalarValue::Float64(None));
+        };
+        if self.values.len() == self.n
+            && let Some(oldest) = self.values.pop_front()
+        {
+            self.sum -= self.whole(oldest);
+        }
+        self.values.push_back(bits);
+        self.sum += self.whole(bits);
+        let mean = (self.values.len() == self.n).then(|| exact_mean(self.sum, self.n as u64));
+        Ok(ScalarValue::Float64(mean.flatten()))
+    }
+}
+
+/// The moving average of floats.
 ///
 /// It uses a queue of two stacks, which only ever adds, so that rounding errors do not accumulate
 /// and an infinite value or a NaN is gone when it leaves the window.
 #[derive(Debug)]
-pub struct MovingAvg {
+struct FloatMovingAvg {
     n: usize,
     /// The sums of the older values, from each of them to the newest of them. The sum from the
     /// oldest is on top.
@@ -97,9 +148,9 @@ pub struct MovingAvg {
     newer_sum: f64,
 }
 
-impl MovingAvg {
+impl FloatMovingAvg {
     /// Creates the step for `n` values.
-    pub fn new(n: usize) -> Self {
+    fn new(n: usize) -> Self {
         Self {
             n,
             older: Vec::new(),
@@ -121,7 +172,7 @@ impl MovingAvg {
     }
 }
 
-impl WindowStep for MovingAvg {
+impl WindowStep for FloatMovingAvg {
     fn step(&mut self, columns: &[ArrayRef], row: usize) -> Result<ScalarValue> {
         let Some(bits) = NumberColumn::from_array(&columns[0])?.get(row) else {
             return Ok(ScalarValue::Float64(None));

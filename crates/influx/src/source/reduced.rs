@@ -337,6 +337,12 @@ impl<'a> GroupReader<'a> {
                     count => count,
                 },
                 FromPartials::Difference(max, min) => minus(&value(*max), &value(*min)),
+                FromPartials::Mean(sum, count) => {
+                    match (value(*sum).as_f64(), value(*count).as_f64()) {
+                        (Some(sum), Some(count)) => Value::Float(sum / count),
+                        _ => Value::Null,
+                    }
+                }
             });
             rows.push(Row {
                 values: values.collect(),

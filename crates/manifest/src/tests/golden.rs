@@ -12,10 +12,11 @@ use super::catalog::{
 };
 use super::{disk, edit, pinned_edit};
 use crate::{
-    Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, Manifest, ManifestEdit,
+    Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, LogProof, Manifest, ManifestEdit,
     ManifestState, WitnessFile, WitnessOwner, Witnessed,
 };
 use marigram_codec::ChecksummedPrefix;
+use marigram_model::LogOwner;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -39,12 +40,19 @@ fn golden(file: &str, current: &[u8]) -> Vec<u8> {
 }
 
 /// The manifest after twelve of these edits, and its file.
-fn manifest(edit: impl Fn(u64) -> ManifestEdit) -> (ManifestState, Vec<u8>) {
+fn manifest(
+    edit: impl Fn(u64) -> ManifestEdit,
+    owner: Option<LogOwner>,
+) -> (ManifestState, Vec<u8>) {
     let (_, fs, dir) = disk(1);
     let options = LogOptions {
         rewrite_bytes_min: 1500,
     };
-    let (mut manifest, _) = Manifest::open_with(Arc::clone(&fs), &dir, options).unwrap();
+    let proof = LogProof {
+        owner,
+        ..LogProof::default()
+    };
+    let (mut manifest, _) = Manifest::open_as(Arc::clone(&fs), &dir, options, &proof).unwrap();
     (1..=12).for_each(|nth| manifest.commit(&edit(nth)).unwrap());
     let bytes = crate::log::read_file(&*fs.open(&dir.join("MANIFEST")).unwrap()).unwrap();
     (manifest.state().clone(), bytes)
@@ -55,13 +63,25 @@ fn version_1_of_the_manifest_is_read() {
     let file = "manifest/v1-log.bin";
     let bytes = std::fs::read(path(file)).unwrap();
     let state = ManifestState::from_log(&path(file), &bytes).unwrap();
-    assert_eq!(state, manifest(edit).0);
+    assert_eq!(state, manifest(edit, None).0);
 }
 
 #[test]
 fn version_2_of_the_manifest_is_read() {
-    let (state, bytes) = manifest(pinned_edit);
     let file = "manifest/v2-log.bin";
+    let bytes = std::fs::read(path(file)).unwrap();
+    let state = ManifestState::from_log(&path(file), &bytes).unwrap();
+    assert_eq!(state, manifest(pinned_edit, None).0);
+}
+
+#[test]
+fn version_3_of_the_manifest_is_read() {
+    let owner = LogOwner {
+        lineage: 0x0123_4567_89ab_cdef,
+        shard: 5,
+    };
+    let (state, bytes) = manifest(pinned_edit, Some(owner));
+    let file = "manifest/v3-log.bin";
     let bytes = golden(file, &bytes);
     assert_eq!(ManifestState::from_log(&path(file), &bytes).unwrap(), state);
 }

@@ -7,6 +7,7 @@ use crate::{
 };
 use marigram_codec::ChecksummedPrefix;
 use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault};
+use marigram_model::LogOwner;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ fn open(fs: &Arc<dyn LogStore>, dir: &Path) -> Result<ManifestState, ManifestErr
     let proof = LogProof {
         exists: true,
         durable: known.log,
+        owner: None,
     };
     Manifest::open_proved(Arc::clone(fs), dir, &proof).map(|(_, state)| state)
 }
@@ -84,6 +86,40 @@ fn a_manifest_that_lost_its_end_or_grew_old_is_told() {
 }
 
 #[test]
+fn a_manifest_of_another_directory_or_shard_is_refused_without_a_witness() {
+    let (_, fs, dir) = disk(1);
+    let path = dir.join("MANIFEST");
+    let owner = |lineage, shard| LogOwner { lineage, shard };
+    let proof = |owner| LogProof {
+        exists: false,
+        durable: None,
+        owner,
+    };
+    let own = proof(Some(owner(7, 2)));
+    let (mut manifest, _) = Manifest::open_proved(Arc::clone(&fs), &dir, &own).unwrap();
+    (1..=5).for_each(|nth| manifest.commit(&edit(nth)).unwrap());
+    let (state, bytes) = (manifest.state().clone(), file(&*fs, &path));
+    for stranger in [owner(8, 2), owner(7, 3)] {
+        let error = Manifest::open_proved(Arc::clone(&fs), &dir, &proof(Some(stranger)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("/MANIFEST"), "{error}");
+        assert!(error.contains("it was written for shard 2"), "{error}");
+        assert_eq!(file(&*fs, &path), bytes, "nothing is changed");
+    }
+    // A tool that does not know the owner reads it, and keeps the owner where it rewrites.
+    let end = manifest.extent().extent.bytes as usize;
+    put(&*fs, &path, &bytes[..end]);
+    assert_eq!(Manifest::open(Arc::clone(&fs), &dir).unwrap().1, state);
+    Manifest::open_proved(Arc::clone(&fs), &dir, &own).unwrap();
+    Manifest::open_proved(Arc::clone(&fs), &dir, &proof(Some(owner(8, 2)))).unwrap_err();
+    let moved = ManifestState::log_with_owner(&path, &file(&*fs, &path), owner(8, 2)).unwrap();
+    put(&*fs, &path, &moved);
+    let opened = Manifest::open_proved(Arc::clone(&fs), &dir, &proof(Some(owner(8, 2))));
+    assert_eq!(opened.unwrap().1, state);
+    assert_eq!(file(&*fs, &path), moved, "it ends in a seal");
+}
+
+#[test]
 fn a_witness_that_is_behind_is_no_reason_to_refuse() {
     let (_, fs, dir) = disk(1);
     let (mut manifest, _) = Manifest::open(Arc::clone(&fs), &dir).unwrap();
@@ -109,6 +145,7 @@ fn a_witness_that_is_behind_is_no_reason_to_refuse() {
         let proof = LogProof {
             exists: true,
             durable: Some(extent),
+            owner: None,
         };
         let state = Manifest::read_proved(&*fs, &dir, &proof).unwrap().unwrap();
         assert_eq!(&state, manifest.state(), "{extent:?}");
@@ -180,6 +217,7 @@ fn the_copy_of_the_catalog_takes_its_place_by_hand() {
         LogProof {
             exists: true,
             durable: Some(catalog.extent()),
+            owner: None,
         },
     ] {
         for end in (0..catalog.extent().extent.bytes as usize).step_by(11) {

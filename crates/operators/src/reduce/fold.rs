@@ -14,7 +14,7 @@ mod variance;
 
 pub use accumulator::AccumulatorFold;
 pub use counts::CountFold;
-pub use first_last::{FirstLastFold, FoldSide};
+pub use first_last::FirstLastFold;
 pub use numeric::{NumericFold, NumericOutputs};
 pub use numeric_type::{F32, F64, I32, I64, TimeNumbers, U64};
 pub use variance::VarianceFold;
@@ -22,6 +22,7 @@ pub use variance::VarianceFold;
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
 use marigram_engine::PageStats;
+use marigram_functions::NumericResult;
 use std::any::Any;
 use std::fmt::Debug;
 
@@ -59,20 +60,10 @@ pub struct SlotStatistics<'a> {
 pub enum FoldOutput {
     /// Number of rows, or of values that are not null.
     Count,
-    /// Sum.
-    Sum,
-    /// Mean.
-    Avg,
-    /// The high part of a sum, as rollups store it.
-    SumHigh,
-    /// The low part of a sum.
-    SumLow,
-    /// Minimum.
-    Min,
-    /// Maximum.
-    Max,
+    /// A result of the fold of numbers.
+    Number(NumericResult),
     /// Variance or standard deviation, of a sample or a population.
-    Spread {
+    Variance {
         /// Whether it is of a sample: divided by one less.
         sample: bool,
         /// Whether it is the square root.

@@ -5,8 +5,8 @@ mod calls;
 mod keys;
 
 use super::fold::{
-    AccumulatorFold, CountFold, F32, F64, FirstLastFold, FoldOutput, FoldSide, I32, I64,
-    NumericFold, NumericOutputs, SeriesFold, TimeNumbers, U64, VarianceFold,
+    AccumulatorFold, CountFold, F32, F64, FirstLastFold, FoldOutput, I32, I64, NumericFold,
+    NumericOutputs, SeriesFold, TimeNumbers, U64, VarianceFold,
 };
 use crate::rows::OutputColumnSource;
 use crate::scan::SeriesScan;
@@ -22,7 +22,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use keys::GroupKeys;
-use marigram_functions::TimeBuckets;
+use marigram_functions::{NumericResult, TimeBuckets, TimeEdge};
 use marigram_model::TagType;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ pub enum FoldKind {
     /// Variance of numbers of a type.
     Moments(NumberType),
     /// First or last value by time; the flag says whether a null counts as a value.
-    Edges(FoldSide, bool, DataType),
+    Edges(TimeEdge, bool, DataType),
     /// A function that is not ours, with the types of its arguments; the flag says whether it has a
     /// FILTER.
     Foreign(Arc<AggregateFunctionExpr>, Vec<DataType>, bool),
@@ -223,7 +223,7 @@ impl AggregateRecipe {
     pub fn needs_last_rows_only(&self) -> bool {
         let by_last = |spec: &FoldSpec| match (&spec.make, spec.args.as_slice()) {
             (
-                FoldKind::Edges(FoldSide::Last, ..),
+                FoldKind::Edges(TimeEdge::Last, ..),
                 [FoldArgument::Field(_) | FoldArgument::Time],
             ) => true,
             (FoldKind::Numbers(NumberType::Time, _, asked), [FoldArgument::Time]) => {

@@ -290,9 +290,9 @@ mod tests {
         let settings = settings(dir.path());
         let (log, writer) = AuditLog::open(&settings).expect("it opens");
         for _ in 0..5 {
-            log.note_login(client(), &Identity::of_password("ann"), true);
+            log.note_login(client(), &Identity::of_password("ann", 1), true);
         }
-        log.note_login(client(), &Identity::of_password("bob"), true);
+        log.note_login(client(), &Identity::of_password("bob", 1), true);
         log.note_failed_login(client(), "bob");
         writer.close();
         let text = std::fs::read_to_string(&settings.path).expect("a text");

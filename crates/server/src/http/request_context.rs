@@ -124,8 +124,9 @@ impl HttpShared {
     }
 
     fn user_who_may_log_in(&self, user: &str) -> Result<Identity, ServiceError> {
-        let identity = Identity::of_password(user);
-        match self.services.access.rights(&identity) {
+        let access = &self.services.access;
+        let identity = Identity::of_password(user, access.user_number(user));
+        match access.rights(&identity) {
             Ok(_) => Ok(identity),
             Err(_) => Err(refused("the token or session is of nobody who may log in")),
         }

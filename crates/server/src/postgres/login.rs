@@ -49,9 +49,11 @@ pub async fn log_in(
         listener: "postgres",
         address: PEER.try_with(|peer| *peer).unwrap_or((unknown, 0).into()),
     };
+    // Taken before the exchange: a user who is created meanwhile is another one.
+    let number = access.user_number(user);
     match exchange(io, shared, user).await? {
         Ok(()) => {
-            let identity = Identity::of_password(user);
+            let identity = Identity::of_password(user, number);
             shared.audit.note_login(client, &identity, false);
             Ok(identity)
         }

@@ -80,22 +80,29 @@ fn double(expr: Expr) -> Expr {
     }
 }
 
+/// The call that `EXTRACT` stands for. The planner's own would be DataFusion's function.
+fn date_part(unit: &str, time: &Expr) -> Expr {
+    let unit = Expr::value(Value::SingleQuotedString(unit.to_owned()));
+    call("date_part", vec![unit, time.clone()])
+}
+
 /// A part of a time that the planner truncates or does not know; `None` for other parts.
 fn part_of(unit: &str, time: &Expr) -> Option<Expr> {
-    let part = |unit: &str| {
-        let unit = Expr::value(Value::SingleQuotedString(unit.to_owned()));
-        call("date_part", vec![unit, time.clone()])
-    };
     let per = |width: &str| {
         let quotient = binary(
-            double(part("nanosecond")),
+            double(date_part("nanosecond", time)),
             BinaryOperator::Divide,
             number(width),
         );
         Some(nested(quotient))
     };
     let of_years = |years: &str| {
-        let quotient = binary(double(part("year")), BinaryOperator::Divide, number(years));
+        let years = number(years);
+        let quotient = binary(
+            double(date_part("year", time)),
+            BinaryOperator::Divide,
+            years,
+        );
         nested(quotient)
     };
     match unit {
@@ -167,7 +174,10 @@ impl VisitorMut for PostgresCalls {
         let replaced = match expr {
             Expr::Extract {
                 field, expr: time, ..
-            } => part_of(&unit_of(field), time),
+            } => {
+                let unit = unit_of(field);
+                Some(part_of(&unit, time).unwrap_or_else(|| date_part(&unit, time)))
+            }
             Expr::UnaryOp { op, expr: operand } => {
                 // Copied where it is needed alone: each level of `- - - x` would copy those below.
                 let operand = || operand.as_ref().clone();

@@ -13,8 +13,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams}
 use datafusion::logical_expr::{AggregateUDF, Cast, Expr, ExprSchemable, cast, lit, when};
 use marigram_functions::arithmetic::unchecked;
 use marigram_functions::{
-    first_udaf, last_udaf, max_udaf, mean_of_parts_udf, min_udaf, sum_high_udaf, sum_low_udaf,
-    sum_udaf,
+    RollupMethod, TimeEdge, aggregate_descriptor, first_udaf, last_udaf, max_udaf,
+    mean_of_parts_udf, min_udaf, sum_high_udaf, sum_low_udaf, sum_udaf,
 };
 use marigram_model::{FieldType, Limits};
 use std::sync::Arc;
@@ -117,48 +117,69 @@ impl RollupParts {
         let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
             return self.whole(call, schema);
         };
-        match (name, args) {
-            ("count", [x]) => Ok(RollupFinish::Count(self.count(x, filter, schema)?)),
-            ("sum", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Sum),
-            ("min", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Min),
-            ("max", [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Max),
-            ("avg" | "mean", [x]) if call.get_type(schema)? == DataType::Float64 => {
+        let method = aggregate_descriptor(name).map_or(RollupMethod::Whole, |known| known.rollup);
+        match (method, args) {
+            (RollupMethod::Count, [x]) => Ok(RollupFinish::Count(self.count(x, filter, schema)?)),
+            (RollupMethod::Sum, [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Sum),
+            (RollupMethod::Min, [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Min),
+            (RollupMethod::Max, [x]) => self.guarded(call, x, filter, schema, RollupPartMerge::Max),
+            (RollupMethod::Mean, [x]) if call.get_type(schema)? == DataType::Float64 => {
                 self.mean(x, filter, schema)
             }
-            ("spread", [x]) => {
-                let count = self.count(x, filter, schema)?;
-                let [max, min] = [
-                    (max_udaf(), RollupPartMerge::Max),
-                    (min_udaf(), RollupPartMerge::Min),
-                ]
-                .map(|(udaf, merge)| (aggregate(udaf, vec![x.clone()], filter.cloned()), merge));
-                Ok(RollupFinish::Spread {
-                    max: self.part(max.0, schema, max.1, Some(count))?,
-                    min: self.part(min.0, schema, min.1, Some(count))?,
-                })
-            }
-            ("first" | "last", [x, at]) if is_column(at, time) => {
-                let there = x.clone().is_not_null();
-                let filter_there = match filter {
-                    Some(filter) => filter.clone().and(there),
-                    None => there,
-                };
-                let (udaf, merge): (_, fn(usize) -> RollupPartMerge) = match name {
-                    "first" => (min_udaf(), RollupPartMerge::First),
-                    _ => (max_udaf(), RollupPartMerge::Last),
-                };
-                let count = self.count(x, filter, schema)?;
-                let at = aggregate(udaf, vec![at.clone()], Some(filter_there));
-                let extreme = match name {
-                    "first" => RollupPartMerge::Min,
-                    _ => RollupPartMerge::Max,
-                };
-                let at = self.part(at, schema, extreme, Some(count))?;
-                let value = self.part(call.clone(), schema, merge(at), Some(count))?;
-                Ok(RollupFinish::Value(value))
+            (RollupMethod::Spread, [x]) => self.spread(x, filter, schema),
+            (RollupMethod::TimeEdge(side), [x, at]) if is_column(at, time) => {
+                self.time_edge(call, side, (x, at), filter, schema)
             }
             _ => self.whole(call, schema),
         }
+    }
+
+    /// Adds the extremes of which a spread is the difference.
+    fn spread(
+        &mut self,
+        x: &Expr,
+        filter: Option<&Expr>,
+        schema: &DFSchema,
+    ) -> SqlResult<RollupFinish> {
+        let count = self.count(x, filter, schema)?;
+        let [max, min] = [
+            (max_udaf(), RollupPartMerge::Max),
+            (min_udaf(), RollupPartMerge::Min),
+        ]
+        .map(|(udaf, merge)| (aggregate(udaf, vec![x.clone()], filter.cloned()), merge));
+        Ok(RollupFinish::Spread {
+            max: self.part(max.0, schema, max.1, Some(count))?,
+            min: self.part(min.0, schema, min.1, Some(count))?,
+        })
+    }
+
+    /// Adds the value at one end of the times, and its time.
+    fn time_edge(
+        &mut self,
+        call: &Expr,
+        side: TimeEdge,
+        (x, at): (&Expr, &Expr),
+        filter: Option<&Expr>,
+        schema: &DFSchema,
+    ) -> SqlResult<RollupFinish> {
+        let there = x.clone().is_not_null();
+        let filter_there = match filter {
+            Some(filter) => filter.clone().and(there),
+            None => there,
+        };
+        let (udaf, extreme) = match side {
+            TimeEdge::First => (min_udaf(), RollupPartMerge::Min),
+            TimeEdge::Last => (max_udaf(), RollupPartMerge::Max),
+        };
+        let count = self.count(x, filter, schema)?;
+        let at = aggregate(udaf, vec![at.clone()], Some(filter_there));
+        let at = self.part(at, schema, extreme, Some(count))?;
+        let merge = match side {
+            TimeEdge::First => RollupPartMerge::First(at),
+            TimeEdge::Last => RollupPartMerge::Last(at),
+        };
+        let value = self.part(call.clone(), schema, merge, Some(count))?;
+        Ok(RollupFinish::Value(value))
     }
 
     /// A part in a query over the rollup's table: null if it does not exist.

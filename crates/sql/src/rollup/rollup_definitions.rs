@@ -3,6 +3,7 @@
 use super::part::StoredMeans;
 use super::rollup_definition::RollupDefinition;
 use super::table_provider::RollupTableProvider;
+use crate::dialect::aliased_calls::rename_aliased_calls;
 use crate::dialect::column_names::alias_outermost;
 use crate::dialect::parse;
 use crate::dialect::statement::Command;
@@ -107,7 +108,9 @@ async fn analyzed(state: &SessionState, query: &str) -> SqlResult<LogicalPlan> {
         return Err(SqlError::invalid("54001", message));
     }
     alias_outermost(&mut statement);
-    let plan = state.statement_to_plan(statement.into_inner()).await?;
+    let mut statement = statement.into_inner();
+    rename_aliased_calls(state, &mut statement)?;
+    let plan = state.statement_to_plan(statement).await?;
     let options = state.config_options();
     Ok(state
         .analyzer()

@@ -5,6 +5,7 @@ use super::explain_analyze;
 use crate::access::{check_administrator, check_sight};
 use crate::catalog::plain_views::one_snapshot;
 use crate::catalog::plan_rights::check_plan;
+use crate::dialect::aliased_calls::rename_aliased_calls;
 use crate::dialect::column_names::{Names, named_batch};
 use crate::dialect::parse;
 use crate::dialect::shorthand;
@@ -89,6 +90,7 @@ impl SqlServiceInner {
         interrupt::check()?;
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
         let replaced = replaced_names(&statement);
+        rename_aliased_calls(state, &mut statement)?;
         let mut plan = state
             .statement_to_plan(statement)
             .await

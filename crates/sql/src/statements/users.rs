@@ -206,7 +206,7 @@ fn check(
         return Ok(());
     }
     let own = &session.identity.user;
-    let is_in_person = session.identity.proof == IdentityProof::Password;
+    let is_in_person = matches!(session.identity.proof, IdentityProof::Password(_));
     let is_allowed = match statement {
         AccessStatement::AlterUser { name, options } => {
             let only_password = UserOptions {

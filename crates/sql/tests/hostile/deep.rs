@@ -434,3 +434,40 @@ fn what_programs_generate_works() {
         assert_eq!(db.prepared(&sum).unwrap(), 1);
     });
 }
+
+/// The name of a call by an alias contains the names of its arguments: it doubled with each level.
+#[test]
+fn nested_calls_by_an_alias_are_planned_at_once() {
+    in_own_process("deep::nested_calls_by_an_alias_are_planned_at_once", || {
+        let mut database = Database::open(3);
+        let mut slow = Vec::new();
+        for (before, middle, after) in [
+            ("row(", "1", ")"),
+            ("pow(", "1.5", ", 1)"),
+            ("pow(", "x", ", 1)"),
+            ("char_length(", "s", ")::text"),
+            ("1 + row(pow(", "x", ", 1)) IS NULL::INT"),
+            ("array_length(make_list(", "a", "))"),
+        ] {
+            let nested = format!("{}{middle}{}", before.repeat(40), after.repeat(40));
+            for statement in [
+                format!("SELECT {nested} FROM t"),
+                format!("SELECT count(*) FROM t WHERE {nested} IS NULL"),
+                format!("SELECT count(*) FROM t GROUP BY {nested}"),
+                format!("SELECT (SELECT max({nested}) FROM t)"),
+                format!(
+                    "CREATE MATERIALIZED VIEW v AS SELECT time_bucket('1m', time) AS m, dev, count({nested}) AS n FROM t GROUP BY m, dev"
+                ),
+            ] {
+                let start = Instant::now();
+                let answer = database.run(&statement);
+                let took = start.elapsed();
+                if took > CASE_MAX {
+                    slow.push(format!("{took:?}: {}: {answer:?}", &statement[..60]));
+                }
+                let _ = database.run("DROP MATERIALIZED VIEW IF EXISTS v");
+            }
+        }
+        assert!(slow.is_empty(), "{slow:#?}");
+    });
+}

@@ -31,24 +31,19 @@ pub struct TimeEvidence {
 /// Why the format is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
-    /// Both orders of day and month fit every cell.
+    /// Several orders of day, month and year fit every cell.
     #[error(
-        "column '{column}': '{cell}' is {one} or {other}, and no row says which; give \
-         --date-order {one_option} or {other_option}"
+        "column '{column}': '{cell}' is {days}, and no row says which; give --date-order {options}"
     )]
     Ambiguous {
         /// The column.
         column: Box<str>,
         /// A cell.
         cell: Box<str>,
-        /// One reading.
-        one: Box<str>,
-        /// Another.
-        other: Box<str>,
-        /// The command-line option for the first reading.
-        one_option: &'static str,
-        /// The option for the other.
-        other_option: &'static str,
+        /// The readings.
+        days: Box<str>,
+        /// The values of the command-line option for them.
+        options: Box<str>,
     },
     /// Some cells are day, month, year, others month, day, year.
     #[error(
@@ -218,23 +213,16 @@ impl TimeEvidence {
                 order.map_or(DateOrder::Ymd, |(order, _)| order),
             ));
         }
-        if dmy == mdy {
+        let tied = DateOrder::ALL.into_iter().zip(self.by_order);
+        let tied: Vec<DateOrder> = tied
+            .filter(|(_, count)| *count == most)
+            .map(|(order, _)| order)
+            .collect();
+        if tied.len() > 1 {
             let Some(cell) = self.ambiguous.as_ref().filter(|_| !contradict) else {
                 return Err(self.mixed(column));
             };
-            let read = |order| {
-                let reading = WrittenTime::read(cell, order);
-                let day = reading.map(|reading| reading.at.strftime("%-d %B %Y").to_string());
-                Box::from(day.unwrap_or_default())
-            };
-            return Err(FormError::Ambiguous {
-                column: column.into(),
-                cell: cell.as_str().into(),
-                one: read(DateOrder::Dmy),
-                other: read(DateOrder::Mdy),
-                one_option: DateOrder::Dmy.option(),
-                other_option: DateOrder::Mdy.option(),
-            });
+            return ambiguous(column, cell, &tied);
         }
         let (order, contrary) = if dmy > mdy {
             (DateOrder::Dmy, self.only[2])
@@ -256,6 +244,32 @@ impl TimeEvidence {
             other_words: DateOrder::Mdy.words(),
         }
     }
+}
+
+/// The order of dates that several orders fit equally; an error if they are different days.
+fn ambiguous(column: &str, cell: &str, tied: &[DateOrder]) -> Result<TimeFormat, FormError> {
+    let mut readings: Vec<(String, &str)> = Vec::new();
+    for order in tied {
+        let Some(reading) = WrittenTime::read(cell, *order) else {
+            continue;
+        };
+        let day = reading.at.strftime("%-d %B %Y").to_string();
+        if readings.iter().all(|(known, _)| *known != day) {
+            readings.push((day, order.option()));
+        }
+    }
+    if readings.len() > 1 {
+        let (days, options): (Vec<String>, Vec<&str>) = readings.into_iter().unzip();
+        return Err(FormError::Ambiguous {
+            column: column.into(),
+            cell: cell.into(),
+            days: days.join(" or ").into(),
+            options: options.join(" or ").into(),
+        });
+    }
+    Ok(TimeFormat::Written(
+        tied.first().copied().unwrap_or(DateOrder::Ymd),
+    ))
 }
 
 /// Whether digits without separators are a date of recent centuries: 20260405, 20260405120000.

@@ -60,6 +60,15 @@ fn many_forms_are_one_moment() {
     assert_eq!(iso.read("1677-09-21T00:12:43.145224192Z"), Ok(i64::MIN));
     assert_eq!(iso.read("2262-04-11T23:47:16.854775807Z"), Ok(i64::MAX));
     assert_eq!(iso.read("9999-01-01"), Err(TimeFault::OutOfRange));
+    // The second 60 is the following second, and digits behind nanoseconds round.
+    let end = iso.read("2014-07-01 12:01:00");
+    assert_eq!(iso.read("2014-07-01 12:00:60"), end);
+    assert_eq!(
+        iso.read("2014-06-30T23:59:60Z"),
+        iso.read("2014-07-01T00:00:00Z")
+    );
+    assert_eq!(iso.read("2014-07-01 12:00:59.9999999995"), end);
+    assert_eq!(iso.read("2014-07-01 12:00:00.0000000014"), Ok(NOON + 1));
     for wrong in [
         "2014-13-01",
         "2014-07-01 25:00:00",
@@ -106,6 +115,24 @@ fn the_order_of_dates_is_decided_over_all_of_them() {
     ] {
         assert!(error.contains(word), "{error}");
     }
+    for (cells, options) in [
+        (&["24-01-02 00:00", "24-01-03 00:01"][..], "ymd or dmy"),
+        (&["01-02-03"], "ymd or dmy or mdy"),
+        (&["24/01/02"], "ymd or dmy"),
+    ] {
+        let error = form(cells).unwrap_err().to_string();
+        let words = format!("give --date-order {options}");
+        assert!(error.ends_with(&words), "{error}");
+    }
+    assert_eq!(
+        form(&["24-01-31", "24-02-01", "75-01-02"]),
+        Ok(TimeFormat::Written(DateOrder::Ymd))
+    );
+    assert_eq!(
+        form(&["31/01/75", "24/01/02"]),
+        Ok(TimeFormat::Written(DateOrder::Dmy))
+    );
+    assert_eq!(form(&["24.01.02"]), Ok(TimeFormat::Written(DateOrder::Dmy)));
     assert!(matches!(
         form(&["13/04/2026", "04/13/2026"]),
         Err(FormError::Mixed { .. })

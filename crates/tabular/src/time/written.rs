@@ -1,5 +1,6 @@
 //! Parses dates and times of day in any common notation.
 
+use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
 
 /// The order of day, month and year if the notation does not show it.
@@ -54,6 +55,8 @@ pub struct TimeOfDay {
     pub time: Time,
     /// Whether it is 24:00, the end of the day.
     pub is_end: bool,
+    /// Nanoseconds to add: a second for the second 60, and one for a fraction that is rounded up.
+    pub carry_ns: i64,
 }
 
 impl<'a> WrittenTime<'a> {
@@ -81,7 +84,8 @@ impl<'a> WrittenTime<'a> {
             date
         };
         let (offset_s, name) = zone_of(rest.trim_start())?;
-        let at = date.to_datetime(clock.time);
+        let carry = SignedDuration::from_nanos(clock.carry_ns);
+        let at = date.to_datetime(clock.time).checked_add(carry).ok()?;
         Some(Self { at, offset_s, name })
     }
 }
@@ -124,7 +128,9 @@ fn parse_ctime(text: &str) -> Option<WrittenTime<'_>> {
     let (year, 4, "") = number(rest.trim_start(), 4)? else {
         return None;
     };
+    let carry = SignedDuration::from_nanos(clock.carry_ns);
     let at = date(year, month, day)?.to_datetime(clock.time);
+    let at = at.checked_add(carry).ok()?;
     Some(WrittenTime {
         at,
         offset_s: None,
@@ -181,6 +187,7 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     }
     let date = match (order, first_len, third_len) {
         (DateOrder::Ymd, 4, 1 | 2) => date(first, second, third)?,
+        (DateOrder::Ymd, 2, 2) if mark != '.' => date(full_year(first, first_len)?, second, third)?,
         (DateOrder::Dmy, 1 | 2, 2 | 4) => date(full_year(third, third_len)?, second, first)?,
         (DateOrder::Mdy, 1 | 2, 2 | 4) if mark != '.' => {
             date(full_year(third, third_len)?, first, second)?
@@ -188,6 +195,13 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
         _ => return None,
     };
     Some((date, rest))
+}
+
+/// Whether a text begins with two digits that may be a year, a day or a month: `24-01-02`.
+pub fn has_short_year(text: &str) -> bool {
+    let mut parts = text.trim().split(['-', '/', ' ']);
+    let is_short = |part: &str| part.len() <= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.next().is_some_and(is_short) && parts.next().is_some_and(is_short)
 }
 
 fn full_year(year: i64, digits: usize) -> Option<i64> {
@@ -215,7 +229,7 @@ pub fn is_clock(text: &str) -> bool {
 /// The time of day at the start of `text`, and the rest.
 pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     let (mut hour, digits, rest) = number(text, 6)?;
-    let (mut minute, mut second, mut ns) = (0, 0, 0);
+    let (mut minute, mut second, mut ns, mut carry_ns) = (0, 0, 0, 0);
     let mut rest = rest;
     if digits == 6 || digits == 4 {
         // 120000, after a date without marks.
@@ -241,6 +255,8 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
         let len = after.bytes().take_while(u8::is_ascii_digit).count();
         let kept = len.min(9);
         ns = after[..kept].parse::<i64>().ok()? * 10i64.pow(9 - kept as u32);
+        // Further digits round.
+        carry_ns = i64::from(after.as_bytes()[kept..len].first() >= Some(&b'5'));
         rest = &after[len..];
     }
     let plain_hour = digits <= 2 && !text[digits..].starts_with(':');
@@ -255,7 +271,10 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
         hour = hour % 12 + if afternoon { 12 } else { 0 };
     }
     let is_end = hour == 24 && minute == 0 && second == 0 && ns == 0;
-    // A leap second counts as the following second, as in POSIX; jiff would clamp it.
+    // A leap second counts as the following second, as in POSIX and PostgreSQL.
+    if second == 60 {
+        carry_ns += 1_000_000_000;
+    }
     let time = Time::new(
         if is_end { 0 } else { hour.try_into().ok()? },
         minute.try_into().ok()?,
@@ -270,6 +289,7 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
         TimeOfDay {
             time: time.ok()?,
             is_end,
+            carry_ns,
         },
         rest,
     ))

@@ -1,6 +1,7 @@
 //! A full disk: what was not taken is not there, and the log goes on.
 
 use super::write;
+use crate::file::HEADER_BYTES;
 use crate::{Wal, WalEntry, WalError, encode_record};
 use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
 use std::path::Path;
@@ -74,7 +75,7 @@ fn promised_room_is_there_whatever_others_write_and_in_the_next_file() {
     let sim = disk();
     let (mut wal, _) = open(&sim);
     let len = record(1).len() as u64;
-    sim.set_space(Some(2 * len + 24 + 2 * len));
+    sim.set_space(Some(2 * len + HEADER_BYTES as u64 + 2 * len));
     let promise = wal.room().promise(2 * len).unwrap();
     assert!(matches!(
         wal.room().promise(4 * len),

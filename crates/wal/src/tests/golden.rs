@@ -1,20 +1,39 @@
 //! The golden file of each version is read for ever. `MARIGRAM_BLESS=1` writes that of this one.
 
 use super::{assert_same, every_kind};
-use crate::{Wal, encode_record, file_name};
+use crate::{Wal, WalProof, encode_record, file_name, with_owner};
 use marigram_env::{DiskSnapshot, Env, LogStore, OsFs, SimFs};
+use marigram_model::LogOwner;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/golden/wal/v1-every-kind.bin")
+fn golden(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testing/golden/wal/{file}"))
+}
+
+fn bytes_of(path: &Path) -> Vec<u8> {
+    let file = Env::real().fs.open(path).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// What the log's proof names and its headers hold.
+fn proof() -> WalProof {
+    WalProof {
+        owner: Some(LogOwner {
+            lineage: 0x0123_4567_89ab_cdef,
+            shard: 5,
+        }),
+        ..WalProof::default()
+    }
 }
 
 /// The log file that this version writes.
 fn written() -> Vec<u8> {
     let sim = SimFs::new(1);
     let fs: Arc<dyn LogStore> = Arc::new(sim.clone());
-    let mut wal = Wal::open(fs, Path::new("/"), 0, &mut |_, _| Ok(()))
+    let mut wal = Wal::open_proved(fs, Path::new("/"), 0, &proof(), &mut |_, _| Ok(()))
         .unwrap()
         .0;
     for (sequence, entry) in every_kind() {
@@ -28,22 +47,8 @@ fn written() -> Vec<u8> {
         .unwrap()
 }
 
-#[test]
-fn version_1_is_read_and_written() {
-    let fs = Env::real().fs;
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
-        let file = OsFs.create(&golden()).unwrap();
-        file.append(&written()).unwrap();
-    }
-    let file = fs.open(&golden()).unwrap();
-    let mut bytes = vec![0; file.len().unwrap() as usize];
-    file.read_exact_at(&mut bytes, 0).unwrap();
-    assert_eq!(
-        bytes,
-        written(),
-        "the format has changed: it needs a new version and golden file"
-    );
-
+/// Opens a log whose only file has these bytes, which must hold every kind of entry.
+fn check_entries(bytes: Vec<u8>) {
     let sim = SimFs::new(1);
     sim.restore(
         Path::new("/"),
@@ -51,14 +56,62 @@ fn version_1_is_read_and_written() {
     )
     .unwrap();
     let mut entries = Vec::new();
-    Wal::open(Arc::new(sim), Path::new("/"), 0, &mut |sequence, entry| {
+    let mut keep = |sequence, entry| {
         entries.push((sequence, entry));
         Ok(())
-    })
-    .unwrap();
+    };
+    Wal::open_proved(Arc::new(sim), Path::new("/"), 0, &proof(), &mut keep).unwrap();
     assert_eq!(entries.len(), every_kind().len());
     for ((sequence, entry), (expected, wanted)) in entries.iter().zip(&every_kind()) {
         assert_eq!(sequence, expected);
         assert_same(entry, wanted);
     }
+}
+
+#[test]
+fn version_1_is_read() {
+    check_entries(bytes_of(&golden("v1-every-kind.bin")));
+}
+
+#[test]
+fn version_2_is_read_and_written() {
+    let path = golden("v2-every-kind.bin");
+    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+        let file = OsFs.create(&path).unwrap();
+        file.append(&written()).unwrap();
+    }
+    let bytes = bytes_of(&path);
+    assert_eq!(
+        bytes,
+        written(),
+        "the format has changed: it needs a new version and golden file"
+    );
+    check_entries(bytes);
+}
+
+#[test]
+fn a_file_of_another_shard_or_directory_is_refused_until_it_gets_an_owner() {
+    let bytes = written();
+    let strangers = [(8, 5), (0x0123_4567_89ab_cdef, 4)];
+    for stranger in strangers.map(|(lineage, shard)| LogOwner { lineage, shard }) {
+        let moved = with_owner(&bytes, stranger).unwrap();
+        let sim = SimFs::new(1);
+        let files = DiskSnapshot::from([(file_name(1).into(), moved.clone())]);
+        sim.restore(Path::new("/"), &files).unwrap();
+        let refused = Wal::open_proved(
+            Arc::new(sim.clone()),
+            Path::new("/"),
+            0,
+            &proof(),
+            &mut |_, _| panic!("nothing is applied"),
+        );
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("it was written for shard"), "{error}");
+        assert!(error.contains(&file_name(1)), "{error}");
+        assert_eq!(sim.snapshot(Path::new("/")).unwrap(), files);
+        check_entries(with_owner(&moved, proof().owner.unwrap()).unwrap());
+    }
+    let old = bytes_of(&golden("v1-every-kind.bin"));
+    assert_eq!(with_owner(&old, proof().owner.unwrap()), None);
+    assert_eq!(with_owner(&bytes[..35], proof().owner.unwrap()), None);
 }

@@ -74,6 +74,8 @@ pub(super) enum FromPartials {
     Count(usize),
     /// It is the difference of two.
     Difference(usize, usize),
+    /// It is the quotient of a sum of integers and their count.
+    Mean(usize, usize),
 }
 
 /// A request as a plan.
@@ -172,13 +174,10 @@ impl Planned {
             let value = match call.aggregate {
                 Aggregate::Count => FromPartials::Count(add("count")),
                 Aggregate::Sum => FromPartials::One(add("sum")),
-                Aggregate::Mean => {
-                    // A sum of integers that does not fit wraps in InfluxDB; here it fails.
-                    if kind != InfluxValueType::Float {
-                        add("sum");
-                    }
-                    FromPartials::One(add("avg"))
-                }
+                Aggregate::Mean if kind == InfluxValueType::Float => FromPartials::One(add("avg")),
+                // InfluxDB rounds the sum to a double and then the quotient, which `avg` does not. A
+                // sum that does not fit wraps in InfluxDB; here it fails.
+                Aggregate::Mean => FromPartials::Mean(add("sum"), add("count")),
                 Aggregate::Min => FromPartials::One(add("min")),
                 Aggregate::Max => FromPartials::One(add("max")),
                 Aggregate::Spread => FromPartials::Difference(add("max"), add("min")),

@@ -4,32 +4,22 @@ use super::{FoldOutput, FoldRows, SeriesFold, SlotStatistics, same};
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
+use marigram_functions::TimeEdge;
 use marigram_model::FieldValue;
 use std::any::Any;
 
-/// Which end of a group's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FoldSide {
-    /// The first time.
-    First,
-    /// The last time.
-    Last,
-}
-
-impl FoldSide {
-    /// Whether a value at `time` replaces one at `held`.
-    fn replaces(self, time: i64, held: i64) -> bool {
-        match self {
-            Self::First => time < held,
-            Self::Last => time >= held,
-        }
+/// Whether a value at `time` replaces one at `held`.
+fn replaces(side: TimeEdge, time: i64, held: i64) -> bool {
+    match side {
+        TimeEdge::First => time < held,
+        TimeEdge::Last => time >= held,
     }
 }
 
 /// Values with their times.
 #[derive(Debug)]
 pub struct FirstLastFold {
-    side: FoldSide,
+    side: TimeEdge,
     /// Whether a null is a value.
     nulls: bool,
     kind: DataType,
@@ -40,7 +30,7 @@ pub struct FirstLastFold {
 
 impl FirstLastFold {
     /// Creates a fold for values of type `kind`; `nulls` says whether a null counts as a value.
-    pub fn new(side: FoldSide, nulls: bool, kind: DataType) -> Self {
+    pub fn new(side: TimeEdge, nulls: bool, kind: DataType) -> Self {
         Self {
             side,
             nulls,
@@ -53,7 +43,7 @@ impl FirstLastFold {
     fn wants(&self, slot: usize, time: i64) -> bool {
         self.found[slot]
             .as_ref()
-            .is_none_or(|(held, _)| self.side.replaces(time, *held))
+            .is_none_or(|(held, _)| replaces(self.side, time, *held))
     }
 
     fn put(&mut self, slot: usize, time: i64, value: ScalarValue) {
@@ -85,8 +75,8 @@ impl FirstLastFold {
     fn edge<'a>(&self, facts: &SlotStatistics<'a>) -> Option<&'a (i64, FieldValue)> {
         let stats = facts.stats?;
         match self.side {
-            FoldSide::First => stats.first.as_ref(),
-            FoldSide::Last => stats.last.as_ref(),
+            TimeEdge::First => stats.first.as_ref(),
+            TimeEdge::Last => stats.last.as_ref(),
         }
     }
 }
@@ -127,8 +117,8 @@ impl SeriesFold for FirstLastFold {
         for stretch in rows.stretches {
             let mut all = stretch.start..stretch.end;
             let row = match self.side {
-                FoldSide::First => all.find(valid),
-                FoldSide::Last => all.rfind(valid),
+                TimeEdge::First => all.find(valid),
+                TimeEdge::Last => all.rfind(valid),
             };
             let Some(row) = row.map(|row| row as usize) else {
                 continue;

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, Primitive
 use arrow::datatypes::DataType;
 use arrow::util::bit_iterator::BitSliceIterator;
 use datafusion::common::{Result, internal_err};
-use marigram_functions::{parts_out_of_range, sum_parts};
+use marigram_functions::{NumericResult, parts_out_of_range, sum_parts};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -42,14 +42,14 @@ impl NumericOutputs {
     }
 
     /// Adds a requested result.
-    pub fn add(&mut self, answer: FoldOutput) {
+    pub fn add(&mut self, answer: NumericResult) {
         match answer {
-            FoldOutput::Sum | FoldOutput::Avg | FoldOutput::SumHigh | FoldOutput::SumLow => {
-                self.sum = true;
-            }
-            FoldOutput::Min => self.min = true,
-            FoldOutput::Max => self.max = true,
-            FoldOutput::Count | FoldOutput::Value | FoldOutput::Spread { .. } => {}
+            NumericResult::Sum
+            | NumericResult::Mean
+            | NumericResult::SumHigh
+            | NumericResult::SumLow => self.sum = true,
+            NumericResult::Min => self.min = true,
+            NumericResult::Max => self.max = true,
         }
     }
 }
@@ -241,21 +241,30 @@ impl<N: NumericType> SeriesFold for NumericFold<N> {
 
     fn finish(&mut self, answer: FoldOutput, slots: &[u32]) -> Result<ArrayRef> {
         let counts = slots.iter().map(|slot| self.counts[*slot as usize]);
+        let answer = match answer {
+            FoldOutput::Number(answer) => answer,
+            FoldOutput::Count => {
+                let counts = counts.map(|count| count as i64);
+                return Ok(Arc::new(Int64Array::from_iter_values(counts)));
+            }
+            FoldOutput::Value | FoldOutput::Variance { .. } => {
+                return internal_err!("numbers do not tell {answer:?}");
+            }
+        };
         Ok(match answer {
-            FoldOutput::Count => Arc::new(Int64Array::from_iter_values(counts.map(|n| n as i64))),
-            FoldOutput::Sum => {
+            NumericResult::Sum => {
                 let sums = slots.iter().zip(counts);
                 return N::sums(
                     sums.map(|(slot, count)| (count > 0).then(|| self.sums[*slot as usize]))
                         .collect(),
                 );
             }
-            FoldOutput::Avg => {
+            NumericResult::Mean => {
                 let sums = slots.iter().zip(counts);
                 let means = sums.map(|(slot, count)| N::mean(self.sums[*slot as usize], count));
                 Arc::new(means.collect::<Float64Array>())
             }
-            FoldOutput::SumHigh | FoldOutput::SumLow => {
+            NumericResult::SumHigh | NumericResult::SumLow => {
                 let mut parts = Vec::with_capacity(slots.len());
                 for (slot, count) in slots.iter().zip(counts) {
                     if count == 0 {
@@ -267,17 +276,14 @@ impl<N: NumericType> SeriesFold for NumericFold<N> {
                     };
                     let (high, low) = sum_parts(sum).ok_or_else(parts_out_of_range)?;
                     parts.push(Some(match answer {
-                        FoldOutput::SumHigh => high,
+                        NumericResult::SumHigh => high,
                         _ => low,
                     }));
                 }
                 Arc::new(Int64Array::from(parts))
             }
-            FoldOutput::Min => self.natives(&self.min, slots),
-            FoldOutput::Max => self.natives(&self.max, slots),
-            FoldOutput::Value | FoldOutput::Spread { .. } => {
-                return internal_err!("numbers do not tell {answer:?}");
-            }
+            NumericResult::Min => self.natives(&self.min, slots),
+            NumericResult::Max => self.natives(&self.max, slots),
         })
     }
 

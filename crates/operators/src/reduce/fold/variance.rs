@@ -88,7 +88,7 @@ impl<N: NumericType> SeriesFold for VarianceFold<N> {
     }
 
     fn finish(&mut self, answer: FoldOutput, slots: &[u32]) -> Result<ArrayRef> {
-        let FoldOutput::Spread { sample, root } = answer else {
+        let FoldOutput::Variance { sample, root } = answer else {
             return internal_err!("moments do not tell {answer:?}");
         };
         let less = if sample { 1.0 } else { 0.0 };

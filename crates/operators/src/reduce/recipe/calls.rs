@@ -1,14 +1,15 @@
 //! Translates aggregate calls to folds. Calls with the same argument share a fold.
 
 use super::{
-    CallSource, FoldArgument, FoldKind, FoldOutput, FoldSide, FoldSpec, NumberType, NumericOutputs,
-    PhysicalExprRef, RecipeBuilder, RowExpression, ScanAggregateCall,
+    CallSource, FoldArgument, FoldKind, FoldOutput, FoldSpec, NumberType, NumericOutputs,
+    NumericResult, PhysicalExprRef, RecipeBuilder, RowExpression, ScanAggregateCall, TimeEdge,
 };
 use crate::rows::OutputColumnSource;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::Result;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_plan::ExecutionPlan;
+use marigram_functions::{FoldMethod, aggregate_descriptor};
 use std::sync::Arc;
 
 impl RecipeBuilder<'_> {
@@ -51,9 +52,9 @@ impl RecipeBuilder<'_> {
             return Ok(None);
         }
         let side = if first == order.options.descending {
-            FoldSide::Last
+            TimeEdge::Last
         } else {
-            FoldSide::First
+            TimeEdge::First
         };
         let nulls = !call.function.ignore_nulls();
         if nulls && call.filter.is_some() {
@@ -67,70 +68,51 @@ impl RecipeBuilder<'_> {
         column.is_some_and(|column| self.source(column) == OutputColumnSource::Time)
     }
 
-    /// A call of a function of ours, and its fold.
+    /// A call that has a fold of its own; `None` if its accumulator must compute it.
     fn own(&mut self, call: &ScanAggregateCall<'_>) -> Result<Option<CallSource>> {
-        let (args, filter) = (call.args, call.filter);
-        let answer = match (call.function.fun().name(), args) {
-            ("count", [arg]) => return self.count(arg, filter),
-            ("sum", [_]) => FoldOutput::Sum,
-            ("avg", [_]) => FoldOutput::Avg,
-            ("sum_high", [_]) => FoldOutput::SumHigh,
-            ("sum_low", [_]) => FoldOutput::SumLow,
-            ("min", [_]) => FoldOutput::Min,
-            ("max", [_]) => FoldOutput::Max,
-            ("var", [_]) => FoldOutput::Spread {
-                sample: true,
-                root: false,
-            },
-            ("var_pop", [_]) => FoldOutput::Spread {
-                sample: false,
-                root: false,
-            },
-            ("stddev", [_]) => FoldOutput::Spread {
-                sample: true,
-                root: true,
-            },
-            ("stddev_pop", [_]) => FoldOutput::Spread {
-                sample: false,
-                root: true,
-            },
-            ("first", [value, time]) if self.is_time(time) => {
-                return self.edge(call, FoldSide::First, false, value);
-            }
-            ("last", [value, time]) if self.is_time(time) => {
-                return self.edge(call, FoldSide::Last, false, value);
-            }
-            _ => return Ok(None),
+        let Some(descriptor) = aggregate_descriptor(call.function.fun().name()) else {
+            return Ok(None);
         };
+        match (descriptor.fold, call.args) {
+            (FoldMethod::Count, [arg]) => self.count(arg, call.filter),
+            (FoldMethod::Numbers(result), [arg]) => {
+                self.numbers(call, arg, FoldOutput::Number(result))
+            }
+            (FoldMethod::Variance { sample, root }, [arg]) => {
+                self.numbers(call, arg, FoldOutput::Variance { sample, root })
+            }
+            (FoldMethod::TimeEdge(side), [value, time]) if self.is_time(time) => {
+                self.edge(call, side, false, value)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A call that the fold of numbers, or that of moments, computes.
+    fn numbers(
+        &mut self,
+        call: &ScanAggregateCall<'_>,
+        arg: &PhysicalExprRef,
+        answer: FoldOutput,
+    ) -> Result<Option<CallSource>> {
         let schema = self.scan.schema();
-        let extreme = matches!(answer, FoldOutput::Min | FoldOutput::Max);
         // Sums and means have wider types than their arguments, so the arguments are cast.
-        let arg = if extreme {
-            &args[0]
-        } else {
-            widened(&args[0], &schema)?
+        let arg = match answer {
+            FoldOutput::Number(NumericResult::Min | NumericResult::Max) => arg,
+            _ => widened(arg, &schema)?,
         };
         let kind = arg.data_type(&schema)?;
         let Some(number) = number_type(&kind) else {
             return Ok(None);
         };
-        let expected = match (answer, number) {
-            (FoldOutput::Min | FoldOutput::Max, _) => kind.clone(),
-            (_, NumberType::Time)
-            | (FoldOutput::SumHigh | FoldOutput::SumLow, NumberType::F32 | NumberType::F64) => {
-                return Ok(None);
-            }
-            (FoldOutput::SumHigh | FoldOutput::SumLow, _) => DataType::Int64,
-            (FoldOutput::Avg | FoldOutput::Spread { .. }, _)
-            | (_, NumberType::F32 | NumberType::F64) => DataType::Float64,
-            (_, NumberType::U64) => DataType::UInt64,
-            (_, NumberType::I32 | NumberType::I64) => DataType::Int64,
+        let Some(expected) = result_type(answer, number, &kind) else {
+            return Ok(None);
         };
         if *call.function.field().data_type() != expected {
             return Ok(None);
         }
-        let arg = self.arg(arg, filter)?;
-        let moments = matches!(answer, FoldOutput::Spread { .. });
+        let arg = self.arg(arg, call.filter)?;
+        let moments = matches!(answer, FoldOutput::Variance { .. });
         let known = self.folds.iter().position(|spec| {
             let same = match spec.make {
                 FoldKind::Numbers(known, ..) => known == number && !moments,
@@ -156,8 +138,10 @@ impl RecipeBuilder<'_> {
                 }
             }
         };
-        if let FoldKind::Numbers(_, _, asked) = &mut self.folds[fold].make {
-            asked.add(answer);
+        if let (FoldKind::Numbers(_, _, asked), FoldOutput::Number(result)) =
+            (&mut self.folds[fold].make, answer)
+        {
+            asked.add(result);
         }
         Ok(Some(CallSource::Fold(fold, answer)))
     }
@@ -215,7 +199,7 @@ impl RecipeBuilder<'_> {
     fn edge(
         &mut self,
         call: &ScanAggregateCall<'_>,
-        side: FoldSide,
+        side: TimeEdge,
         nulls: bool,
         value: &PhysicalExprRef,
     ) -> Result<Option<CallSource>> {
@@ -295,6 +279,23 @@ fn widened<'a>(
             )
     );
     Ok(if widens { cast.expr() } else { expr })
+}
+
+/// The type that a result has if the fold computes it; `None` if it does not.
+fn result_type(answer: FoldOutput, number: NumberType, kind: &DataType) -> Option<DataType> {
+    use NumericResult as R;
+    let float = matches!(number, NumberType::F32 | NumberType::F64);
+    match answer {
+        FoldOutput::Number(R::Min | R::Max) => Some(kind.clone()),
+        _ if number == NumberType::Time => None,
+        FoldOutput::Number(R::SumHigh | R::SumLow) => (!float).then_some(DataType::Int64),
+        FoldOutput::Number(R::Sum) if number == NumberType::U64 => Some(DataType::UInt64),
+        FoldOutput::Number(R::Sum) if !float => Some(DataType::Int64),
+        FoldOutput::Number(R::Sum | R::Mean) | FoldOutput::Variance { .. } => {
+            Some(DataType::Float64)
+        }
+        FoldOutput::Count | FoldOutput::Value => None,
+    }
 }
 
 fn number_type(kind: &DataType) -> Option<NumberType> {

@@ -6,7 +6,7 @@
 use super::accounts::{ORG_ID, parameters};
 use super::error::V2Error;
 use super::names::{id_of, is_id, parts, quoted};
-use super::statements::run;
+use super::statements::{run, run_as};
 use crate::http::HttpShared;
 use crate::http::error::{HttpError, json_answer};
 use crate::http::influx::read_body;
@@ -14,6 +14,7 @@ use crate::http::request_context::RequestContext;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use marigram_service::Identity;
 use serde_json::{Value, json};
 
 /// Buckets of a page, and the most that it may have.
@@ -84,11 +85,17 @@ fn go_seconds(text: &str) -> u64 {
     seconds
 }
 
-/// The buckets of a database.
+/// The buckets of a database. A client sees those of each database in which it has a right: one that
+/// only writes must find the bucket that it writes to.
 async fn of_database(shared: &HttpShared, database: &str) -> Result<Vec<Bucket>, HttpError> {
+    let identity = if shared.rights()?.within(database).is_empty() {
+        shared.identity.clone()
+    } else {
+        Identity::owner(&shared.identity.user)
+    };
     let text = format!("SHOW RETENTION POLICIES ON {}", quoted(database));
     let columns = ["name", "duration", "shardGroupDuration", "default"];
-    let rows = run(shared, database, text, &columns).await?;
+    let rows = run_as(shared, identity, database, text, &columns).await?;
     let bucket = |row: Vec<String>| Bucket {
         database: database.to_owned(),
         policy: row[0].clone(),
@@ -107,7 +114,6 @@ async fn all(shared: &HttpShared) -> Result<Vec<Bucket>, HttpError> {
     // Where there is no database, the listing has one row without a name.
     for row in databases.iter().filter(|row| !row[0].is_empty()) {
         match of_database(shared, &row[0]).await {
-            // A client that only writes does not see policies.
             Err(error) if error.status == StatusCode::FORBIDDEN => {}
             found => buckets.extend(found?),
         }

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use futures::StreamExt;
-use marigram_service::{Answer, Language, LanguageRequest, ServiceError, Session};
+use marigram_service::{Answer, Identity, Language, LanguageRequest, ServiceError, Session};
 
 /// Rows that a listing may have.
 const ROWS_MAX: usize = 100_000;
@@ -22,7 +22,18 @@ pub async fn run(
     text: String,
     columns: &[&str],
 ) -> Result<Vec<Vec<String>>, HttpError> {
-    let mut session = Session::new(database, shared.identity.clone());
+    run_as(shared, shared.identity.clone(), database, text, columns).await
+}
+
+/// [`run`] with the rights of `identity`.
+pub(super) async fn run_as(
+    shared: &HttpShared,
+    identity: Identity,
+    database: &str,
+    text: String,
+    columns: &[&str],
+) -> Result<Vec<Vec<String>>, HttpError> {
+    let mut session = Session::new(database, identity);
     session.statement_timeout = shared.config.statement_timeout();
     let stop = StopTime::new(shared, session.statement_timeout);
     let request = LanguageRequest::new(Language::InfluxQl, &text);
