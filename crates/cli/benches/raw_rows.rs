@@ -1,7 +1,7 @@
 //! 100,000 raw rows of standard set S out of a running server: by Arrow Flight SQL, and by the
 //! PostgreSQL protocol in binary. Processor time of the server and of the client, and wall time.
 //!
-//! `cargo bench -p marigram-cli --bench raw_rows` prints a table; `docs/benchmarks/flight` holds one.
+//! `cargo bench --workspace --bench raw_rows` prints a table; the line `ratio` compares the two.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,6 +1,7 @@
 //! Arrow Flight SQL of the real server: rows in and out, catalogs, and who may do what.
 
-use crate::access::{Need, ROLES, SQL, basic, password_of, start_with};
+use crate::access::{Need, ROLES, SQL, add_user, basic, password_of, start_with};
+use crate::certificates::CertificateAuthority;
 use crate::server::{ServeProcess, free_port};
 use arrow::array::{
     ArrayRef, AsArray, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray,
@@ -18,6 +19,8 @@ use arrow_flight::{FlightInfo, IpcMessage, Ticket};
 use futures::{StreamExt, TryStreamExt};
 use std::path::Path;
 use std::sync::Arc;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
@@ -475,6 +478,121 @@ async fn only_who_proves_who_it_is_may_call() {
     assert_eq!(reply.status, 200);
     let error = ask(&mut client, "SELECT 1").await.expect_err("she is gone");
     assert_eq!(status_of(error).code(), Code::Unauthenticated);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_handshake_gave_ends_with_the_password() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let port = free_port();
+    let server = start_with(dir.path(), &["--flight", &format!("127.0.0.1:{port}")]);
+    let root = basic("root", &password_of("root"));
+    let code = |answer: Result<RecordBatch, FlightError>| {
+        answer.map_or_else(|error| status_of(error).code(), |_| Code::Ok)
+    };
+    let count = "SELECT count(*) FROM plant.m";
+    let sql = |text: &str| {
+        let headers = [("Authorization", &*root)];
+        let reply = server.request("POST", "/api/v1/sql", &headers, text.as_bytes());
+        assert_eq!(reply.status, 200, "{text}: {}", reply.body);
+    };
+    for (change, password) in [
+        ("ALTER USER reader PASSWORD 'another one'", "another one"),
+        (
+            "DROP USER reader; CREATE USER reader WITH PASSWORD 'another one'; \
+             GRANT READ ON plant TO reader",
+            "another one",
+        ),
+        ("ALTER USER reader NOLOGIN", ""),
+    ] {
+        sql("DROP USER IF EXISTS reader; CREATE USER reader WITH PASSWORD 'readerreader'; \
+             GRANT READ ON plant TO reader");
+        let mut client = connect(port).await;
+        let first = client.handshake("reader", "readerreader").await;
+        let first = first.expect("she comes in");
+        assert_eq!(code(ask(&mut client, count).await), Code::Ok);
+        // A handshake with the token gives the same token, so it does not live longer.
+        let bearer = format!("Bearer {}", String::from_utf8_lossy(&first));
+        let again = with_header(port, &bearer).await;
+        assert_eq!(again.expect("she may"), first);
+        sql(change);
+        assert_eq!(
+            code(ask(&mut client, count).await),
+            Code::Unauthenticated,
+            "{change}"
+        );
+        let again = with_header(port, &bearer).await;
+        assert_eq!(again.expect_err(change).code(), Code::Unauthenticated);
+        let mut client = connect(port).await;
+        let renewed = client.handshake("reader", password).await;
+        assert_eq!(renewed.is_ok(), !password.is_empty(), "{change}");
+    }
+}
+
+/// The token that a handshake with this header gives.
+async fn with_header(port: u16, authorization: &str) -> Result<Vec<u8>, Status> {
+    let mut plain = connect(port).await.inner().clone();
+    let mut request = tonic::Request::new(futures::stream::empty());
+    let value = authorization.parse().expect("a header");
+    request.metadata_mut().insert("authorization", value);
+    let mut answers = plain.handshake(request).await?.into_inner();
+    let answer = answers.message().await?.expect("an answer");
+    Ok(answer.payload.to_vec())
+}
+
+/// A port whose connections go on to `port`, encrypted by `config`.
+async fn tunnel(config: rustls::ClientConfig, port: u16) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let own = listener.local_addr().expect("an address").port();
+    let connector = TlsConnector::from(Arc::new(config));
+    tokio::spawn(async move {
+        while let Ok((mut plain, _)) = listener.accept().await {
+            let connector = connector.clone();
+            tokio::spawn(async move {
+                let socket = TcpStream::connect(("127.0.0.1", port)).await?;
+                let name = "localhost".try_into().expect("a name");
+                let mut encrypted = connector.connect(name, socket).await?;
+                tokio::io::copy_bidirectional(&mut plain, &mut encrypted).await
+            });
+        }
+    });
+    own
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_are_encrypted_where_there_is_a_certificate() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let authority = CertificateAuthority::new();
+    let (certificate, key) = authority.issue().write(dir.path());
+    let (certificate, key) = (certificate.display().to_string(), key.display().to_string());
+    let data = dir.path().join("data");
+    add_user(&data, "root", &["--admin"]);
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let options = ["--flight", &address, "--tls-cert", &certificate, "--tls-key", &key];
+    let _server = ServeProcess::start(&data, &options);
+    let client_config = |authority: &CertificateAuthority, protocol: &[u8]| {
+        let mut config = authority.client(None);
+        config.alpn_protocols = vec![protocol.to_vec()];
+        config
+    };
+    let encrypted = tunnel(client_config(&authority, b"h2"), port).await;
+    let mut client = connect(encrypted).await;
+    let password = password_of("root");
+    client.handshake("root", &password).await.expect("it comes in");
+    let rows = ask(&mut client, "SELECT 41 + 1").await.expect("an answer");
+    assert_eq!(rows.column(0).as_primitive::<Int64Type>().value(0), 42);
+    // Without TLS, with a certificate of somebody else, or with another protocol, nobody calls.
+    let foreign = client_config(&CertificateAuthority::new(), b"h2");
+    let foreign = tunnel(foreign, port).await;
+    let other = tunnel(client_config(&authority, b"postgresql"), port).await;
+    for port in [port, foreign, other] {
+        let uri = format!("http://127.0.0.1:{port}");
+        let endpoint = Endpoint::from_shared(uri).expect("a URI");
+        if let Ok(channel) = endpoint.connect().await {
+            let mut client = Client::new(channel);
+            assert!(client.handshake("root", &password).await.is_err());
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -12,7 +12,7 @@ use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::telemetry::Telemetry;
 use axum::http::{HeaderMap, Uri};
-use marigram_access::DatabasePrivileges;
+use marigram_access::{DatabasePrivileges, PasswordVerifiers};
 use marigram_service::{DEFAULT_DATABASE, Identity, ServiceError, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -51,14 +51,28 @@ fn client_at(address: SocketAddr) -> ClientAddress {
     }
 }
 
-/// Whether a path is that of the handshake.
-pub fn is_handshake(path: &str) -> bool {
-    path.ends_with("/Handshake")
+/// With what a client came to a handshake.
+#[derive(Clone)]
+pub enum HandshakeProof {
+    /// A token, which it keeps: a handshake does not prolong it.
+    Token(String),
+    /// A name and a password, and what they were checked against; `None` where there are no users.
+    Password(Option<PasswordVerifiers>),
+}
+
+fn handshake_proof(
+    credentials: Credentials,
+    verifiers: Option<PasswordVerifiers>,
+) -> HandshakeProof {
+    match credentials {
+        Credentials::Token(token) => HandshakeProof::Token(token),
+        _ => HandshakeProof::Password(verifiers),
+    }
 }
 
 impl FlightShared {
-    /// Who sends a request with these headers from `address`. With `login`, only a name and a
-    /// password, or a token, count: it is a handshake.
+    /// Who sends a request with these headers from `address`; with what else a handshake needs, if
+    /// it is one.
     ///
     /// # Errors
     /// `Unauthenticated` if there are users and it does not prove to be one; `PermissionDenied` if
@@ -68,36 +82,61 @@ impl FlightShared {
         uri: &Uri,
         headers: &HeaderMap,
         address: SocketAddr,
-        login: bool,
-    ) -> Result<Identity, FlightFault> {
+    ) -> Result<(Identity, Option<HandshakeProof>), FlightFault> {
         let access = &self.services.access;
+        let is_login = uri.path().ends_with("/Handshake");
         let credentials = Credentials::new(uri, headers);
-        let session = match &credentials {
-            Credentials::Token(token) if LoginSessions::is_token(token) => {
-                self.sessions.find(token)
-            }
-            _ => None,
-        };
         if access.is_open() {
             if !is_loopback(address.ip()) {
                 return Err(FlightFault::new(Code::PermissionDenied, "42501", NO_USERS));
             }
-            return Ok(session.unwrap_or_else(|| Identity::unproved(credentials.user())));
+            let known = match &credentials {
+                Credentials::Token(token) => self.sessions.find(token, Instant::now(), |_| None),
+                _ => None,
+            };
+            let identity = known.unwrap_or_else(|| Identity::unproved(credentials.user()));
+            return Ok((identity, is_login.then(|| handshake_proof(credentials, None))));
         }
-        let wrong = |message: &str| Err(ServiceError::Unauthenticated(message.to_owned()));
-        let found = match &credentials {
-            Credentials::None => {
-                let how = if login {
-                    "this server has users: send a name and a password by Basic in the header \
-                     authorization"
-                } else {
-                    "this server has users: send the header authorization with a token, or with \
-                     what the handshake gave"
-                };
-                return Err(FlightFault::new(Code::Unauthenticated, "28000", how));
+        // Taken before the check, so that a change of the password in between ends the session.
+        let verifiers = match &credentials {
+            Credentials::Password(user, _) if is_login => Some(access.verifiers(user)),
+            _ => None,
+        };
+        let found = self.check(&credentials, is_login).await;
+        let client = client_at(address);
+        match &found {
+            Ok(identity) => self.audit.note_login(client, identity, true),
+            // Who sends nothing guesses nothing.
+            Err(ServiceError::Unauthenticated(_)) if credentials != Credentials::None => {
+                self.audit.note_failed_login(client, credentials.user());
+                self.failed_logins.slow_down(address.ip()).await;
             }
-            Credentials::Password(user, password) => access.check_password(user, password).await,
-            Credentials::Token(text) => match session.or_else(|| access.check_token(text)) {
+            Err(_) => {}
+        }
+        let proof = is_login.then(|| handshake_proof(credentials, verifiers));
+        Ok((found?, proof))
+    }
+
+    /// Who has these credentials, where there are users.
+    async fn check(
+        &self,
+        credentials: &Credentials,
+        is_login: bool,
+    ) -> Result<Identity, ServiceError> {
+        let wrong = |message: &str| Err(ServiceError::Unauthenticated(message.to_owned()));
+        match credentials {
+            Credentials::None if is_login => wrong(
+                "this server has users: send a name and a password by Basic in the header \
+                 authorization",
+            ),
+            Credentials::None => wrong(
+                "this server has users: send the header authorization with a token, or with what \
+                 the handshake gave",
+            ),
+            Credentials::Password(user, password) => {
+                self.services.access.check_password(user, password).await
+            }
+            Credentials::Token(text) => match self.identity_of_token(text) {
                 Some(identity) => Ok(identity),
                 None => wrong("the token is wrong or has ended"),
             },
@@ -105,17 +144,17 @@ impl FlightShared {
             Credentials::Cookie(_) | Credentials::Unreadable => {
                 wrong("the header authorization is not Basic, Token or Bearer")
             }
-        };
-        let client = client_at(address);
-        match &found {
-            Ok(identity) => self.audit.note_login(client, identity, true),
-            Err(ServiceError::Unauthenticated(_)) => {
-                self.audit.note_failed_login(client, credentials.user());
-                self.failed_logins.slow_down(address.ip()).await;
-            }
-            Err(_) => {}
         }
-        Ok(found?)
+    }
+
+    fn identity_of_token(&self, text: &str) -> Option<Identity> {
+        let access = &self.services.access;
+        if !LoginSessions::is_token(text) {
+            return access.check_token(text);
+        }
+        let verifiers = |user: &str| Some(access.verifiers(user));
+        let identity = self.sessions.find(text, Instant::now(), verifiers)?;
+        access.rights(&identity).is_ok().then_some(identity)
     }
 
     /// Counts a call that ended with an error, and logs it.
@@ -141,6 +180,8 @@ impl FlightShared {
 #[derive(Clone)]
 pub struct FlightCaller {
     pub identity: Identity,
+    /// What it came with, if the call is a handshake.
+    pub proof: Option<HandshakeProof>,
     pub peer: SocketAddr,
     pub memory: CallMemory,
 }
@@ -149,6 +190,8 @@ pub struct FlightCaller {
 pub struct FlightCall {
     pub shared: Arc<FlightShared>,
     pub identity: Identity,
+    /// What the client came with, if the call is a handshake.
+    pub proof: Option<HandshakeProof>,
     pub memory: CallMemory,
     /// The database that the headers name.
     database: Option<String>,
@@ -176,6 +219,7 @@ impl FlightCall {
         Ok(Self {
             shared: Arc::clone(shared),
             identity: caller.identity,
+            proof: caller.proof,
             memory: caller.memory,
             database: database.map(str::to_owned),
             peer: caller.peer,

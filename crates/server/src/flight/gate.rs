@@ -1,7 +1,7 @@
 //! What stands before every call: its connection has a place, its client proved who it is, and the
 //! bytes that it sends are counted. Nothing of a message is read before.
 
-use super::call::{FlightCaller, FlightShared, is_handshake};
+use super::call::{FlightCaller, FlightShared};
 use super::call_memory::{BusyBody, CallMemory, CountedBody};
 use super::fault::FlightFault;
 use super::service::FlightSqlServer;
@@ -81,12 +81,12 @@ async fn admit(
         return Err(FlightFault::no_place());
     }
     let address = peer.remote();
-    let login = is_handshake(head.uri.path());
-    let identity = shared
-        .authenticate(&head.uri, &head.headers, address, login)
+    let (identity, proof) = shared
+        .authenticate(&head.uri, &head.headers, address)
         .await?;
     Ok(FlightCaller {
         identity,
+        proof,
         peer: address,
         memory: CallMemory::new(shared.gate.lease()),
     })

@@ -1,11 +1,11 @@
 //! The calls of Arrow Flight, and which part answers each.
 
 use super::answer::{self, AnswerHold, AnswerStream};
-use super::call::{FlightCall, FlightShared};
+use super::call::{FlightCall, FlightShared, HandshakeProof};
 use super::fault::FlightFault;
 use super::incoming_rows::IncomingRows;
 use super::ingest::{self, IngestTarget, no_transactions};
-use super::login_sessions::LoginSessions;
+use super::login_sessions::LoggedIn;
 use super::parameters::BOUND_BYTES_MAX;
 use super::server_info::ServerInfo;
 use super::{actions, catalogs, statements};
@@ -32,6 +32,7 @@ use marigram_service::{RowStream, ServiceError};
 use prost::Message;
 use prost::bytes::Bytes;
 use std::sync::Arc;
+use std::time::Instant;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Request, Response, Status, Streaming};
 
@@ -351,16 +352,16 @@ impl FlightService for FlightSqlServer {
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Result<Response<Self::HandshakeStream>, Status> {
         let call = self.call("flight/Handshake", &request)?;
-        let given = request.metadata().get("authorization");
-        let given = given.and_then(|value| value.to_str().ok());
-        // A client that has a token keeps it.
-        let token = match given.and_then(|value| value.split_once(' ')) {
-            Some((scheme, token))
-                if scheme.eq_ignore_ascii_case("bearer") && !LoginSessions::is_token(token) =>
-            {
-                token.to_owned()
+        let token = match &call.proof {
+            Some(HandshakeProof::Token(token)) => token.clone(),
+            Some(HandshakeProof::Password(verifiers)) => {
+                let client = LoggedIn {
+                    identity: call.identity.clone(),
+                    verifiers: verifiers.clone(),
+                };
+                self.shared.sessions.begin(client, Instant::now())
             }
-            _ => self.shared.sessions.begin(call.identity.clone()),
+            None => return Err(Status::internal("the call did not pass the gate")),
         };
         let header = format!("Bearer {token}");
         let header = MetadataValue::try_from(header).map_err(|error| {
