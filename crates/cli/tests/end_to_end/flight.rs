@@ -203,6 +203,7 @@ async fn rows_go_in_and_come_out_as_arrow() {
             Arc::new(TimestampMicrosecondArray::from(vec![1, 2])),
         ),
         ("device", Arc::new(StringArray::from(vec!["a", "b"]))),
+        ("value", Arc::new(Float64Array::from(vec![1.0, 2.0]))),
     ];
     let more = RecordBatch::try_from_iter(more).expect("two rows");
     assert_eq!(
@@ -401,6 +402,7 @@ async fn every_role_may_do_what_it_was_granted_over_flight() {
         let rows: Vec<(&str, ArrayRef)> = vec![
             ("time", Arc::new(TimestampMicrosecondArray::from(vec![5]))),
             ("host", Arc::new(StringArray::from(vec!["f"]))),
+            ("v", Arc::new(Float64Array::from(vec![1.0]))),
         ];
         let rows = RecordBatch::try_from_iter(rows).expect("a row");
         let stored = client
@@ -504,8 +506,10 @@ async fn what_a_handshake_gave_ends_with_the_password() {
         ),
         ("ALTER USER reader NOLOGIN", ""),
     ] {
-        sql("DROP USER IF EXISTS reader; CREATE USER reader WITH PASSWORD 'readerreader'; \
-             GRANT READ ON plant TO reader");
+        sql(
+            "DROP USER IF EXISTS reader; CREATE USER reader WITH PASSWORD 'readerreader'; \
+             GRANT READ ON plant TO reader",
+        );
         let mut client = connect(port).await;
         let first = client.handshake("reader", "readerreader").await;
         let first = first.expect("she comes in");
@@ -568,7 +572,14 @@ async fn calls_are_encrypted_where_there_is_a_certificate() {
     add_user(&data, "root", &["--admin"]);
     let port = free_port();
     let address = format!("127.0.0.1:{port}");
-    let options = ["--flight", &address, "--tls-cert", &certificate, "--tls-key", &key];
+    let options = [
+        "--flight",
+        &address,
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
+    ];
     let _server = ServeProcess::start(&data, &options);
     let client_config = |authority: &CertificateAuthority, protocol: &[u8]| {
         let mut config = authority.client(None);
@@ -578,7 +589,10 @@ async fn calls_are_encrypted_where_there_is_a_certificate() {
     let encrypted = tunnel(client_config(&authority, b"h2"), port).await;
     let mut client = connect(encrypted).await;
     let password = password_of("root");
-    client.handshake("root", &password).await.expect("it comes in");
+    client
+        .handshake("root", &password)
+        .await
+        .expect("it comes in");
     let rows = ask(&mut client, "SELECT 41 + 1").await.expect("an answer");
     assert_eq!(rows.column(0).as_primitive::<Int64Type>().value(0), 42);
     // Without TLS, with a certificate of somebody else, or with another protocol, nobody calls.

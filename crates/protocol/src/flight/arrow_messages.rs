@@ -7,6 +7,7 @@
 //! Invariant: no input panics, and what is held is bounded by the bytes that came and by
 //! [`ArrowLimits`].
 
+use super::arrow_message_error::ArrowMessageError;
 use super::arrow_schema::check_schema;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
@@ -16,37 +17,6 @@ use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Why an Arrow message cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArrowMessageError {
-    /// It is damaged, or comes at the wrong place.
-    #[error("the Arrow message cannot be read: {0}")]
-    Malformed(&'static str),
-    /// Arrow refuses its content.
-    #[error("the Arrow message cannot be read: {0}")]
-    Arrow(String),
-    /// A column has a type that no column of a table has.
-    #[error("column '{column}' has the Arrow type {kind}, which no column of a table can have")]
-    Type {
-        /// The column.
-        column: String,
-        /// Its type.
-        kind: &'static str,
-    },
-    /// Its body is compressed.
-    #[error("the Arrow message is compressed: send it without compression")]
-    Compressed,
-    /// There is more of something than the limit allows.
-    #[error("the Arrow stream has more than {limit} {what}")]
-    TooLarge {
-        /// What.
-        what: &'static str,
-        /// The limit.
-        limit: usize,
-    },
-}
 
 /// Limits of one stream of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

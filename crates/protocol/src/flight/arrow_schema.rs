@@ -2,7 +2,7 @@
 //!
 //! Only flat columns are taken: those that a table or a parameter can have.
 
-use super::arrow_messages::ArrowMessageError;
+use super::arrow_message_error::ArrowMessageError;
 use arrow_ipc::{Field, Precision, Schema, TimeUnit, Type};
 
 /// Columns of a schema.

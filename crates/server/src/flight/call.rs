@@ -95,7 +95,10 @@ impl FlightShared {
                 _ => None,
             };
             let identity = known.unwrap_or_else(|| Identity::unproved(credentials.user()));
-            return Ok((identity, is_login.then(|| handshake_proof(credentials, None))));
+            return Ok((
+                identity,
+                is_login.then(|| handshake_proof(credentials, None)),
+            ));
         }
         // Taken before the check, so that a change of the password in between ends the session.
         let verifiers = match &credentials {
@@ -168,9 +171,10 @@ impl FlightShared {
         let status = fault.http_status();
         self.telemetry.request(route, status, begin);
         let failures = &self.telemetry.failures;
-        if status >= 500 {
+        // What is not offered is no fault of the server; some clients ask it with each connection.
+        if status >= 500 && status != 501 {
             failures.note(route, status, &fault.to_failure());
-        } else if !matches!(status, 400 | 404 | 409 | 499) {
+        } else if !matches!(status, 400 | 404 | 409 | 499 | 501) {
             failures.note_refused(route, status, &fault.to_failure(), peer);
         }
     }

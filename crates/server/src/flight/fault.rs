@@ -15,8 +15,9 @@ use std::time::Duration;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
 
-/// Characters of a message: it travels in a header, whose size clients limit.
-const MESSAGE_CHARS_MAX: usize = 1000;
+/// Bytes of a message. It travels twice in headers, of which some clients take 8 KiB in all: there, a
+/// byte beyond ASCII takes three, and one of the details four thirds.
+const MESSAGE_BYTES_MAX: usize = 1500;
 
 /// SQLSTATE of a request that breaks the protocol.
 const PROTOCOL_VIOLATION: &str = "08P01";
@@ -109,17 +110,17 @@ impl FlightFault {
 
     /// The status that the client gets.
     pub fn to_status(&self) -> Status {
-        let message: String = self.message.chars().take(MESSAGE_CHARS_MAX).collect();
+        let message = &self.message[..self.message.floor_char_boundary(MESSAGE_BYTES_MAX)];
         let mut headers = MetadataMap::new();
         headers.insert(
             "marigram-sqlstate",
             MetadataValue::from_static(self.sqlstate),
         );
-        let details = Bytes::from(self.details().encode_to_vec());
+        let details = Bytes::from(self.details(message).encode_to_vec());
         Status::with_details_and_metadata(self.code, message, details, headers)
     }
 
-    fn details(&self) -> RpcStatus {
+    fn details(&self, message: &str) -> RpcStatus {
         let mut metadata = HashMap::from([("sqlstate".to_owned(), self.sqlstate.to_owned())]);
         if let Some(position) = self.position {
             metadata.insert("position".to_owned(), position.to_string());
@@ -141,7 +142,8 @@ impl FlightFault {
         }
         RpcStatus {
             code: self.code as i32,
-            message: String::new(),
+            // Clients in Go show this one only.
+            message: message.to_owned(),
             details,
         }
     }
@@ -271,6 +273,10 @@ mod tests {
         assert_eq!(status.message(), "there is no column 'tmp'");
         assert_eq!(status.metadata().get("marigram-sqlstate").unwrap(), "42703");
         let details = RpcStatus::decode(status.details()).unwrap();
+        assert_eq!(
+            (details.code, &*details.message),
+            (3, "there is no column 'tmp'")
+        );
         let info = ErrorInfo::decode(&*details.details[0].value).unwrap();
         assert_eq!(
             (
@@ -284,10 +290,15 @@ mod tests {
 
     #[test]
     fn long_messages_are_cut() {
-        let fault = FlightFault::malformed("é".repeat(100_000));
-        assert_eq!(
-            fault.to_status().message().chars().count(),
-            MESSAGE_CHARS_MAX
-        );
+        let status = FlightFault::malformed("é".repeat(100_000)).to_status();
+        assert_eq!(status.message().len(), MESSAGE_BYTES_MAX);
+        let status = FlightFault::malformed(format!("x{}", "é".repeat(100_000))).to_status();
+        assert_eq!(status.message().len(), MESSAGE_BYTES_MAX - 1);
+        let http = status.into_http::<()>();
+        let bytes = http
+            .headers()
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + 32);
+        assert!(bytes.sum::<usize>() < 8 << 10, "{:?}", http.headers());
     }
 }

@@ -92,7 +92,10 @@ mod tests {
     #[test]
     fn only_its_user_stops_a_statement() {
         let running = FlightStatements::default();
-        let (ann, bob) = (Identity::of_password("ann", 1), Identity::of_password("bob", 2));
+        let (ann, bob) = (
+            Identity::of_password("ann", 1),
+            Identity::of_password("bob", 2),
+        );
         let id = new_statement_id();
         let first = running.begin(&id, &ann);
         let second = running.begin(&id, &ann);
