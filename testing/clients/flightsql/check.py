@@ -27,6 +27,10 @@ with flight_sql.connect(uri, db_kwargs=database, autocommit=True) as connection:
         assert cursor.fetchall() == [(30, 435)], cursor.fetchall()
         cursor.execute("SELECT device, value FROM readings WHERE device = $1 AND n > $2 ORDER BY n", ("d1", 20))
         assert cursor.fetchall() == [("d1", 11.0), ("d1", 12.5), ("d1", 14.0)]
+        cursor.execute("INSERT INTO readings VALUES ($1, $2, $3, $4)", (datetime.datetime(2024, 1, 2), "null", None, 7))
+        cursor.execute("SELECT value, n FROM readings WHERE device = $1", ("null",))
+        assert cursor.fetchall() == [(None, 7)]
+        cursor.execute("DELETE FROM readings WHERE device = 'null'")
         cursor.execute("SELECT * FROM readings ORDER BY time")
         table = cursor.fetch_arrow_table()
         assert table.num_rows == 30 and pyarrow.types.is_dictionary(table.schema.field("device").type), table.schema

@@ -18,6 +18,9 @@ use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Rows of a batch that has no bytes: all its values are null.
+const ROWS_WITHOUT_BYTES_MAX: i64 = 10_000;
+
 /// Limits of one stream of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArrowLimits {
@@ -167,7 +170,20 @@ fn unread(error: arrow_schema::ArrowError) -> ArrowMessageError {
     ArrowMessageError::Arrow(error.to_string())
 }
 
-/// Checks the counts and places of a batch whose columns have these types.
+/// Bytes of each value in the second buffer of a column: its offsets, views, indices or values.
+fn width_of(kind: &DataType) -> i64 {
+    match kind {
+        DataType::Utf8 | DataType::Binary => 4,
+        DataType::LargeUtf8 | DataType::LargeBinary => 8,
+        DataType::Utf8View | DataType::BinaryView => 16,
+        DataType::Dictionary(index, _) => width_of(index),
+        // At most 32.
+        kind => kind.primitive_width().map_or(1, |width| width as i64),
+    }
+}
+
+/// Checks the counts, lengths and places of a batch whose columns have these types. Arrow panics where
+/// the bits of nulls are too few, or a buffer ends within a value.
 fn check_batch<'a>(
     batch: arrow_ipc::RecordBatch<'_>,
     kinds: impl Iterator<Item = &'a DataType>,
@@ -180,9 +196,9 @@ fn check_batch<'a>(
         return Err(ArrowMessageError::Malformed("a batch without columns"));
     };
     let rows = batch.length();
-    // A value takes a bit at least.
+    // A value takes a bit at least, unless it is null by its type.
     let rows_max = i64::try_from(body_bytes.saturating_mul(8)).unwrap_or(i64::MAX);
-    if rows < 0 || rows > rows_max {
+    if rows < 0 || rows > rows_max.max(ROWS_WITHOUT_BYTES_MAX) {
         return Err(ArrowMessageError::Malformed("more rows than bytes"));
     }
     for buffer in buffers {
@@ -195,11 +211,19 @@ fn check_batch<'a>(
             return Err(ArrowMessageError::Malformed("values beyond its body"));
         }
     }
+    let fits = |node: &arrow_ipc::FieldNode| {
+        node.length() == rows && (0..=rows).contains(&node.null_count())
+    };
+    if !nodes.iter().all(fits) {
+        return Err(ArrowMessageError::Malformed("columns of unequal length"));
+    }
+    let shape = ArrowMessageError::Malformed("it does not have the columns of the schema");
     let mut variadic = batch.variadicBufferCounts().into_iter().flatten();
-    let (mut columns, mut needed) = (0, 0_usize);
+    let (mut columns, mut next) = (nodes.iter(), buffers.iter());
     for kind in kinds {
-        columns += 1;
-        needed += match kind {
+        let column = columns.next().ok_or_else(|| shape.clone())?;
+        let count = match kind {
+            DataType::Null => continue,
             DataType::Utf8 | DataType::Binary | DataType::LargeUtf8 | DataType::LargeBinary => 3,
             DataType::Utf8View | DataType::BinaryView => {
                 let parts = variadic.next().unwrap_or(-1);
@@ -209,17 +233,20 @@ fn check_batch<'a>(
             }
             _ => 2,
         };
+        let validity = next.next().ok_or_else(|| shape.clone())?;
+        let values = next.next().ok_or_else(|| shape.clone())?;
+        if column.null_count() > 0 && validity.length() < (rows + 7) / 8 {
+            return Err(ArrowMessageError::Malformed("nulls without their bits"));
+        }
+        if values.length() % width_of(kind) != 0 {
+            return Err(ArrowMessageError::Malformed("a part of a value"));
+        }
+        for _ in 2..count {
+            next.next().ok_or_else(|| shape.clone())?;
+        }
     }
-    if nodes.len() != columns || buffers.len() != needed {
-        return Err(ArrowMessageError::Malformed(
-            "it does not have the columns of the schema",
-        ));
-    }
-    let fits = |node: &arrow_ipc::FieldNode| {
-        node.length() == rows && (0..=rows).contains(&node.null_count())
-    };
-    if !nodes.iter().all(fits) {
-        return Err(ArrowMessageError::Malformed("columns of unequal length"));
+    if columns.next().is_some() || next.next().is_some() || variadic.next().is_some() {
+        return Err(shape);
     }
     Ok(())
 }

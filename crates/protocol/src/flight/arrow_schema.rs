@@ -51,6 +51,8 @@ fn check_field(field: Field<'_>) -> Result<(), ArrowMessageError> {
         }
     }
     let is_read = match field.type_type() {
+        // A parameter that is NULL, of a client that knows no type for it.
+        Type::Null => field.dictionary().is_none(),
         Type::Bool
         | Type::Binary
         | Type::BinaryView

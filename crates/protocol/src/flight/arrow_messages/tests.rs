@@ -4,8 +4,8 @@ use super::*;
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    BooleanArray, Float64Array, Int64Array, NullArray, StringArray, StringViewArray,
-    TimestampNanosecondArray,
+    BooleanArray, DurationSecondArray, Float64Array, Int64Array, NullArray, StringArray,
+    StringViewArray, TimestampNanosecondArray,
 };
 use arrow_ipc::writer::{
     DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteContext, IpcWriteOptions,
@@ -86,6 +86,50 @@ fn rows_come_back_as_they_were() {
 }
 
 #[test]
+fn nulls_need_no_type_and_no_bytes_but_have_a_limit() {
+    let nulls = |count| {
+        let column: ArrayRef = Arc::new(NullArray::new(count));
+        RecordBatch::try_from_iter_with_nullable([("nothing", column, true)]).unwrap()
+    };
+    assert_eq!(read_all(&messages(&nulls(3))).unwrap(), [nulls(3)]);
+    let error = read_all(&messages(&nulls(10_001))).unwrap_err();
+    assert!(
+        error.to_string().contains("more rows than bytes"),
+        "{error}"
+    );
+}
+
+/// Reads a column of integers whose message says that a buffer has another length.
+fn read_with_length(buffer: [i64; 2], length: u8) -> Result<ArrowMessage, ArrowMessageError> {
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+    let written = messages(&RecordBatch::try_from_iter([("n", column)]).unwrap());
+    let mut header = written[1].ipc_message.to_vec();
+    let told: Vec<u8> = buffer.into_iter().flat_map(i64::to_le_bytes).collect();
+    let mut places = header.windows(told.len());
+    let at = places.rposition(|window| window == told).unwrap();
+    header[at + 8] = length;
+    let mut reader = ArrowMessages::new(LIMITS);
+    reader.read(&written[0].ipc_message, Bytes::new()).unwrap();
+    reader.read(&header, Bytes::from(written[1].arrow_data.to_vec()))
+}
+
+#[test]
+fn buffers_that_end_too_soon_are_refused() {
+    let malformed = |what| Err(ArrowMessageError::Malformed(what));
+    // The bits of nulls begin at 0, and the values at 64.
+    assert_eq!(
+        read_with_length([0, 1], 0),
+        malformed("nulls without their bits")
+    );
+    assert_eq!(
+        read_with_length([64, 24], 23),
+        malformed("a part of a value")
+    );
+    assert!(read_with_length([64, 24], 16).is_err());
+    assert!(read_with_length([64, 24], 24).is_ok());
+}
+
+#[test]
 fn what_does_not_belong_is_refused() {
     let written = messages(&columns());
     let alone = read_all(&written[2..]);
@@ -93,13 +137,13 @@ fn what_does_not_belong_is_refused() {
         matches!(alone, Err(ArrowMessageError::Malformed(_))),
         "{alone:?}"
     );
-    let nulls: ArrayRef = Arc::new(NullArray::new(3));
-    let nulls = RecordBatch::try_from_iter([("nothing", nulls)]).unwrap();
-    let error = read_all(&messages(&nulls)).unwrap_err();
+    let durations: ArrayRef = Arc::new(DurationSecondArray::from(vec![1]));
+    let durations = RecordBatch::try_from_iter([("for", durations)]).unwrap();
+    let error = read_all(&messages(&durations)).unwrap_err();
     assert!(
         error
             .to_string()
-            .contains("column 'nothing' has the Arrow type Null"),
+            .contains("column 'for' has the Arrow type Duration"),
         "{error}"
     );
     let mut reader = ArrowMessages::new(ArrowLimits {
