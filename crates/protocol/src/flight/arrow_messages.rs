@@ -250,6 +250,3 @@ fn check_batch<'a>(
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

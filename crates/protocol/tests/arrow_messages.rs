@@ -1,16 +1,20 @@
 //! Messages as Arrow writes them are read; damaged ones are refused.
 
-use super::*;
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue may panic")]
+
 use arrow_array::builder::StringDictionaryBuilder;
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    BooleanArray, DurationSecondArray, Float64Array, Int64Array, NullArray, StringArray,
-    StringViewArray, TimestampNanosecondArray,
+    ArrayRef, BooleanArray, DurationSecondArray, Float64Array, Int64Array, NullArray, RecordBatch,
+    StringArray, StringViewArray, TimestampNanosecondArray,
 };
 use arrow_ipc::writer::{
     DictionaryTracker, EncodedData, IpcDataGenerator, IpcWriteContext, IpcWriteOptions,
 };
+use bytes::Bytes;
+use marigram_protocol::flight::{ArrowLimits, ArrowMessage, ArrowMessageError, ArrowMessages};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 const LIMITS: ArrowLimits = ArrowLimits {
     dictionary_bytes: 1 << 20,
