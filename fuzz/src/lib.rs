@@ -17,6 +17,7 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
+use marigram_protocol::flight::{ArrowLimits, ArrowMessages, FlightHandle, QueryTicket};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
@@ -196,6 +197,28 @@ pub fn flux(data: &[u8]) {
         let line = usize::try_from(error.at.line).unwrap_or(usize::MAX);
         assert!((1..=lines).contains(&line), "{error}");
         assert!(error.at.column >= 1, "{error}");
+    }
+}
+
+/// A ticket of Arrow Flight: the handle of a statement, whose parameters are read, or the JSON of
+/// InfluxDB's clients.
+pub fn flight_ticket(data: &[u8]) {
+    if QueryTicket::is_json(data)
+        && let Ok(ticket) = QueryTicket::read(data)
+    {
+        assert!(!ticket.database.is_empty());
+    }
+    let Some(handle) = FlightHandle::read(data) else {
+        return;
+    };
+    assert_eq!(FlightHandle::read(&handle.write()), Some(handle.clone()));
+    let mut reader = ArrowMessages::new(ArrowLimits {
+        dictionary_bytes: 1 << 20,
+    });
+    for message in handle.parameters {
+        if reader.read(&message.header, message.body).is_err() {
+            return;
+        }
     }
 }
 

@@ -5,13 +5,16 @@
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;
 
+use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use marigram_codec::{Compressor, Encoding, EncodingChoice, PageValues, frame, tsfile_forms};
 use marigram_model::{TagKey, TagValueRef};
+use marigram_protocol::flight::{BoundMessage, FlightHandle, StatementLanguage};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Largest allocation that any input may cause. Inputs have a few KiB; the limits allow a page to
@@ -402,6 +405,64 @@ fn influxql() {
         &seeds.map(|seed| seed.as_bytes().to_vec()),
         &words,
         targets::influxql,
+    );
+}
+
+/// The handle of a statement with parameters of every type that is taken.
+fn bound_handle() -> FlightHandle {
+    use arrow_array::{ArrayRef, Float32Array, RecordBatch, StringArray, StringViewArray};
+    let tags: arrow_array::DictionaryArray<arrow_array::types::Int16Type> =
+        vec![Some("a"), None, Some("b")].into_iter().collect();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("$1", Arc::new(tags)),
+        (
+            "$2",
+            Arc::new(StringArray::from(vec![Some("text"), None, Some("")])),
+        ),
+        (
+            "$3",
+            Arc::new(StringViewArray::from(vec![
+                "a text of more than twelve bytes",
+                "",
+                "x",
+            ])),
+        ),
+        (
+            "$4",
+            Arc::new(Float32Array::from(vec![Some(1.0), None, Some(2.0)])),
+        ),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    let (generator, options) = (IpcDataGenerator::default(), IpcWriteOptions::default());
+    let mut tracker = DictionaryTracker::new(false);
+    let schema =
+        generator.schema_to_bytes_with_dictionary_tracker(&batch.schema(), &mut tracker, &options);
+    let encoded = generator.encode(
+        &batch,
+        &mut tracker,
+        &options,
+        &mut IpcWriteContext::default(),
+    );
+    let (dictionaries, rows) = encoded.expect("it can be written");
+    let mut handle = FlightHandle::new("plant", "SELECT $1", StatementLanguage::Sql);
+    let messages = std::iter::once(schema).chain(dictionaries).chain([rows]);
+    handle.parameters = messages
+        .map(|message| BoundMessage {
+            header: message.ipc_message.to_vec().into(),
+            body: message.arrow_data.to_vec().into(),
+        })
+        .collect();
+    handle
+}
+
+#[test]
+fn flight_tickets() {
+    let json = br#"{"database": "d", "sql_query": "SELECT $n", "query_type": "sql", "params": {"n": [1]}}"#;
+    run(
+        "flight ticket",
+        &[bound_handle().write().to_vec(), json.to_vec()],
+        &[b"{", b"[", b"\"database\":", b"\xff\xff\xff\xff\x7f"],
+        targets::flight_ticket,
     );
 }
 

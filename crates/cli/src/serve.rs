@@ -165,6 +165,7 @@ fn log_start(dir: &Path, db: &Marigram, running: &RunningServers) {
         data = %dir.display(),
         http = address(running.http_addr()),
         postgres = address(running.postgres_addr()),
+        flight = address(running.flight_addr()),
         memory_limit_bytes = db.engine().memory().limit() as u64,
         tables = status.tables as u64,
         series = status.series,
@@ -198,6 +199,9 @@ fn print_banner(
     }
     if let Some(address) = postgres {
         outln!("  PostgreSQL  postgres://{address}/main");
+    }
+    if let Some(address) = running.flight_addr() {
+        outln!("  Flight SQL  grpc://{address}");
     }
     for line in &files.lines {
         outln!("  Files       {line}");

@@ -93,6 +93,8 @@ settings! {
     "MARIGRAM_HTTP" "ADDRESS" http: String,
     /// Where PostgreSQL's protocol listens, or "off" [default: 127.0.0.1:5432]
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
+    /// Where Arrow Flight SQL listens, such as 127.0.0.1:8815, or "off" [default: off]
+    "MARIGRAM_FLIGHT" "ADDRESS" flight: String,
     /// PEM file with the certificate that encrypts connections, and those that lead to its root
     /// [default: no encryption]
     "MARIGRAM_TLS_CERT" "FILE" tls_cert: PathBuf,
@@ -231,8 +233,11 @@ impl Settings {
         if let Some(postgres) = &self.postgres {
             config.postgres = address("postgres", postgres)?;
         }
-        if config.http.is_none() && config.postgres.is_none() {
-            bail!("http and postgres are both off: nothing would listen");
+        if let Some(flight) = &self.flight {
+            config.flight = address("flight", flight)?;
+        }
+        if config.http.is_none() && config.postgres.is_none() && config.flight.is_none() {
+            bail!("http, postgres and flight are all off: nothing would listen");
         }
         self.refuse_zeros()?;
         config.tls = self.tls()?;

@@ -17,9 +17,9 @@ use marigram_access::{AccessRights, PasswordVerifiers};
 use marigram_engine::{EngineError, Holder};
 use marigram_model::{ColumnId, RetentionPolicies, TableColumn, TableSchema, WriteBatch};
 use marigram_service::{
-    Answer, Authentication, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest,
-    Metric, Prepared, Query, RejectedRow, Result, ServiceError, Session, StatementAnswers, Status,
-    WriteReport,
+    Answer, ArrowRoles, Authentication, Backup, BackupReport, Identity, Ingest, LanguageQuery,
+    LanguageRequest, Metric, Prepared, Query, RejectedRow, Result, ServiceError, Session,
+    StatementAnswers, Status, WriteReport,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -111,6 +111,27 @@ impl Ingest for Marigram {
     ) -> Result<WriteReport> {
         let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
         let write = move || Self::write_arrow(&db, &database, &table, &batch, None);
+        let report = self
+            .runtime
+            .run_blocking(write)
+            .await?
+            .map_err(to_service)?;
+        Ok(to_report(report))
+    }
+
+    async fn write_arrow_as(
+        &self,
+        database: &str,
+        table: &str,
+        batch: RecordBatch,
+        roles: &ArrowRoles,
+    ) -> Result<WriteReport> {
+        let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
+        let roles = Roles {
+            time: roles.time.clone(),
+            tags: roles.tags.clone(),
+        };
+        let write = move || Self::write_arrow(&db, &database, &table, &batch, Some(&roles));
         let report = self
             .runtime
             .run_blocking(write)

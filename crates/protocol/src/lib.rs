@@ -2,4 +2,5 @@
 //!
 //! Invariant: nothing here does I/O, reads a clock, or panics on any input.
 
+pub mod flight;
 pub mod lines;

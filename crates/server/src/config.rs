@@ -14,6 +14,8 @@ pub struct ServerConfig {
     pub http: Option<SocketAddr>,
     /// Where the PostgreSQL protocol listens; not at all if absent. Port 0 takes a free port.
     pub postgres: Option<SocketAddr>,
+    /// Where Arrow Flight SQL listens; not at all if absent. Port 0 takes a free port.
+    pub flight: Option<SocketAddr>,
     /// The certificate with which connections are encrypted; none are if absent.
     pub tls: Option<TlsSettings>,
     /// Where logins, refusals and changes are noted; nowhere if absent.
@@ -30,7 +32,7 @@ pub struct ServerConfig {
     pub allowed_origins: Vec<String>,
     /// Whether writes of line protocol create their database where it does not exist.
     pub write_creates_databases: bool,
-    /// Largest request body as sent, and largest message of a PostgreSQL client, bytes.
+    /// Largest request body as sent, and largest message of a client of PostgreSQL or Flight, bytes.
     pub body_limit: usize,
     /// Largest request body once decompressed, bytes.
     pub unpacked_limit: usize,
@@ -59,6 +61,7 @@ impl Default for ServerConfig {
         Self {
             http: local(8086),
             postgres: local(5432),
+            flight: None,
             tls: None,
             audit: None,
             web_token_key: None,

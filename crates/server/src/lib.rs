@@ -1,4 +1,4 @@
-//! The servers of Marigram: HTTP and the PostgreSQL protocol over the traits of
+//! The servers of Marigram: HTTP, the PostgreSQL protocol and Arrow Flight SQL over the traits of
 //! `marigram_service`.
 //!
 //! [`start`] opens the listeners and returns at once; [`RunningServers`] reports their addresses
@@ -18,6 +18,7 @@ mod admission;
 mod audit;
 mod config;
 mod failures;
+mod flight;
 mod http;
 mod linger;
 mod logins;

@@ -11,7 +11,7 @@ use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
 use crate::telemetry::Telemetry;
 use crate::tls::ServerTls;
-use crate::{http, postgres};
+use crate::{flight, http, postgres};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub enum ServerError {
     /// The server cannot listen on an address.
     #[error("cannot listen for {protocol} on {address}: {source}; {advice}")]
     Bind {
-        /// `HTTP` or `PostgreSQL`.
+        /// `HTTP`, `PostgreSQL` or `Arrow Flight`.
         protocol: &'static str,
         /// The address.
         address: SocketAddr,
@@ -52,6 +52,7 @@ pub enum ServerError {
 pub struct RunningServers {
     http: Option<SocketAddr>,
     postgres: Option<SocketAddr>,
+    flight: Option<SocketAddr>,
     tls: Option<Arc<ServerTls>>,
     audit: Option<AuditWriter>,
     stop: CancellationToken,
@@ -70,6 +71,12 @@ impl RunningServers {
     #[must_use]
     pub fn postgres_addr(&self) -> Option<SocketAddr> {
         self.postgres
+    }
+
+    /// Where Arrow Flight SQL listens.
+    #[must_use]
+    pub fn flight_addr(&self) -> Option<SocketAddr> {
+        self.flight
     }
 
     /// Whether the listeners encrypt connections.
@@ -142,7 +149,12 @@ pub async fn start(
     let rules = http::BrowserRules::new(&config)
         .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
     if services.access.is_open() {
-        for (setting, address) in [("http", config.http), ("postgres", config.postgres)] {
+        let listeners = [
+            ("http", config.http),
+            ("postgres", config.postgres),
+            ("flight", config.flight),
+        ];
+        for (setting, address) in listeners {
             if let Some(address) = address.filter(|address| !http::is_loopback(address.ip())) {
                 let reason = format!(
                     "{address} can be reached from other machines, and the database has no administrator \
@@ -164,6 +176,10 @@ pub async fn start(
         Some(address) => Some(bind("PostgreSQL", address, "--postgres").await?),
         None => None,
     };
+    let flight_listener = match config.flight {
+        Some(address) => Some(bind("Arrow Flight", address, "--flight").await?),
+        None => None,
+    };
     if let Some(over) = config.slow_statement() {
         services.query = Arc::new(TimedQuery::new(services.query, over));
     }
@@ -179,6 +195,7 @@ pub async fn start(
     let mut running = RunningServers {
         http: None,
         postgres: None,
+        flight: None,
         tls: tls.clone(),
         audit: audit_writer,
         stop: stop.clone(),
@@ -191,6 +208,17 @@ pub async fn start(
             (listener, tls.clone()),
             rules,
             audited(services.clone(), &audit, "http"),
+            config.clone(),
+            (gate.clone(), failed_logins.clone(), audit.clone()),
+            telemetry.clone(),
+            (stop.clone(), kill.clone()),
+        )));
+    }
+    if let Some((listener, address)) = flight_listener {
+        running.flight = Some(address);
+        running.tasks.push(tokio::spawn(flight::serve(
+            (listener, tls.clone()),
+            audited(services.clone(), &audit, "flight"),
             config.clone(),
             (gate.clone(), failed_logins.clone(), audit.clone()),
             telemetry.clone(),

@@ -8,6 +8,8 @@ mod browser;
 mod certificates;
 #[path = "server/fake.rs"]
 mod fake;
+#[path = "server/flight.rs"]
+mod flight;
 #[path = "server/http.rs"]
 mod http;
 #[path = "server/influx.rs"]

@@ -27,6 +27,16 @@ pub struct WriteReport {
     pub rejected: Vec<RejectedRow>,
 }
 
+/// Which columns of Arrow rows are the time and the tags, for a table that they create; the others
+/// are fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrowRoles {
+    /// The time.
+    pub time: String,
+    /// The tags, in order.
+    pub tags: Vec<String>,
+}
+
 /// Stores rows.
 #[async_trait]
 pub trait Ingest: Send + Sync {
@@ -73,5 +83,17 @@ pub trait Ingest: Send + Sync {
         database: &str,
         table: &str,
         batch: RecordBatch,
+    ) -> Result<WriteReport>;
+
+    /// The same; a table that does not exist is created with these roles.
+    ///
+    /// # Errors
+    /// As [`Ingest::write_arrow`], and if the table has other roles.
+    async fn write_arrow_as(
+        &self,
+        database: &str,
+        table: &str,
+        batch: RecordBatch,
+        roles: &ArrowRoles,
     ) -> Result<WriteReport>;
 }

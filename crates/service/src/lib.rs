@@ -25,7 +25,7 @@ pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wr
 pub use backup::{Backup, BackupReport};
 pub use blocking::{run_blocking, run_blocking_on};
 pub use error::{Result, ServiceError};
-pub use ingest::{Ingest, RejectedRow, WriteReport};
+pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};
 pub use language::{
     FLUX_DEFAULT_KEY, FLUX_GROUP_KEY, FLUX_RESULT_KEY, FLUX_TABLE_KEY, Language, LanguageQuery,

@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// What a statement needs in the database `plant`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Need {
+pub enum Need {
     Read,
     Write,
     Define,
@@ -21,7 +21,7 @@ enum Need {
 use Need::{Administer, Define, Read, Write as Store};
 
 /// Users, with what they may do; the password of each is its name twice.
-const ROLES: [(&str, &[Need]); 5] = [
+pub const ROLES: [(&str, &[Need]); 5] = [
     ("root", &[Read, Store, Define, Administer]),
     ("definer", &[Read, Store, Define]),
     ("writer", &[Store]),
@@ -29,7 +29,7 @@ const ROLES: [(&str, &[Need]); 5] = [
     ("nobody", &[]),
 ];
 
-const SQL: [(Need, &str); 25] = [
+pub const SQL: [(Need, &str); 25] = [
     (Read, "SELECT count(*) FROM plant.m"),
     (Read, "SELECT host, max(v) FROM plant.m GROUP BY host"),
     (Read, "SELECT * FROM plant.seen"),
@@ -160,8 +160,13 @@ pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
 
 /// A server with the users of [`ROLES`], a table and a view in `plant`, and a table in `vault`.
 pub fn start(dir: &Path) -> ServeProcess {
+    start_with(dir, &[])
+}
+
+/// The same with options.
+pub fn start_with(dir: &Path, options: &[&str]) -> ServeProcess {
     add_user(dir, "root", &["--admin"]);
-    let server = ServeProcess::start(dir, &[]);
+    let server = ServeProcess::start(dir, options);
     let root = basic("root", &password_of("root"));
     let all = "CREATE DATABASE plant; CREATE DATABASE vault; \
         CREATE TABLE plant.m (time TIMESTAMP, host STRING TAG, v DOUBLE FIELD); \

@@ -14,6 +14,7 @@ mod bad_input;
 mod certificates;
 mod clients;
 mod crash;
+mod flight;
 mod flux;
 mod http;
 mod influx;

@@ -37,7 +37,7 @@ impl ServerResponse {
 
 /// A port on which nothing listens. It is below the range that the system assigns to outgoing
 /// connections, so it stays free while a server is down.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
     let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000);

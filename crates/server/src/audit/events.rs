@@ -23,7 +23,7 @@ pub enum AuditOutcome {
 /// A client's address, and the listener to which it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress {
-    /// `http` or `postgres`.
+    /// `http`, `postgres` or `flight`.
     pub listener: &'static str,
     /// The address.
     pub address: SocketAddr,

@@ -211,6 +211,13 @@ impl ConnectedPeer {
         self.is_encrypted
     }
 
+    /// Marks the connection as busy until the returned guard is dropped, for a protocol whose
+    /// bodies are read to their end or given up with their stream.
+    pub fn busy(&self) -> BusyGuard {
+        self.activity.begin(false);
+        BusyGuard(self.activity.clone())
+    }
+
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
     /// whose body it watches.
     pub fn begin(&self, request: Request) -> (Request, BusyGuard) {

@@ -50,12 +50,17 @@ pub struct StopTime {
 
 impl StopTime {
     /// That of a statement which begins now.
-    pub fn new(shared: &HttpShared, timeout: Option<Duration>) -> Self {
+    pub(super) fn new(shared: &HttpShared, timeout: Option<Duration>) -> Self {
+        Self::after(timeout, shared.kill.clone())
+    }
+
+    /// That of a statement which begins now, on a server that stops with `kill`.
+    pub fn after(timeout: Option<Duration>, kill: CancellationToken) -> Self {
         let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
         Self {
             deadline,
             timeout,
-            kill: shared.kill.clone(),
+            kill,
         }
     }
 

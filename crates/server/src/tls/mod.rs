@@ -45,6 +45,8 @@ pub enum TlsProtocol {
     Http,
     /// PostgreSQL's.
     Postgres,
+    /// Arrow Flight: gRPC over HTTP/2.
+    Flight,
 }
 
 impl TlsProtocol {
@@ -52,6 +54,7 @@ impl TlsProtocol {
         match self {
             Self::Http => b"http/1.1",
             Self::Postgres => b"postgresql",
+            Self::Flight => b"h2",
         }
     }
 }

@@ -11,8 +11,8 @@ use futures::StreamExt;
 use marigram_model::WriteBatch;
 use marigram_server::{RunningServers, ServedDatabase, ServerConfig, start};
 use marigram_service::{
-    Answer, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest, Metric,
-    Prepared, Query, ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session,
+    Answer, ArrowRoles, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest,
+    Metric, Prepared, Query, ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session,
     StatementAnswer, StatementAnswers, Status, WriteReport,
 };
 use std::any::Any;
@@ -30,6 +30,8 @@ pub struct Fake {
     pub lines: Mutex<Vec<(String, WriteBatch)>>,
     /// Batches from COPY.
     pub copied: Mutex<Vec<RecordBatch>>,
+    /// Roles of tables that were created.
+    pub created: Mutex<Vec<ArrowRoles>>,
     /// Streams of rows that are still open.
     pub alive: Arc<AtomicUsize>,
     /// Batches of `select flood` that were requested.
@@ -68,6 +70,7 @@ pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, A
     let mut config = ServerConfig {
         http: any,
         postgres: any,
+        flight: any,
         ..ServerConfig::default()
     };
     change(&mut config);
@@ -295,6 +298,17 @@ impl Ingest for Fake {
         let stored = batch.num_rows() - rejected.len();
         self.copied.lock().unwrap().push(batch);
         Ok(WriteReport { stored, rejected })
+    }
+
+    async fn write_arrow_as(
+        &self,
+        database: &str,
+        table: &str,
+        batch: RecordBatch,
+        roles: &ArrowRoles,
+    ) -> Result<WriteReport> {
+        self.created.lock().unwrap().push(roles.clone());
+        self.write_arrow(database, table, batch).await
     }
 }
 

@@ -8,4 +8,5 @@ mod placeholders;
 mod query;
 
 pub use error::V3Error;
+pub use placeholders::{bound_sql, has_second_statement};
 pub use query::{get_influxql, get_sql, post_influxql, post_sql};

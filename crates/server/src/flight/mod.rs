@@ -1,0 +1,194 @@
+//! Arrow Flight SQL over gRPC: statements, prepared statements, catalogs, and rows in and out as
+//! Arrow batches; and the tickets of InfluxDB 3's clients.
+//!
+//! The server keeps nothing for a client between two calls but the tokens of handshakes: a handle
+//! holds its statement ([`marigram_protocol::flight`]).
+
+mod actions;
+mod answer;
+mod call;
+mod call_memory;
+mod catalogs;
+mod fault;
+mod gate;
+mod incoming_rows;
+mod ingest;
+mod login_sessions;
+mod parameters;
+mod running_statements;
+mod server_info;
+mod service;
+mod statements;
+
+use crate::admission::AdmissionControl;
+use crate::audit::AuditLog;
+use crate::config::ServerConfig;
+use crate::http::{ConnectedPeer, HttpConnection, HttpConnections};
+use crate::logins::FailedLogins;
+use crate::services::ServedDatabase;
+use crate::telemetry::Telemetry;
+use crate::tls::{ClientListener, ServerTls, TlsProtocol};
+use arrow_flight::flight_service_server::FlightServiceServer;
+use axum::serve::Listener;
+use call::FlightShared;
+use futures::Stream;
+use futures::stream::unfold;
+use gate::FlightGate;
+use server_info::ServerInfo;
+use service::FlightSqlServer;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Server;
+use tonic::transport::server::Connected;
+
+/// Calls of one connection at once.
+const STREAMS_MAX: u32 = 128;
+
+/// Bytes of a call that a client may send before the server read those before.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+
+/// The same for all calls of a connection together.
+const CONNECTION_WINDOW_BYTES: u32 = 4 << 20;
+
+/// Bytes of a call's headers.
+const HEADER_BYTES_MAX: u32 = 64 << 10;
+
+/// How often an idle client is asked whether it is there, and how long it may take to answer.
+const KEEPALIVE_EVERY: Duration = Duration::from_mins(1);
+const KEEPALIVE_WAIT: Duration = Duration::from_secs(20);
+
+/// What a client gets that speaks without TLS where it must not. It is no HTTP/2, so gRPC's clients end
+/// the connection, and some show the text.
+const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: application/json\r\nContent-Length: 86\r\nConnection: close\r\n\r\n\
+    {\"error\":\"this server encrypts its connections: its address begins with grpc+tls://\"}\n";
+
+/// Serves Flight SQL on `listener` until `stop` fires, then finishes running calls; `kill` ends
+/// those, too.
+pub async fn serve(
+    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
+    services: ServedDatabase,
+    config: Arc<ServerConfig>,
+    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
+    telemetry: Arc<Telemetry>,
+    (stop, kill): (CancellationToken, CancellationToken),
+) {
+    let listener = ClientListener::new(
+        listener,
+        tls,
+        TlsProtocol::Flight,
+        PLAIN_ANSWER,
+        stop.clone(),
+    );
+    let listener = HttpConnections::new(
+        listener,
+        config.connections_max,
+        Duration::from_millis(config.http_idle_timeout_ms.max(1)),
+        config.write_timeout(),
+        stop.clone(),
+    );
+    let info = match ServerInfo::new() {
+        Ok(info) => info,
+        Err(error) => {
+            tracing::error!(%error, "the Flight server cannot start");
+            return;
+        }
+    };
+    let message_bytes_max = gate.body_limit("body_limit", config.body_limit).bytes;
+    let shared = Arc::new(FlightShared {
+        services,
+        config,
+        gate,
+        telemetry,
+        failed_logins,
+        audit,
+        sessions: login_sessions::LoginSessions::default(),
+        running: running_statements::FlightStatements::default(),
+        kill,
+    });
+    let service = FlightServiceServer::new(FlightSqlServer::new(Arc::clone(&shared), info))
+        .max_decoding_message_size(message_bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    let served = Server::builder()
+        .max_concurrent_streams(STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_max_header_list_size(HEADER_BYTES_MAX)
+        .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
+        .http2_keepalive_timeout(Some(KEEPALIVE_WAIT))
+        .add_service(FlightGate::new(service, shared))
+        .serve_with_incoming_shutdown(accepted(listener), stop.cancelled_owned());
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the Flight server ended");
+    }
+}
+
+/// The connections that a listener accepts, one after the other.
+fn accepted(
+    listener: impl Listener<Io = HttpConnection, Addr = ConnectedPeer>,
+) -> impl Stream<Item = io::Result<FlightConnection>> {
+    unfold(listener, |mut listener| async move {
+        let (io, peer) = listener.accept().await;
+        Some((Ok(FlightConnection { io, peer }), listener))
+    })
+}
+
+/// A connection, and who is at its other end.
+struct FlightConnection {
+    io: HttpConnection,
+    peer: ConnectedPeer,
+}
+
+impl Connected for FlightConnection {
+    type ConnectInfo = ConnectedPeer;
+
+    fn connect_info(&self) -> ConnectedPeer {
+        self.peer.clone()
+    }
+}
+
+impl AsyncRead for FlightConnection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(context, into)
+    }
+}
+
+impl AsyncWrite for FlightConnection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}
