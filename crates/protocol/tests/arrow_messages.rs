@@ -75,7 +75,7 @@ fn read_all(messages: &[EncodedData]) -> Result<Vec<RecordBatch>, ArrowMessageEr
     let mut reader = ArrowMessages::new(LIMITS);
     let mut read = Vec::new();
     for message in messages {
-        let body = Bytes::from(message.arrow_data.to_vec());
+        let body = Bytes::from(message.arrow_data.clone());
         if let ArrowMessage::Rows(rows) = reader.read(&message.ipc_message, body)? {
             read.push(rows);
         }
@@ -107,14 +107,14 @@ fn nulls_need_no_type_and_no_bytes_but_have_a_limit() {
 fn read_with_length(buffer: [i64; 2], length: u8) -> Result<ArrowMessage, ArrowMessageError> {
     let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
     let written = messages(&RecordBatch::try_from_iter([("n", column)]).unwrap());
-    let mut header = written[1].ipc_message.to_vec();
+    let mut header = written[1].ipc_message.clone();
     let told: Vec<u8> = buffer.into_iter().flat_map(i64::to_le_bytes).collect();
     let mut places = header.windows(told.len());
     let at = places.rposition(|window| window == told).unwrap();
     header[at + 8] = length;
     let mut reader = ArrowMessages::new(LIMITS);
     reader.read(&written[0].ipc_message, Bytes::new()).unwrap();
-    reader.read(&header, Bytes::from(written[1].arrow_data.to_vec()))
+    reader.read(&header, Bytes::from(written[1].arrow_data.clone()))
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn what_does_not_belong_is_refused() {
     let mut results = written.iter().map(|message| {
         reader.read(
             &message.ipc_message,
-            Bytes::from(message.arrow_data.to_vec()),
+            Bytes::from(message.arrow_data.clone()),
         )
     });
     let error = results.find_map(Result::err).unwrap();
@@ -168,7 +168,7 @@ fn what_does_not_belong_is_refused() {
     let last = written.last().unwrap();
     let mut reader = ArrowMessages::new(LIMITS);
     for message in &written[..2] {
-        let body = Bytes::from(message.arrow_data.to_vec());
+        let body = Bytes::from(message.arrow_data.clone());
         reader.read(&message.ipc_message, body).unwrap();
     }
     let cut = Bytes::from(last.arrow_data[..8].to_vec());
@@ -184,7 +184,7 @@ proptest! {
     ) {
         let mut written: Vec<(Vec<u8>, Vec<u8>)> = messages(&columns())
             .iter()
-            .map(|message| (message.ipc_message.to_vec(), message.arrow_data.to_vec()))
+            .map(|message| (message.ipc_message.clone(), message.arrow_data.clone()))
             .collect();
         let (header, body) = &mut written[which];
         let bytes = if in_body && !body.is_empty() { body } else { header };
