@@ -93,7 +93,9 @@ fn nanoseconds(seconds: f64) -> Result<i64> {
     ns.ok_or_else(|| {
         refused(
             "22008",
-            format!("to_timestamp: {seconds:?} seconds since 1970 are out of the range of TIMESTAMP"),
+            format!(
+                "to_timestamp: {seconds:?} seconds since 1970 are out of the range of TIMESTAMP"
+            ),
         )
     })
 }
