@@ -103,7 +103,7 @@ const NESTED: &[[&str; 5]] = &[
         "(select ",
         "1",
         ")",
-        "",
+        " where false",
     ],
     [
         "delete from t where time < '1950-01-01' and a = ",
