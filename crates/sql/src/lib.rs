@@ -8,9 +8,9 @@
 //! | `access` | users, roles and tokens, and what each may do |
 //! | `dialect` | parses text into statements |
 //! | `tables` | tables of series, as table providers of DataFusion |
+//! | `planning` | our own planning rules |
 //! | `rollup` | materialized views: refreshing them, and answering queries from them |
 //! | `catalog` | databases, tables and views by name |
-//! | `planning` | our own planning rules |
 //! | `plan_cache` | reuses plans, and decides when that is allowed |
 //! | `statements` | executes statements that are not queries |
 //! | `execution` | threads, memory and DataFusion's sessions |

@@ -6,8 +6,10 @@ use marigram_service::ServiceError;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// No case may take longer: a generous bound, far below what exponential work takes.
+/// No case may use more processor time: a generous bound, far below what exponential work takes.
 const CASE_MAX: Duration = Duration::from_secs(20);
+/// How long a case may wait for a busy machine.
+const WAIT_MAX: Duration = Duration::from_mins(2);
 /// Far beyond what can be planned if each level doubles the work, and below the parser's limits.
 const DEEP: usize = 60;
 /// Planned at once.
@@ -101,7 +103,7 @@ const NESTED: &[[&str; 5]] = &[
         "(select ",
         "1",
         ")",
-        "",
+        " where false",
     ],
     [
         "delete from t where time < '1950-01-01' and a = ",
@@ -288,24 +290,22 @@ fn nested_statements_are_answered_or_refused_at_once() {
         "nested::nested_statements_are_answered_or_refused_at_once",
         || {
             let mut db = Database::open(1);
-            db.session.statement_timeout = Some(CASE_MAX);
+            db.session.statement_timeout = Some(WAIT_MAX);
             let mut wrong = Vec::new();
             for levels in [SHALLOW, DEEP] {
                 let nested = NESTED.iter().map(|parts| nested(parts, levels));
                 let statements = nested.chain(NUMBERED.iter().map(|parts| numbered(parts, levels)));
                 for sql in statements {
-                    let begun = Instant::now();
+                    let before = processor_time();
                     let answer = db.run(&sql);
-                    let took = begun.elapsed();
+                    let took = processor_time().saturating_sub(before);
                     let shown: String = sql.chars().take(90).collect();
                     println!(
                         "{levels} {took:?} {shown}: {:?}",
                         answer.as_ref().map_err(ServiceError::sqlstate)
                     );
                     let is_late = took >= CASE_MAX
-                        || answer.is_err_and(|error| {
-                            matches!(error.sqlstate(), "57014" | "XX000")
-                        });
+                        || answer.is_err_and(|error| matches!(error.sqlstate(), "57014" | "XX000"));
                     if is_late || (levels == DEEP && !becomes_idle()) {
                         wrong.push(format!("{levels} {took:?} {shown}"));
                     }

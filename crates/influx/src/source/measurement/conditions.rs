@@ -68,7 +68,8 @@ fn translated(condition: &Expression, table: &StoredMeasurement) -> Option<Expr>
                 return None;
             }
             let operands = iter::once(&**first).chain(links.iter().map(|(_, rhs)| rhs));
-            let operands: Option<Vec<Expr>> = operands.map(|part| translated(part, table)).collect();
+            let operands: Option<Vec<Expr>> =
+                operands.map(|part| translated(part, table)).collect();
             balanced(operands?, join)
         }
         _ => None,
