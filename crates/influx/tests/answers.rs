@@ -89,105 +89,108 @@ async fn continuous_queries() {
     compare(include_str!("answers/continuous.txt")).await;
 }
 
+/// What no view can be, and why: selected, target, source, reason.
+const UNFIT: [(&str, &str, &str, &str); 17] = [
+    ("v", "w", "cpu", "there is no GROUP BY time()"),
+    (
+        "mean(v)",
+        "w",
+        "cpu GROUP BY time(1m), *",
+        "GROUP BY does not name its tags",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "cpu GROUP BY time(1m) fill(0)",
+        "it fills groups without rows",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "cpu GROUP BY time(1m) LIMIT 1",
+        "it has LIMIT or OFFSET",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "cpu GROUP BY time(1m), v",
+        "v in GROUP BY is no tag",
+    ),
+    (
+        "mean(*)",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "mean() does not name one field",
+    ),
+    (
+        "mean(s)",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "mean() of s is none of numbers",
+    ),
+    (
+        "mean(x)",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "x is no field of cpu",
+    ),
+    (
+        "mode(v)",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "mode() is none of its functions",
+    ),
+    (
+        "mean(v) / 2",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "is no function over a field",
+    ),
+    (
+        "max(v), max(i)",
+        "w",
+        "cpu GROUP BY time(1m)",
+        "two columns are called max",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "/c.*/ GROUP BY time(1m)",
+        "it reads more than one measurement by name",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "nosuch GROUP BY time(1m)",
+        "the measurement nosuch has no rows yet",
+    ),
+    ("mean(v)", ":MEASUREMENT", "cpu GROUP BY time(1m)", ""),
+    (
+        "mean(v)",
+        "mem",
+        "cpu GROUP BY time(1m)",
+        "the measurement mem has rows of its own",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "cpu WHERE host =~ /a/ GROUP BY time(1m)",
+        "is none of its comparisons",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "cpu WHERE host = 'a\\'; --' GROUP BY time(1m), host",
+        "accepted",
+    ),
+];
+
 #[tokio::test]
 async fn continuous_queries_that_are_no_views_are_refused() {
     let harness = Harness::new();
     harness.write(ROWS);
     let form = "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT SELECTED INTO TARGET FROM SOURCE END";
-    for (selected, target, source, reason) in [
-        ("v", "w", "cpu", "there is no GROUP BY time()"),
-        (
-            "mean(v)",
-            "w",
-            "cpu GROUP BY time(1m), *",
-            "GROUP BY does not name its tags",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "cpu GROUP BY time(1m) fill(0)",
-            "it fills groups without rows",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "cpu GROUP BY time(1m) LIMIT 1",
-            "it has LIMIT or OFFSET",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "cpu GROUP BY time(1m), v",
-            "v in GROUP BY is no tag",
-        ),
-        (
-            "mean(*)",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "mean() does not name one field",
-        ),
-        (
-            "mean(s)",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "mean() of s is none of numbers",
-        ),
-        (
-            "mean(x)",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "x is no field of cpu",
-        ),
-        (
-            "mode(v)",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "mode() is none of its functions",
-        ),
-        (
-            "mean(v) / 2",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "is no function over a field",
-        ),
-        (
-            "max(v), max(i)",
-            "w",
-            "cpu GROUP BY time(1m)",
-            "two columns are called max",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "/c.*/ GROUP BY time(1m)",
-            "it reads more than one measurement by name",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "nosuch GROUP BY time(1m)",
-            "the measurement nosuch has no rows yet",
-        ),
-        ("mean(v)", ":MEASUREMENT", "cpu GROUP BY time(1m)", ""),
-        (
-            "mean(v)",
-            "mem",
-            "cpu GROUP BY time(1m)",
-            "the measurement mem has rows of its own",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "cpu WHERE host =~ /a/ GROUP BY time(1m)",
-            "is none of its comparisons",
-        ),
-        (
-            "mean(v)",
-            "w",
-            "cpu WHERE host = 'a\\'; --' GROUP BY time(1m), host",
-            "accepted",
-        ),
-    ] {
+    for (selected, target, source, reason) in UNFIT {
         let statement = form.replace("SELECTED", selected);
         let statement = statement
             .replace("TARGET", target)
