@@ -30,11 +30,9 @@ impl LogOwner {
     /// The owner that a header names; `None` if it names none.
     #[must_use]
     pub fn from_bytes(bytes: [u8; Self::BYTES]) -> Option<Self> {
-        let [a, b, c, d, e, f, g, h, shard @ ..] = bytes;
-        let (lineage, shard) = (
-            u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            u32::from_le_bytes(shard),
-        );
+        let (lineage, shard) = bytes.split_first_chunk()?;
+        let lineage = u64::from_le_bytes(*lineage);
+        let shard = u32::from_le_bytes(*shard.first_chunk()?);
         (shard != Self::NO_SHARD).then_some(Self { lineage, shard })
     }
 
