@@ -68,6 +68,15 @@ impl RecoveredLogs {
     }
 }
 
+fn create_folders(context: &ShardContext, dir: &Path, folders: [&Path; 2]) -> Result<()> {
+    for made in folders {
+        let done = context.env.fs.create_dir_all(made);
+        done.map_err(|error| EngineError::io(made, error))?;
+    }
+    let synced = context.env.fs.sync_dir(dir);
+    synced.map_err(|error| EngineError::io(dir, error))
+}
+
 /// Opens or creates a shard if it agrees with what is known of it; also returns what was replayed.
 pub(crate) fn open_shard(
     context: &Arc<ShardContext>,
@@ -78,12 +87,7 @@ pub(crate) fn open_shard(
 ) -> Result<(Shard, RecoveredLogs)> {
     let (fs, live) = (&context.env.fs, opening.live);
     let wal_dir = dir.join("wal");
-    for made in [dir.join("segments"), wal_dir.clone()] {
-        fs.create_dir_all(&made)
-            .map_err(|error| EngineError::io(&made, error))?;
-    }
-    fs.sync_dir(&dir)
-        .map_err(|error| EngineError::io(&dir, error))?;
+    create_folders(context, &dir, [&dir.join("segments"), &wal_dir])?;
     let owner = LogOwner {
         lineage: opening.lineage,
         shard: number as u32,

@@ -1,7 +1,8 @@
 //! Functions that clients call when they ask about types, besides PostgreSQL's catalog:
 //! `to_regtype`, and `json_build_object` for values that they cannot use as columns.
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringBuilder};
+use crate::value_casts::float_texts;
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StringArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err};
@@ -110,33 +111,23 @@ impl ScalarUDFImpl for JsonBuildObject {
         if !args.args.len().is_multiple_of(2) {
             return exec_err!("json_build_object takes names and values in turn");
         }
-        let arrays = args.args.iter().map(|arg| {
-            let array = arg.to_array(args.number_rows)?;
-            Ok((is_bare(array.data_type()), cast(&array, &DataType::Utf8)?))
-        });
-        let arrays: Vec<(bool, ArrayRef)> = arrays.collect::<Result<_>>()?;
+        let arrays = args
+            .args
+            .iter()
+            .map(|arg| JsonColumn::new(&arg.to_array(args.number_rows)?));
+        let arrays: Vec<JsonColumn> = arrays.collect::<Result<_>>()?;
         let mut objects = StringBuilder::new();
         for row in 0..args.number_rows {
             let mut object = String::from("{");
-            for (at, (bare, array)) in arrays.iter().enumerate() {
+            for (at, array) in arrays.iter().enumerate() {
                 let is_name = at % 2 == 0;
-                let text = (!array.is_null(row)).then(|| array.as_string::<i32>().value(row));
-                match text {
-                    None if is_name => {
-                        return exec_err!("a name in json_build_object is null");
-                    }
-                    None => object.push_str("null"),
-                    Some(text)
-                        if *bare && !is_name && text.parse::<f64>().is_ok_and(f64::is_finite) =>
-                    {
-                        object.push_str(text);
-                    }
-                    Some(text @ ("true" | "false")) if *bare && !is_name => object.push_str(text),
-                    Some(text) => write_quoted(text, &mut object),
-                }
                 if is_name {
+                    array.write_name(row, &mut object)?;
                     object.push_str(" : ");
-                } else if at + 1 < arrays.len() {
+                    continue;
+                }
+                array.write(row, &mut object);
+                if at + 1 < arrays.len() {
                     object.push_str(", ");
                 }
             }
@@ -144,6 +135,81 @@ impl ScalarUDFImpl for JsonBuildObject {
             objects.append_value(object);
         }
         Ok(ColumnarValue::Array(Arc::new(objects.finish())))
+    }
+}
+
+/// A column whose values are written as JSON.
+enum JsonColumn {
+    /// Texts, and whether numbers and booleans stand without quotes.
+    Plain { texts: StringArray, is_bare: bool },
+    /// Arrays.
+    Lists {
+        lists: ListArray,
+        elements: Box<JsonColumn>,
+    },
+}
+
+impl JsonColumn {
+    fn new(array: &ArrayRef) -> Result<Self> {
+        if let DataType::LargeList(element) | DataType::FixedSizeList(element, _) =
+            array.data_type()
+        {
+            return Self::new(&cast(array, &DataType::List(Arc::clone(element)))?);
+        }
+        if let Some(lists) = array.as_list_opt::<i32>() {
+            return Ok(Self::Lists {
+                lists: lists.clone(),
+                elements: Box::new(Self::new(lists.values())?),
+            });
+        }
+        let is_bare = is_bare(array.data_type());
+        let texts = if array.data_type().is_floating() {
+            float_texts(array)?
+        } else {
+            cast(array, &DataType::Utf8)?.as_string::<i32>().clone()
+        };
+        Ok(Self::Plain { texts, is_bare })
+    }
+
+    /// Writes a value.
+    fn write(&self, row: usize, out: &mut String) {
+        match self {
+            Self::Plain { texts, .. } if texts.is_null(row) => out.push_str("null"),
+            Self::Plain { texts, is_bare } => {
+                let text = texts.value(row);
+                let stands_bare = text.parse::<f64>().is_ok_and(f64::is_finite)
+                    || matches!(text, "true" | "false");
+                if *is_bare && stands_bare {
+                    out.push_str(text);
+                } else {
+                    write_quoted(text, out);
+                }
+            }
+            Self::Lists { lists, .. } if lists.is_null(row) => out.push_str("null"),
+            Self::Lists { lists, elements } => {
+                let offsets = lists.value_offsets();
+                out.push('[');
+                for (at, element) in (offsets[row]..offsets[row + 1]).enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    elements.write(element as usize, out);
+                }
+                out.push(']');
+            }
+        }
+    }
+
+    /// Writes the name of a value.
+    fn write_name(&self, row: usize, out: &mut String) -> Result<()> {
+        match self {
+            Self::Plain { texts, .. } if texts.is_valid(row) => {
+                write_quoted(texts.value(row), out);
+                Ok(())
+            }
+            Self::Plain { .. } => exec_err!("a name in json_build_object is null"),
+            Self::Lists { .. } => exec_err!("a name in json_build_object is an array"),
+        }
     }
 }
 

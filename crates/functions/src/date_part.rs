@@ -124,9 +124,10 @@ fn parts(unit: &str, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
             match to {
                 DataType::Int64 => Arc::new(parts),
                 // Only counts of years, which an interval has in 32 bits, come near the limit.
-                _ => Arc::new(Int32Array::from_iter(
-                    parts.iter().map(|part| part.map(|part| part as i32)),
-                )),
+                _ => {
+                    let parts = parts.iter().map(|part| part.map(|part| part as i32));
+                    Arc::new(parts.collect::<Int32Array>())
+                }
             }
         }
         other => return internal_err!("a part of an interval is no {other}"),

@@ -1,18 +1,19 @@
 //! Casts to which PostgreSQL and Arrow give different values: decimal numbers to whole numbers,
 //! which are rounded and not truncated; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`;
-//! text to intervals and intervals to text.
+//! text to intervals; intervals, times and floats to text.
 
+use crate::arguments::TIME;
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, Decimal256Array, Int64Array, IntervalMonthDayNanoArray,
-    StringArray, UInt64Array,
+    StringArray, StringBuilder, UInt64Array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, i256,
+    DataType, Decimal256Type, Float32Type, Float64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampNanosecondType, i256,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -23,6 +24,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_pgtext::{ZoneClock, double_text, real_text};
 use std::sync::Arc;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -49,6 +51,8 @@ enum ValueCastKind {
     ReadBytes,
     ReadInterval,
     WriteInterval,
+    WriteTime,
+    WriteFloat,
 }
 
 fn is_text(kind: &DataType) -> bool {
@@ -98,6 +102,11 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
         (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
             Some(ValueCastKind::WriteInterval)
         }
+        // The text of a time with a zone depends on the session.
+        (DataType::Timestamp(_, None), to) if to.is_string() => Some(ValueCastKind::WriteTime),
+        (DataType::Float16 | DataType::Float32 | DataType::Float64, to) if to.is_string() => {
+            Some(ValueCastKind::WriteFloat)
+        }
         _ => None,
     }
 }
@@ -138,6 +147,8 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::ReadBytes => "read_bytes",
             ValueCastKind::ReadInterval => "read_interval",
             ValueCastKind::WriteInterval => "write_interval",
+            ValueCastKind::WriteTime => "write_time",
+            ValueCastKind::WriteFloat => "write_float",
         }
     }
 
@@ -186,6 +197,8 @@ impl ScalarUDFImpl for ValueCast {
                     .collect();
                 cast(&texts, &self.to)?
             }
+            ValueCastKind::WriteTime => cast(&time_texts(&values)?, &self.to)?,
+            ValueCastKind::WriteFloat => cast(&float_texts(&values)?, &self.to)?,
         };
         Ok(if is_one {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?)
@@ -193,6 +206,34 @@ impl ScalarUDFImpl for ValueCast {
             ColumnarValue::Array(out)
         })
     }
+}
+
+/// Times as PostgreSQL prints them.
+fn time_texts(values: &ArrayRef) -> Result<StringArray> {
+    let out_of_range = || refused("22008", "timestamp out of range");
+    let times = cast(values, &TIME)?;
+    let utc = marigram_pgtext::zone_of("UTC").map_err(|_| out_of_range())?;
+    let mut clock = ZoneClock::new(utc);
+    let mut texts = StringBuilder::with_capacity(times.len(), 20 * times.len());
+    for time in times.as_primitive::<TimestampNanosecondType>() {
+        let text = match time {
+            Some(time) => Some(clock.text(time).ok_or_else(out_of_range)?),
+            None => None,
+        };
+        let text = text.as_deref();
+        texts.append_option(text.map(|text| text.strip_suffix("+00").unwrap_or(text)));
+    }
+    Ok(texts.finish())
+}
+
+/// Floats as PostgreSQL prints them.
+pub(crate) fn float_texts(values: &ArrayRef) -> Result<StringArray> {
+    if let Some(reals) = values.as_primitive_opt::<Float32Type>() {
+        return Ok(reals.iter().map(|real| real.map(real_text)).collect());
+    }
+    let doubles = cast(values, &DataType::Float64)?;
+    let doubles = doubles.as_primitive::<Float64Type>().iter();
+    Ok(doubles.map(|double| double.map(double_text)).collect())
 }
 
 /// Converts a column to intervals; it may hold differences of times.

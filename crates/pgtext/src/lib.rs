@@ -7,6 +7,7 @@
 mod abbreviations;
 mod error;
 mod fields;
+mod floats;
 mod from_pattern;
 mod integers;
 mod lexer;
@@ -18,6 +19,7 @@ mod to_char;
 mod zones;
 
 pub use error::TimeTextError;
+pub use floats::{double_text, real_text};
 pub use from_pattern::{PatternTime, PatternTimeError, time_from_pattern};
 pub use integers::{IntegerTimeError, integer_time};
 pub use lexer::{StatementLexer, Token};

@@ -43,6 +43,7 @@ pub mod sample;
 pub mod session_syntax;
 pub mod settings;
 pub mod shorthand;
+pub mod standard_forms;
 pub mod statement;
 pub mod trim_from;
 pub mod types;

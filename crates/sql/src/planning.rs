@@ -1,7 +1,7 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
-//! [`time_texts`], [`subqueries`], [`tag_patterns`], [`parameter_types`]), repairs of what
-//! DataFusion's own rules break ([`repair`], [`empty_subqueries`]), and limits on the size of a
-//! plan ([`growth`]).
+//! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`]),
+//! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`]), and limits on
+//! the size of a plan ([`growth`]).
 
 pub mod empty_subqueries;
 pub mod growth;
@@ -10,4 +10,5 @@ pub mod repair;
 pub mod subqueries;
 pub mod tag_patterns;
 pub mod time_texts;
+pub mod unknown_literals;
 pub mod zones;

@@ -91,6 +91,10 @@ fn create_one(
     fields: &[(String, FieldType)],
     is_zoned: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
+    // An earlier file of the same import may have made it.
+    if matches!(known_table(client, table), Ok(Some(_))) {
+        return Ok(());
+    }
     let kind = |name: &str, kind: FieldType| {
         if is_zoned(name) {
             ZONED.to_owned()

@@ -347,6 +347,8 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
         return;
     }
     let begin = out.len();
+    // After a negative part, PostgreSQL writes the sign of the next one, too.
+    let mut after_negative = false;
     for (count, one, many) in [
         (months / 12, "year", "years"),
         (months % 12, "mon", "mons"),
@@ -355,7 +357,9 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
         if count != 0 {
             let space = if out.len() > begin { " " } else { "" };
             let word = if count == 1 { one } else { many };
-            print(out, format_args!("{space}{count} {word}"));
+            let sign = if after_negative && count > 0 { "+" } else { "" };
+            after_negative = count < 0;
+            print(out, format_args!("{space}{sign}{count} {word}"));
         }
     }
     if us != 0 || out.len() == begin {
@@ -364,6 +368,8 @@ fn write_interval(months: i32, days: i32, us: i64, binary: bool, out: &mut Bytes
         }
         if us < 0 {
             out.put_u8(b'-');
+        } else if after_negative {
+            out.put_u8(b'+');
         }
         write_clock(us.saturating_abs(), out);
     }

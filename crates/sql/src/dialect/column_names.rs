@@ -10,10 +10,12 @@
 //! outside; in PostgreSQL, such a name is ambiguous.
 
 mod aliases;
+mod distinct;
 mod figure;
 mod output;
 
 pub use aliases::{alias_outermost, name_columns};
+pub use distinct::{may_collide, name_apart, names_collide};
 pub use output::{Names, OutputNames, named_batch, named_schema};
 
 use crate::name_forms::fold_case;

@@ -33,6 +33,7 @@ use crate::dialect::rewriting::{
     RenameDuplicateColumns, RewriteSimilarTo, rewrite,
 };
 use crate::dialect::sample::syntax as sample;
+use crate::dialect::standard_forms::{self, StandardForms};
 use crate::dialect::statement::{Command, ShowStatement};
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
@@ -400,6 +401,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
+        }
+        if standard_forms::may_have_some(&folded) {
+            rewrite(statement, &mut StandardForms)?;
         }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;

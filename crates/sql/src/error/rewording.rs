@@ -460,9 +460,42 @@ fn forms(message: &str) -> Option<RewordedError> {
         let words: Vec<&str> = words.iter().take_while(is_keyword).copied().collect();
         return reworded("0A000", format!("{} is not supported", words.join(" ")));
     }
-    (message.starts_with("Invalid explain format") || message.starts_with("unknown EXPLAIN option"))
-        .then(|| reworded("22023", message))?
+    unsupported_statements(message)
 }
+
+/// Errors for statements, and options of EXPLAIN, that are not supported.
+fn unsupported_statements(message: &str) -> Option<RewordedError> {
+    if message.starts_with("Invalid explain format") {
+        let message = "EXPLAIN has no such format; it has indent, tree, pgjson and graphviz";
+        return reworded("22023", message);
+    }
+    if let Some(option) = between(message, "EXPLAIN option ", " is not supported") {
+        return reworded("0A000", format!("EXPLAIN has no option {option}"));
+    }
+    if message.starts_with("unknown EXPLAIN option") {
+        return reworded("22023", message);
+    }
+    if message.starts_with("Temporary tables not supported") {
+        let message = "temporary tables are not supported; CREATE TABLE … and DROP TABLE, or WITH";
+        return reworded("0A000", message);
+    }
+    let operator = message.strip_prefix("Unsupported binary operator: ")?;
+    let sign = BINARY_OPERATORS.iter().find(|(name, _)| *name == operator);
+    let sign = sign.map_or("of this kind", |(_, sign)| *sign);
+    reworded("42883", format!("there is no operator {sign}"))
+}
+
+/// Operators that are not supported: the parser's names, and the way they are written.
+const BINARY_OPERATORS: [(&str, &str); 8] = [
+    ("PGOverlap", "&&"),
+    ("PGRegexNotMatch", "!~"),
+    ("PGExp", "^"),
+    ("Arrow", "->"),
+    ("LongArrow", "->>"),
+    ("HashArrow", "#>"),
+    ("HashLongArrow", "#>>"),
+    ("Overlaps", "OVERLAPS between other than two pairs of times"),
+];
 
 /// Prefix operators: the parser's names, and the way they are written.
 const UNARY_OPERATORS: [(&str, &str); 8] = [

@@ -13,6 +13,7 @@ use crate::planning::repair::repaired;
 use crate::planning::subqueries::SubqueryValues;
 use crate::planning::tag_patterns::TagPatterns;
 use crate::planning::time_texts::TimeTexts;
+use crate::planning::unknown_literals::UnknownLiterals;
 use crate::planning::zones::{DateComparison, SessionZone, ZonedTimes};
 use crate::rollup::{RollupDefinitions, RollupRewriteRule};
 use crate::statements::session_functions::{describing_functions, session_functions};
@@ -128,6 +129,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
         state.register_expr_planner(Arc::new(NumericDivision))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
+        state.register_expr_planner(Arc::new(UnknownLiterals))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
         let windows = state.window_functions().keys();

@@ -6,7 +6,7 @@ use crate::access::{check_administrator, check_sight};
 use crate::catalog::plain_views::one_snapshot;
 use crate::catalog::plan_rights::check_plan;
 use crate::dialect::aliased_calls::rename_aliased_calls;
-use crate::dialect::column_names::{Names, named_batch};
+use crate::dialect::column_names::{Names, may_collide, name_apart, named_batch, names_collide};
 use crate::dialect::parse;
 use crate::dialect::shorthand;
 use crate::dialect::statement::{Command, CopyFrom};
@@ -91,10 +91,15 @@ impl SqlServiceInner {
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
         let replaced = replaced_names(&statement);
         rename_aliased_calls(state, &mut statement)?;
-        let mut plan = state
-            .statement_to_plan(statement)
-            .await
-            .map_err(|error| self.plan_error(session, error))?;
+        let again = may_collide(&statement).then(|| statement.clone());
+        let mut planned = state.statement_to_plan(statement).await;
+        if let (Err(error), Some(mut again)) = (&planned, again)
+            && names_collide(error)
+        {
+            name_apart(&mut again)?;
+            planned = state.statement_to_plan(again).await;
+        }
+        let mut plan = planned.map_err(|error| self.plan_error(session, error))?;
         if reads_views {
             plan = one_snapshot(plan)?;
         }

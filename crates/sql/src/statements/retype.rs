@@ -11,7 +11,7 @@ use arrow::array::{
 };
 use marigram_engine::{ConvertedColumn, UnfitValue};
 use marigram_model::{FieldType, FieldValue};
-use marigram_pgtext::{ReferenceClock, TimeText, ZoneClock};
+use marigram_pgtext::{ReferenceClock, TimeText, ZoneClock, double_text, real_text};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -202,8 +202,8 @@ fn text_of(value: &FieldValue, is_zoned: bool) -> Option<String> {
         FieldValue::I32(value) => value.to_string(),
         FieldValue::I64(value) => value.to_string(),
         FieldValue::U64(value) => value.to_string(),
-        FieldValue::F32(value) => float_text(f64::from(*value), &format!("{value:e}"), 6),
-        FieldValue::F64(value) => float_text(*value, &format!("{value:e}"), 15),
+        FieldValue::F32(value) => real_text(*value),
+        FieldValue::F64(value) => double_text(*value),
         FieldValue::String(value) => value.clone(),
         FieldValue::Bytes(value) => value.iter().fold("\\x".to_owned(), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");
@@ -218,35 +218,6 @@ fn text_of(value: &FieldValue, is_zoned: bool) -> Option<String> {
             }
         }
     })
-}
-
-/// A float from its shortest digits with an exponent (`1.5e-7`): PostgreSQL writes exponents below
-/// -4, and from `fixed` on.
-fn float_text(value: f64, scientific: &str, fixed: i64) -> String {
-    if !value.is_finite() {
-        let infinite = if value > 0.0 { "Infinity" } else { "-Infinity" };
-        return if value.is_nan() { "NaN" } else { infinite }.to_owned();
-    }
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let exponent: i64 = exponent.parse().unwrap_or(0);
-    if !(-4..fixed).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", mantissa),
-    };
-    let digits = mantissa.replace('.', "");
-    if exponent < 0 {
-        let zeros = "0".repeat(exponent.unsigned_abs() as usize - 1);
-        return format!("{sign}0.{zeros}{digits}");
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        return format!("{sign}{digits}{}", "0".repeat(whole - digits.len()));
-    }
-    format!("{sign}{}.{}", &digits[..whole], &digits[whole..])
 }
 
 /// Values of a type as an array.

@@ -122,6 +122,8 @@ fn intervals() {
         Some(interval(14, 3, 4_000_000_000)),
         Some(interval(0, 0, 0)),
         Some(interval(0, 1, -1_500_000_000)),
+        Some(interval(0, -1, 7_200_000_000_000)),
+        Some(interval(-1, 3, 0)),
         None,
     ];
     assert_eq!(
@@ -130,6 +132,8 @@ fn intervals() {
             "1 year 2 mons 3 days 00:00:04",
             "00:00:00",
             "1 day -00:00:01.5",
+            "-1 days +02:00:00",
+            "-1 mons +3 days",
             "NULL"
         ]
     );
