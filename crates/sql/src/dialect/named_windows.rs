@@ -5,7 +5,7 @@
 //! look different here and get the same name from the planner.
 
 use crate::dialect::ast_walk::walk_mut;
-use crate::dialect::rewriting::selects;
+use crate::dialect::rewriting::{CopiedText, selects};
 use crate::error::SqlError;
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
@@ -17,8 +17,7 @@ use std::ops::ControlFlow;
 /// See the module documentation.
 #[derive(Default)]
 pub struct NamedWindows {
-    /// The bytes of all copies.
-    copied: usize,
+    copied: CopiedText,
 }
 
 /// Whether a statement, in lower case, may have windows.
@@ -26,40 +25,22 @@ pub fn may_have_some(folded: &str) -> bool {
     folded.contains("over") || folded.contains("window")
 }
 
-/// The bytes that a statement's copies of clauses may take; its text has at most 64 MiB, but each
-/// use of a window copies its clauses.
-const COPIED_BYTES: usize = 16 << 20;
-
-/// The windows of a SELECT by their names, each with the length of its text.
+/// The windows of a SELECT by their names.
 struct KnownWindows<'a> {
-    windows: HashMap<String, (WindowSpec, usize)>,
-    copied: &'a mut usize,
+    windows: HashMap<String, WindowSpec>,
+    copied: &'a mut CopiedText,
 }
 
 impl KnownWindows<'_> {
     /// A copy of the clauses of the window `name`; errors: 42704 if there is none, 54001 if the
     /// copies take too much.
     fn copy(&mut self, name: &Ident) -> Result<WindowSpec, SqlError> {
-        let Some((known, length)) = self.windows.get(&fold_case(name)) else {
+        let Some(known) = self.windows.get(&fold_case(name)) else {
             let message = format!("window \"{}\" does not exist", name.value);
             return Err(SqlError::named("42704", &name.value, message));
         };
-        *self.copied += length;
-        if *self.copied > COPIED_BYTES {
-            let message = format!(
-                "the clauses of window \"{}\" are used so often that the statement becomes too \
-                 large",
-                name.value
-            );
-            return Err(SqlError::named("54001", &name.value, message));
-        }
+        self.copied.add(known, 1)?;
         Ok(known.clone())
-    }
-
-    fn insert(&mut self, name: &Ident, spec: &WindowSpec) {
-        let length = spec.to_string().len();
-        let known = (spec.clone(), length);
-        self.windows.insert(fold_case(name), known);
     }
 
     /// Replaces the name of a window with its clauses.
@@ -128,7 +109,7 @@ impl VisitorMut for NamedWindows {
                     if let Err(error) = known.extend(spec) {
                         return ControlFlow::Break(error);
                     }
-                    known.insert(&window.0, spec);
+                    known.windows.insert(fold_case(&window.0), spec.clone());
                 }
             }
             walk_mut(&mut select.projection, &mut known)?;

@@ -403,7 +403,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
             rewrite(statement, &mut RefuseTableSample)?;
         }
         if standard_forms::may_have_some(&folded) {
-            rewrite(statement, &mut StandardForms)?;
+            rewrite(statement, &mut StandardForms::default())?;
         }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use marigram_functions::SIMILAR_TO_REGEX;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 use std::ops::ControlFlow;
 
 /// Rewrites a statement, even if it is inside EXPLAIN or COPY.
@@ -33,6 +34,35 @@ pub fn rewrite(
     match broken {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// The text that a rewriting pass copied. A statement may nest what is copied, or use it often, so
+/// that copies grow much larger than the statement.
+#[derive(Default)]
+pub struct CopiedText {
+    bytes: usize,
+}
+
+impl CopiedText {
+    /// The bytes that the copies of a pass may take.
+    const BYTES_MAX: usize = 16 << 20;
+
+    /// Counts copies of a node.
+    ///
+    /// # Errors
+    /// 54001 if the copies take too much.
+    pub fn add(&mut self, node: &impl Display, times: usize) -> Result<(), SqlError> {
+        let length = node.to_string().len();
+        self.bytes = self.bytes.saturating_add(length.saturating_mul(times));
+        if self.bytes > Self::BYTES_MAX {
+            let message = format!(
+                "the statement becomes too large: it repeats expressions of more than {} MiB",
+                Self::BYTES_MAX >> 20
+            );
+            return Err(SqlError::invalid("54001", message));
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //! `INTERVAL '1' DAY`, casts to `VARCHAR(n)`, FETCH FIRST, OVERLAPS, comparisons of rows with IN,
 //! and `age` with one argument.
 
-use crate::dialect::rewriting::call;
+use crate::dialect::rewriting::{CopiedText, call};
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Expr, Fetch, Function, FunctionArg,
@@ -40,7 +40,10 @@ pub fn may_have_some(folded: &str) -> bool {
 }
 
 /// See the module documentation.
-pub struct StandardForms;
+#[derive(Default)]
+pub struct StandardForms {
+    copied: CopiedText,
+}
 
 impl VisitorMut for StandardForms {
     type Break = SqlError;
@@ -69,12 +72,15 @@ impl VisitorMut for StandardForms {
                 left,
                 op: BinaryOperator::Overlaps,
                 right,
-            } => overlaps(left, right),
+            } => match overlaps(left, right, &mut self.copied) {
+                Ok(replaced) => replaced,
+                Err(error) => return ControlFlow::Break(error),
+            },
             Expr::InList {
                 expr,
                 list,
                 negated,
-            } => match row_in_list(expr, list, *negated) {
+            } => match row_in_list(expr, list, *negated, &mut self.copied) {
                 Ok(replaced) => replaced,
                 Err(error) => return ControlFlow::Break(error),
             },
@@ -235,7 +241,13 @@ fn pair(expr: &Expr) -> Option<(&Expr, &Expr)> {
 }
 
 /// `(from, to) OVERLAPS (from, to)`; the second may be the length of the time.
-fn overlaps(left: &Expr, right: &Expr) -> Option<Expr> {
+fn overlaps(left: &Expr, right: &Expr, copied: &mut CopiedText) -> Result<Option<Expr>, SqlError> {
+    let (Some(left), Some(right)) = (pair(left), pair(right)) else {
+        return Ok(None);
+    };
+    for end in [left.0, left.1, right.0, right.1] {
+        copied.add(end, 6)?;
+    }
     let ends = |(from, to): (&Expr, &Expr)| {
         let is_length = match to {
             Expr::Interval(_) => true,
@@ -250,14 +262,14 @@ fn overlaps(left: &Expr, right: &Expr) -> Option<Expr> {
         let both = || vec![from.clone(), to.clone()];
         (call("least", both()), call("greatest", both()))
     };
-    let ((from, to), (other_from, other_to)) = (ends(pair(left)?), ends(pair(right)?));
+    let ((from, to), (other_from, other_to)) = (ends(left), ends(right));
     let meets = binary(
         binary(from.clone(), BinaryOperator::Lt, other_to),
         BinaryOperator::And,
         binary(other_from.clone(), BinaryOperator::Lt, to),
     );
     let begins = binary(from, BinaryOperator::Eq, other_from);
-    Some(nested(binary(meets, BinaryOperator::Or, begins)))
+    Ok(Some(nested(binary(meets, BinaryOperator::Or, begins))))
 }
 
 /// Whether two rows of as many values are equal.
@@ -276,7 +288,12 @@ fn equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
 }
 
 /// `(a, b) IN ((1, 2), …)`.
-fn row_in_list(expr: &Expr, list: &[Expr], negated: bool) -> Result<Option<Expr>, SqlError> {
+fn row_in_list(
+    expr: &Expr,
+    list: &[Expr],
+    negated: bool,
+    copied: &mut CopiedText,
+) -> Result<Option<Expr>, SqlError> {
     let Expr::Tuple(row) = expr else {
         return Ok(None);
     };
@@ -286,6 +303,7 @@ fn row_in_list(expr: &Expr, list: &[Expr], negated: bool) -> Result<Option<Expr>
             format!("a row is compared with at most {ROWS_MAX} rows; join with VALUES instead"),
         ));
     }
+    copied.add(expr, list.len())?;
     let mut level = Vec::with_capacity(list.len());
     for other in list {
         let equals = match other {

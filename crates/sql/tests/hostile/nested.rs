@@ -145,6 +145,20 @@ const NESTED: &[[&str; 5]] = &[
     ["", "select 1 from t, lateral (", "select 1", ") s", ""],
     ["select ", "(", "a", " between 1 and 2)::int", " from t"],
     [
+        "select ",
+        "((timestamp '2024-01-01' + interval '1 day' * ",
+        "a",
+        ", timestamp '2024-01-02') overlaps (timestamp '2024-01-01', timestamp '2024-01-05'))::int",
+        " from t",
+    ],
+    [
+        "select ",
+        "((",
+        "a",
+        ", 1) in ((1, 1), (2, 2), (3, 3)))::int",
+        " from t",
+    ],
+    [
         "select a from t where 1 = ",
         "(",
         "a",
