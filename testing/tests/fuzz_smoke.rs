@@ -448,8 +448,8 @@ fn bound_handle() -> FlightHandle {
     let messages = std::iter::once(schema).chain(dictionaries).chain([rows]);
     handle.parameters = messages
         .map(|message| BoundMessage {
-            header: message.ipc_message.to_vec().into(),
-            body: message.arrow_data.to_vec().into(),
+            header: message.ipc_message.clone().into(),
+            body: message.arrow_data.clone().into(),
         })
         .collect();
     handle
