@@ -186,8 +186,8 @@ async fn main() {
                 if round > 0 {
                     let measured = &mut measured[way];
                     measured.wall_ms.push(wall.as_secs_f64() * 1e3);
-                    measured.server += processor_time(&pid) - before.0;
-                    measured.client += processor_time("self") - before.1;
+                    measured.server += processor_time(&pid).saturating_sub(before.0);
+                    measured.client += processor_time("self").saturating_sub(before.1);
                 }
             }
         }
