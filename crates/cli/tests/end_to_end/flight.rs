@@ -388,7 +388,7 @@ async fn every_role_may_do_what_it_was_granted_over_flight() {
             let asked = match client.execute(statement.to_owned(), None).await {
                 Ok(info) if info.endpoint.is_empty() => Code::Ok,
                 Ok(info) => code(rows_of(&mut client, info).await),
-                Err(error) => status_of(FlightError::from(error)).code(),
+                Err(error) => status_of(error).code(),
             };
             assert_eq!(asked, wanted, "{role}: {statement}");
             let updated = client.execute_update(statement.to_owned(), None).await;
@@ -449,7 +449,7 @@ async fn only_who_proves_who_it_is_may_call() {
         .to_owned();
     let mut client = connect(port).await;
     let error = client.execute("SELECT 1".to_owned(), None).await;
-    let status = status_of(error.expect_err("nobody").into());
+    let status = status_of(error.expect_err("nobody"));
     assert_eq!(status.code(), Code::Unauthenticated);
     assert!(client.handshake("root", "wrong").await.is_err());
     assert!(client.handshake("ghost", "ghostghost").await.is_err());

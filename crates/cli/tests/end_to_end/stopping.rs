@@ -15,10 +15,11 @@ const LEVELS: usize = 60;
 
 /// The processor time that a process has used, in hundredths of a second.
 fn processor_ticks(process: u32) -> u64 {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(')').expect("a name");
     let fields: Vec<&str> = fields.split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
+    ticks(11) + ticks(12)
 }
 
 fn becomes_idle(server: &ServeProcess) -> bool {
@@ -39,8 +40,8 @@ fn hostile() -> Vec<String> {
         let (before, after) = (before.repeat(LEVELS), after.repeat(LEVELS));
         format!("{begin}{before}{middle}{after}")
     };
-    let wide: String = (0..300)
-        .map(|at| format!(", (SELECT max(v) + {at} FROM m u WHERE u.v = m.v)"))
+    let wide: Vec<String> = (0..300)
+        .map(|at| format!("(SELECT max(v) + {at} FROM m u WHERE u.v = m.v)"))
         .collect();
     vec![
         nested("SELECT ", "(SELECT ", "1", ")"),
@@ -48,7 +49,7 @@ fn hostile() -> Vec<String> {
         nested("SELECT 1 ORDER BY ", "(SELECT ", "1", ")"),
         nested("SELECT ", "row(", "1", ")"),
         nested("SELECT ", "(", "1", " BETWEEN 1 AND 2)::INT"),
-        format!("SELECT 1{wide} FROM m"),
+        format!("SELECT {} FROM m", wide.join(", ")),
         "SELECT count(*) FROM generate_series(1, 1000000000) a, generate_series(1, 1000000000) b"
             .to_owned(),
     ]
