@@ -113,14 +113,14 @@ impl LoginSessions {
 mod tests {
     use super::*;
 
-    fn verifiers(key: u8) -> Option<PasswordVerifiers> {
-        Some(PasswordVerifiers::decoy("ann", &[key; 32]))
+    fn verifiers(key: u8) -> PasswordVerifiers {
+        PasswordVerifiers::decoy("ann", &[key; 32])
     }
 
     fn ann() -> LoggedIn {
         LoggedIn {
             identity: Identity::of_password("ann", 7),
-            verifiers: verifiers(1),
+            verifiers: Some(verifiers(1)),
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let (sessions, begin) = (LoginSessions::default(), Instant::now());
         let token = sessions.begin(ann(), begin);
         assert!(LoginSessions::is_token(&token) && token.len() == PREFIX.len() + 64);
-        let find = |token: &str, now| sessions.find(token, now, |_| verifiers(1));
+        let find = |token: &str, now| sessions.find(token, now, |_| Some(verifiers(1)));
         for hour in 0..24 {
             let found = find(&token, begin + Duration::from_hours(hour));
             assert_eq!(found, Some(Identity::of_password("ann", 7)), "{hour}");
@@ -144,8 +144,8 @@ mod tests {
         let (sessions, now) = (LoginSessions::default(), Instant::now());
         let token = sessions.begin(ann(), now);
         assert!(!format!("{sessions:?}").contains(&token));
-        assert_eq!(sessions.find(&token, now, |_| verifiers(2)), None);
-        assert_eq!(sessions.find(&token, now, |_| verifiers(1)), None);
+        assert_eq!(sessions.find(&token, now, |_| Some(verifiers(2))), None);
+        assert_eq!(sessions.find(&token, now, |_| Some(verifiers(1))), None);
         // A name that nobody had to prove is none once there are users.
         let open = LoggedIn {
             identity: Identity::unproved("ann"),
@@ -156,7 +156,7 @@ mod tests {
             sessions.find(&token, now, |_| None),
             Some(open.identity.clone())
         );
-        assert_eq!(sessions.find(&token, now, |_| verifiers(1)), None);
+        assert_eq!(sessions.find(&token, now, |_| Some(verifiers(1))), None);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         let known = sessions.by_token.lock().expect("no panic").len();
         assert_eq!(known, SESSIONS_MAX);
         let now = begin + Duration::from_hours(1);
-        let find = |at: usize| sessions.find(&tokens[at], now, |_| verifiers(1));
+        let find = |at: usize| sessions.find(&tokens[at], now, |_| Some(verifiers(1)));
         assert_eq!(find(9), None);
         assert!(find(10).is_some());
         // Those that have ended make room first.
