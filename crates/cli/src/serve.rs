@@ -201,7 +201,12 @@ fn print_banner(
         outln!("  PostgreSQL  postgres://{address}/main");
     }
     if let Some(address) = running.flight_addr() {
-        outln!("  Flight SQL  grpc://{address}");
+        let scheme = if running.has_tls() {
+            "grpc+tls"
+        } else {
+            "grpc"
+        };
+        outln!("  Flight SQL  {scheme}://{address}");
     }
     for line in &files.lines {
         outln!("  Files       {line}");

@@ -56,7 +56,7 @@ fn table(rows: usize) -> Arc<MemTable> {
             let a = (0..BATCH_ROWS).map(|_| random(100_000) as i64 - 50_000);
             let a: ArrayRef = Arc::new(Int64Array::from_iter_values(a));
             let b = (0..BATCH_ROWS).map(|_| (random(50) > 0).then(|| random(1_000) as i64));
-            let b: ArrayRef = Arc::new(Int64Array::from_iter(b));
+            let b: ArrayRef = Arc::new(b.collect::<Int64Array>());
             let i = (0..BATCH_ROWS).map(|_| random(1_000) as i32);
             let i: ArrayRef = Arc::new(Int32Array::from_iter_values(i));
             let k = (0..BATCH_ROWS).map(|_| random(1_000) as i32);

@@ -39,6 +39,7 @@ mod named_cast;
 mod numbers;
 pub mod numeric_division;
 mod over_time;
+mod overlaps;
 mod pairs;
 mod plan_expressions;
 mod postgres;
@@ -113,6 +114,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     state.register_udf(Arc::new(date_part::function()))?;
+    state.register_udf(Arc::new(overlaps::function()))?;
     let to_timestamp = epoch_times::EpochToTimestamp::default();
     state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {

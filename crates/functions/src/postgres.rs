@@ -1,6 +1,7 @@
 //! Functions that PostgreSQL's clients call, with the answers that are true for Marigram.
 
-use arrow::array::StringArray;
+use crate::refusal::refused;
+use arrow::array::{Array, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::cast::as_int64_array;
 use datafusion::common::{Result, ScalarValue};
@@ -97,6 +98,50 @@ fn size_pretty(bytes: i64) -> String {
     format!("{} {}", size.round() as i64, UNITS[unit])
 }
 
+/// `named_oid(kind, name, oid)`, which is `'name'::regclass` and the like: the oid, or an error that
+/// says what does not exist.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct NamedOid {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for NamedOid {
+    fn name(&self) -> &'static str {
+        "named_oid"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[2].clone())
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let oids = args.args.swap_remove(2);
+        let is_null = match &oids {
+            ColumnarValue::Scalar(oid) => oid.is_null(),
+            ColumnarValue::Array(oids) => oids.null_count() > 0,
+        };
+        let [ColumnarValue::Scalar(kind), ColumnarValue::Scalar(name)] = &args.args[..] else {
+            return Ok(oids);
+        };
+        match (kind.try_as_str(), name.try_as_str()) {
+            (Some(Some(kind)), Some(Some(name))) if is_null => {
+                let (code, kind) = match kind {
+                    "regclass" => ("42P01", "relation"),
+                    "regtype" => ("42704", "type"),
+                    "regproc" => ("42883", "function"),
+                    _ => ("3F000", "schema"),
+                };
+                Err(refused(code, format!("{kind} \"{name}\" does not exist")))
+            }
+            _ => Ok(oids),
+        }
+    }
+}
+
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
@@ -141,6 +186,9 @@ pub fn functions() -> Vec<ScalarUDF> {
         ConstantFunction::new("pg_get_function_result", &[1], none()),
         ConstantFunction::new("pg_get_function_arguments", &[1], none()),
         ConstantFunction::new("pg_get_function_identity_arguments", &[1], none()),
+        ScalarUDF::from(NamedOid {
+            signature: Signature::any(3, Volatility::Stable),
+        }),
         ScalarUDF::from(SizePretty {
             signature: Signature::exact(vec![DataType::Int64], Volatility::Immutable),
         }),

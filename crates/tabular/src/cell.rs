@@ -91,7 +91,8 @@ fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
     if rest.contains(&group) || rest.iter().filter(|byte| **byte == mark).count() > 1 {
         return None;
     }
-    // Every group has three digits, except the first.
+    // Every group has three digits, except the first, which does not begin with a zero: "0.123" is
+    // a fraction.
     let mut groups = whole.split(|byte| *byte == group);
     let first = groups.next()?;
     let mut is_grouped = false;
@@ -101,7 +102,7 @@ fn plain(cell: &str, decimal: DecimalMark) -> Option<ParsedNumber> {
             return None;
         }
     }
-    if is_grouped && !(1..=3).contains(&first.len()) {
+    if is_grouped && (!(1..=3).contains(&first.len()) || first.starts_with(b"0")) {
         return None;
     }
     let text = cell
@@ -142,6 +143,8 @@ mod tests {
             ("1,234.5", Some(1234.5), None),
             ("-1,5e3", None, Some(-1500.0)),
             ("1,5,5", None, None),
+            ("0.123", Some(0.123), None),
+            ("-0,750", None, Some(-0.75)),
             (",5", None, Some(0.5)),
             ("9007199254740993", None, None),
             ("x", None, None),

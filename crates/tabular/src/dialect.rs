@@ -37,6 +37,8 @@ pub struct TextDialect {
     pub units: Option<Vec<String>>,
     /// Names of the columns.
     pub names: Vec<String>,
+    /// Number of the last columns for which the header has no cell.
+    pub beyond_header: usize,
 }
 
 impl TextDialect {
@@ -160,13 +162,15 @@ impl SampleRows {
         // Rows between header and data that are not units are treated as rows, so that they are
         // reported as refused.
         let data_at = units_at.or(header_at).map_or(data_at, |at| at + 1);
-        let names = match header_at {
+        let data_width = self.data_width(data_at);
+        let (names, beyond_header) = match header_at {
             Some(at) => {
-                let record = &self.records[at];
-                let width = width_of(record).max(self.data_width(data_at));
-                names::names_from_header((0..width).map(|at| record.cell(at).text))
+                let (record, named) = (&self.records[at], width_of(&self.records[at]));
+                let cells = (0..named.max(data_width)).map(|at| record.cell(at).text);
+                let beyond = data_width.saturating_sub(named);
+                (names::names_from_header(cells), beyond)
             }
-            None => names::names_from_header((0..self.data_width(data_at)).map(|_| "")),
+            None => (names::names_from_header((0..data_width).map(|_| "")), 0),
         };
         let line = |at: usize| self.records.get(at).map(|record| record.line);
         let data_after = match header_at {
@@ -188,6 +192,7 @@ impl SampleRows {
             header_line: header_at.and_then(line),
             units,
             names,
+            beyond_header,
         })
     }
 

@@ -199,6 +199,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         (None, None) => plan.dialect.names[time_at].clone(),
         (None, Some(_)) => "time".to_owned(),
     };
+    refuse_beyond_header(&plan.dialect, &profiles)?;
     let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
@@ -286,6 +287,21 @@ fn decimal_mark(
     })
 }
 
+/// Refuses rows that have more cells than the header, as decimal commas without quotes make them:
+/// the values would come under other names than their own.
+fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -> Result<()> {
+    let named = dialect.names.len() - dialect.beyond_header;
+    if profiles[named..].iter().all(ColumnProfile::is_empty) {
+        return Ok(());
+    }
+    bail!(
+        "the header names {named} columns, but rows have {} cells. If they have decimal commas, \
+         the file needs another delimiter or quotes; if the header is short, skip it with --skip \
+         and --no-header",
+        dialect.names.len()
+    )
+}
+
 /// The columns that a table or layout has.
 fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
@@ -339,6 +355,7 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDia
         header_line: Some(header.line),
         units: None,
         names: header.cells().map(|cell| cell.text.to_owned()).collect(),
+        beyond_header: 0,
     }))
 }
 

@@ -46,6 +46,10 @@ async fn rows_of(client: &mut Client, info: FlightInfo) -> Result<RecordBatch, F
         let answer: Vec<RecordBatch> = client.do_get(ticket).await?.try_collect().await?;
         batches.extend(answer);
     }
+    // ADBC refuses an answer whose schema is not the one that was announced.
+    for batch in &batches {
+        assert_eq!(batch.schema(), schema);
+    }
     Ok(concat_batches(&schema, &batches)?)
 }
 

@@ -61,6 +61,23 @@ fn zones_and_changes_of_clocks() {
     );
 }
 
+/// A value in the wrong column is worse than none.
+#[test]
+fn rows_with_more_cells_than_the_header_are_refused() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "time,v\n2024-01-01 00:00,1,5\n2024-01-01 00:01,2,5\n",
+    );
+    let said = place.import(&[&file]);
+    let all = "the header names 2 columns, but rows have 3 cells";
+    assert!(!said.ok && said.err.contains(all), "{}", said.err);
+    let file = place.file("n.csv", "time;v;w\n2024-01-01 00:00;1,5;0.123\n");
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(place.csv("SELECT v, w FROM n"), "v,w\n1.5,0.123\n");
+}
+
 #[test]
 fn names_match_without_case_and_stay_as_they_are() {
     let place = ImportFixture::new();

@@ -99,7 +99,7 @@ pub async fn info(
     handle.database = planned.session.database;
     handle.id = new_statement_id().into();
     let endpoint = FlightEndpoint::new().with_ticket(to_ticket(&handle));
-    Ok(info_of(&schema, descriptor)?.with_endpoint(endpoint))
+    Ok(info_of(&announced(&schema), descriptor)?.with_endpoint(endpoint))
 }
 
 /// What is known before a statement runs.
@@ -180,11 +180,11 @@ pub async fn rows(call: &FlightCall, handle: FlightHandle) -> Result<AnswerStrea
         let query = &call.shared.services.query;
         let answer = query.execute(&mut session, &handle.text);
         let answer = hold.guarded(answer).await?;
-        return answer::stream(call, as_rows(answer)?, hold).await;
+        return answer::stream(call, as_announced(as_rows(answer)?), hold).await;
     }
     let planned = plan(call, &handle).await?;
-    let rows = rows_of_all(call, planned);
-    answer::stream(call, rows?, hold).await
+    let rows = rows_of_all(call, planned)?;
+    answer::stream(call, as_announced(rows), hold).await
 }
 
 fn hold(call: &FlightCall, handle: &FlightHandle) -> Result<AnswerHold, FlightFault> {
@@ -303,6 +303,24 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
 /// If it is wrong.
 pub async fn schema_of(call: &FlightCall, handle: &FlightHandle) -> Result<SchemaRef, FlightFault> {
     let planned = plan(call, handle).await?;
-    let none = || Arc::new(Schema::empty());
-    Ok(planned.prepared.schema().unwrap_or_else(none))
+    let schema = planned.prepared.schema();
+    Ok(announced(
+        &schema.unwrap_or_else(|| Arc::new(Schema::empty())),
+    ))
+}
+
+/// The schema as clients learn it before the rows come: every column may be NULL. Planning of the
+/// rows may show that a column is never NULL, and ADBC refuses rows of another schema.
+fn announced(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let fields: Vec<_> = fields.collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn as_announced(rows: RowStream) -> RowStream {
+    RowStream {
+        schema: announced(&rows.schema),
+        ..rows
+    }
 }

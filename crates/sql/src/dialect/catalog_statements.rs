@@ -4,8 +4,10 @@
 //! The library's parser handles the few client statements that it knows by their text. One of its
 //! rules is left out, which would replace correlated subqueries with NULL: Marigram evaluates them.
 
+use crate::dialect::ast_walk::walk_mut;
+use crate::dialect::rewriting::call;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast;
+use datafusion::sql::sqlparser::ast::{self, Expr, Value, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use datafusion_pg_catalog::sql::rules::{
@@ -14,6 +16,7 @@ use datafusion_pg_catalog::sql::rules::{
     ResolveUnqualifiedIdentifier, RewriteArrayAnyAllOperation, RewritePgCatalogOperator,
     RewriteRegCastToSubquery, SqlStatementRewriteRule, StripCallableQualifier, StripCollate,
 };
+use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
 
 /// Text in statements that the library recognizes: queries of psql for policies, extended
@@ -122,7 +125,44 @@ fn nothing() -> ast::Statement {
     }
 }
 
-fn rewritten(statement: ast::Statement) -> ast::Statement {
+/// Lets casts of names to oids say what does not exist. PostgreSQL's own names, of which not all are
+/// here, stay NULL: clients ask for them and find nothing.
+struct NamedOids;
+
+impl VisitorMut for NamedOids {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        const KINDS: [&str; 4] = ["regclass", "regtype", "regproc", "regnamespace"];
+        let Expr::Cast {
+            expr: value,
+            data_type,
+            ..
+        } = &*expr
+        else {
+            return ControlFlow::Continue(());
+        };
+        let kind = data_type.to_string().to_lowercase();
+        let kind = kind.strip_prefix("pg_catalog.").unwrap_or(&kind);
+        let Expr::Value(literal) = value.as_ref() else {
+            return ControlFlow::Continue(());
+        };
+        if let Value::SingleQuotedString(name) = &literal.value
+            && KINDS.contains(&kind)
+            && !name.starts_with("pg_")
+            && !name.starts_with("information_schema")
+            && name.parse::<u32>().is_err()
+        {
+            let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
+            *expr = call("named_oid", vec![text(kind), text(name), expr.clone()]);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn rewritten(mut statement: ast::Statement) -> ast::Statement {
+    // The visitor never breaks.
+    let _ = walk_mut(&mut statement, &mut NamedOids);
     type Rules = Vec<Arc<dyn SqlStatementRewriteRule>>;
     static RULES: LazyLock<Rules> = LazyLock::new(|| {
         vec![

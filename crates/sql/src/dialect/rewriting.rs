@@ -46,7 +46,7 @@ pub struct CopiedText {
 
 impl CopiedText {
     /// The bytes that the copies of a pass may take.
-    const BYTES_MAX: usize = 16 << 20;
+    const BYTES_MAX: usize = 256 << 10;
 
     /// Counts copies of a node.
     ///
@@ -57,8 +57,8 @@ impl CopiedText {
         self.bytes = self.bytes.saturating_add(length.saturating_mul(times));
         if self.bytes > Self::BYTES_MAX {
             let message = format!(
-                "the statement becomes too large: it repeats expressions of more than {} MiB",
-                Self::BYTES_MAX >> 20
+                "the statement becomes too large: it repeats expressions of more than {} KiB",
+                Self::BYTES_MAX >> 10
             );
             return Err(SqlError::invalid("54001", message));
         }
@@ -160,6 +160,18 @@ fn subquery_name(expr: &Expr) -> Option<&'static str> {
     Some(if is_exists { "exists" } else { "?column?" })
 }
 
+/// The name of the column that a scalar subquery selects. DataFusion names its value so, and cannot
+/// tell it from a column of that name.
+fn name_in_subquery(expr: &Expr) -> Option<String> {
+    let Expr::Subquery(query) = uncast(expr) else {
+        return None;
+    };
+    match query.body.as_ref() {
+        SetExpr::Select(select) => select.projection.first().and_then(plain_name),
+        _ => None,
+    }
+}
+
 /// Gives the columns of one SELECT different names.
 fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
     let mut seen = HashMap::new();
@@ -169,7 +181,13 @@ fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
         let SelectItem::UnnamedExpr(expr) = item else {
             continue;
         };
-        let text = match subquery_name(expr) {
+        let is_alike = name_in_subquery(expr).is_some_and(|name| plain.contains(&name));
+        let name = if is_alike {
+            Some("?column?")
+        } else {
+            subquery_name(expr)
+        };
+        let text = match name {
             Some(name) => {
                 let count = seen.entry(name.to_owned()).or_insert(0);
                 let alias = match *count {

@@ -1,6 +1,6 @@
 //! Forms of standard SQL and PostgreSQL that are written with others: `localtimestamp`,
-//! `INTERVAL '1' DAY`, casts to `VARCHAR(n)`, FETCH FIRST, OVERLAPS, comparisons of rows with IN,
-//! and `age` with one argument.
+//! `INTERVAL '1' DAY`, casts to `VARCHAR(n)`, FETCH FIRST, OVERLAPS, comparisons of rows, and `age`
+//! with one argument.
 
 use crate::dialect::rewriting::{CopiedText, call};
 use crate::error::SqlError;
@@ -36,7 +36,15 @@ pub fn may_have_some(folded: &str) -> bool {
         ") not",
         ")\nnot",
     ];
-    WORDS.iter().any(|word| folded.contains(word))
+    WORDS.iter().any(|word| folded.contains(word)) || may_compare_rows(folded)
+}
+
+/// Whether a comparison, or IS, follows a parenthesis.
+fn may_compare_rows(folded: &str) -> bool {
+    folded.split(')').skip(1).any(|rest| {
+        let rest = rest.trim_start();
+        rest.starts_with(['=', '<', '>', '!']) || rest.starts_with("is")
+    })
 }
 
 /// See the module documentation.
@@ -76,6 +84,14 @@ impl VisitorMut for StandardForms {
                 Ok(replaced) => replaced,
                 Err(error) => return ControlFlow::Break(error),
             },
+            Expr::BinaryOp { left, op, right } => {
+                match compared_rows(left, op, right, &mut self.copied) {
+                    Ok(replaced) => replaced,
+                    Err(error) => return ControlFlow::Break(error),
+                }
+            }
+            Expr::IsNull(row) => each_of_row(row, Expr::IsNull),
+            Expr::IsNotNull(row) => each_of_row(row, Expr::IsNotNull),
             Expr::InList {
                 expr,
                 list,
@@ -87,8 +103,17 @@ impl VisitorMut for StandardForms {
             Expr::InSubquery {
                 expr,
                 subquery,
-                negated: false,
-            } => row_in_subquery(expr, subquery),
+                negated,
+            } => row_in_subquery(expr, subquery).map(|mut exists| {
+                if *negated {
+                    negate(&mut exists);
+                }
+                exists
+            }),
+            Expr::UnaryOp {
+                op: UnaryOperator::Not,
+                expr,
+            } => negate(expr).then(|| take(expr)),
             _ => None,
         };
         if let Some(replaced) = replaced {
@@ -245,9 +270,8 @@ fn overlaps(left: &Expr, right: &Expr, copied: &mut CopiedText) -> Result<Option
     let (Some(left), Some(right)) = (pair(left), pair(right)) else {
         return Ok(None);
     };
-    for end in [left.0, left.1, right.0, right.1] {
-        copied.add(end, 6)?;
-    }
+    copied.add(left.0, 1)?;
+    copied.add(right.0, 1)?;
     let ends = |(from, to): (&Expr, &Expr)| {
         let is_length = match to {
             Expr::Interval(_) => true,
@@ -259,17 +283,10 @@ fn overlaps(left: &Expr, right: &Expr, copied: &mut CopiedText) -> Result<Option
         } else {
             to.clone()
         };
-        let both = || vec![from.clone(), to.clone()];
-        (call("least", both()), call("greatest", both()))
+        [from.clone(), to]
     };
-    let ((from, to), (other_from, other_to)) = (ends(left), ends(right));
-    let meets = binary(
-        binary(from.clone(), BinaryOperator::Lt, other_to),
-        BinaryOperator::And,
-        binary(other_from.clone(), BinaryOperator::Lt, to),
-    );
-    let begins = binary(from, BinaryOperator::Eq, other_from);
-    Ok(Some(nested(binary(meets, BinaryOperator::Or, begins))))
+    let ends = [ends(left), ends(right)].concat();
+    Ok(Some(call("overlaps", ends)))
 }
 
 /// Whether two rows of as many values are equal.
@@ -284,6 +301,56 @@ fn equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
     });
     equals
         .reduce(|all, one| binary(all, BinaryOperator::And, one))
+        .map(nested)
+}
+
+/// `(a, b) < (c, d)` and the like: the first pair that differs decides, and a NULL before it makes
+/// the answer NULL.
+fn compared_rows(
+    left: &Expr,
+    op: &BinaryOperator,
+    right: &Expr,
+    copied: &mut CopiedText,
+) -> Result<Option<Expr>, SqlError> {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (left, right) else {
+        return Ok(None);
+    };
+    let strict = match op {
+        Eq | NotEq => None,
+        Lt | LtEq => Some(Lt),
+        Gt | GtEq => Some(Gt),
+        _ => return Ok(None),
+    };
+    if left.len() != right.len() {
+        return Err(SqlError::syntax("the rows have different lengths"));
+    }
+    for value in left.iter().chain(right) {
+        copied.add(value, 2)?;
+    }
+    let of = |(left, right): (&Expr, &Expr), op: BinaryOperator| {
+        binary(nested(left.clone()), op, nested(right.clone()))
+    };
+    let mut pairs = left.iter().zip(right).rev();
+    let Some(last) = pairs.next() else {
+        return Ok(None);
+    };
+    let all = pairs.fold(of(last, op.clone()), |rest, pair| match &strict {
+        None if *op == Eq => binary(of(pair, Eq), And, rest),
+        None => binary(of(pair, NotEq), Or, rest),
+        Some(strict) => {
+            let same = binary(of(pair, Eq), And, nested(rest));
+            binary(of(pair, strict.clone()), Or, nested(same))
+        }
+    });
+    Ok(Some(nested(all)))
+}
+
+/// `(a, b) IS NULL` and `(a, b) IS NOT NULL`, which hold for each value.
+fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
+    let Expr::Tuple(row) = row else { return None };
+    let each = row.iter().map(|value| holds(Box::new(value.clone())));
+    each.reduce(|all, one| binary(all, BinaryOperator::And, one))
         .map(nested)
 }
 
@@ -336,6 +403,33 @@ fn row_in_list(
         }
         any
     }))
+}
+
+/// Negates the EXISTS that [`row_in_subquery`] makes: no row is equal, or may be. Returns whether
+/// `expr` is one.
+fn negate(expr: &mut Expr) -> bool {
+    let mut inner = expr;
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    let Expr::Exists { subquery, negated } = inner else {
+        return false;
+    };
+    let SetExpr::Select(select) = subquery.body.as_mut() else {
+        return false;
+    };
+    let is_ours = select.from.first().is_some_and(|from| {
+        matches!(&from.relation, TableFactor::Derived { alias: Some(alias), .. }
+            if alias.name.value == COMPARED)
+    });
+    if !is_ours || *negated {
+        return false;
+    }
+    *negated = true;
+    if let Some(condition) = &mut select.selection {
+        *condition = Expr::IsNotFalse(Box::new(nested(take(condition))));
+    }
+    true
 }
 
 /// The number of columns of a query; `None` if it has a `*`, or is no SELECT.

@@ -249,10 +249,17 @@ fn has_values(expr: &Expr) -> bool {
     found
 }
 
-/// Whether a condition consists of the subquery alone.
+/// Whether a condition consists of the subquery alone. `NOT IN` of a value without columns is none:
+/// DataFusion's anti join for it ignores NULLs.
 fn is_whole(condition: &Expr) -> bool {
-    match condition {
-        Expr::Not(inner) => matches!(**inner, Expr::InSubquery(_) | Expr::Exists(_)),
+    let (asked, is_not) = match condition {
+        Expr::Not(inner) => (inner.as_ref(), true),
+        other => (other, false),
+    };
+    match asked {
+        Expr::InSubquery(asked) if asked.negated != is_not => {
+            !is_independent(&asked.subquery) || asked.expr.any_column_refs()
+        }
         other => matches!(other, Expr::InSubquery(_) | Expr::Exists(_)),
     }
 }

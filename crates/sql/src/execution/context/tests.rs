@@ -33,8 +33,8 @@ const BOUNDED: &str = "
     list_normalize list_pop_back list_pop_front list_position list_positions list_product
     list_remove list_remove_all list_remove_n list_reverse list_scale list_slice list_sort
     list_subtract list_sum ln locf log log10 log2 lower ltrim make_date make_interval make_time
-    make_timestamp map_entries map_extract map_keys map_values md5 named_cast nanvl now
-    obj_description octet_length pg_advisory_unlock_all pg_backend_pid pg_collation_is_visible pg_current_xact_id
+    make_timestamp map_entries map_extract map_keys map_values md5 named_cast named_oid nanvl now
+    obj_description octet_length overlaps pg_advisory_unlock_all pg_backend_pid pg_collation_is_visible pg_current_xact_id
     pg_database_size pg_encoding_to_char pg_function_is_visible pg_get_constraintdef pg_get_expr
     pg_get_function_arguments pg_get_function_identity_arguments pg_get_function_result
     pg_get_indexdef pg_get_partkeydef pg_get_serial_sequence pg_get_statisticsobjdef_columns
