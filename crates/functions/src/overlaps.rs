@@ -72,7 +72,7 @@ impl ScalarUDFImpl for Overlaps {
         };
         let ends = [ends(0)?, ends(1)?, ends(2)?, ends(3)?];
         let [from, to, other_from, other_to] =
-            ends.each_ref().map(|ends| ends.as_primitive::<Int64Type>());
+            ends.each_ref().map(AsArray::as_primitive::<Int64Type>);
         let one = from.iter().zip(to).map(|(from, to)| Period::new(from, to));
         let others = other_from.iter().zip(other_to);
         let others = others.map(|(from, to)| Period::new(from, to));
