@@ -2,7 +2,7 @@
 //! is `ceil`, and `extract(second …)` includes the fraction.
 
 use crate::dialect::postgres_forms;
-use crate::dialect::rewriting::call;
+use crate::dialect::rewriting::{binary, call, nested};
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr,
@@ -52,18 +52,6 @@ pub fn may_have_some(folded: &str) -> bool {
         || postgres_forms::NAMES
             .iter()
             .any(|name| folded.contains(name))
-}
-
-fn nested(expr: Expr) -> Expr {
-    Expr::Nested(Box::new(expr))
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp {
-        left: Box::new(left),
-        op,
-        right: Box::new(right),
-    }
 }
 
 fn number(text: &str) -> Expr {

@@ -471,6 +471,20 @@ impl FirstTable {
     }
 }
 
+/// An expression in parentheses.
+pub fn nested(expr: Expr) -> Expr {
+    Expr::Nested(Box::new(expr))
+}
+
+/// `left op right`; sides that are operations themselves need parentheses ([`nested`]).
+pub fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op,
+        right: Box::new(right),
+    }
+}
+
 /// A call of a function.
 pub fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     let arguments = arguments.into_iter();

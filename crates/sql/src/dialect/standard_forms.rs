@@ -2,7 +2,7 @@
 //! `INTERVAL '1' DAY`, casts to `VARCHAR(n)`, FETCH FIRST, OVERLAPS, comparisons of rows, and `age`
 //! with one argument.
 
-use crate::dialect::rewriting::{CopiedText, call};
+use crate::dialect::rewriting::{CopiedText, binary, call, nested};
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Expr, Fetch, Function, FunctionArg,
@@ -129,18 +129,6 @@ fn take(expr: &mut Expr) -> Expr {
 
 fn number(value: u64) -> Expr {
     Expr::value(Value::Number(value.to_string(), false))
-}
-
-fn nested(expr: Expr) -> Expr {
-    Expr::Nested(Box::new(expr))
-}
-
-fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
-    Expr::BinaryOp {
-        left: Box::new(left),
-        op,
-        right: Box::new(right),
-    }
 }
 
 fn cast(expr: Expr, data_type: DataType) -> Expr {
