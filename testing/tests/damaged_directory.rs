@@ -279,6 +279,27 @@ fn strangers(built: &BuiltDirectory, stranger: &BuiltDirectory) -> Vec<Directory
     all
 }
 
+/// All of a shard, with its witness, as it was earlier: only the data directory's witness tells.
+fn older_shards(built: &BuiltDirectory) -> Vec<DirectoryDamage> {
+    let mut all = Vec::new();
+    for shard in 0..SHARDS {
+        let dir = PathBuf::from(format!("shards/{shard:04}"));
+        for (at, age) in built.older.iter().enumerate() {
+            let paths: BTreeSet<&PathBuf> = age.keys().chain(built.files.keys()).collect();
+            let changes = paths
+                .into_iter()
+                .filter(|path| path.starts_with(&dir) && age.get(*path) != built.files.get(*path))
+                .map(|path| (path.clone(), age.get(path).cloned()));
+            all.push(DirectoryDamage {
+                what: format!("all of {} is its own version {at}", dir.display()),
+                changes: changes.collect(),
+            });
+        }
+    }
+    all.retain(|damage| !damage.changes.is_empty());
+    all
+}
+
 /// Every kind of damage to every file, as far as they are enumerated.
 fn damages(
     built: &BuiltDirectory,
@@ -286,6 +307,7 @@ fn damages(
     rng: &mut Xoshiro256PlusPlus,
 ) -> Vec<DirectoryDamage> {
     let mut all = strangers(built, stranger);
+    all.extend(older_shards(built));
     for (path, bytes) in &built.files {
         if path.ends_with("LOCK") {
             continue;
@@ -422,8 +444,15 @@ fn check(built: &BuiltDirectory, damage: &DirectoryDamage) -> Result<DamageOutco
     }
     fs.kill();
     for (path, _) in &damage.changes {
-        let original = fs.create(&Path::new(DIR).join(path)).unwrap();
-        original.append(&built.files[path]).unwrap();
+        let at = Path::new(DIR).join(path);
+        let Some(bytes) = built.files.get(path) else {
+            if fs.exists(&at).unwrap() {
+                fs.remove(&at).unwrap();
+            }
+            continue;
+        };
+        let original = fs.create(&at).unwrap();
+        original.append(bytes).unwrap();
         original.sync().unwrap();
     }
     let engine = open(&fs).map_err(|again| format!("{error}; put back: {again}"))?;

@@ -80,7 +80,7 @@ pub(crate) struct SchemaGrowth {
 pub(crate) struct LiveCatalog {
     durable: Mutex<Catalog>,
     /// Set when the directory has its lineage.
-    witness: OnceLock<Mutex<WitnessFile>>,
+    witness: OnceLock<Arc<Mutex<WitnessFile>>>,
     health: Arc<EngineHealth>,
     visible: RwLock<VisibleCatalog>,
 }
@@ -120,8 +120,14 @@ impl LiveCatalog {
         })
     }
 
-    /// Writes down from here on, in the directory's witness, how far the catalog is durable.
-    pub fn witness(&self, fs: Arc<dyn LogStore>, dir: &Path, lineage: u64) -> Result<()> {
+    /// Writes down from here on, in the directory's witness, how far the catalog is durable. Returns
+    /// the witness, in which the shards record their extents too.
+    pub fn witness(
+        &self,
+        fs: Arc<dyn LogStore>,
+        dir: &Path,
+        lineage: u64,
+    ) -> Result<Arc<Mutex<WitnessFile>>> {
         let catalog = self.durable.lock();
         let known = Witnessed {
             log: Some(catalog.extent()),
@@ -131,9 +137,8 @@ impl LiveCatalog {
             lineage,
             shard: None,
         };
-        let witness = WitnessFile::open(fs, dir, of, known)?;
-        self.witness.get_or_init(|| Mutex::new(witness));
-        Ok(())
+        let witness = Arc::new(Mutex::new(WitnessFile::open(fs, dir, of, known)?));
+        Ok(self.witness.get_or_init(|| witness).clone())
     }
 
     /// Highest id that any table ever had.

@@ -20,7 +20,9 @@ use crate::shard::{
 };
 use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
-use marigram_manifest::{LogProof, Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed};
+use marigram_manifest::{
+    LogProof, Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed, WitnessedShard,
+};
 use marigram_model::{ColumnId, FieldValue, LogOwner, TableId};
 use marigram_segment::SegmentError;
 use marigram_series_index::{DiscardFile, LogPosition, SeriesIndex, SeriesLog};
@@ -106,7 +108,7 @@ pub(crate) fn open_shard(
     }
     let identity = |table: TableId| live.get(&table).map(|schema| identity_of(schema));
     let position = LogPosition(durable.series_log_bytes);
-    let is_certain = known.is_certain();
+    let is_certain = known.is_certain;
     let discard = |path: &Path| context.trash.take(&context.env, number, path);
     let discard: Option<DiscardFile<'_>> = is_certain.then_some(&discard);
     let pin = durable.series_log_checksum;
@@ -131,6 +133,7 @@ pub(crate) fn open_shard(
     let witnessed = Witnessed {
         log: Some(manifest.extent()),
         wal: known.witnessed.wal.clone(),
+        ..Witnessed::default()
     };
     let witness = WitnessFile::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {
@@ -184,6 +187,7 @@ pub(crate) fn open_shard(
     };
     let recovered = replay(&shard, &wal_dir, &durable, &proof, opening)?;
     forget_dropped(&shard, live);
+    shard.note_extent();
     shard.measure();
     Ok((shard, recovered))
 }
@@ -230,6 +234,11 @@ fn replay(
             witness.note_wal(*number, *extent);
         }
     }
+    let newest = report.files.last_key_value();
+    shard.note_in_directory(WitnessedShard {
+        log: None,
+        wal: newest.map(|(number, extent)| (*number, *extent)),
+    });
     let log = ShardLog {
         wal,
         next_sequence: shard.state.read().sequence + 1,

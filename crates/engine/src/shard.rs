@@ -24,6 +24,7 @@ use crate::view::{OpenSegment, ShardView};
 use marigram_env::{BlobStore, Env};
 use marigram_manifest::{
     Manifest, ManifestEdit, ManifestError, SegmentId, SegmentMeta, Tombstone, WitnessFile,
+    WitnessedShard,
 };
 use marigram_model::{SeriesId, TableId};
 use marigram_series_index::{SeriesIndex, SeriesLog};
@@ -49,6 +50,9 @@ pub(crate) struct ShardContext {
     pub rollups: RollupTracker,
     pub trash: TrashFolder,
     pub reserve: DiskReserve,
+    /// The witness of the data directory: an older copy of a whole shard, with its own witness, is
+    /// told apart by it.
+    pub witness: Arc<Mutex<WitnessFile>>,
 }
 
 /// A memtable is flushed when it holds this part of the memory ceiling, whatever the settings say:
@@ -280,6 +284,10 @@ impl Shard {
         };
         if let Some((number, extent)) = log.wal.before() {
             self.witness.lock().note_wal(number, extent);
+            self.note_in_directory(WitnessedShard {
+                wal: Some((number, extent)),
+                log: None,
+            });
         }
         log.unsynced = false;
         let series_end = self.index.read().next_id();
@@ -303,6 +311,21 @@ impl Shard {
             .lock()
             .note_wal(log.wal.number(), log.wal.synced());
         Ok(())
+    }
+
+    /// Records in the witness of the data directory how far the shard is durable. Called when the
+    /// directory opens and closes: in between, each flush and each edit of the manifest records it,
+    /// and no write does.
+    pub fn note_extent(&self) {
+        let log = Some(self.durable.lock().manifest.extent());
+        let wal = self.log().wal.newest_durable();
+        self.note_in_directory(WitnessedShard { log, wal });
+    }
+
+    /// Records in the witness of the data directory that this much is durable.
+    pub fn note_in_directory(&self, shard: WitnessedShard) {
+        let number = self.number as u32;
+        self.context.witness.lock().note_shard(number, shard);
     }
 
     /// Commits a change to the set of segments, together with the removal of spent tombstones, and
@@ -330,6 +353,10 @@ impl Shard {
             witness.note_log(durable.manifest.extent());
             witness.release_wal(durable.manifest.state().wal_floor);
         }
+        self.note_in_directory(WitnessedShard {
+            log: Some(durable.manifest.extent()),
+            wal: None,
+        });
         let added: Vec<_> = edit
             .added
             .iter()

@@ -21,6 +21,8 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownLogs {
     pub witnessed: Witnessed,
+    /// Whether what the logs do not name is certainly garbage: the witness beside them is whole.
+    pub is_certain: bool,
     /// The owner of a shard's logs; `None` for the catalog, and for a shard that is missing.
     pub owner: Option<LogOwner>,
     /// Whether a log must exist.
@@ -39,11 +41,6 @@ impl KnownLogs {
             owner: self.owner,
         }
     }
-
-    /// Whether what the logs do not name is certainly garbage.
-    pub fn is_certain(&self) -> bool {
-        self.witnessed.log.is_some()
-    }
 }
 
 /// What the witness in `dir` says.
@@ -59,13 +56,14 @@ pub(crate) fn known_logs(
         shard,
     });
     let doubted = |reason: String| KnownLogs {
-        witnessed: Witnessed::default(),
         owner,
         must_exist,
         doubt: Some(reason),
+        ..KnownLogs::default()
     };
     Ok(match WitnessFile::read(env.fs.as_ref(), dir) {
         Ok(Some((found, witnessed))) if found == of => KnownLogs {
+            is_certain: witnessed.log.is_some(),
             witnessed,
             owner,
             must_exist,
@@ -105,8 +103,12 @@ pub(crate) fn survey(
     let look = || {
         refuse_more_shards(env, dir, identity.shards)?;
         let (catalog, state, changes) = look_at_catalog(env, dir, identity.lineage)?;
+        let owner = |shard: usize| LogOwner {
+            lineage: identity.lineage,
+            shard: shard as u32,
+        };
         let shards = (0..identity.shards).map(|shard| {
-            let (known, manifest) = look_at_shard(env, dir, identity.lineage, shard, changes > 0)?;
+            let (known, manifest) = look_at_shard(env, dir, owner(shard), &catalog, changes > 0)?;
             if let Some(manifest) = manifest {
                 check_tables(dir, shard, &manifest, &state)?;
             }
@@ -134,16 +136,17 @@ pub(crate) fn look_at_catalog(
     Ok((known, state, changes))
 }
 
-/// Examines a shard's manifest; `None` if there is none yet. `must_exist` because every shard was
-/// created before the first change to the catalog.
+/// Examines a shard's manifest; `None` if there is none yet. Besides the shard's own witness, that of
+/// the data directory counts, which stands in `catalog`. `must_exist` because every shard was created
+/// before the first change to the catalog.
 pub(crate) fn look_at_shard(
     env: &Env,
     dir: &Path,
-    lineage: u64,
-    shard: usize,
+    owner: LogOwner,
+    catalog: &KnownLogs,
     must_exist: bool,
 ) -> Result<(KnownLogs, Option<ManifestState>)> {
-    let path = shard_dir(dir, shard);
+    let path = shard_dir(dir, owner.shard as usize);
     let exists = env.fs.exists(&path);
     if !exists.map_err(|error| EngineError::io(&path, error))? {
         if must_exist {
@@ -156,10 +159,13 @@ pub(crate) fn look_at_shard(
         return Ok((KnownLogs::default(), None));
     }
     let of = WitnessOwner {
-        lineage,
-        shard: Some(shard as u32),
+        lineage: owner.lineage,
+        shard: Some(owner.shard),
     };
-    let known = known_logs(env, &path, of, must_exist)?;
+    let mut known = known_logs(env, &path, of, must_exist)?;
+    if let Some(shard) = catalog.witnessed.shards.get(&owner.shard) {
+        known.witnessed.take_shard(shard);
+    }
     let state = Manifest::read_proved(env.fs.as_ref(), &path, &known.proof())?;
     Ok((known, state))
 }

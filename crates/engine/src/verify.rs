@@ -14,6 +14,7 @@ use crate::survey::{
 };
 use marigram_env::Env;
 use marigram_manifest::{Catalog, Manifest, ManifestState};
+use marigram_model::LogOwner;
 use marigram_segment::Segment;
 use marigram_series_index::{LogPosition, SeriesLog};
 use marigram_wal::{Wal, WalProof};
@@ -58,20 +59,26 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
         Ok((known, state, changes)) => {
             doubt(&known, damage);
             verify_copy(env, dir, damage);
-            Some((state, changes))
+            Some((known, state, changes))
         }
         Err(error) => {
             damage(error.to_string());
             None
         }
     };
+    let known = catalog.as_ref().map(|(known, ..)| known.clone());
+    let known_catalog = known.unwrap_or_default();
     for shard in 0..identity.shards {
         // Only a directory whose creation was interrupted may lack a shard.
-        let must_exist = catalog.as_ref().is_some_and(|(_, changes)| *changes > 0);
-        match look_at_shard(env, dir, identity.lineage, shard, must_exist) {
+        let must_exist = catalog.as_ref().is_some_and(|(.., changes)| *changes > 0);
+        let owner = LogOwner {
+            lineage: identity.lineage,
+            shard: shard as u32,
+        };
+        match look_at_shard(env, dir, owner, &known_catalog, must_exist) {
             Ok((known, Some(manifest))) => {
                 doubt(&known, damage);
-                if let Some((state, _)) = &catalog
+                if let Some((_, state, _)) = &catalog
                     && let Err(error) = check_tables(dir, shard, &manifest, state)
                 {
                     damage(error.to_string());

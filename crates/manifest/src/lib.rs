@@ -33,4 +33,4 @@ pub use replay::{LogExtent, TornTail};
 pub use state::{
     ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone,
 };
-pub use witness::{WitnessFile, WitnessOwner, Witnessed};
+pub use witness::{WitnessFile, WitnessOwner, Witnessed, WitnessedShard};

@@ -1,7 +1,9 @@
 //! The witness: the durable extent of the logs beside it, recorded a second time.
 //!
 //! The file `WITNESS` stands in the data directory for the catalog, and in each shard's directory
-//! for its manifest and its write-ahead log. An entry is appended after the log itself was synced,
+//! for its manifest and its write-ahead log. That of the data directory also records, less often, how
+//! far each shard is durable: a whole shard that is replaced by an older copy of itself, with its own
+//! witness, is found by it. An entry is appended after the log itself was synced,
 //! and is not synced: it costs one write, and never claims too much. Power loss may lose entries, so
 //! the witness is a lower bound; if it claims more than a log holds, the log has lost acknowledged
 //! data. Layout: `docs/formats/witness.md`.
@@ -23,12 +25,16 @@ const MAGIC: [u8; 8] = *b"MARIWITN";
 const VERSION: u32 = 1;
 /// Bytes of the header and of each entry.
 const SLOT_BYTES: usize = 36;
-/// The file is rewritten when it reaches this size, bytes.
+/// The file is rewritten when it reaches this size, bytes, and twice the size of what is known.
 const BYTES_MAX: u64 = 64 * 1024;
 /// The name of the file that is being written.
 const NEW: &str = "WITNESS.tmp";
 const LOG: u32 = 1;
 const WAL: u32 = 2;
+/// In the witness of the data directory: as `LOG` and `WAL`, of the shard whose number stands above
+/// the lowest byte.
+const SHARD_LOG: u32 = 3;
+const SHARD_WAL: u32 = 4;
 /// The shard's number in a witness of the whole directory.
 const NO_SHARD: u32 = u32::MAX;
 
@@ -48,6 +54,17 @@ pub struct Witnessed {
     pub log: Option<LogExtent>,
     /// Of the files of the write-ahead log, by number.
     pub wal: BTreeMap<u64, ChecksummedPrefix>,
+    /// Of each shard, in the witness of the data directory.
+    pub shards: BTreeMap<u32, WitnessedShard>,
+}
+
+/// What was durable of a shard at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WitnessedShard {
+    /// Of its manifest.
+    pub log: Option<LogExtent>,
+    /// Of the newest file of its write-ahead log: its number and extent.
+    pub wal: Option<(u64, ChecksummedPrefix)>,
 }
 
 /// The witness under append.
@@ -60,6 +77,8 @@ pub struct WitnessFile {
     /// `None` if an entry could not be written: the next one rewrites the file.
     file: Option<Arc<dyn File>>,
     bytes: u64,
+    /// The file is rewritten when it reaches this size, bytes.
+    bytes_max: u64,
 }
 
 impl WitnessFile {
@@ -121,13 +140,17 @@ impl WitnessFile {
                 checksum: u32_at(slot, 28),
             };
             let (first, second) = (u64_at(slot, 4), u64_at(slot, 12));
-            match u32_at(slot, 0) {
-                LOG => known.take_log(LogExtent {
-                    base: first,
-                    number: second,
-                    extent,
-                }),
+            let log = LogExtent {
+                base: first,
+                number: second,
+                extent,
+            };
+            let (kind, shard) = (u32_at(slot, 0) & 0xff, u32_at(slot, 0) >> 8);
+            match kind {
+                LOG => known.take_log(log),
                 WAL => known.take_wal(first, extent),
+                SHARD_LOG => known.shard(shard).take_log(log),
+                SHARD_WAL => known.shard(shard).take_wal(first, extent),
                 _ => {}
             }
         }
@@ -153,6 +176,7 @@ impl WitnessFile {
             known: Witnessed::default(),
             file: None,
             bytes: 0,
+            bytes_max: BYTES_MAX,
         };
         // One that was not finished; where it stays, it is written over.
         let _ = witness.fs.remove(&witness.dir.join(NEW));
@@ -161,6 +185,9 @@ impl WitnessFile {
                 known.log.iter().for_each(|log| witness.note_log(*log));
                 for (number, extent) in known.wal {
                     witness.note_wal(number, extent);
+                }
+                for (number, shard) in known.shards {
+                    witness.note_shard(number, shard);
                 }
             }
             Ok(false) | Err(_) => {
@@ -209,6 +236,24 @@ impl WitnessFile {
         self.append(&wal_slot(number, extent));
     }
 
+    /// Records the durable extent of a shard, in the witness of the data directory.
+    pub fn note_shard(&mut self, number: u32, shard: WitnessedShard) {
+        let before = *self.known.shard(number);
+        let known = self.known.shard(number);
+        shard.log.iter().for_each(|log| known.take_log(*log));
+        shard
+            .wal
+            .iter()
+            .for_each(|wal| known.take_wal(wal.0, wal.1));
+        let known = *known;
+        if let Some(log) = known.log.filter(|log| before.log != Some(*log)) {
+            self.append(&shard_log_slot(number, log));
+        }
+        if let Some(wal) = known.wal.filter(|wal| before.wal != Some(*wal)) {
+            self.append(&shard_wal_slot(number, wal));
+        }
+    }
+
     /// Forgets files of the write-ahead log below `floor`, which are no longer needed.
     pub fn release_wal(&mut self, floor: u64) {
         self.known.wal = self.known.wal.split_off(&floor);
@@ -216,7 +261,7 @@ impl WitnessFile {
 
     fn append(&mut self, slot: &[u8; SLOT_BYTES]) {
         match &self.file {
-            Some(file) if self.bytes < BYTES_MAX => {
+            Some(file) if self.bytes < self.bytes_max => {
                 if file.append(slot).is_ok() {
                     self.bytes += SLOT_BYTES as u64;
                 } else {
@@ -239,6 +284,20 @@ impl WitnessFile {
         bytes.extend(self.known.log.iter().flat_map(|log| log_slot(*log)));
         let wal = self.known.wal.iter();
         bytes.extend(wal.flat_map(|(number, extent)| wal_slot(*number, *extent)));
+        for (number, shard) in &self.known.shards {
+            bytes.extend(
+                shard
+                    .log
+                    .iter()
+                    .flat_map(|log| shard_log_slot(*number, *log)),
+            );
+            bytes.extend(
+                shard
+                    .wal
+                    .iter()
+                    .flat_map(|wal| shard_wal_slot(*number, *wal)),
+            );
+        }
         let write = || {
             let file = self.fs.create(&new)?;
             file.append(&bytes)?;
@@ -252,6 +311,7 @@ impl WitnessFile {
             let _ = self.fs.remove(&new);
         }
         self.bytes = bytes.len() as u64;
+        self.bytes_max = BYTES_MAX.max(2 * self.bytes);
         self.file = None;
         self.file = Some(written?);
         Ok(())
@@ -271,6 +331,35 @@ impl Witnessed {
             *known = extent;
         }
     }
+
+    fn shard(&mut self, number: u32) -> &mut WitnessedShard {
+        self.shards.entry(number).or_default()
+    }
+
+    /// Adds what the witness of the data directory records of this shard.
+    pub fn take_shard(&mut self, shard: &WitnessedShard) {
+        shard.log.iter().for_each(|log| self.take_log(*log));
+        shard.wal.iter().for_each(|wal| self.take_wal(wal.0, wal.1));
+    }
+}
+
+impl WitnessedShard {
+    fn take_log(&mut self, log: LogExtent) {
+        if self.log.is_none_or(|known| known.number <= log.number) {
+            self.log = Some(log);
+        }
+    }
+
+    fn take_wal(&mut self, number: u64, extent: ChecksummedPrefix) {
+        let known = |known: &(u64, ChecksummedPrefix)| (known.0, known.1.bytes);
+        if self
+            .wal
+            .as_ref()
+            .is_none_or(|wal| known(wal) < (number, extent.bytes))
+        {
+            self.wal = Some((number, extent));
+        }
+    }
 }
 
 fn header(of: WitnessOwner) -> [u8; SLOT_BYTES] {
@@ -288,6 +377,14 @@ fn log_slot(log: LogExtent) -> [u8; SLOT_BYTES] {
 
 fn wal_slot(number: u64, extent: ChecksummedPrefix) -> [u8; SLOT_BYTES] {
     entry(WAL, number, 0, extent)
+}
+
+fn shard_log_slot(shard: u32, log: LogExtent) -> [u8; SLOT_BYTES] {
+    entry(SHARD_LOG | shard << 8, log.base, log.number, log.extent)
+}
+
+fn shard_wal_slot(shard: u32, (number, extent): (u64, ChecksummedPrefix)) -> [u8; SLOT_BYTES] {
+    entry(SHARD_WAL | shard << 8, number, 0, extent)
 }
 
 fn entry(kind: u32, first: u64, second: u64, extent: ChecksummedPrefix) -> [u8; SLOT_BYTES] {

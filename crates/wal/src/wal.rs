@@ -282,6 +282,16 @@ impl Wal {
         self.before
     }
 
+    /// Number and durable extent of the newest file of this log that holds durable records, of those
+    /// since it was opened.
+    #[must_use]
+    pub fn newest_durable(&self) -> Option<(u64, ChecksummedPrefix)> {
+        let has_records = self.synced.bytes > HEADER_BYTES as u64;
+        has_records
+            .then_some((self.number, self.synced))
+            .or(self.before)
+    }
+
     /// Syncs, then begins a new file and returns its number: entries before are in lower files.
     ///
     /// # Errors

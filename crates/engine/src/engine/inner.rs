@@ -128,7 +128,7 @@ impl EngineInner {
                 identity
             }
         };
-        schemas.witness(env.fs.clone(), dir, identity.lineage)?;
+        let witness = schemas.witness(env.fs.clone(), dir, identity.lineage)?;
         let schemas = Arc::new(schemas);
         let live = schemas.all();
         let stats = EngineCounters::default();
@@ -155,6 +155,7 @@ impl EngineInner {
             rollups: RollupTracker::new(schemas.clone()),
             trash,
             reserve,
+            witness,
         });
         let rate = context.options.compaction_bytes_per_second;
         let known = survey.map(|survey| survey.shards).unwrap_or_default();
@@ -235,6 +236,7 @@ impl EngineInner {
                 }
             }
         }
+        self.shards.iter().for_each(Shard::note_extent);
         // From here on, the directory may belong to another process.
         self.context.files.pool().close();
         drop(lock);

@@ -10,6 +10,7 @@ mod full_disk;
 mod growth;
 mod limits;
 mod model;
+mod older_shard;
 mod open_files;
 mod owners;
 mod replaced;

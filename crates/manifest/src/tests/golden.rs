@@ -13,7 +13,7 @@ use super::catalog::{
 use super::{disk, edit, pinned_edit};
 use crate::{
     Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, LogProof, Manifest, ManifestEdit,
-    ManifestState, WitnessFile, WitnessOwner, Witnessed,
+    ManifestState, WitnessFile, WitnessOwner, Witnessed, WitnessedShard,
 };
 use marigram_codec::ChecksummedPrefix;
 use marigram_model::LogOwner;
@@ -195,6 +195,40 @@ fn version_1_of_the_witness_is_read() {
     assert_eq!((found, known.log), (of, Some(log)));
     let wal: Vec<_> = known.wal.into_iter().collect();
     assert_eq!(wal, [(0, extent(100)), (1, extent(300)), (2, extent(500))]);
+}
+
+#[test]
+fn the_witness_of_a_data_directory_is_read() {
+    let (_, fs, dir) = disk(1);
+    let of = WitnessOwner {
+        lineage: 0x0123_4567_89ab_cdef,
+        shard: None,
+    };
+    let extent = |bytes: u64| ChecksummedPrefix::new(&vec![1; bytes as usize]);
+    let log = |number: u64| LogExtent {
+        base: number / 2,
+        number,
+        extent: extent(100 * number),
+    };
+    let shard = |number: u64| WitnessedShard {
+        log: Some(log(number)),
+        wal: Some((number, extent(10 * number))),
+    };
+    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
+    witness.note_log(log(9));
+    witness.note_shard(0, shard(3));
+    // An older extent, and the same one again, add nothing.
+    witness.note_shard(0, shard(2));
+    witness.note_shard(0, shard(3));
+    witness.note_shard(4095, shard(4));
+    witness.note_shard(4095, shard(5));
+    let bytes = crate::log::read_file(&*fs.open(&dir.join(WitnessFile::FILE)).unwrap()).unwrap();
+    let file = "witness/v1-directory.bin";
+    let (found, known) = WitnessFile::decode(&path(file), &golden(file, &bytes)).unwrap();
+    assert_eq!((found, known.log), (of, Some(log(9))));
+    let shards: Vec<_> = known.shards.into_iter().collect();
+    assert_eq!(shards, [(0, shard(3)), (4095, shard(5))]);
+    assert_eq!(bytes.len(), 36 * 8, "a header and seven slots");
 }
 
 /// Edits of this version never stand in a file of an older one.
