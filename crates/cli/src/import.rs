@@ -17,6 +17,8 @@ mod prepared;
 mod refusals;
 mod source;
 mod tables;
+mod time_columns;
+mod time_extras;
 mod tsfile_rows;
 
 use crate::client::{ClientTarget, DataClient, IfMissing};
@@ -433,6 +435,13 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
         Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
         Some("tsfile") => Ok(ImportFormat::Tsfile),
         _ => {
+            if let Some("json" | "jsonl" | "ndjson") = ending(path).0.as_deref() {
+                bail!(
+                    "JSON is not imported directly; create the table, and copy the file's rows into it: \
+                     marigram sql --data DIR -c \"INSERT INTO NAME SELECT … FROM '{}'\"",
+                    path.display()
+                );
+            }
             bail!("its name does not tell its format; give --format csv, lines, parquet or tsfile")
         }
     }
