@@ -296,3 +296,26 @@ fn years_of_two_digits_are_asked_for() {
     let said = place.import(&["--types", "seen=timestamp", &file]);
     assert!(!said.ok, "{}{}", said.out, said.err);
 }
+
+#[test]
+fn an_export_keeps_the_declared_order_of_columns() {
+    let place = ImportFixture::new();
+    let file = place.file("x.csv", "time,v\n2026-01-01,1\n");
+    assert!(place.import(&[&file]).ok);
+    place.csv(
+        "CREATE TABLE t (v DOUBLE FIELD, dev STRING TAG, ts TIMESTAMP TIME, w BIGINT FIELD, \
+         site STRING TAG)",
+    );
+    place.csv("INSERT INTO t (v, dev, ts, w, site) VALUES (1, 'a', '2024-01-01', 5, 's')");
+    for name in ["x.csv.gz", "x.lp", "x.parquet", "x.tsfile"] {
+        let to = place.path(name);
+        let export = ["export", "--data", place.data(), "--table", "t", &to];
+        assert!(crate::marigram(&export).ok);
+        let table = format!("from {name}");
+        let said = place.import(&["--table", &table, &to]);
+        assert!(said.ok, "{name}: {}", said.err);
+        assert_eq!(place.columns(&table), place.columns("t"), "{name}");
+        let rows = place.csv(&format!("SELECT * FROM \"{table}\""));
+        assert_eq!(rows, place.csv("SELECT * FROM t"), "{name}");
+    }
+}
