@@ -376,6 +376,8 @@ impl<'a> TimeSearch<'a> {
         let named: Vec<usize> = clocks.iter().copied().filter(is_named).collect();
         match (named.as_slice(), clocks.as_slice()) {
             ([clock], _) => Ok(Some(*clock)),
+            // Date and time of day stand in pairs.
+            (named, _) if named.len() > 1 && named.contains(&(at + 1)) => Ok(Some(at + 1)),
             ([], [clock]) if !is_midnight && clock.abs_diff(at) == 1 => {
                 let name = &self.names()[*clock];
                 if name == &format!("column{}", clock + 1) {
@@ -390,16 +392,17 @@ impl<'a> TimeSearch<'a> {
     }
 
     fn unclear_clocks(&self, at: usize, clocks: &[usize]) -> anyhow::Error {
-        let date = &self.names()[at];
+        let date = self.names()[at].as_str();
         let list: Vec<String> = clocks
             .iter()
             .map(|clock| format!("'{}'", self.names()[*clock]))
             .collect();
         anyhow::anyhow!(
             "column '{date}' holds dates without a time of day, and it is not clear whether {} belongs to \
-             it; give --time-column {date},{} to join them, or --time-column {date} for midnight",
+             it; give --time-column {} to join them, or --time-column {} for midnight",
             list.join(" or "),
-            self.names()[clocks[0]]
+            time_extras::option(&[date, self.names()[clocks[0]].as_str()]),
+            time_extras::option(&[date])
         )
     }
 

@@ -31,6 +31,7 @@ pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<Tim
         return Ok(columns);
     }
     let found = extras.found();
+    extras.refuse_unreadable_clock(&found)?;
     extras.refuse_unreadable(&found)?;
     for extra in &found {
         let rival = found.iter().find(|other| {
@@ -46,8 +47,14 @@ pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<Tim
             );
         }
         if !extra.is_sure {
-            notes.push(extras.note_left_out(extra));
-            continue;
+            bail!(
+                "column '{}' may be the {} of the time; give --time-column {} if it is, or --time-column {} \
+                 to store it as data",
+                extras.name(extra.at),
+                extra.part,
+                extras.option(&columns, Some(extra.at)),
+                extras.option(extras.base, None)
+            );
         }
         extras.refuse_known(extra)?;
         if extra.part == TimePart::Zone {
@@ -102,6 +109,18 @@ pub fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
     })
 }
 
+/// The value of `--time-column` for these columns, in quotation marks if a shell needs them.
+pub fn option(names: &[&str]) -> String {
+    let names = names.join(",");
+    let is_plain =
+        |char: char| char.is_alphanumeric() || matches!(char, ',' | '_' | '.' | '-' | '/');
+    if names.chars().all(is_plain) {
+        names
+    } else {
+        format!("'{names}'")
+    }
+}
+
 impl ExtraSearch<'_> {
     fn name(&self, at: usize) -> &str {
         &self.search.plan.dialect.names[at]
@@ -121,14 +140,7 @@ impl ExtraSearch<'_> {
     fn option(&self, columns: &TimeColumns, more: Option<usize>) -> String {
         let all = columns.parts.iter().map(|(_, at)| *at).chain(more);
         let names: Vec<&str> = all.map(|at| self.name(at)).collect();
-        let names = names.join(",");
-        let is_plain =
-            |char: char| char.is_alphanumeric() || matches!(char, ',' | '_' | '.' | '-' | '/');
-        if names.chars().all(is_plain) {
-            names
-        } else {
-            format!("'{names}'")
-        }
+        option(&names)
     }
 
     fn note_left_out(&self, extra: &ExtraColumn) -> String {
@@ -192,7 +204,12 @@ impl ExtraSearch<'_> {
                 .into_iter()
                 .collect();
         };
-        let mut found = vec![sure(TimePart::Hour, hour)];
+        let mut found = vec![ExtraColumn {
+            part: TimePart::Hour,
+            at: hour,
+            // An h may be a height.
+            is_sure: self.name(hour).len() > 1,
+        }];
         // "min" beside "max" is a smallest value.
         let has_max = self
             .columns()
@@ -217,6 +234,11 @@ impl ExtraSearch<'_> {
             return None;
         }
         let at = self.columns().find(|at| part.is_named(self.name(*at)))?;
+        let sample = self.search.plan.sample.get(clock)?;
+        let seconds = sample.rsplit(':').next().unwrap_or_default();
+        if seconds.contains(['.', ',']) {
+            return None;
+        }
         let is_part = self.times(at).is_part(part) && at == clock + 1;
         is_part.then_some(ExtraColumn {
             part,
@@ -320,6 +342,31 @@ impl ExtraSearch<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Refuses a date beside a column that is named like its time of day, but cannot be read as one.
+    fn refuse_unreadable_clock(&self, found: &[ExtraColumn]) -> Result<()> {
+        let is_clock = |extra: &ExtraColumn| matches!(extra.part, TimePart::Clock | TimePart::Hour);
+        if self.has_clock() || found.iter().any(is_clock) {
+            return Ok(());
+        }
+        let is_named = |at: &usize| {
+            let strength = names::time_name_strength(self.name(*at)).0;
+            let times = self.times(*at);
+            let is_other = times.is_date() || times.is_epoch() || times.is_clock();
+            strength == TimeNameStrength::Whole && !is_other
+        };
+        let Some(at) = self.columns().find(is_named) else {
+            return Ok(());
+        };
+        bail!(
+            "column '{}' is named like a time of day, but '{}' cannot be read as one; give --time-column {} \
+             and --time-format, such as '%d.%m.%Y %H.%M', or --time-column {} to store it as data",
+            self.name(at),
+            self.times(at).first(),
+            self.option(self.base, Some(at)),
+            self.option(self.base, None)
+        )
     }
 
     /// Refuses a column that the table holds as a tag or field: its rows so far have other times.

@@ -79,6 +79,14 @@ fn a_zone_that_is_unclear_is_asked_for() {
     for words in ["'tz' and 'zone'", "--time-column time,tz"] {
         assert!(said.contains(words), "{words}: {said}");
     }
+    let far = "time,v,w,location\n2024-01-31 12:00,1,2,Europe/Berlin\n2024-01-31 12:01,1,2,Europe/Berlin\n";
+    let said = refused(far, &[]);
+    for words in [
+        "'location' may be the time zone",
+        "--time-column time,location if it is",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     // Zones that are no part of the time, or say nothing new.
     for text in [
         "time,zone,v\n2024-01-31 12:00,North,1\n2024-01-31 12:01,South,1\n",
@@ -165,6 +173,26 @@ fn hours_minutes_and_seconds_as_numbers() {
             "2024-01-31T12:00:00.005Z 2024-01-31T12:00:00.623Z",
         ),
         (
+            "Date;Heure;v\n31/01/2024;12h00;1,5\n31/01/2024;12h10;1,6\n",
+            "2024-01-31T12:00:00Z 2024-01-31T12:10:00Z",
+        ),
+        (
+            "time,ms,v\n2024-01-31 12:00:00.5,5,1\n2024-01-31 12:00:01.5,10,2\n",
+            "2024-01-31T12:00:00.500Z 2024-01-31T12:00:01.500Z",
+        ),
+        (
+            "Date Local,Time Local,Date GMT,Time GMT,v\n2024-01-31,07:00,2024-01-31,12:00,1.5\n",
+            "2024-01-31T12:00:00Z",
+        ),
+        (
+            "local_time,utc_offset_hours,v\n2024-01-31 12:00,1,1\n2024-07-31 12:00,2,2\n",
+            "2024-01-31T11:00:00Z 2024-07-31T10:00:00Z",
+        ),
+        (
+            "Zeit;v\n31.01.2024 12:00 Uhr;1,5\n31.01.2024 12:10 Uhr;1,6\n",
+            "2024-01-31T12:00:00Z 2024-01-31T12:10:00Z",
+        ),
+        (
             "date,hhmm,v\n2024-01-31,0005,1\n2024-01-31,1330,2\n",
             "2024-01-31T00:05:00Z 2024-01-31T13:30:00Z",
         ),
@@ -175,6 +203,20 @@ fn hours_minutes_and_seconds_as_numbers() {
     ] {
         let (found, said) = times_of(text);
         assert_eq!(found, times, "{text}{said}");
+    }
+    for (text, words) in [
+        (
+            "date,h,v\n2024-01-30,5,1\n2024-01-31,6,1\n",
+            "'h' may be the hour",
+        ),
+        (
+            "Datum;Zeit;v\n31.01.2024;12.00;1,5\n31.01.2024;12.10;1,6\n",
+            "'Zeit' is named like a time of day, but '12.00' cannot be read",
+        ),
+    ] {
+        let said = refused(text, &[]);
+        assert!(said.contains(words), "{text}{said}");
+        assert!(said.contains("--time-column "), "{text}{said}");
     }
     let said = refused("date,hour,v\n2024-01-31,night,1\n2024-02-01,day,1\n", &[]);
     assert!(

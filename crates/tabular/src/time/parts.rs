@@ -145,7 +145,8 @@ impl TimePart {
             Self::Zone => ZONES,
             Self::Date | Self::Clock => return false,
         };
-        names.contains(&lower.as_str())
+        let is_longer = |known: &&str| known.contains("offset") && lower.starts_with(*known);
+        names.contains(&lower.as_str()) || names.iter().any(is_longer)
     }
 
     /// The greatest and smallest numbers of this part.

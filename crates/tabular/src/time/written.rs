@@ -344,8 +344,8 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     ))
 }
 
-/// The mark between hours and minutes: a colon; or a point, if seconds follow behind another one
-/// (`12.30.00`, as in Sweden and Italy). `12.30` alone may be a number.
+/// The mark between hours and minutes: a colon; an h (`12h30`, as in France); or a point, if seconds
+/// follow behind another one (`12.30.00`, as in Sweden and Italy). `12.30` alone may be a number.
 fn clock_mark(rest: &str) -> Option<char> {
     let bytes = rest.as_bytes();
     let is_dotted = matches!(bytes, [b'.', a, b, b'.', c, d, ..]
@@ -353,6 +353,7 @@ fn clock_mark(rest: &str) -> Option<char> {
     match bytes.first() {
         Some(b':') => Some(':'),
         Some(b'.') if is_dotted => Some('.'),
+        Some(b'h') if rest.len() == 3 => Some('h'),
         _ => None,
     }
 }
@@ -387,6 +388,8 @@ pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
     match bytes {
         [] => Some((None, None)),
         [b'Z' | b'z'] => Some((Some(0), None)),
+        // German for "o'clock".
+        b"Uhr" => Some((None, None)),
         [sign @ (b'+' | b'-'), ..] => {
             let (hours, digits, rest) = number(&text[1..], 4)?;
             let (hours, minutes) = match (digits, rest) {
