@@ -19,6 +19,7 @@ mod source;
 mod tables;
 mod time_columns;
 mod time_extras;
+mod time_search;
 mod tsfile_rows;
 
 use crate::client::{ClientTarget, DataClient, IfMissing};

@@ -1,6 +1,7 @@
 //! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
-use super::time_columns::{self, TimeColumns, TimeSearch};
+use super::time_columns::{TimeColumns, TimeSearch};
+use super::time_search;
 use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use marigram_model::{FieldType, quoted};
@@ -173,10 +174,11 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         options,
         known,
         table_names: &table_names,
-        plan: &plan,
+        dialect: &plan.dialect,
+        sample: &plan.sample,
         profiles: &profiles,
     };
-    let found = time_columns::find(&search)?;
+    let found = time_search::find(&search)?;
     let parts = &found.columns.parts;
     let zones = |at: usize| profiles[at].times.zones();
     let is_number = matches!(found.reader.form, TimeFormat::Number(_));

@@ -97,7 +97,7 @@ pub fn left_out(extras: &ExtraSearch<'_>) -> Vec<String> {
 pub fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
     let parts = [TimePart::Year, TimePart::Month, TimePart::Day];
     let place = |part: TimePart| {
-        let mut names = search.plan.dialect.names.iter().enumerate();
+        let mut names = search.dialect.names.iter().enumerate();
         let found = names
             .find(|(at, name)| part.is_named(name) && search.profiles[*at].times.is_part(part));
         found.map(|(at, _)| (part, at))
@@ -123,7 +123,7 @@ pub fn option(names: &[&str]) -> String {
 
 impl ExtraSearch<'_> {
     fn name(&self, at: usize) -> &str {
-        &self.search.plan.dialect.names[at]
+        &self.search.dialect.names[at]
     }
 
     fn times(&self, at: usize) -> &TimeEvidence {
@@ -234,7 +234,7 @@ impl ExtraSearch<'_> {
             return None;
         }
         let at = self.columns().find(|at| part.is_named(self.name(*at)))?;
-        let sample = self.search.plan.sample.get(clock)?;
+        let sample = self.search.sample.get(clock)?;
         let seconds = sample.rsplit(':').next().unwrap_or_default();
         if seconds.contains(['.', ',']) {
             return None;
