@@ -17,6 +17,9 @@ mod prepared;
 mod refusals;
 mod source;
 mod tables;
+mod time_columns;
+mod time_extras;
+mod time_search;
 mod tsfile_rows;
 
 use crate::client::{ClientTarget, DataClient, IfMissing};
@@ -132,7 +135,7 @@ impl Import {
                 eprint!("{}", file.describe());
             }
         }
-        let checked = check_all(&files)?;
+        let checked = check_all(&files, self.dry_run)?;
         let found = checked.check.finish()?;
         if found.repeats > 0 && !self.replace {
             bail!("{}", duplicate_advice::reason(&found, &files)?);
@@ -203,7 +206,7 @@ pub fn copy_in(
         );
     }
     let mut files = vec![prepared];
-    let checked = check_all(&files)?;
+    let checked = check_all(&files, false)?;
     let found = checked.check.finish()?;
     if found.repeats > 0 && !replace {
         bail!(
@@ -302,15 +305,20 @@ struct CheckedFiles {
     empty: u64,
 }
 
-fn check_all(files: &[PreparedFile]) -> Result<CheckedFiles> {
+/// Reads all files; `tells` says whether to report the rows that would be refused.
+fn check_all(files: &[PreparedFile], tells: bool) -> Result<CheckedFiles> {
     let mut check = DuplicateCheck::new();
     let mut columns = tables::NewTableColumns::new();
     let mut empty = 0;
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
         let by_field = file.form == ImportFormat::Lines;
+        let mut refusals = RefusedLines::new(file.reading.options.show_refused);
         read_aside(file, "checking", |item, _| {
             check.add(&item, by_field)?;
+            if tells {
+                refusals.extend(item.bad);
+            }
             empty += item.empty;
             for batch in &item.batches {
                 tables::gather(&mut columns, batch, file.time_name());
@@ -318,6 +326,7 @@ fn check_all(files: &[PreparedFile]) -> Result<CheckedFiles> {
             Ok(())
         })
         .with_context(|| file.name.clone())?;
+        refusals.print();
     }
     Ok(CheckedFiles {
         spans: check.spans.clone(),
@@ -433,6 +442,13 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
         Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
         Some("tsfile") => Ok(ImportFormat::Tsfile),
         _ => {
+            if let Some("json" | "jsonl" | "ndjson") = ending(path).0.as_deref() {
+                bail!(
+                    "JSON is not imported directly; create the table, and copy the file's rows into it: \
+                     marigram sql --data DIR -c \"INSERT INTO NAME SELECT … FROM '{}'\"",
+                    path.display()
+                );
+            }
             bail!("its name does not tell its format; give --format csv, lines, parquet or tsfile")
         }
     }
@@ -447,7 +463,7 @@ pub fn import_for_test(
 ) -> Result<Vec<String>> {
     let mut files = vec![PreparedFile::new(path, options, Some(client))?];
     unify(&mut files);
-    let checked = check_all(&files)?;
+    let checked = check_all(&files, false)?;
     let found = checked.check.finish()?;
     if found.repeats > 0 {
         bail!("{}", duplicate_advice::reason(&found, &files)?);

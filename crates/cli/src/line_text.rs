@@ -37,10 +37,25 @@ pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow
     let values = batch.fields.iter().filter_map(|field| {
         FieldValue::from_array(&field.values, row).map(|v| (field.name.as_str(), v))
     });
-    let (mut beyond, plain): (Vec<_>, Vec<_>) =
-        values.partition(|(_, value)| line_comments::is_beyond(value));
+    // A reader looks for the end of a line before it parses the line. Quotation marks and backslashes in
+    // names mislead that search, if a text has a line break.
+    let mut names = batch.fields.iter().map(|field| field.name.as_str());
+    let slot = batch.slots[row] as usize;
+    let misleads = |text: &str| text.contains(['"', '\\']);
+    let mut tags = batch.tags.iter();
+    let is_misleading = misleads(&batch.table)
+        || names.any(misleads)
+        || tags.any(|tag| {
+            let value = tag.value(slot);
+            misleads(&tag.name)
+                || matches!(value, Some(TagValueRef::String(text)) if misleads(text))
+        });
+    let is_broken =
+        |value: &FieldValue| matches!(value, FieldValue::String(text) if has_return(text));
+    let (mut beyond, plain): (Vec<_>, Vec<_>) = values.partition(|(_, value)| {
+        line_comments::is_beyond(value) || (is_misleading && is_broken(value))
+    });
     if !plain.is_empty() {
-        let slot = batch.slots[row] as usize;
         let tags = batch
             .tags
             .iter()

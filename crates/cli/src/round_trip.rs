@@ -216,6 +216,38 @@ fn zone_times(client: &mut DataClient, table: &str, random: &mut XorShift) {
     }
 }
 
+/// Makes the table again with its columns in another order.
+fn mix_columns(client: &mut DataClient, table: &str, random: &mut XorShift) {
+    let known = known_table(client, table).unwrap().unwrap();
+    let kind = if known.is_time_zoned {
+        "TIMESTAMPTZ"
+    } else {
+        "TIMESTAMP"
+    };
+    let mut columns = vec![format!("{} {kind} TIME", quoted(&known.time))];
+    let typed = |role: &'static str| {
+        move |(name, kind): &(String, String)| format!("{} {kind} {role}", quoted(name))
+    };
+    columns.extend(known.tags.iter().map(typed("TAG")));
+    columns.extend(known.fields.iter().map(typed("FIELD")));
+    for at in (1..columns.len()).rev() {
+        columns.swap(at, random.below(at + 1));
+    }
+    let names = std::iter::once(&known.time)
+        .chain(known.tags.iter().map(|(name, _)| name))
+        .chain(known.fields.iter().map(|(name, _)| name));
+    let names: Vec<String> = names.map(|name| quoted(name)).collect();
+    let names = names.join(", ");
+    for statement in [
+        format!("ALTER TABLE {table} RENAME TO mixed"),
+        format!("CREATE TABLE {table} ({})", columns.join(", ")),
+        format!("INSERT INTO {table} ({names}) SELECT {names} FROM mixed"),
+        "DROP TABLE mixed".to_owned(),
+    ] {
+        client.query(&statement).unwrap();
+    }
+}
+
 /// All rows of a table as texts, sorted; floats as their bits.
 fn rows(client: &mut DataClient, table: &str) -> Vec<String> {
     let batches = client
@@ -275,6 +307,9 @@ fn there_and_back(client: &mut DataClient, dir: &Path, seed: u64, form: RoundTri
     let mut random = XorShift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     write_table(client, "there", &mut random, form);
     zone_times(client, "there", &mut random);
+    if random.below(2) == 0 {
+        mix_columns(client, "there", &mut random);
+    }
     let ending = match form {
         RoundTripForm::Csv => "csv",
         RoundTripForm::Lines => "lp",
@@ -310,7 +345,8 @@ fn there_and_back(client: &mut DataClient, dir: &Path, seed: u64, form: RoundTri
         let known = known_table(client, table).unwrap().unwrap();
         let mut fields = known.fields;
         fields.sort();
-        (known.time, known.is_time_zoned, known.tags, fields)
+        let order = known.order;
+        (known.time, known.is_time_zoned, known.tags, fields, order)
     };
     assert_eq!(layout(client, "back"), layout(client, "there"), "{told}");
     assert_eq!(rows(client, "back"), rows(client, "there"), "{told}");

@@ -28,7 +28,10 @@ pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<Column
                         .as_str(),
                 ),
             });
-            ColumnLayout::new(table, &schema.time_name, tags, fields).with_zones(zoned)
+            let order = schema.column_names().map(ToOwned::to_owned).collect();
+            ColumnLayout::new(table, &schema.time_name, tags, fields)
+                .with_zones(zoned)
+                .with_order(order)
         }));
     }
     let tables = match client.query("SHOW TABLES") {
@@ -46,6 +49,7 @@ pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<Column
     let kinds = texts(&columns, &["data_type"]);
     let roles = texts(&columns, &["role"]);
     let mut known = ColumnLayout::new(table, "", [], []);
+    let order = names.clone();
     for ((name, kind), role) in names.into_iter().zip(kinds).zip(roles) {
         match role.as_str() {
             "time" => {
@@ -56,5 +60,5 @@ pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<Column
             _ => known.fields.push((name, kind)),
         }
     }
-    Ok(Some(known))
+    Ok(Some(known.with_order(order)))
 }

@@ -311,8 +311,9 @@ impl<'a> ResolvePass<'a> {
         let any = valid.cloned().reduce(|a, b| &a | &b);
         for row in 0..self.batch.len() {
             if !any.as_ref().is_some_and(|any| any.value(row)) {
-                self.rejects
-                    .add(row, || "the row carries no field value".to_owned());
+                self.rejects.add(row, || {
+                    "the row has no value in any field, and a table stores no such row".to_owned()
+                });
             }
         }
     }

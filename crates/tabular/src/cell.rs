@@ -1,10 +1,43 @@
 //! Cells that contain numbers, truth values or nothing.
 
+use std::borrow::Cow;
+
 /// Markers for a missing value in columns of numbers, truth values and times. In text columns, only
 /// an empty cell is missing: `NA` may be Namibia.
-pub const NULLS: [&str; 18] = [
-    "", "-", "--", "---", "#N/A", "#NA", "N/A", "n/a", "NA", "n.a.", "null", "NULL", "Null", "nil",
-    "None", "none", "\\N", "?",
+pub const NULLS: [&str; 30] = [
+    "",
+    "-",
+    "--",
+    "---",
+    "#N/A",
+    "#NA",
+    "N/A",
+    "n/a",
+    "NA",
+    "n.a.",
+    "null",
+    "NULL",
+    "Null",
+    "nil",
+    "None",
+    "none",
+    "\\N",
+    "?",
+    // Spreadsheets in German and French.
+    "#NV",
+    "k.A.",
+    "#DIV/0!",
+    "#VALUE!",
+    "#WERT!",
+    "#VALEUR!",
+    // Home Assistant.
+    "unavailable",
+    "unknown",
+    // Loggers.
+    "undefined",
+    "No Data",
+    "no data",
+    "***",
 ];
 
 /// Whether `cell` stands for a missing value; `told` has further markers.
@@ -51,6 +84,7 @@ fn has_mark(cell: &str) -> bool {
 
 /// Parses a number, unless it is an integer that a DOUBLE cannot hold exactly.
 pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
+    let cell = &*ungrouped(cell);
     let number: f64 = match plain(cell, decimal)? {
         ParsedNumber::AsIs => cell.parse().ok()?,
         ParsedNumber::Text(text) => text.parse().ok()?,
@@ -58,6 +92,35 @@ pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     let is_exact =
         number.abs() < DOUBLE_EXACT || cell.contains(['.', ',', 'e', 'E']) || !number.is_finite();
     is_exact.then_some(number)
+}
+
+/// Marks between groups of three digits that are no decimal marks: blanks and apostrophes.
+const GROUP_MARKS: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}'];
+
+/// A number without marks between groups of three digits (`1 234,5`, `1'234.5`), and with an ASCII
+/// minus; other texts unchanged.
+fn ungrouped(cell: &str) -> Cow<'_, str> {
+    if cell.is_ascii() && !cell.contains([' ', '\'']) {
+        return Cow::Borrowed(cell);
+    }
+    let signed = match cell.strip_prefix('\u{2212}') {
+        Some(rest) => Cow::Owned(format!("-{rest}")),
+        None => Cow::Borrowed(cell),
+    };
+    let Some(mark) = signed.chars().find(|char| GROUP_MARKS.contains(char)) else {
+        return signed;
+    };
+    let end = signed.find([',', '.']).unwrap_or(signed.len());
+    let (whole, rest) = signed.split_at(end);
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let mut groups = whole.trim_start_matches(['-', '+']).split(mark);
+    let first = groups.next().unwrap_or_default();
+    let is_first = (1..=3).contains(&first.len()) && is_digits(first) && !first.starts_with('0');
+    if is_first && groups.all(|group| group.len() == 3 && is_digits(group)) && !rest.contains(mark)
+    {
+        return Cow::Owned(signed.replace(mark, ""));
+    }
+    signed
 }
 
 /// 2^53: a DOUBLE holds every integer below it.
@@ -148,6 +211,12 @@ mod tests {
             (",5", None, Some(0.5)),
             ("9007199254740993", None, None),
             ("x", None, None),
+            ("1 234,5", None, Some(1234.5)),
+            ("1\u{202f}234", Some(1234.0), Some(1234.0)),
+            ("12'345'678.5", Some(12_345_678.5), None),
+            ("\u{2212}3,6", None, Some(-3.6)),
+            ("030 123", None, None),
+            ("1 2", None, None),
         ] {
             assert_eq!(read_f64(cell, DecimalMark::Point), point, "{cell}");
             assert_eq!(read_f64(cell, DecimalMark::Comma), comma, "{cell}");

@@ -2,9 +2,9 @@
 //! header, the header, and a row of units.
 
 use crate::cell::{self, DecimalMark};
-use crate::names;
+use crate::names::{self, TimeNameStrength};
 use crate::record::{TextRecord, TextRecords};
-use crate::time::{DateOrder, WrittenTime, is_clock};
+use crate::time::{DateOrder, WrittenTime, is_clock, is_impossible_day};
 use std::io;
 
 /// Delimiters to try; the likelier ones come first in case several fit equally.
@@ -35,6 +35,9 @@ pub struct TextDialect {
     pub header_line: Option<u64>,
     /// The row of units below the header, unchanged.
     pub units: Option<Vec<String>>,
+    /// Other rows below the header that describe the columns, with their lines: further names, or
+    /// how values are computed. They have text where the data has numbers.
+    pub described: Vec<(u64, Vec<String>)>,
     /// Names of the columns.
     pub names: Vec<String>,
     /// Number of the last columns for which the header has no cell.
@@ -42,6 +45,28 @@ pub struct TextDialect {
 }
 
 impl TextDialect {
+    /// Whether a record below the header is the header again, or a comment of InfluxDB's annotated
+    /// CSV: files that were joined have such lines between their rows.
+    pub fn is_header_again(&self, record: &TextRecord) -> bool {
+        if self.header_line.is_none() {
+            return false;
+        }
+        if is_annotation(record) {
+            return true;
+        }
+        let is_name = |(at, name): (usize, &String)| {
+            let text = record.cell(at).text.trim();
+            // Names that occur twice have a number, and columns without a name have one.
+            *name == text
+                || (text.is_empty() && *name == format!("column{}", at + 1))
+                || (!text.is_empty()
+                    && name
+                        .strip_prefix(text)
+                        .is_some_and(|rest| rest.starts_with('_')))
+        };
+        record.cells().any(|cell| !cell.is_missing()) && self.names.iter().enumerate().all(is_name)
+    }
+
     /// Lines before the header (or the rows) that are neither.
     pub fn skipped(&self) -> u64 {
         self.header_line.map_or(self.data_after, |line| line - 1)
@@ -156,12 +181,25 @@ impl SampleRows {
             },
         };
         let data_at = data_at.unwrap_or(1);
-        let units_at = header_at
-            .map(|at| at + 1)
-            .filter(|at| *at < data_at && self.records.get(*at).is_some_and(is_units));
-        // Rows between header and data that are not units are treated as rows, so that they are
-        // reported as refused.
-        let data_at = units_at.or(header_at).map_or(data_at, |at| at + 1);
+        let (mut units_at, mut described) = (None, Vec::new());
+        // Rows between header and data that neither hold units nor describe columns are treated as
+        // rows, so that they are reported as refused.
+        let data_at = header_at.map_or(data_at, |header| {
+            let numeric = self.numeric_columns(data_at);
+            let mut at = header + 1;
+            while at < data_at {
+                let record = &self.records[at];
+                if units_at.is_none() && is_units(record) {
+                    units_at = Some(at);
+                } else if is_description(record, &numeric) {
+                    described.push((record.line, texts_of(record)));
+                } else {
+                    break;
+                }
+                at += 1;
+            }
+            at
+        });
         let data_width = self.data_width(data_at);
         let (names, beyond_header) = match header_at {
             Some(at) => {
@@ -182,18 +220,28 @@ impl SampleRows {
             ),
             None => line(data_at).unwrap_or(1) - 1,
         };
-        let units = units_at.map(|at| {
-            let cells = self.records[at].cells();
-            cells.map(|cell| cell.text.trim().to_owned()).collect()
-        });
+        let units = units_at.map(|at: usize| texts_of(&self.records[at]));
         Some(TextDialect {
             delimiter,
             data_after,
             header_line: header_at.and_then(line),
             units,
+            described,
             names,
             beyond_header,
         })
+    }
+
+    /// The columns that hold numbers in most rows from record `from` on.
+    fn numeric_columns(&self, from: usize) -> Vec<usize> {
+        let rows = &self.records[from.min(self.records.len())..];
+        let is_numeric = |at: &usize| {
+            let numbers = rows
+                .iter()
+                .filter(|row| is_number(row.cell(*at).text.trim()));
+            numbers.count() * 2 > rows.len()
+        };
+        (0..self.width).filter(is_numeric).collect()
     }
 
     /// Number of cells in most data rows, without a last one that is always missing.
@@ -225,9 +273,14 @@ impl SampleRows {
             let mut cells = self.records[at].cells();
             cells.any(|cell| is(cell.text.trim()))
         };
-        let names_time = |at: &usize| any(*at, names::is_time_name) && !any(*at, is_time);
-        if let Some(at) = (0..data_at).filter(is_full).find(names_time) {
-            return Some(at);
+        // Lines before the header may mention times, so names that are nothing else come first.
+        let is_header = |at: &usize| is_full(at) && !is_annotation(&self.records[*at]);
+        for names_time in [is_sure_time_name, names::is_time_name] {
+            let mut headers = (0..data_at).filter(is_header);
+            let named = headers.find(|at| any(*at, names_time) && !any(*at, is_time));
+            if named.is_some() {
+                return named;
+            }
         }
         let is_named = |at: &usize| is_full(at) && !any(*at, is_time) && !any(*at, is_number);
         let mut below = (0..data_at).rev().skip_while(|at| {
@@ -284,6 +337,32 @@ fn is_time(text: &str) -> bool {
         .iter()
         .any(|order| WrittenTime::read(text, *order).is_some())
         || is_clock(text)
+        // A day that does not exist is a time that is wrong, not a header.
+        || is_impossible_day(text)
+}
+
+fn is_sure_time_name(name: &str) -> bool {
+    names::time_name_strength(name).0 == TimeNameStrength::Whole
+}
+
+/// Whether a record is a comment of InfluxDB's annotated CSV.
+fn is_annotation(record: &TextRecord) -> bool {
+    let first = record.cell(0);
+    !first.quoted && ["#group", "#datatype", "#default"].contains(&first.text)
+}
+
+fn texts_of(record: &TextRecord) -> Vec<String> {
+    let cells = record.cells();
+    cells.map(|cell| cell.text.trim().to_owned()).collect()
+}
+
+/// Whether a row below the header describes the columns: it has no time and no number, and text where
+/// the data has numbers.
+fn is_description(record: &TextRecord, numeric: &[usize]) -> bool {
+    let is_value = |text: &str| is_number(text) || is_time(text);
+    let mut texts = numeric.iter().map(|at| record.cell(*at).text.trim());
+    texts.any(|text| !cell::is_null(text, &[]))
+        && !record.cells().any(|cell| is_value(cell.text.trim()))
 }
 
 const UNITS: &str = " °c °f degc degf c k f % bar mbar pa hpa kpa mpa psi v mv kv a ma ka w kw mw \
@@ -316,100 +395,4 @@ fn is_units(record: &TextRecord) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn sniffed(sample: &str) -> TextDialect {
-        sniff(sample, &DialectOptions::default()).unwrap().unwrap()
-    }
-
-    #[test]
-    fn delimiters_are_told_by_rows_of_one_width() {
-        for (sample, delimiter) in [
-            ("time,a,b\n2026-01-01,1,2\n", b','),
-            ("time;a\n01.01.2026 00:00;1,5\n01.01.2026 00:01;2,5\n", b';'),
-            ("time\ta\n2026-01-01\t1,5\n", b'\t'),
-            ("time|a\n2026-01-01|x y\n", b'|'),
-            (
-                "time,text\n2026-01-01,\"a;b\"\n2026-01-02,\"c;d;e\"\n",
-                b',',
-            ),
-        ] {
-            assert_eq!(sniffed(sample).delimiter, delimiter, "{sample}");
-        }
-    }
-
-    #[test]
-    fn headers_preambles_and_units_are_found() {
-        let plain = sniffed("time,a\n2026-01-01,1\n");
-        assert_eq!((plain.header_line, plain.data_after), (Some(1), 1));
-        let none = sniffed("2026-01-01 00:00,1,a\n2026-01-01 00:01,2,b\n");
-        assert_eq!((none.header_line, none.data_after), (None, 0));
-        assert_eq!(none.names, ["column1", "column2", "column3"]);
-        let report = sniffed(
-            "Report of plant 7\nSerial;4711\n\nZeit;Temp;Druck\n;°C;bar\n01.04.2026;1,5;2\n\
-             02.04.2026;1,6;3\n",
-        );
-        assert_eq!((report.header_line, report.data_after), (Some(4), 5));
-        assert_eq!(report.names, ["Zeit", "Temp", "Druck"]);
-        assert_eq!(report.units.unwrap(), ["", "°C", "bar"]);
-        let numbered = sniffed("time,1,2\n2026-01-01,5,6\n2026-01-02,5,6\n");
-        assert_eq!(numbered.header_line, Some(1));
-        assert_eq!(numbered.names, ["time", "1", "2"]);
-        let trailing = sniffed("time;a;\n2026-01-01;1;\n2026-01-02;2;\n");
-        assert_eq!(trailing.names, ["time", "a"]);
-        let epoch = sniffed("ts,v\n1767225600,1\n1767225601,2\n");
-        assert_eq!((epoch.header_line, epoch.data_after), (Some(1), 1));
-    }
-
-    #[test]
-    fn rows_whose_time_cannot_be_read_are_no_header() {
-        let rows = "2024-03-01 00:00,a,1\n2024-03-02 00:00,a,2\n2024-03-03 00:00,a,2\n";
-        for bad in [
-            "2024-02-30 00:00,a,1\n",
-            ",a,1\n",
-            "bad,a,1\n",
-            "2024-02-30 00:00,a,1\n2024-02-31 00:00,b,1\n",
-            "# a comment\n",
-        ] {
-            for header in ["time,dev,v", "when_measured,dev,v"] {
-                let found = sniffed(&format!("{header}\n{bad}{rows}"));
-                assert_eq!(found.header_line, Some(1), "{header} {bad}");
-                assert_eq!(found.data_after, 1, "{header} {bad}");
-            }
-            let told = sniffed(&format!("Plant 7\ntime,dev,v\n{bad}{rows}"));
-            assert_eq!((told.header_line, told.data_after), (Some(2), 2), "{bad}");
-        }
-        let bare = sniffed(&format!("2024-02-30 00:00,a,1\n{rows}"));
-        assert_eq!((bare.header_line, bare.data_after), (None, 0));
-        let numbered = sniffed("time,1,2\nbad,5,6\n2026-01-01,5,6\n2026-01-02,5,6\n");
-        assert_eq!(numbered.header_line, Some(1));
-        let two = sniffed("Kessel,Ofen,Ofen\nZeit,Temp,Druck\n2026-01-01,5,6\n2026-01-02,5,6\n");
-        assert_eq!(two.names, ["Zeit", "Temp", "Druck"]);
-    }
-
-    #[test]
-    fn what_is_told_goes_first() {
-        let told = DialectOptions {
-            skip: Some(2),
-            ..DialectOptions::default()
-        };
-        let dialect = sniff("x,y\nz,w\ntime,a\n2026-01-01,1\n", &told)
-            .unwrap()
-            .unwrap();
-        assert_eq!((dialect.header_line, dialect.data_after), (Some(3), 3));
-        let told = DialectOptions {
-            header: Some(false),
-            ..DialectOptions::default()
-        };
-        let dialect = sniff("time,a\n2026-01-01,1\n", &told).unwrap().unwrap();
-        assert_eq!((dialect.header_line, dialect.data_after), (None, 1));
-        let told = DialectOptions {
-            delimiter: Some(b','),
-            ..DialectOptions::default()
-        };
-        let dialect = sniff("time;a\n2026-01-01;1,5\n", &told).unwrap().unwrap();
-        assert_eq!(dialect.delimiter, b',');
-        assert_eq!(sniff("", &DialectOptions::default()).unwrap(), None);
-    }
-}
+mod tests;

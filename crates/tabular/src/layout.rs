@@ -17,7 +17,7 @@ pub const ZONED: &str = "TIMESTAMPTZ";
 /// The version that this program writes.
 const VERSION: u32 = 1;
 
-/// Time, tags and fields of a table, in the order of its columns.
+/// Time, tags and fields of a table, and the order of its columns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnLayout {
     /// Version of the format.
@@ -36,6 +36,9 @@ pub struct ColumnLayout {
     pub tags: Vec<(String, String)>,
     /// Fields and their types.
     pub fields: Vec<(String, String)>,
+    /// Names of all columns in the order of the table; empty if it is time, tags, fields.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<String>,
 }
 
 /// Why a layout is invalid.
@@ -79,7 +82,22 @@ impl ColumnLayout {
                 .into_iter()
                 .map(|(name, kind)| (name, kind.to_string()))
                 .collect(),
+            order: Vec::new(),
         }
+    }
+
+    /// The same with the columns in this order.
+    #[must_use]
+    pub fn with_order(mut self, names: Vec<String>) -> Self {
+        let tags = self.tags.iter().map(|(name, _)| name);
+        let fields = self.fields.iter().map(|(name, _)| name);
+        let by_role = std::iter::once(&self.time).chain(tags).chain(fields);
+        self.order = if by_role.eq(&names) {
+            Vec::new()
+        } else {
+            names
+        };
+        self
     }
 
     /// The same with the type [`ZONED`] for these columns, which must be times.
@@ -187,6 +205,19 @@ mod tests {
         let back = ColumnLayout::parse(&line).unwrap();
         assert_eq!(back, layout);
         assert_eq!(back.field_types().unwrap(), fields);
+    }
+
+    #[test]
+    fn the_order_of_columns_stays() {
+        let tags = [("dev".to_owned(), TagType::String)];
+        let fields = [("v".to_owned(), FieldType::F64)];
+        let layout = ColumnLayout::new("t", "ts", tags, fields);
+        let order = |names: [&str; 3]| names.map(ToOwned::to_owned).to_vec();
+        let plain = layout.clone().with_order(order(["ts", "dev", "v"]));
+        assert!(!plain.to_line().unwrap().contains("order"));
+        let mixed = layout.with_order(order(["v", "ts", "dev"]));
+        let back = ColumnLayout::parse(&mixed.to_line().unwrap()).unwrap();
+        assert_eq!(back.order, ["v", "ts", "dev"]);
     }
 
     #[test]

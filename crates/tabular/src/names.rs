@@ -4,23 +4,137 @@
 use std::collections::HashMap;
 
 /// Names of time columns, the preferred ones first.
-pub const TIME_NAMES: [&str; 15] = [
+const TIME_NAMES: [&str; 40] = [
     "time",
     "timestamp",
     "ts",
     "_time",
     "datetime",
     "date_time",
+    "date/time",
+    "date time",
+    "zeitstempel",
+    "zeitpunkt",
+    "datum/zeit",
+    "datum/uhrzeit",
+    "datum und uhrzeit",
+    "horodatage",
+    "horodate",
+    "date/heure",
+    "date et heure",
+    "fecha/hora",
+    "fecha y hora",
+    "fecha_hora",
+    "data/ora",
+    "data_hora",
+    "tidpunkt",
+    "tidsstämpel",
+    "tidsstempel",
+    "tijdstip",
+    "zeit",
+    "tid",
+    "tijd",
+    "czas",
     "date",
+    "datum",
+    "fecha",
+    "dato",
     "utc",
     "created_at",
-    "t",
-    "zeitstempel",
-    "zeit",
-    "datum",
-    "datum/zeit",
-    "date/time",
+    "uhrzeit",
+    "heure",
+    "hora",
+    "klockslag",
 ];
+
+/// The rank of the last name that means a time and nothing else.
+pub const SURE_NAMES: usize = 26;
+
+/// Words that make a longer name the name of a time: `Time [UTC]`, `event_time`, `TimeString`.
+const TIME_WORDS: [&str; 24] = [
+    "time",
+    "timestamp",
+    "datetime",
+    "date",
+    "zeit",
+    "zeitstempel",
+    "zeitpunkt",
+    "messzeit",
+    "datum",
+    "uhrzeit",
+    "heure",
+    "horodatage",
+    "fecha",
+    "hora",
+    "tid",
+    "tidpunkt",
+    "tijd",
+    "at",
+    "changed",
+    "updated",
+    "recorded",
+    "observed",
+    "utc",
+    "when",
+];
+
+/// Single letters that may be a time, or a temperature.
+const TIME_LETTERS: [&str; 2] = ["t", "d"];
+
+/// How clearly a name is that of a time column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TimeNameStrength {
+    /// Not at all.
+    None,
+    /// A letter that has other meanings.
+    Letter,
+    /// One of its words is.
+    Word,
+    /// The whole name is.
+    Whole,
+}
+
+/// How clearly a name is that of a time column; and among whole names, its rank from 0.
+pub fn time_name_strength(name: &str) -> (TimeNameStrength, usize) {
+    let lower = name.trim().to_lowercase();
+    if let Some(rank) = TIME_NAMES.iter().position(|known| *known == lower) {
+        return (TimeNameStrength::Whole, rank);
+    }
+    let rank = TIME_NAMES.len();
+    if words_of(name).any(|word| TIME_WORDS.contains(&word.as_str())) {
+        return (TimeNameStrength::Word, rank);
+    }
+    if TIME_LETTERS.contains(&lower.as_str()) {
+        return (TimeNameStrength::Letter, rank);
+    }
+    (TimeNameStrength::None, rank)
+}
+
+/// The words of a name in lower case: `Time [UTC]`, `event_time` and `TimeString` have two each.
+fn words_of(name: &str) -> impl Iterator<Item = String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for char in name.chars() {
+        if !char.is_alphanumeric() || (was_lower && char.is_uppercase()) {
+            words.push(String::new());
+        }
+        was_lower = char.is_lowercase();
+        if char.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(char.to_lowercase());
+        }
+    }
+    words.into_iter().filter(|word| !word.is_empty())
+}
+
+/// The zone that a column's name ends in: `Date Time, GMT+01:00`, `Time [UTC]`, `time (Europe/Berlin)`.
+pub fn zone_in_name(name: &str) -> Option<&str> {
+    let name = name.trim().trim_end_matches([')', ']']);
+    let begin = name.rfind([' ', '(', '[', ',', '_'])?;
+    let zone = name[begin + 1..].trim();
+    (zone.len() > 2 && crate::time::is_zone(zone)).then_some(zone)
+}
 
 /// Why names cannot be matched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,8 +194,7 @@ pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameEr
 
 /// Whether a column with this name holds times, as far as names tell.
 pub fn is_time_name(name: &str) -> bool {
-    let name = name.trim().to_lowercase();
-    TIME_NAMES.contains(&name.as_str())
+    time_name_strength(name).0 >= TimeNameStrength::Letter
 }
 
 /// Names for the columns of a header: trimmed, `columnN` if empty, and with a number appended to
@@ -120,6 +233,31 @@ mod tests {
         assert!(matched(&owned(&["TS", "Ts"]), &known).is_err());
         let kept = matched(&owned(&["TS", "ts"]), &known).unwrap();
         assert_eq!(kept, owned(&["TS", "ts"]));
+    }
+
+    #[test]
+    fn names_of_times_are_strong_or_weak() {
+        use TimeNameStrength::{Letter, None, Whole, Word};
+        for (name, strength) in [
+            ("Zeit", Whole),
+            ("Timestamp", Whole),
+            ("Tidpunkt", Whole),
+            ("Horodatage", Whole),
+            ("TimeString", Word),
+            ("Tid (UTC)", Word),
+            ("last_changed", Word),
+            ("T", Letter),
+            ("uptime", None),
+            ("Betriebszeit", None),
+            ("Temp", None),
+        ] {
+            assert_eq!(time_name_strength(name).0, strength, "{name}");
+        }
+        let zone = zone_in_name("Date Time, GMT+01:00");
+        assert_eq!(zone, Some("GMT+01:00"));
+        assert_eq!(zone_in_name("Zeit [Europe/Berlin]"), Some("Europe/Berlin"));
+        assert_eq!(zone_in_name("Tid (UTC)"), Some("UTC"));
+        assert_eq!(zone_in_name("event time"), Option::None);
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub const DISTINCT_MAX: usize = 10_000;
 /// Cells to name if they rule out a type.
 const EXCEPTIONS_NAMED: usize = 5;
 
+/// Lines to remember of cells that rule out a type, or have no value.
+const LINES_MAX: usize = 100;
+
 /// Largest share of exceptions to report if only they make a column text.
 const EXCEPTIONS_MAX: f64 = 0.1;
 
@@ -37,6 +40,8 @@ pub struct ColumnProfile {
     /// Cells that are not numbers, with a point and with a comma as decimal mark.
     exceptions: [Vec<(u64, String)>; 2],
     exceptions_count: [u64; 2],
+    /// The first lines without a value, or with a marker instead of one.
+    lines_missing: Vec<u64>,
     /// What the cells reveal about times.
     pub times: TimeEvidence,
 }
@@ -58,6 +63,7 @@ impl ColumnProfile {
         let text = cell.text.trim();
         if cell.is_missing() || (!text.is_empty() && nulls.iter().any(|null| null == text)) {
             self.missing += 1;
+            self.lack(line);
             return;
         }
         self.values += 1;
@@ -70,6 +76,7 @@ impl ColumnProfile {
         }
         if is_null(text, nulls) {
             self.markers += 1;
+            self.lack(line);
             return;
         }
         let number = numeral(text);
@@ -90,12 +97,27 @@ impl ColumnProfile {
                     continue;
                 }
                 self.exceptions_count[at] += 1;
-                if self.exceptions[at].len() < EXCEPTIONS_NAMED {
+                if self.exceptions[at].len() < LINES_MAX {
                     self.exceptions[at].push((line, text.to_owned()));
                 }
             }
         }
         self.times.add(text, line);
+    }
+
+    fn lack(&mut self, line: u64) {
+        if self.lines_missing.len() < LINES_MAX {
+            self.lines_missing.push(line);
+        }
+    }
+
+    /// The lines whose time is missing or cannot be read, if this column is the time and they are
+    /// few: their rows are refused, whatever else they hold.
+    pub fn lines_without_time(&self) -> HashSet<u64> {
+        let missing = self.missing + self.markers;
+        let known = (missing as usize <= LINES_MAX).then_some(&*self.lines_missing);
+        let lines = known.unwrap_or_default().iter();
+        lines.chain(self.times.stray_lines()).copied().collect()
     }
 
     /// Number of values that are not markers.
@@ -118,10 +140,11 @@ impl ColumnProfile {
         self.real() > 0 && self.exact_integers == self.real()
     }
 
-    /// Whether its numbers are only valid with this decimal mark.
+    /// Whether its numbers are only valid with this decimal mark. Lines that hold no rows, such as a
+    /// sum at the end, may have other texts.
     pub fn proves(&self, decimal: DecimalMark) -> bool {
         let at = usize::from(decimal == DecimalMark::Comma);
-        self.numbers[at] == self.real() && self.marked[at] > 0
+        self.numbers[at] * 2 > self.real() && self.marked[at] > 0 && self.marked[1 - at] == 0
     }
 
     /// Whether its numbers have different values with a comma and with a point.
@@ -142,6 +165,20 @@ impl ColumnProfile {
     /// DOUBLE, as in line protocol (a sensor that shows 3 today may show 3.5 tomorrow), unless one
     /// of them is too large for an exact DOUBLE.
     pub fn kind(&self, decimal: DecimalMark) -> FieldType {
+        self.kind_without(decimal, &HashSet::new())
+    }
+
+    /// The type that holds all values except those in `refused` lines, whose rows are not stored.
+    pub fn kind_without(&self, decimal: DecimalMark, refused: &HashSet<u64>) -> FieldType {
+        let mark = usize::from(self.decimal(decimal) == DecimalMark::Comma);
+        let exceptions = &self.exceptions[mark];
+        if self.numbers[mark] > 0
+            && self.exceptions_count[mark] == exceptions.len() as u64
+            && self.numbers[mark] + self.exceptions_count[mark] == self.real()
+            && exceptions.iter().all(|(line, _)| refused.contains(line))
+        {
+            return FieldType::F64;
+        }
         let real = self.real();
         if real == 0 {
             return if self.markers > 0 {
@@ -170,7 +207,11 @@ impl ColumnProfile {
         (few && numbers > 1).then(|| FewExceptions {
             count,
             numbers,
-            named: self.exceptions[mark].clone(),
+            named: self.exceptions[mark]
+                .iter()
+                .take(EXCEPTIONS_NAMED)
+                .cloned()
+                .collect(),
         })
     }
 }
@@ -226,6 +267,33 @@ mod tests {
         assert_eq!(kind(&["1", "x"]), FieldType::String);
         assert_eq!(kind(&[]), FieldType::F64);
         assert_eq!(kind(&["NA", "NA"]), FieldType::String);
+    }
+
+    #[test]
+    fn rows_that_are_refused_decide_no_type() {
+        let mut time = ColumnProfile::default();
+        let mut value = ColumnProfile::default();
+        for (line, (at, text)) in [
+            ("2026-01-01", "1.5"),
+            ("2026-01-02", "2.5"),
+            ("Sum", "n.b."),
+            ("", "end"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let cell = |text| RecordCell {
+                text,
+                quoted: false,
+            };
+            time.add(cell(at), line as u64, &[]);
+            value.add(cell(text), line as u64, &[]);
+        }
+        assert_eq!(value.kind(DecimalMark::Point), FieldType::String);
+        let refused = time.lines_without_time();
+        assert_eq!(refused, HashSet::from([2, 3]));
+        let kind = value.kind_without(DecimalMark::Point, &refused);
+        assert_eq!(kind, FieldType::F64);
     }
 
     #[test]

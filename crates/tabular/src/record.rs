@@ -68,6 +68,16 @@ impl TextRecord {
         }
     }
 
+    /// The line on which cell `at` begins, and the one on which it ends, from 1.
+    pub fn lines_of(&self, at: usize) -> (u64, u64) {
+        let breaks = |to: usize| {
+            let end = self.ends.get(to).copied().unwrap_or(self.text.len());
+            memchr::memchr_iter(b'\n', &self.text[..end.min(self.text.len())]).count() as u64
+        };
+        let before = at.checked_sub(1).map_or(0, breaks);
+        (self.line + before, self.line + breaks(at))
+    }
+
     /// All cells.
     pub fn cells(&self) -> impl Iterator<Item = RecordCell<'_>> {
         (0..self.len()).map(|at| self.cell(at))
@@ -238,6 +248,16 @@ mod tests {
         }
         assert_eq!(rows(text, 2, 2), expected[1..]);
         assert_eq!(rows("", 3, 1), []);
+    }
+
+    #[test]
+    fn cells_know_their_lines() {
+        let text = "a,b\n1,\"x\ny\",\"z\n\",2\n";
+        let mut records = TextRecords::new(text.as_bytes(), b',', 1).unwrap();
+        let mut record = TextRecord::default();
+        assert!(records.read(&mut record).unwrap());
+        let lines: Vec<_> = (0..4).map(|at| record.lines_of(at)).collect();
+        assert_eq!(lines, [(2, 2), (2, 3), (3, 4), (4, 4)]);
     }
 
     #[test]

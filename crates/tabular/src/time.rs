@@ -1,11 +1,17 @@
 //! Parses the times in files, and describes the common format of a column's times.
 
 mod evidence;
+mod months;
+mod parts;
 mod written;
 mod zone;
 
 pub use evidence::{FormError, TimeEvidence};
-pub use written::{DateOrder, TimeOfDay, WrittenTime, clock_of, has_short_year, is_clock};
+pub use parts::{CellZone, OffsetUnit, TimePart, cell_zone, is_half_of_day, is_zone};
+pub use written::{
+    DateOrder, TimeOfDay, WrittenTime, clock_of, has_short_year, is_clock, is_impossible_day,
+    is_spreadsheet_clock, spreadsheet_clock, zone_of,
+};
 pub use zone::{FileZone, RepeatedHour, TimeFault, offset_of};
 
 use jiff::fmt::strtime::BrokenDownTime;
@@ -84,6 +90,8 @@ pub enum TimeFormat {
     Written(DateOrder),
     /// A strftime pattern.
     Pattern(String),
+    /// Days since 1899-12-30, as spreadsheets store times.
+    SpreadsheetDays,
 }
 
 /// Reads the times of a column.
@@ -106,47 +114,98 @@ impl TimeReader {
             TimeFormat::Number(precision) => {
                 read_number(text, *precision).ok_or(TimeFault::NotATime)
             }
-            TimeFormat::Written(order) => {
-                let written = WrittenTime::read(text, *order).ok_or(TimeFault::NotATime)?;
-                self.zone.place(&written)
-            }
-            TimeFormat::Pattern(pattern) => self.read_pattern(text, pattern),
+            _ => self.zone.place(&self.written(text)?),
         }
     }
 
-    /// Like [`read`](Self::read), for a date and a time of day in separate cells.
+    /// Like [`read`](Self::read), for a time whose zone is in a cell of its own: an offset, a name,
+    /// or a number in `unit`.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
-    pub fn read_two(&self, date: &str, clock: &str) -> Result<i64, TimeFault> {
-        self.read(&format!("{} {}", date.trim(), clock.trim()))
+    /// As [`read`](Self::read), and if the cell names no zone.
+    pub fn read_beside_zone(
+        &self,
+        text: &str,
+        zone: &str,
+        unit: Option<OffsetUnit>,
+    ) -> Result<i64, TimeFault> {
+        let mut written = self.written(text.trim())?;
+        if written.offset_s.is_some() || written.name.is_some() {
+            // The text itself says more than the cell beside it.
+            return self.zone.place(&written);
+        }
+        match cell_zone(zone, unit, self.zone.repeated_hour()) {
+            None => Err(TimeFault::Name(zone.trim().to_owned())),
+            Some(CellZone::Rules(zone)) => zone.place(&written),
+            Some(CellZone::Offset(offset)) => {
+                written.offset_s = Some(offset);
+                self.zone.place(&written)
+            }
+            Some(CellZone::Name(name)) => {
+                written.name = Some(name);
+                self.zone.place(&written)
+            }
+        }
     }
 
-    fn read_pattern(&self, text: &str, pattern: &str) -> Result<i64, TimeFault> {
-        // The zone name comes last; the parser cannot interpret it.
-        let (pattern, text, name) = match pattern.trim_end().strip_suffix("%Z") {
-            Some(pattern) => {
-                let cut = text
-                    .rfind(|char: char| !char.is_ascii_alphabetic())
-                    .map_or(0, |at| at + 1);
-                (
-                    pattern.trim_end(),
-                    text[..cut].trim_end(),
-                    Some(&text[cut..]),
-                )
-            }
-            None => (pattern, text, None),
-        };
-        let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| TimeFault::NotATime)?;
-        let date = parsed.to_date().map_err(|_| TimeFault::NotATime)?;
-        let time = parsed.to_time().unwrap_or(jiff::civil::Time::midnight());
-        let written = WrittenTime {
-            at: date.to_datetime(time),
-            offset_s: parsed.offset().map(|offset| i64::from(offset.seconds())),
-            name: name.filter(|name| !name.is_empty()),
-        };
-        self.zone.place(&written)
+    /// Date, time of day and zone of a text that is no number of units since 1970.
+    fn written<'t>(&self, text: &'t str) -> Result<WrittenTime<'t>, TimeFault> {
+        match &self.form {
+            TimeFormat::Pattern(pattern) => read_pattern(text, pattern),
+            TimeFormat::SpreadsheetDays => Ok(WrittenTime {
+                at: spreadsheet_time(text).ok_or(TimeFault::NotATime)?,
+                offset_s: None,
+                name: None,
+            }),
+            TimeFormat::Written(order) => WrittenTime::read(text, *order).ok_or_else(|| {
+                if is_impossible_day(text) {
+                    TimeFault::NoSuchDay
+                } else {
+                    TimeFault::NotATime
+                }
+            }),
+            TimeFormat::Number(_) => Err(TimeFault::NotATime),
+        }
     }
+}
+
+fn read_pattern<'t>(text: &'t str, pattern: &str) -> Result<WrittenTime<'t>, TimeFault> {
+    // The zone name comes last; the parser cannot interpret it.
+    let (pattern, text, name) = match pattern.trim_end().strip_suffix("%Z") {
+        Some(pattern) => {
+            let cut = text
+                .rfind(|char: char| !char.is_ascii_alphabetic())
+                .map_or(0, |at| at + 1);
+            (
+                pattern.trim_end(),
+                text[..cut].trim_end(),
+                Some(&text[cut..]),
+            )
+        }
+        None => (pattern, text, None),
+    };
+    let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| TimeFault::NotATime)?;
+    let date = parsed.to_date().map_err(|_| TimeFault::NotATime)?;
+    let time = parsed.to_time().unwrap_or(jiff::civil::Time::midnight());
+    let written = WrittenTime {
+        at: date.to_datetime(time),
+        offset_s: parsed.offset().map(|offset| i64::from(offset.seconds())),
+        name: name.filter(|name| !name.is_empty()),
+    };
+    Ok(written)
+}
+
+/// A number of days since 1899-12-30 as a time, rounded to milliseconds: a spreadsheet holds no more.
+fn spreadsheet_time(text: &str) -> Option<jiff::civil::DateTime> {
+    let days: f64 = text.replace(',', ".").parse().ok()?;
+    if !(1.0..2_958_466.0).contains(&days) {
+        return None;
+    }
+    let ms = (days * 86_400_000.0).round() as i64;
+    let begin = jiff::civil::date(1899, 12, 30).at(0, 0, 0, 0);
+    begin
+        .checked_add(jiff::SignedDuration::from_millis(ms))
+        .ok()
 }
 
 fn read_number(text: &str, precision: Precision) -> Option<i64> {

@@ -1,5 +1,7 @@
 //! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
+use super::time_columns::{TimeColumns, TimeSearch};
+use super::time_search;
 use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, anyhow, bail};
 use marigram_model::{FieldType, quoted};
@@ -11,7 +13,7 @@ use marigram_tabular::names;
 use marigram_tabular::profile::{ColumnProfile, decimal_of};
 use marigram_tabular::record::{RecordCell, TextRecord, TextRecords};
 use marigram_tabular::tags::{self, SampleRow, TagCandidate};
-use marigram_tabular::time::{FileZone, TimeEvidence, TimeFormat, TimeReader};
+use marigram_tabular::time::{TimeEvidence, TimeFormat, TimePart, TimeReader};
 use std::collections::HashSet;
 use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,10 +27,8 @@ const SAMPLE_ROWS: usize = 50_000;
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CsvRole {
-    /// The time, or the date if the time of day has a column of its own.
+    /// The time, or a part of it.
     Time,
-    /// The time of day beside a date.
-    Clock,
     /// A tag.
     Tag,
     /// A field.
@@ -63,6 +63,8 @@ pub struct CsvPlan {
     pub columns: Vec<CsvColumn>,
     /// How its times are read.
     pub time: TimeReader,
+    /// The columns of its times.
+    pub time_columns: TimeColumns,
     /// Name of the table's time column.
     pub time_name: String,
     /// Whether it is an export of Marigram, whose cells are taken literally.
@@ -81,11 +83,6 @@ pub struct CsvPlan {
 pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
-    /// Index of the column with this role.
-    pub fn place(&self, role: CsvRole) -> Option<usize> {
-        self.columns.iter().position(|column| column.role == role)
-    }
-
     /// Names of the tags in the table.
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self
@@ -105,27 +102,16 @@ impl CsvPlan {
         )?)
     }
 
-    /// The time of a record, and its cell.
+    /// The time of a record.
     pub fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
-        let cell = |at: usize| record.cell(at).text.trim();
-        let date = self.place(CsvRole::Time).map_or("", cell);
-        let name = &self.time_name;
-        if date.is_empty() {
-            return Err(format!("it has no time (column '{name}' is empty)"));
-        }
-        let Some(at) = self.place(CsvRole::Clock) else {
-            let time = self.time.read(date);
-            return time.map_err(|fault| format!("column '{name}': '{date}' {fault}"));
-        };
-        let clock = cell(at);
-        if clock.is_empty() {
-            let column = &self.columns[at].file_name;
-            return Err(format!(
-                "it has no time of day (column '{column}' is empty)"
-            ));
-        }
-        let time = self.time.read_two(date, clock);
-        time.map_err(|fault| format!("column '{name}': '{date} {clock}' {fault}"))
+        let names = |at: usize| self.columns[at].file_name.clone();
+        self.time_columns
+            .time_of(record, &self.time, &names, &self.time_name)
+    }
+
+    /// Whether a record is the header again, and no row.
+    pub fn is_no_row(&self, record: &TextRecord) -> bool {
+        !self.exact && self.dialect.is_header_again(record)
     }
 
     /// Whether a record has as many columns as the file; missing cells at the end are allowed.
@@ -166,6 +152,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         encoding,
         decimal: DecimalMark::Point,
         time: TimeReader::default(),
+        time_columns: TimeColumns::default(),
         time_name: String::new(),
         exact,
         without_zone: false,
@@ -183,30 +170,45 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
     let columns = known.map(known_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &columns)?;
-    let (time_at, clock_at) = time_columns(options, known, &table_names, &plan, &profiles)?;
-    plan.time = time_reader(
+    let search = TimeSearch {
         options,
-        &plan.dialect.names[time_at],
-        &profiles[time_at].times,
-    )?;
-    let zones = profiles[time_at].times.zones();
-    let is_number = matches!(plan.time.form, TimeFormat::Number(_));
-    plan.without_zone = !is_number && zones == (0, 0) && plan.time.zone.name().is_none();
-    plan.notes
-        .extend(mixed_zones(&plan.time, &profiles[time_at].times));
-    plan.time_name = match (known, clock_at) {
-        (Some(known), _) => known.time.clone(),
-        (None, None) => plan.dialect.names[time_at].clone(),
-        (None, Some(_)) => "time".to_owned(),
+        known,
+        table_names: &table_names,
+        dialect: &plan.dialect,
+        sample: &plan.sample,
+        profiles: &profiles,
     };
+    let found = time_search::find(&search)?;
+    let parts = &found.columns.parts;
+    let zones = |at: usize| profiles[at].times.zones();
+    let is_number = matches!(found.reader.form, TimeFormat::Number(_));
+    let names_zone = parts
+        .iter()
+        .any(|(part, at)| *part == TimePart::Zone || zones(*at) != (0, 0));
+    plan.without_zone = !is_number && !names_zone && found.reader.zone.name().is_none();
+    plan.notes.extend(found.notes);
+    if let [(_, at)] = parts.as_slice() {
+        let note = mixed_zones(&found.reader, &profiles[*at].times);
+        plan.notes.extend(note);
+    }
+    plan.time_name = match (known, parts.as_slice()) {
+        (Some(known), _) => known.time.clone(),
+        (None, [(_, at)]) => plan.dialect.names[*at].clone(),
+        (None, _) => "time".to_owned(),
+    };
+    // Rows without a time are refused, so they do not decide the types of the others.
+    let mut refused = HashSet::new();
+    for (_, at) in parts {
+        refused.extend(profiles[*at].lines_without_time());
+    }
+    plan.time = found.reader;
+    plan.time_columns = found.columns;
     refuse_beyond_header(&plan.dialect, &profiles)?;
     let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
-        let role = if at == time_at {
+        let role = if plan.time_columns.contains(at) {
             CsvRole::Time
-        } else if Some(at) == clock_at {
-            CsvRole::Clock
         } else if told_tags.contains(&at) {
             CsvRole::Tag
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
@@ -219,6 +221,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
                 &name,
                 profile,
                 plan.decimal,
+                &refused,
             )?)
         };
         let decimal = profile.decimal(plan.decimal);
@@ -354,6 +357,7 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDia
         data_after: records.line() - 1,
         header_line: Some(header.line),
         units: None,
+        described: Vec::new(),
         names: header.cells().map(|cell| cell.text.to_owned()).collect(),
         beyond_header: 0,
     }))
@@ -370,11 +374,12 @@ fn exact_columns(
     let table_names = names::matched(&plan.dialect.names, &columns)?;
     let types = layout.field_types()?;
     let names = plan.dialect.names.clone();
-    for (file_name, name) in names.into_iter().zip(table_names) {
+    for (at, (file_name, name)) in names.into_iter().zip(table_names).enumerate() {
         let is_tag = layout.tags.iter().any(|(tag, _)| *tag == file_name)
             || reading.options.tags.contains(&file_name);
         let role = if file_name == layout.time {
             plan.time_name = known.map_or(file_name.clone(), |known| known.time.clone());
+            plan.time_columns = TimeColumns::single(at);
             CsvRole::Time
         } else if is_tag {
             CsvRole::Tag
@@ -390,7 +395,7 @@ fn exact_columns(
             decimal,
         });
     }
-    if plan.place(CsvRole::Time).is_none() {
+    if plan.time_columns.parts.is_empty() {
         bail!(
             "its layout names the time column '{}', which the file does not have",
             layout.time
@@ -409,7 +414,12 @@ fn profiles(
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
     let mut is_empty = true;
+    let mut again = Vec::new();
     while records.read(&mut record)? {
+        if !plan.exact && plan.dialect.is_header_again(&record) {
+            again.push(record.line);
+            continue;
+        }
         is_empty = false;
         if !has_width(&record, width) || record.is_open {
             continue;
@@ -428,110 +438,27 @@ fn profiles(
     if is_empty {
         bail!("it holds no rows below its header");
     }
+    plan.notes.extend(skipped_lines(plan, &again));
     Ok(profiles)
 }
 
-/// Indexes of the time column, and of the time-of-day column if there is one.
-fn time_columns(
-    options: &ReadOptions,
-    known: Option<&ColumnLayout>,
-    table_names: &[String],
-    plan: &CsvPlan,
-    profiles: &[ColumnProfile],
-) -> Result<(usize, Option<usize>)> {
-    let names = &plan.dialect.names;
-    let find = |name: &str| {
-        let exact = names.iter().position(|found| found == name);
-        exact.or_else(|| {
-            names
-                .iter()
-                .position(|found| found.eq_ignore_ascii_case(name))
-        })
-    };
-    let told = |option: &Option<String>, what: &str| match option {
-        None => Ok(None),
-        Some(name) => match find(name) {
-            Some(at) => Ok(Some(at)),
-            None => bail!(
-                "there is no {what} column '{name}'; the file has: {}",
-                names.join(", ")
-            ),
-        },
-    };
-    let time = told(&options.time_column, "time")?;
-    if let Some(date) = told(&options.date_column, "date")? {
-        let clock = time.or_else(|| profiles.iter().position(|p| p.times.is_clock()));
-        return Ok((date, clock.filter(|clock| *clock != date)));
+/// Notes about lines below the header that hold no rows: descriptions of columns, and headers again.
+fn skipped_lines(plan: &CsvPlan, again: &[u64]) -> Vec<String> {
+    let described = plan.dialect.described.iter().map(|(line, cells)| {
+        let cells: Vec<String> = cells.iter().map(|cell| format!("'{cell}'")).collect();
+        format!(
+            "line {line} describes the columns and is skipped: {}",
+            cells.join(", ")
+        )
+    });
+    let mut notes: Vec<String> = described.collect();
+    if let Some(first) = again.first() {
+        notes.push(format!(
+            "the header comes again in {}, the first in line {first}; such lines are skipped",
+            crate::terminal::counted(again.len() as u64, "line")
+        ));
     }
-    if let Some(time) = time {
-        return Ok((time, None));
-    }
-    let of_table = known.and_then(|known| table_names.iter().position(|n| *n == known.time));
-    let by_name = of_table.or_else(|| names::TIME_NAMES.iter().find_map(|name| find(name)));
-    let by_values = || {
-        let dates = profiles.iter().position(|profile| profile.times.is_date());
-        dates.or_else(|| {
-            // Without column names, only magnitude distinguishes times from other numbers.
-            let nameless = plan.dialect.header_line.is_none();
-            profiles
-                .iter()
-                .position(|profile| nameless && profile.times.is_epoch())
-        })
-    };
-    let usable = |at: &usize| !profiles[*at].is_empty();
-    let Some(at) = by_name.filter(usable).or_else(by_values) else {
-        bail!(
-            "which column is the time? Give --time-column; the file has: {}",
-            names.join(", ")
-        );
-    };
-    let times = |at: usize| &profiles[at].times;
-    let beside = |fits: &dyn Fn(&TimeEvidence) -> bool| {
-        let near = [at.checked_sub(1), Some(at + 1)];
-        let near = near
-            .into_iter()
-            .flatten()
-            .find(|at| *at < names.len() && fits(times(*at)));
-        near.or_else(|| (0..names.len()).find(|other| *other != at && fits(times(*other))))
-    };
-    if times(at).is_clock() {
-        let Some(date) = beside(&TimeEvidence::is_date_only) else {
-            bail!(
-                "column '{}' holds times of day without a date; give --time-column or \
-                 --date-column; the file has: {}",
-                names[at],
-                names.join(", ")
-            );
-        };
-        return Ok((date, Some(at)));
-    }
-    if times(at).is_date_only() {
-        return Ok((at, beside(&TimeEvidence::is_clock)));
-    }
-    Ok((at, None))
-}
-
-fn time_reader(options: &ReadOptions, name: &str, evidence: &TimeEvidence) -> Result<TimeReader> {
-    let zone = match &options.tz {
-        Some(name) => FileZone::named(name, options.repeated_hour.map(Into::into))
-            .map_err(anyhow::Error::msg)?,
-        None => FileZone::utc(),
-    };
-    let form = if let Some(format) = &options.time_format {
-        TimeFormat::Pattern(format.clone())
-    } else if let Some(precision) = options.precision {
-        TimeFormat::Number(precision)
-    } else {
-        let form = evidence.form(name, options.date_order.map(Into::into))?;
-        if matches!(form, TimeFormat::Number(_)) && !evidence.is_epoch() {
-            bail!(
-                "the numbers in column '{name}' are recent times in no unit, or in several units; give \
-                 --precision s, ms, us or ns, or another --time-column"
-            );
-        }
-        form
-    };
-    Ok(TimeReader { form, zone })
+    notes
 }
 
 /// Indexes of the tags that the options name or that the table has.
@@ -571,6 +498,7 @@ fn kind_of(
     name: &str,
     profile: &ColumnProfile,
     decimal: DecimalMark,
+    refused: &HashSet<u64>,
 ) -> Result<FieldType> {
     let told = reading
         .types
@@ -587,7 +515,7 @@ fn kind_of(
     {
         return Ok(kind);
     }
-    Ok(profile.kind(decimal))
+    Ok(profile.kind_without(decimal, refused))
 }
 
 /// Infers tags from the rows of some times; takes all rows of a time, or none.
@@ -618,7 +546,7 @@ fn infer_tags(
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
-        if !plan.fits(&record) || record.is_open {
+        if !plan.fits(&record) || record.is_open || plan.is_no_row(&record) {
             continue;
         }
         let Ok(time) = plan.time_of(&record) else {

@@ -29,6 +29,9 @@ pub fn read(
     let mut records = plan.records(source)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
+        if plan.is_no_row(&record) {
+            continue;
+        }
         rows.push(&record);
         if rows.times.len() + rows.bad.len() >= BATCH_ROWS && !send(rows.take()) {
             return Ok(());
@@ -137,7 +140,7 @@ fn value_of<'a>(
             return Ok(text_of(cell, exact, nulls).map_or(CsvValue::None, CsvValue::Text));
         }
         CsvRole::Field(kind) => kind,
-        CsvRole::Time | CsvRole::Clock | CsvRole::Dropped => return Ok(CsvValue::None),
+        CsvRole::Time | CsvRole::Dropped => return Ok(CsvValue::None),
     };
     let text = cell.text.trim();
     if cell.is_missing() || (!exact && is_null(text, nulls)) {
@@ -232,11 +235,23 @@ impl<'a> CsvRows<'a> {
     /// Time and values of a record, if everything in it can be stored.
     fn values<'r>(&self, record: &'r TextRecord) -> Result<(i64, Vec<CsvValue<'r>>), String> {
         if record.is_open {
-            return Err("its quotation mark is never closed".to_owned());
+            let (opened, ended) = record.lines_of(record.len().saturating_sub(1));
+            return Err(format!(
+                "the quotation mark that opens in line {opened} is never closed, so everything up to \
+                 line {ended} is in one cell"
+            ));
         }
         if !self.plan.fits(record) {
             let (found, expected) = (record.len(), self.plan.columns.len());
-            return Err(format!("{found} values for {expected} columns"));
+            let (_, ended) = record.lines_of(record.len().saturating_sub(1));
+            let joined = match ended > record.line {
+                true => format!("; quotation marks join it with the lines up to {ended}"),
+                false => String::new(),
+            };
+            return Err(format!("{found} values for {expected} columns{joined}"));
+        }
+        if let Some(reason) = self.swallowed_rows(record) {
+            return Err(reason);
         }
         if record.cells().any(|cell| cell.text.contains('\u{fffd}')) && !self.plan.exact {
             return Err(format!("it is not {}", self.plan.encoding.name()));
@@ -250,6 +265,34 @@ impl<'a> CsvRows<'a> {
             .enumerate()
             .map(|(at, column)| value_of(record.cell(at), column, self.plan.exact, nulls));
         Ok((time, cells.collect::<Result<_, _>>()?))
+    }
+
+    /// The reason to refuse a record in one of whose cells lie other rows, because a quotation mark is
+    /// closed too late.
+    fn swallowed_rows(&self, record: &TextRecord) -> Option<String> {
+        let plan = self.plan;
+        if plan.exact || record.lines_of(record.len().checked_sub(1)?).1 == record.line {
+            return None;
+        }
+        let [(_, time_at)] = plan.time_columns.parts.as_slice() else {
+            return None;
+        };
+        let delimiter = char::from(plan.dialect.delimiter);
+        let is_row = |line: &str| {
+            let mut cells = line.split(delimiter);
+            let time = cells.nth(*time_at);
+            time.is_some_and(|time| plan.time.read(time).is_ok())
+                && line.matches(delimiter).count() + 1 >= plan.columns.len().min(2)
+        };
+        let at = (0..record.len()).find(|at| {
+            let cell = record.cell(*at);
+            cell.quoted && cell.text.split('\n').skip(1).any(is_row)
+        })?;
+        let (opened, ended) = record.lines_of(at);
+        Some(format!(
+            "the quotation mark that opens in line {opened} closes in line {ended} only, and rows lie \
+             between them"
+        ))
     }
 
     /// Takes the rows so far, and starts an empty batch.

@@ -19,16 +19,16 @@ pub struct ReadOptions {
     /// Table [default: the file's name without its extension; for TsFile the file's own tables]
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Time column [default: the table's, or one named time, timestamp, ts, date…, or the first
-    /// that holds times]
-    #[arg(long, value_name = "COLUMN")]
+    /// The time column, or all columns that make up the time, such as date,hour,tz; no other column
+    /// is part of it [default: the table's, or detected from names and values]
+    #[arg(long, value_name = "COLUMNS")]
     pub time_column: Option<String>,
     /// Column of the date, if the time of day has a column of its own (--time-column) [default:
     /// detected]
     #[arg(long, value_name = "COLUMN")]
     pub date_column: Option<String>,
-    /// Format of times, in the notation of strftime, such as "%d.%m.%Y %H:%M:%S" [default: detected
-    /// from the whole file]
+    /// Format of times, in the notation of strftime, such as "%d.%m.%Y %H:%M:%S", or excel for the
+    /// day numbers of spreadsheets [default: detected from the whole file]
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
     /// Order of day, month and year in dates, if no row decides it

@@ -137,6 +137,20 @@ pub fn zoned(source: ImportSource) -> Vec<String> {
     fields.map(|field| field.name().clone()).collect()
 }
 
+/// The columns of a file that an export wrote, in their order; those of other files have the usual one.
+pub fn order(source: ImportSource) -> Vec<String> {
+    let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
+    let Some(builder) = source.into_file().ok().and_then(builder) else {
+        return Vec::new();
+    };
+    let schema = builder.schema();
+    if Roles::from_metadata(schema).is_none() {
+        return Vec::new();
+    }
+    let fields = schema.fields().iter();
+    fields.map(|field| field.name().clone()).collect()
+}
+
 /// Which columns are time and tags: from the options, then the table, then the file's metadata; the
 /// time falls back to the first timestamp column.
 fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {

@@ -92,19 +92,17 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
 }
 
 fn time(plan: &CsvPlan) -> String {
-    let name = |role| {
-        let at = plan.place(role);
-        at.map_or("", |at| plan.columns[at].file_name.as_str())
-    };
-    let from = match plan.place(CsvRole::Clock) {
-        Some(_) => format!("{} + {}", name(CsvRole::Time), name(CsvRole::Clock)),
-        None => name(CsvRole::Time).to_owned(),
-    };
+    let parts = plan.time_columns.parts.iter();
+    let names: Vec<&str> = parts
+        .map(|(_, at)| plan.columns[*at].file_name.as_str())
+        .collect();
+    let from = names.join(" + ");
     let form = match &plan.time.form {
         TimeFormat::Number(precision) => format!("{precision} since 1970"),
         TimeFormat::Written(DateOrder::Ymd) => "ISO 8601".to_owned(),
         TimeFormat::Written(order) => order.words().to_owned(),
         TimeFormat::Pattern(pattern) => format!("'{pattern}'"),
+        TimeFormat::SpreadsheetDays => "days since 1899-12-30".to_owned(),
     };
     let zone = match (plan.time.zone.name(), plan.without_zone) {
         (Some(zone), _) => format!(", zone {zone}"),

@@ -133,6 +133,18 @@ impl PreparedFile {
         }
     }
 
+    /// The order of the columns of a new table, if the file is an export that says so.
+    pub fn order(&self) -> Vec<String> {
+        match self.form {
+            ImportFormat::Parquet => self
+                .input
+                .source()
+                .map(parquet_rows::order)
+                .unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The times that a new table shows with a zone, if the file is an export that says so.
     pub fn zoned(&self) -> Vec<String> {
         match self.form {

@@ -59,14 +59,16 @@ pub fn create(
             tags.extend(constant.map(|(name, _)| (name.clone(), TagType::String)));
             let is_zoned = |name: &str| layout.is_zoned(name);
             let fields = layout.field_types()?;
-            create_one(client, table, &layout.time, &tags, &fields, &is_zoned)?;
+            let roles = (layout.time.as_str(), &*tags, &*fields);
+            create_one(client, table, roles, &layout.order, &is_zoned)?;
         } else if let Some(new) = columns.get(&file.reading.table)
             && let Some(time) = &new.time
             && file.reading.known.is_none()
         {
             let (table, zoned) = (&file.reading.table, file.zoned());
             let is_zoned = |name: &str| zoned.iter().any(|zoned| zoned == name);
-            create_one(client, table, time, &new.tags, &new.fields, &is_zoned)?;
+            let roles = (time.as_str(), &*new.tags, &*new.fields);
+            create_one(client, table, roles, &file.order(), &is_zoned)?;
         }
     }
     let Some(db) = client.local() else {
@@ -83,12 +85,14 @@ pub fn create(
     Ok(())
 }
 
+/// The time, tags and fields of a table.
+type ColumnRoles<'a> = (&'a str, &'a [(String, TagType)], &'a [(String, FieldType)]);
+
 fn create_one(
     client: &mut DataClient,
     table: &str,
-    time: &str,
-    tags: &[(String, TagType)],
-    fields: &[(String, FieldType)],
+    (time, tags, fields): ColumnRoles<'_>,
+    order: &[String],
     is_zoned: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
     // An earlier file of the same import may have made it.
@@ -102,19 +106,22 @@ fn create_one(
             kind.to_string()
         }
     };
-    let mut columns = vec![format!(
-        "{} {}",
-        quoted(time),
-        kind(time, FieldType::Timestamp)
-    )];
-    let tags = tags
+    let mut columns = vec![(time, kind(time, FieldType::Timestamp))];
+    let tags = tags.iter();
+    columns.extend(tags.map(|(name, kind)| (name.as_str(), format!("{kind} TAG"))));
+    let fields = fields.iter();
+    columns.extend(fields.map(|(name, stored)| {
+        let kind = kind(name, *stored);
+        (name.as_str(), format!("{kind} FIELD"))
+    }));
+    columns[0].1.push_str(" TIME");
+    // Columns that the order does not name, such as constant tags, come last.
+    let place = |name: &str| order.iter().position(|known| known == name);
+    columns.sort_by_key(|(name, _)| place(name).unwrap_or(order.len()));
+    let columns = columns
         .iter()
-        .map(|(name, kind)| format!("{} {kind} TAG", quoted(name)));
-    columns.extend(tags);
-    let fields = fields
-        .iter()
-        .map(|(name, stored)| format!("{} {} FIELD", quoted(name), kind(name, *stored)));
-    columns.extend(fields);
+        .map(|(name, kind)| format!("{} {kind}", quoted(name)));
+    let columns: Vec<String> = columns.collect();
     if client.database() != marigram::DEFAULT_DATABASE {
         let database = quoted(client.database());
         execute(client, &format!("CREATE DATABASE IF NOT EXISTS {database}"))?;

@@ -120,3 +120,34 @@ async fn copy_csv(client: &Client, text: &'static str) -> Result<u64, tokio_post
         .await?;
     sink.finish().await
 }
+
+/// PostgreSQL would store a row of nulls; a table here cannot, and says which row it is.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_names_a_row_without_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = ServeProcess::start(dir.path(), &[]);
+    assert_eq!(server.write("seed v=1 1").status, 204);
+    let client = connect(&server).await;
+    client
+        .batch_execute("CREATE TABLE t (time TIMESTAMP, dev STRING TAG, n BIGINT, x DOUBLE)")
+        .await
+        .unwrap();
+    let sink = client
+        .copy_in("COPY t (time, dev, n, x) FROM STDIN (FORMAT csv)")
+        .await
+        .unwrap();
+    let mut sink = std::pin::pin!(sink);
+    let data = "2024-01-01,a,1,\n2024-01-02,a,,\n2024-01-03,a,,2.5\n";
+    sink.send(bytes::Bytes::from(data)).await.unwrap();
+    let error = sink.finish().await.unwrap_err();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "22000");
+    assert_eq!(
+        error.message(),
+        "a row was refused: the row has no value in any field, and a table stores no such row"
+    );
+    assert_eq!(error.where_(), Some("COPY t, line 2"));
+    // The good rows of the batch are stored.
+    let row = client.query_one("SELECT count(*) FROM t", &[]).await;
+    assert_eq!(row.unwrap().get::<_, i64>(0), 2);
+}

@@ -5,10 +5,12 @@
     reason = "these tests are outside the database and use the machine as a person would"
 )]
 
+mod devices;
 mod directories;
 mod messy;
 mod replacing;
 mod said;
+mod time_parts;
 mod values;
 
 use std::path::Path;

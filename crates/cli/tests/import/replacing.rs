@@ -138,3 +138,28 @@ fn a_dry_run_writes_nothing() {
     }
     assert!(!place.exists());
 }
+
+#[test]
+fn a_dry_run_names_the_rows_that_would_be_refused() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "time,tz,v\n2024-01-31 12:00,IST,1\n2024-01-31 12:01,CET,1\n",
+    );
+    let said = place.import(&["--dry-run", &file]);
+    assert!(said.ok, "{}", said.err);
+    assert!(
+        said.out.contains("1 row would be stored, 1 refused"),
+        "{}",
+        said.out
+    );
+    for words in ["line 2", "'IST'", "--tz"] {
+        assert!(said.err.contains(words), "{words}: {}", said.err);
+    }
+    let said = place.import(&["--tz", "Asia/Kolkata", "--dry-run", &file]);
+    assert!(
+        said.err.contains("'CET', which does not belong to"),
+        "{}",
+        said.err
+    );
+}

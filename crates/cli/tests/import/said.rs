@@ -296,3 +296,52 @@ fn years_of_two_digits_are_asked_for() {
     let said = place.import(&["--types", "seen=timestamp", &file]);
     assert!(!said.ok, "{}{}", said.out, said.err);
 }
+
+#[test]
+fn an_export_keeps_the_declared_order_of_columns() {
+    let place = ImportFixture::new();
+    let file = place.file("x.csv", "time,v\n2026-01-01,1\n");
+    assert!(place.import(&[&file]).ok);
+    place.csv(
+        "CREATE TABLE t (v DOUBLE FIELD, dev STRING TAG, ts TIMESTAMP TIME, w BIGINT FIELD, \
+         site STRING TAG)",
+    );
+    place.csv("INSERT INTO t (v, dev, ts, w, site) VALUES (1, 'a', '2024-01-01', 5, 's')");
+    for name in ["x.csv.gz", "x.lp", "x.parquet", "x.tsfile"] {
+        let to = place.path(name);
+        let export = ["export", "--data", place.data(), "--table", "t", &to];
+        assert!(crate::marigram(&export).ok);
+        let table = format!("from {name}");
+        let said = place.import(&["--table", &table, &to]);
+        assert!(said.ok, "{name}: {}", said.err);
+        assert_eq!(place.columns(&table), place.columns("t"), "{name}");
+        let rows = place.csv(&format!("SELECT * FROM \"{table}\""));
+        assert_eq!(rows, place.csv("SELECT * FROM t"), "{name}");
+    }
+}
+
+/// A quotation mark in a name misled the search for the end of a line that has a line break in a text.
+#[test]
+fn line_breaks_beside_odd_names_come_back() {
+    let place = ImportFixture::new();
+    let file = place.file("x.csv", "time,v\n2026-01-01,1\n");
+    assert!(place.import(&[&file]).ok);
+    for (at, name) in ["quo\"\"te", "end\\"].into_iter().enumerate() {
+        place.csv(&format!(
+            "CREATE TABLE t{at} (time TIMESTAMP TIME, \"{name}\" STRING FIELD, s STRING FIELD)"
+        ));
+        place.csv(&format!(
+            "INSERT INTO t{at} VALUES ('2026-01-01', 'end\\', E'two\\nlines'), \
+             ('2026-01-02', E'two\\nlines', 'end\\')"
+        ));
+        let to = place.path(&format!("t{at}.lp"));
+        let table = format!("t{at}");
+        let export = ["export", "--data", place.data(), "--table", &table, &to];
+        assert!(crate::marigram(&export).ok);
+        place.csv(&format!("ALTER TABLE t{at} RENAME TO old{at}"));
+        let said = place.import(&[&to]);
+        assert!(said.ok, "{name}: {}{}", said.out, said.err);
+        let rows = |table: &str| place.csv(&format!("SELECT * FROM {table}{at} ORDER BY time"));
+        assert_eq!(rows("t"), rows("old"), "{name}");
+    }
+}

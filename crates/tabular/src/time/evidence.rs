@@ -1,5 +1,7 @@
 //! What the cells of a column reveal about the format of its times.
 
+use super::parts::{OffsetUnit, TimePart, is_half_of_day, is_zone};
+use super::written::{clock_of, is_impossible_day, is_spreadsheet_clock};
 use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
 use crate::cell::{DecimalMark, read_f64};
 
@@ -18,15 +20,34 @@ pub struct TimeEvidence {
     with_clock: u64,
     with_offset: u64,
     with_name: u64,
+    /// Dates with a time of day that is midnight.
+    midnights: u64,
+    /// Times of day with AM or PM.
+    with_half: u64,
+    hour_max: i8,
     numbers: u64,
+    /// Numbers without a fraction, and those that are multiples of 15.
+    whole: u64,
+    fifteens: u64,
     compact: u64,
+    /// Digits that are a time of day if the column is said to be one: 0930, 093000.
+    digit_clocks: u64,
+    halves: u64,
+    zones: u64,
+    /// The last cell that is a zone: most columns repeat one.
+    last_zone: String,
     number_max: f64,
     number_min: f64,
     /// A cell that is a day in April in one order and a day in May in the other.
     ambiguous: Option<String>,
     first: Option<String>,
-    stray: Vec<(u64, String)>,
+    impossible: u64,
+    stray: Vec<u64>,
+    stray_count: u64,
 }
+
+/// Lines whose cell is no time that are remembered.
+const STRAYS_MAX: usize = 100;
 
 /// Why the format is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +94,14 @@ pub enum FormError {
         /// A cell.
         cell: String,
     },
+    /// All days are ones that the calendar does not have.
+    #[error("column '{column}': '{cell}' is not a time: the calendar has no such day")]
+    NoSuchDay {
+        /// The column.
+        column: String,
+        /// A cell.
+        cell: String,
+    },
 }
 
 impl TimeEvidence {
@@ -85,7 +114,10 @@ impl TimeEvidence {
         let number =
             read_f64(cell, DecimalMark::Point).or_else(|| read_f64(cell, DecimalMark::Comma));
         let number = number.or_else(|| cell.parse::<i64>().ok().map(|whole| whole as f64));
+        self.add_part(cell);
         if let Some(number) = number.filter(|number| number.is_finite()) {
+            self.whole += u64::from(number.fract() == 0.0);
+            self.fifteens += u64::from(number % 15.0 == 0.0);
             if self.numbers == 0 {
                 (self.number_min, self.number_max) = (number, number);
             }
@@ -105,9 +137,16 @@ impl TimeEvidence {
         if fitting == 0 {
             if is_clock(cell) {
                 self.clocks += 1;
+                self.add_clock(cell);
             } else {
+                // A day that does not exist is a time that is wrong, not another kind of value.
+                self.impossible += u64::from(is_impossible_day(cell));
                 self.stray(cell, line);
             }
+            return;
+        }
+        if is_spreadsheet_clock(cell) {
+            self.clocks += 1;
             return;
         }
         for (at, reading) in readings.iter().enumerate() {
@@ -124,26 +163,137 @@ impl TimeEvidence {
         let Some(one) = readings.iter().flatten().next() else {
             return;
         };
-        self.with_clock += u64::from(cell.contains(':') || cell.len() > 10);
+        let has_clock = cell.contains(':') || cell.len() > 10 || one.at.hour() > 0;
+        self.with_clock += u64::from(has_clock);
+        self.midnights += u64::from(has_clock && one.at.time() == jiff::civil::Time::midnight());
+        if has_clock {
+            self.with_half += u64::from(ends_with_half(cell));
+            self.hour_max = self.hour_max.max(one.at.hour());
+        }
         self.with_offset += u64::from(one.offset_s.is_some());
         self.with_name += u64::from(one.name.is_some());
     }
 
-    fn stray(&mut self, cell: &str, line: u64) {
-        if self.stray.len() < 5 {
-            self.stray.push((line, cell.to_owned()));
+    /// Notes what a cell could be as a part of a time beside others.
+    fn add_part(&mut self, cell: &str) {
+        if is_half_of_day(cell) {
+            self.halves += 1;
         }
+        let is_digits = |len: usize| cell.len() == len && cell.bytes().all(|b| b.is_ascii_digit());
+        if (is_digits(4) || is_digits(6)) && clock_of(cell).is_some() {
+            self.digit_clocks += 1;
+        }
+        // Looking up a name costs time, so stop once the column clearly holds something else.
+        if self.cells - self.zones > STRAYS_MAX as u64 {
+            return;
+        }
+        if cell == self.last_zone {
+            self.zones += 1;
+        } else if is_zone(cell) {
+            self.zones += 1;
+            cell.clone_into(&mut self.last_zone);
+        }
+    }
+
+    fn add_clock(&mut self, cell: &str) {
+        self.with_half += u64::from(ends_with_half(cell));
+        if let Some((clock, _)) = clock_of(cell.trim()) {
+            self.hour_max = self.hour_max.max(clock.time.hour());
+        }
+    }
+
+    fn stray(&mut self, _cell: &str, line: u64) {
+        self.stray_count += 1;
+        if self.stray.len() < STRAYS_MAX {
+            self.stray.push(line);
+        }
+    }
+
+    /// Lines whose cells are no time, if they are few.
+    pub fn stray_lines(&self) -> &[u64] {
+        if self.stray_count as usize > STRAYS_MAX {
+            return &[];
+        }
+        &self.stray
     }
 
     /// Whether nearly all cells are written dates.
     pub fn is_date(&self) -> bool {
         let dates = self.by_order.iter().max().copied().unwrap_or(0);
-        self.mostly(dates.max(self.compact))
+        self.mostly((dates + self.impossible).max(self.compact))
+    }
+
+    /// Whether the values could be this part of a time.
+    pub fn is_part(&self, part: TimePart) -> bool {
+        let cells = self.cells;
+        match part {
+            TimePart::Date => self.is_date(),
+            TimePart::Clock => self.is_clock(),
+            TimePart::Half => self.mostly(self.halves),
+            TimePart::Zone => self.mostly(self.zones),
+            _ => part.range().is_some_and(|(least, most)| {
+                cells > 0
+                    && self.whole == cells
+                    && self.number_min >= least
+                    && self.number_max <= most
+            }),
+        }
+    }
+
+    /// Whether all cells are a time of day without marks: 0930, 093000.
+    pub fn is_digit_clock(&self) -> bool {
+        self.cells > 0 && self.digit_clocks == self.cells
+    }
+
+    /// Whether a column with AM or PM beside these times says something that they do not say.
+    pub fn needs_half(&self) -> bool {
+        self.with_half == 0 && self.hour_max <= 12
+    }
+
+    /// Whether all cells are numbers up to `most`.
+    pub fn numbers_at_most(&self, most: f64) -> bool {
+        self.numbers == self.cells && self.number_max <= most
+    }
+
+    /// The unit in which all cells are offsets from UTC, if they are numbers.
+    pub fn offset_unit(&self) -> Option<OffsetUnit> {
+        if self.cells == 0 || self.numbers != self.cells {
+            return None;
+        }
+        let most = self.number_max.abs().max(self.number_min.abs());
+        if most <= 14.0 {
+            Some(OffsetUnit::Hours)
+        } else if self.fifteens != self.cells {
+            None
+        } else if most <= 14.0 * 60.0 {
+            Some(OffsetUnit::Minutes)
+        } else {
+            (most <= 14.0 * 3600.0).then_some(OffsetUnit::Seconds)
+        }
+    }
+
+    /// Whether all numbers could be days since 1899-12-30 between 1970 and 2100.
+    pub fn is_spreadsheet_days(&self) -> bool {
+        self.numbers > 0
+            && self.numbers == self.cells
+            && self.number_min >= 25_569.0
+            && self.number_max < 73_051.0
+    }
+
+    /// The first cell.
+    pub fn first(&self) -> &str {
+        self.first.as_deref().unwrap_or_default()
     }
 
     /// Whether nearly all cells are dates without a time of day.
     pub fn is_date_only(&self) -> bool {
         self.is_date() && self.with_clock == 0
+    }
+
+    /// Whether nearly all cells are dates with midnight as their time of day, as spreadsheets write a
+    /// date that has its time of day in another column.
+    pub fn is_midnight_only(&self) -> bool {
+        self.is_date() && self.with_clock == self.midnights
     }
 
     /// Whether nearly all cells are times of day without a date.
@@ -196,6 +346,9 @@ impl TimeEvidence {
         let most = self.by_order.iter().max().copied().unwrap_or(0);
         if most == 0 {
             let (column, cell) = (column.to_owned(), self.first.clone().unwrap_or_default());
+            if self.impossible > 0 {
+                return Err(FormError::NoSuchDay { column, cell });
+            }
             return Err(FormError::Unknown { column, cell });
         }
         let [ymd, dmy, mdy] = self.by_order;
@@ -272,9 +425,18 @@ fn ambiguous(column: &str, cell: &str, tied: &[DateOrder]) -> Result<TimeFormat,
     ))
 }
 
-/// Whether digits without separators are a date of recent centuries: 20260405, 20260405120000.
+/// Whether a text ends in AM or PM.
+fn ends_with_half(cell: &str) -> bool {
+    let lower = cell.trim().to_ascii_lowercase();
+    ["am", "pm", "a.m.", "p.m.", "a", "p"]
+        .iter()
+        .any(|half| lower.ends_with(half))
+}
+
+/// Whether digits without separators are a date of recent centuries: 20260405, also to the hour,
+/// minute or second. Seconds since 1970 that look like this lie beyond 2032, so those of today do not.
 fn compact(cell: &str) -> bool {
-    if !matches!(cell.len(), 8 | 14) || !cell.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !matches!(cell.len(), 8 | 10 | 12 | 14) || !cell.bytes().all(|byte| byte.is_ascii_digit()) {
         return false;
     }
     let year = cell[..4].parse::<u32>().unwrap_or(0);

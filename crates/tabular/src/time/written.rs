@@ -1,5 +1,6 @@
 //! Parses dates and times of day in any common notation.
 
+use super::months::month_name;
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};
 
@@ -77,7 +78,11 @@ impl<'a> WrittenTime<'a> {
                 name: None,
             });
         }
-        let (clock, rest) = clock_of(rest)?;
+        let hour = (is_run_on(text) && rest.len() == 2).then(|| format!("{rest}00"));
+        let (clock, rest) = match &hour {
+            Some(hour) => (clock_of(hour)?.0, ""),
+            None => clock_of(rest)?,
+        };
         let date = if clock.is_end {
             date.tomorrow().ok()?
         } else {
@@ -90,9 +95,9 @@ impl<'a> WrittenTime<'a> {
     }
 }
 
-/// Whether date and time of day are written together as 14 digits.
+/// Whether date and time of day are written together as digits: to the hour, minute or second.
 fn is_run_on(text: &str) -> bool {
-    text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit())
+    matches!(text.len(), 10 | 12 | 14) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Up to `max` digits at the start of `text`: their value, their count, and the rest.
@@ -106,19 +111,7 @@ fn number(text: &str, max: usize) -> Option<(i64, usize, &str)> {
     Some((value, len, &text[len..]))
 }
 
-const MONTHS: [&str; 12] = [
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-];
-
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
-
-/// An English month name, short or long, at the start of `text`.
-fn month_name(text: &str) -> Option<(i64, &str)> {
-    let len = text.bytes().take_while(u8::is_ascii_alphabetic).count();
-    let short = text.get(..3).filter(|_| len >= 3)?.to_ascii_lowercase();
-    let month = MONTHS.iter().position(|name| *name == short)?;
-    Some((month as i64 + 1, text[len..].trim_start_matches('.')))
-}
 
 /// Parses `Tue Jul  1 12:00:00 2014`, C's notation.
 fn parse_ctime(text: &str) -> Option<WrittenTime<'_>> {
@@ -173,8 +166,11 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
         .next()
         .filter(|mark| matches!(mark, '-' | '/' | '.' | ' '))?;
     let rest = rest[1..].trim_start_matches(' ');
-    if let Some((month, rest)) = month_name(rest) {
+    // "1 de enero de 2024"
+    let named = rest.strip_prefix("de ").unwrap_or(rest);
+    if let Some((month, rest)) = month_name(named) {
         let rest = rest.trim_start_matches([mark, ' ', ',']);
+        let rest = rest.strip_prefix("de ").unwrap_or(rest);
         let (year, len, rest) = number(rest, 4)?;
         return Some((date(full_year(year, len)?, month, first)?, rest));
     }
@@ -221,6 +217,57 @@ fn date(year: i64, month: i64, day: i64) -> Option<Date> {
     .ok()
 }
 
+/// Whether a text has the form of a date whose day no calendar has, such as 30 February.
+pub fn is_impossible_day(text: &str) -> bool {
+    let text = text.trim();
+    let end = text.find(['T', 't', ' ']).unwrap_or(text.len());
+    let Some(mark) = text[..end]
+        .chars()
+        .find(|mark| matches!(mark, '-' | '/' | '.'))
+    else {
+        return false;
+    };
+    let parts: Option<Vec<i64>> = text[..end]
+        .split(mark)
+        .map(|part| part.parse::<u32>().ok().map(i64::from))
+        .collect();
+    let Some([first, second, third]) = parts.as_deref() else {
+        return false;
+    };
+    let orders = [
+        (first, second, third),
+        (third, second, first),
+        (third, first, second),
+    ];
+    let is_date = |(year, month, day): (&i64, &i64, &i64)| date(*year, *month, *day).is_some();
+    let is_like = |(year, month, day): (&i64, &i64, &i64)| {
+        *year > 999 && (1..=12).contains(month) && (29..=31).contains(day)
+    };
+    !orders.into_iter().any(is_date) && orders.into_iter().any(is_like)
+}
+
+/// Whether a text is a time of day with the day that spreadsheets and Access put before it if there is
+/// none: `30.12.1899 12:00:00`.
+pub fn is_spreadsheet_clock(text: &str) -> bool {
+    spreadsheet_clock(text.trim()).is_some()
+}
+
+/// The time of day in [`is_spreadsheet_clock`]'s text.
+pub fn spreadsheet_clock(text: &str) -> Option<&str> {
+    let (date, clock) = text.split_once([' ', 'T'])?;
+    let days = [
+        "30.12.1899",
+        "1899-12-30",
+        "12/30/1899",
+        "30/12/1899",
+        "1899-12-31",
+        "31.12.1899",
+        "12/31/1899",
+        "31/12/1899",
+    ];
+    (days.contains(&date) && is_clock(clock)).then_some(clock)
+}
+
 /// Whether a text is a time of day and nothing else.
 pub fn is_clock(text: &str) -> bool {
     clock_of(text.trim()).is_some_and(|(_, rest)| zone_of(rest.trim_start()).is_some())
@@ -237,12 +284,14 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
             6 => (hour / 10_000, hour / 100 % 100, hour % 100),
             _ => (hour / 100, hour % 100, 0),
         };
-    } else if digits <= 2 && rest.starts_with(':') {
+    } else if digits <= 2
+        && let Some(mark) = clock_mark(rest)
+    {
         let (found, 2, after) = number(&rest[1..], 2)? else {
             return None;
         };
         (minute, rest) = (found, after);
-        if let Some(after) = rest.strip_prefix(':') {
+        if let Some(after) = rest.strip_prefix(mark) {
             let (found, 2, after) = number(after, 2)? else {
                 return None;
             };
@@ -259,7 +308,7 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
         carry_ns = i64::from(after.as_bytes()[kept..len].first() >= Some(&b'5'));
         rest = &after[len..];
     }
-    let plain_hour = digits <= 2 && !text[digits..].starts_with(':');
+    let plain_hour = digits <= 2 && clock_mark(&text[digits..]).is_none();
     let (half, rest) = half_of_day(rest);
     if plain_hour && half.is_none() {
         return None;
@@ -295,8 +344,28 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     ))
 }
 
+/// The mark between hours and minutes: a colon; an h (`12h30`, as in France); or a point, if seconds
+/// follow behind another one (`12.30.00`, as in Sweden and Italy). `12.30` alone may be a number.
+fn clock_mark(rest: &str) -> Option<char> {
+    let bytes = rest.as_bytes();
+    let is_dotted = matches!(bytes, [b'.', a, b, b'.', c, d, ..]
+        if [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()));
+    match bytes.first() {
+        Some(b':') => Some(':'),
+        Some(b'.') if is_dotted => Some('.'),
+        Some(b'h') if rest.len() == 3 => Some('h'),
+        _ => None,
+    }
+}
+
 /// AM or PM (`true`) at the start of `text`, and the rest.
 fn half_of_day(text: &str) -> (Option<bool>, &str) {
+    // Some weather stations write 12:00a and 12:00p.
+    match text {
+        "a" | "A" => return (Some(false), ""),
+        "p" | "P" => return (Some(true), ""),
+        _ => {}
+    }
     let trimmed = text.trim_start();
     for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
         if let Some(head) = trimmed.get(..word.len())
@@ -309,11 +378,18 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
 }
 
 /// The offset or zone name that makes up all of `text`; `None` if it is neither.
-fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
+pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
+    // UTC+2, GMT-05:00
+    let text = match text.get(..3) {
+        Some("UTC" | "GMT") if text[3..].starts_with(['+', '-']) => &text[3..],
+        _ => text,
+    };
     let bytes = text.as_bytes();
     match bytes {
         [] => Some((None, None)),
         [b'Z' | b'z'] => Some((Some(0), None)),
+        // German for "o'clock".
+        b"Uhr" => Some((None, None)),
         [sign @ (b'+' | b'-'), ..] => {
             let (hours, digits, rest) = number(&text[1..], 4)?;
             let (hours, minutes) = match (digits, rest) {

@@ -10,6 +10,9 @@ pub enum TimeFault {
     /// It does not have the column's format.
     #[error("is not a time")]
     NotATime,
+    /// It has the form of a time, but its day is none, such as 30 February.
+    #[error("is not a time: the calendar has no such day")]
+    NoSuchDay,
     /// It does not fit i64 nanoseconds.
     #[error("is not a time between 1677 and 2262")]
     OutOfRange,
@@ -74,6 +77,14 @@ impl FileZone {
         }
     }
 
+    /// UTC as the default, and a choice for the times that clocks of other zones show twice.
+    pub fn with_repeated_hour(repeated: Option<RepeatedHour>) -> Self {
+        Self {
+            told: None,
+            repeated,
+        }
+    }
+
     /// The zone of this name: `Europe/Berlin`, `UTC`, `+01:00`.
     ///
     /// # Errors
@@ -95,6 +106,11 @@ impl FileZone {
             told: Some((name.to_owned(), zone)),
             repeated,
         })
+    }
+
+    /// Which moment times mean that clocks show twice, if that was given.
+    pub fn repeated_hour(&self) -> Option<RepeatedHour> {
+        self.repeated
     }
 
     /// Its name; `None` if none was given.

@@ -88,7 +88,10 @@ fn a_row_of_the_wrong_type_is_named_and_the_others_are_stored() {
                 "field 'x' is BIGINT here, and the field in the table is DOUBLE"
             ),
             (2, "tag 'dev' has an empty value; leave the tag out instead"),
-            (3, "the row carries no field value"),
+            (
+                3,
+                "the row has no value in any field, and a table stores no such row"
+            ),
             (
                 4,
                 "'dev' is a field here (DOUBLE), and a tag (STRING) of table 't'"
