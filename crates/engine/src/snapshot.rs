@@ -85,11 +85,15 @@ impl TableSnapshot {
         shards.map(|index| index.read().count(table)).sum()
     }
 
-    /// The series that meet `filter`, except those whose rows were all deleted.
+    /// The series that meet `filter`, except those whose rows were all deleted, and those that the
+    /// last-value cache knows to be empty.
     pub fn list(&self, filter: &TagFilter) -> SeriesSelection {
         let mut selection = self.select(filter);
-        for (series, index) in selection.shards.iter_mut().zip(&self.0.series) {
+        let caches = self.0.series.iter().zip(&self.0.last);
+        for (series, (index, last)) in selection.shards.iter_mut().zip(caches) {
             *series -= index.read().retired();
+            let empty = last.lock().empty_among(series);
+            *series -= empty;
         }
         selection
     }
