@@ -21,7 +21,8 @@ pub enum FillWith {
     Linear,
 }
 
-/// The largest number of groups of time without rows that a statement fills: a year of seconds.
+/// The largest number of groups of time of a series, and of those that a statement fills: more than the
+/// seconds of a year.
 const GROUPS_MAX: u64 = 50_000_000;
 /// The number of filled groups whose memory is reserved at once.
 const COUNTED_GROUPS: u64 = 1024;
@@ -121,7 +122,7 @@ impl FillStage {
         }
     }
 
-    /// Fails at once if the groups up to a time are too many: they are made in one go.
+    /// Fails if the groups up to a time are too many: they are made in one go.
     fn check_gap(&self, until: i64) -> bool {
         let every = self.windows.every_ns.unsigned_abs().max(1);
         let gap = until.abs_diff(self.next) / every;
@@ -175,9 +176,6 @@ impl FillStage {
     }
 
     fn end_series(&mut self, out: &mut Vec<Point>) {
-        if self.series.is_some() && self.is_within() && !self.check_gap(self.last) {
-            return;
-        }
         while self.series.is_some() && self.is_within() {
             if !self.fill(None, out) {
                 return;
@@ -196,9 +194,10 @@ impl Stage for FillStage {
         {
             self.end_series(out);
             self.begin(&point);
-        }
-        if self.comes_before(point.time) && !self.check_gap(point.time) {
-            return;
+            // Without a first time, groups are filled backwards only as far as there are rows.
+            if self.last != TIME_MIN_NS && !self.check_gap(self.last) {
+                return;
+            }
         }
         while self.comes_before(point.time) {
             if !self.fill(Some(&point), out) {
