@@ -249,6 +249,12 @@ impl LastValues {
         })
     }
 
+    /// Those of `series` that have no row at all, as far as that is known.
+    pub(crate) fn empty_among(&self, series: &RoaringBitmap) -> RoaringBitmap {
+        let is_empty = |id: &u32| self.place(*id) == CachedSeriesState::EMPTY;
+        series.iter().filter(is_empty).collect()
+    }
+
     fn place(&self, id: u32) -> CachedSeriesState {
         let beyond = if id < self.first_new {
             CachedSeriesState::UNSEEN

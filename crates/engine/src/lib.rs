@@ -75,8 +75,8 @@ pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
 pub use rollups::RollupState;
 pub use scan::{
-    ColumnBounds, PageNeed, PageOutline, PageReducer, PageRows, PageTotals, ReducePartition,
-    RowSpan, ScanMetrics, ScanPartition, ScanRequest,
+    ColumnBounds, EdgeRequest, PageNeed, PageOutline, PageReducer, PageRows, PageTotals,
+    ReducePartition, RowSpan, ScanMetrics, ScanPartition, ScanRequest,
 };
 pub use segment_files::SegmentFiles;
 pub use snapshot::TableSnapshot;

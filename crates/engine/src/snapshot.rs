@@ -7,7 +7,9 @@ use crate::error::Result;
 use crate::filter::{SeriesSelection, TagFilter};
 use crate::last_values::LastValues;
 use crate::memory::MemoryAccountant;
-use crate::scan::{self, ReducePartition, ScanMetrics, ScanPartition, ScanRequest, ShardScan};
+use crate::scan::{
+    self, EdgeRequest, ReducePartition, ScanMetrics, ScanPartition, ScanRequest, ShardScan,
+};
 use crate::text::BATCH_TEXT_BYTES;
 use crate::view::ShardView;
 use arrow_array::{ArrayRef, new_empty_array};
@@ -83,11 +85,15 @@ impl TableSnapshot {
         shards.map(|index| index.read().count(table)).sum()
     }
 
-    /// The series that meet `filter`, except those whose rows were all deleted.
+    /// The series that meet `filter`, except those whose rows were all deleted, and those that the
+    /// last-value cache knows to be empty.
     pub fn list(&self, filter: &TagFilter) -> SeriesSelection {
         let mut selection = self.select(filter);
-        for (series, index) in selection.shards.iter_mut().zip(&self.0.series) {
+        let caches = self.0.series.iter().zip(&self.0.last);
+        for (series, (index, last)) in selection.shards.iter_mut().zip(caches) {
             *series -= index.read().retired();
+            let empty = last.lock().empty_among(series);
+            *series -= empty;
         }
         selection
     }
@@ -201,6 +207,27 @@ impl TableSnapshot {
         let mut all = Vec::new();
         for (view, series) in shards {
             let rows = self.last_rows_of(view, series, &columns)?;
+            all.extend(rows.into_iter().map(|rows| (view.shard, rows)));
+        }
+        Ok(all)
+    }
+
+    /// The first or last rows of each series that a request selects, by shard, in batches that are each
+    /// sorted by series and time. There may be more rows than were asked for. Ends early, with what was
+    /// found, once `proceed` is false; it is asked before each batch that is read.
+    ///
+    /// # Errors
+    /// As [`last_rows`](Self::last_rows).
+    pub fn edge_rows(
+        &self,
+        request: &EdgeRequest,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<(usize, SortedRows)>> {
+        let columns = self.columns(&request.columns)?;
+        let (table, memory) = (self.0.schema.id, &self.0.memory);
+        let mut all = Vec::new();
+        for view in &self.0.views {
+            let rows = scan::edge_rows(view, table, (request, &columns), memory, proceed)?;
             all.extend(rows.into_iter().map(|rows| (view.shard, rows)));
         }
         Ok(all)

@@ -19,7 +19,7 @@ use marigram_service::Session;
 use marigram_sql::front_end::{NewMaterializedView, StatementRows};
 use marigram_sql::{SqlError, SqlResult};
 use std::sync::Arc;
-use view_query::view_query;
+use view_query::{has_wildcard, view_query};
 
 /// The beginning of the query of a view that is a continuous query.
 const MARK: &str = "-- InfluxQL: ";
@@ -122,7 +122,14 @@ pub(crate) async fn create(
         }
         other => other,
     })?;
-    Ok(done())
+    let notice = "* stands for the fields and tags that the measurement has now: those that come later are \
+                  not in the target";
+    let notices = has_wildcard(&create.select).then(|| notice.to_owned());
+    Ok(StatementRows::Done {
+        tag: String::new(),
+        rows: 0,
+        notices: notices.into_iter().collect(),
+    })
 }
 
 /// DROP CONTINUOUS QUERY. As in InfluxDB, one that is not there is dropped without a word.

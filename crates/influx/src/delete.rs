@@ -7,12 +7,15 @@ use crate::show;
 use crate::statement_run::{StatementRun, now_ns};
 use crate::value::Value;
 use crate::window::BundledZones;
-use marigram_engine::{TagFilter, ValueTest};
+use marigram_engine::{Engine, TagFilter, ValueTest};
 use marigram_influxql::ast::{BinaryOp, Expr, Source};
 use marigram_influxql::time_range::{TimeContext, split_condition};
-use marigram_model::{TagValue, TimeRange};
+use marigram_model::{TableSchema, TagValue, TimeRange};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
+
+/// Of more series, DELETE does not look for those that it emptied.
+const SERIES_LOOKED_UP_MAX: u64 = 10_000;
 
 /// The answer of a statement without rows.
 fn done(tag: &str) -> StatementRows {
@@ -108,10 +111,23 @@ async fn remove(
     let delete = move || {
         for (table, filter) in &work {
             engine.delete(&table.database, &table.name, filter, range)?;
+            if range != TimeRange::ALL {
+                find_empty(&engine, table, filter)?;
+            }
         }
         Ok(())
     };
     run.context.block(delete).await
+}
+
+/// Looks for series that have no row left, so that SHOW SERIES no longer lists them, as in InfluxDB.
+fn find_empty(engine: &Engine, table: &TableSchema, filter: &TagFilter) -> SqlResult<()> {
+    let snapshot = engine.snapshot(&table.database, &table.name)?;
+    let selection = snapshot.list(filter);
+    if selection.len() <= SERIES_LOOKED_UP_MAX {
+        snapshot.last_rows(&selection, &[])?;
+    }
+    Ok(())
 }
 
 /// The series that a condition selects.

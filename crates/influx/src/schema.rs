@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// What follows the name of a tag in the name of the column of a field that is called as the tag.
 const TAGGED_FIELD_SUFFIX: &str = "::field";
 
+/// The schema of SQL's tables.
+const SQL_SCHEMA: &str = "public";
+
 /// A measurement, and the table behind it.
 #[derive(Clone, Debug)]
 pub struct StoredMeasurement {
@@ -126,7 +129,12 @@ pub fn stored_measurements(
     source: &Measurement,
 ) -> SqlResult<Vec<StoredMeasurement>> {
     let (engine, policies) = (catalog.engine, catalog.policies);
-    let (database, policy) = (&source.database, &source.retention_policy);
+    let (database, mut policy) = (&source.database, &source.retention_policy);
+    let default = policies.default_policy(engine, database);
+    // Dashboards made for SQL write the schema of a table where InfluxQL has the policy.
+    if policy == SQL_SCHEMA && !policies.has_policy(engine, database, policy) {
+        policy = default.as_ref().unwrap_or(policy);
+    }
     if !policies.has_policy(engine, database, policy) {
         return Err(refused(format!("retention policy not found: {policy}")));
     }

@@ -4,7 +4,9 @@ mod cardinality;
 mod tags;
 
 use crate::expression::Expression;
-use crate::listing::{each_series, fulfils, fulfils_with_tags, listed_bytes, tag_condition};
+use crate::listing::{
+    each_series, fulfils, fulfils_with_tags, listed_bytes, number_of_series, tag_condition,
+};
 use crate::output::Listing;
 use crate::schema::{StoredMeasurement, compile_regex, refused, stored_measurements};
 use crate::statement_run::StatementRun;
@@ -375,7 +377,15 @@ fn field_keys(run: &StatementRun<'_>, show: &ShowFieldKeys) -> SqlResult<Listing
     ];
     let mut listing = Listing::new(columns);
     let from = of_default_policies(run, &show.database, &show.sources);
-    for named in by_name(&sources(run, &show.database, &from)?) {
+    let mut known = Vec::new();
+    for measurement in sources(run, &show.database, &from)? {
+        // As in InfluxDB, a measurement without series is none.
+        let is_view = measurement.table.rollup.is_some();
+        if is_view || number_of_series(run.context.engine(), &measurement)? > 0 {
+            known.push(measurement);
+        }
+    }
+    for named in by_name(&known) {
         for (name, kind) in limited(fields_of(named), show.limit, show.offset) {
             listing.push(Some(&named[0].name), vec![text(name), text(kind.name())]);
         }

@@ -1,5 +1,6 @@
 //! The rows of sources, in the order in which InfluxDB reads them.
 
+mod edge_rows;
 mod extreme;
 mod first_rows;
 mod limited;
@@ -7,6 +8,7 @@ mod measurement;
 mod merge;
 mod reduced;
 mod subquery;
+mod tag_filter;
 
 pub use extreme::ExtremeRows;
 pub use first_rows::FirstRows;

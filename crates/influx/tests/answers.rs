@@ -87,13 +87,13 @@ async fn continuous_queries() {
 }
 
 /// What no view can be, and why: selected, target, source, reason.
-const UNFIT: [(&str, &str, &str, &str); 17] = [
+const UNFIT: [(&str, &str, &str, &str); 18] = [
     ("v", "w", "cpu", "there is no GROUP BY time()"),
     (
         "mean(v)",
         "w",
-        "cpu GROUP BY time(1m), *",
-        "GROUP BY does not name its tags",
+        "cpu GROUP BY time(1m), /h.*/",
+        "GROUP BY has tags of a regular expression",
     ),
     (
         "mean(v)",
@@ -114,7 +114,7 @@ const UNFIT: [(&str, &str, &str, &str); 17] = [
         "v in GROUP BY is no tag",
     ),
     (
-        "mean(*)",
+        "mean(/v/)",
         "w",
         "cpu GROUP BY time(1m)",
         "mean() does not name one field",
@@ -153,7 +153,13 @@ const UNFIT: [(&str, &str, &str, &str); 17] = [
         "mean(v)",
         "w",
         "/c.*/ GROUP BY time(1m)",
-        "it reads more than one measurement by name",
+        "it reads measurements by a regular expression",
+    ),
+    (
+        "mean(v)",
+        "w",
+        "(SELECT v FROM cpu) GROUP BY time(1m)",
+        "it reads a subquery",
     ),
     (
         "mean(v)",
@@ -210,6 +216,98 @@ async fn continuous_queries_that_are_no_views_are_refused() {
         !dropped.contains("error") && !dropped.contains("\"w\""),
         "{dropped}"
     );
+}
+
+/// `*` stands for what the measurement has when the query is created.
+#[tokio::test]
+async fn continuous_queries_of_all_tags_and_fields() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let named =
+        "SELECT mean(v), mean(i) FROM cpu WHERE time < 500s GROUP BY time(2m), host fill(none)";
+    let named = harness.ask(named).await;
+    let create = "CREATE CONTINUOUS QUERY q ON d BEGIN SELECT mean(*) INTO w FROM cpu GROUP BY time(2m), * END";
+    assert_eq!(
+        harness.ask(create).await,
+        r#"{"results":[{"statement_id":0}]}"#
+    );
+    let all = harness
+        .ask("SELECT mean_v, mean_i FROM w GROUP BY host")
+        .await;
+    let renamed = all.replace(r#""name":"w""#, r#""name":"cpu""#);
+    let renamed = renamed.replace(r#""mean_v","mean_i""#, r#""mean","mean_1""#);
+    assert_eq!(renamed, named);
+}
+
+/// What makes groups of time without rows is bounded before it makes them.
+#[tokio::test]
+async fn too_many_groups_of_time_are_refused_at_once() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    for (interval, fill) in [("1ns", ""), ("1u", "fill(0)"), ("1ns", "fill(previous)")] {
+        let statement = format!(
+            "SELECT count(v) FROM cpu WHERE time >= 0 AND time < 400s GROUP BY time({interval}) {fill}"
+        );
+        let answer = harness.ask(&statement).await;
+        assert!(
+            answer.contains("max-select-buckets limit exceeded"),
+            "{statement}: {answer}"
+        );
+    }
+    let rows = "SELECT count(v) FROM cpu GROUP BY time(1ns) fill(none)";
+    assert!(harness.ask(rows).await.contains("[400000000000,1]"));
+}
+
+/// DELETE with bounds removes a series that it empties, as InfluxDB does, until rows of it come again.
+#[tokio::test]
+async fn series_that_a_delete_with_bounds_empties_are_not_listed() {
+    let harness = Harness::new();
+    harness.write("m,host=a v=1 10\nm,host=a v=2 20\nm,host=b v=3 30");
+    let keys = async || harness.ask("SHOW SERIES FROM m").await;
+    harness.ask("DELETE FROM m WHERE time < 20").await;
+    assert!(keys().await.contains("host=a"));
+    for flushed in [false, true] {
+        harness
+            .ask("DELETE FROM m WHERE host = 'a' AND time < 25")
+            .await;
+        let left = keys().await;
+        assert!(
+            !left.contains("host=a") && left.contains("host=b"),
+            "{left}"
+        );
+        harness.write("m,host=a v=4 20");
+        assert!(keys().await.contains("host=a"), "{flushed}");
+        harness.flush();
+    }
+    harness.ask("DELETE WHERE time < 100").await;
+    let nothing = r#"{"results":[{"statement_id":0}]}"#;
+    for list in [
+        "SHOW SERIES",
+        "SHOW MEASUREMENTS",
+        "SHOW TAG KEYS",
+        "SHOW FIELD KEYS",
+    ] {
+        assert_eq!(harness.ask(list).await, nothing, "{list}");
+    }
+}
+
+/// Dashboards that were made for SQL write the schema of its tables before a measurement.
+#[tokio::test]
+async fn the_schema_of_sql_stands_for_the_default_policy() {
+    let harness = Harness::new();
+    harness.write(ROWS);
+    let plain = harness.ask("SELECT v FROM cpu").await;
+    assert_eq!(harness.ask("SELECT v FROM \"public\".\"cpu\"").await, plain);
+    assert_eq!(harness.ask("SELECT v FROM d.public.cpu").await, plain);
+    let other = harness.ask("SELECT v FROM nosuch.cpu").await;
+    assert!(
+        other.contains("retention policy not found: nosuch"),
+        "{other}"
+    );
+    let made = "CREATE RETENTION POLICY public ON d DURATION INF REPLICATION 1";
+    harness.ask(made).await;
+    let empty = harness.ask("SELECT v FROM \"public\".\"cpu\"").await;
+    assert!(!empty.contains("series"), "{empty}");
 }
 
 /// As in InfluxDB, a series without rows is gone.

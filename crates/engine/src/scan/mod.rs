@@ -4,6 +4,7 @@
 //! is split. Segments are skipped by the series and times in their manifest entries before their
 //! files are touched; the merge handles the rest.
 
+mod edges;
 mod newest;
 mod reduce;
 mod sources;
@@ -14,6 +15,8 @@ mod tests;
 pub use crate::merge::{
     ColumnBounds, PageNeed, PageOutline, PageReducer, PageRows, PageTotals, RowSpan, ScanMetrics,
 };
+pub use edges::EdgeRequest;
+pub(crate) use edges::edge_rows;
 pub(crate) use newest::{combine, newest_rows};
 pub use reduce::ReducePartition;
 

@@ -271,6 +271,43 @@ proptest! {
         prop_assert!(known.unknown.is_empty());
         prop_assert_eq!(known.rows.iter().flat_map(listed).collect::<Vec<_>>(), all);
     }
+
+    #[test]
+    fn edge_rows_contain_the_outermost_rows_of_each_series(
+        given in test_sources(),
+        tombstones in tombstones(),
+        range in (-10..60i64, 0..60i64),
+        rows in 1..4usize,
+        newest: bool,
+        needs_value: bool,
+    ) {
+        let disk = disk(&given, &tombstones, &small());
+        let range = TimeRange { min: range.0, max: range.0 + range.1 };
+        let mut stored = naive(&given, &tombstones);
+        stored.retain(|(_, time), fields| {
+            range.contains(*time) && (!needs_value || fields.0.is_some())
+        });
+        let request = EdgeRequest {
+            selection: SeriesSelection { shards: vec![(0..7).collect()] },
+            range,
+            columns: COLUMNS.iter().map(|column| column.id).collect(),
+            present: if needs_value { vec![0] } else { Vec::new() },
+            rows,
+            newest,
+        };
+        let found = disk.snapshot.edge_rows(&request, &mut || true).unwrap();
+        let found: TestRows = found.iter().flat_map(|(_, rows)| listed(rows)).collect();
+        prop_assert!(found.iter().all(|(key, fields)| stored.get(key) == Some(fields)));
+        for series in 0..7 {
+            let of_series = stored.range((series, i64::MIN)..=(series, i64::MAX));
+            let mut keys: Vec<(u32, i64)> = of_series.map(|(key, _)| *key).collect();
+            if newest {
+                keys.reverse();
+            }
+            keys.truncate(rows);
+            prop_assert!(keys.iter().all(|key| found.contains_key(key)), "{keys:?} in {found:?}");
+        }
+    }
 }
 
 #[test]

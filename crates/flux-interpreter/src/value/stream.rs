@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// The functions through which a stream may pass.
 const STREAM_DEPTH_MAX: usize = 200;
+/// How often a stream may read its sources: one that `union` or `join` takes twice reads them twice.
+const STREAM_READS_MAX: usize = 1_024;
 
 /// Evaluates functions for those of this crate.
 pub trait FluxCaller {
@@ -148,6 +150,7 @@ pub struct FluxStream {
     /// Where the script makes the stream.
     pub at: FluxPosition,
     depth: usize,
+    reads: usize,
 }
 
 impl fmt::Debug for FluxStream {
@@ -160,7 +163,7 @@ impl FluxStream {
     /// A stream that is made of others.
     ///
     /// # Errors
-    /// If it would pass through too many functions.
+    /// If it would pass through too many functions, or read its sources too often.
     pub fn new(
         at: FluxPosition,
         operation: FluxOperation,
@@ -171,11 +174,21 @@ impl FluxStream {
             let message = format!("a stream passes through more than {STREAM_DEPTH_MAX} functions");
             return Err(fault(at, message));
         }
+        let reads = inputs.iter().map(|input| input.reads);
+        let reads = reads.fold(0, usize::saturating_add).max(1);
+        if reads > STREAM_READS_MAX {
+            let message = format!(
+                "a stream reads its sources {reads} times, and at most {STREAM_READS_MAX} are accepted: \
+                 each function that takes a stream twice doubles them"
+            );
+            return Err(fault(at, message));
+        }
         Ok(Arc::new(Self {
             operation,
             inputs,
             at,
             depth,
+            reads,
         }))
     }
 

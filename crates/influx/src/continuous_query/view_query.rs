@@ -4,8 +4,8 @@
 use crate::statement_run::StatementRun;
 use jiff::Timestamp;
 use marigram_influxql::ast::{
-    Binary, BinaryOp, Dimension, Expr, Field, Fill, Literal, Measurement, MeasurementName, Select,
-    Source, VarRef,
+    Binary, BinaryOp, Call, Dimension, Expr, Field, Fill, Literal, Measurement, MeasurementName,
+    Select, Source, VarRef,
 };
 use marigram_influxql::columns::field_name;
 use marigram_model::{FieldType, TableSchema};
@@ -27,7 +27,7 @@ pub(super) fn view_query(run: &StatementRun<'_>, database: &str, select: &Select
         names.insert((*tag).to_owned());
         let _ = write!(query, ", {}", name(tag));
     }
-    for field in &select.fields {
+    for field in &expanded(&table, &select.fields) {
         let alias = field_name(field);
         let column = aggregate(&table, field)?;
         let _ = write!(query, ", {column} AS {}", name(&alias));
@@ -70,15 +70,19 @@ fn source_table(
     database: &str,
     sources: &[Source],
 ) -> Unfit<Arc<TableSchema>> {
-    let [
-        Source::Measurement(Measurement {
-            database: of,
-            retention_policy: policy,
-            name: MeasurementName::Name(measurement),
-        }),
-    ] = sources
+    let [source] = sources else {
+        return Err("it reads more than one measurement".to_owned());
+    };
+    let Source::Measurement(Measurement {
+        database: of,
+        retention_policy: policy,
+        name: measurement,
+    }) = source
     else {
-        return Err("it reads more than one measurement by name".to_owned());
+        return Err("it reads a subquery".to_owned());
+    };
+    let MeasurementName::Name(measurement) = measurement else {
+        return Err("it reads measurements by a regular expression".to_owned());
     };
     if of != database {
         return Err("it reads another database".to_owned());
@@ -118,7 +122,13 @@ fn groups<'a>(
                 Some(_) => {}
                 None => return Err(format!("{} in GROUP BY is no tag", var.name)),
             },
-            _ => return Err("GROUP BY does not name its tags".to_owned()),
+            // The tags of today: who creates it is told.
+            Expr::Wildcard(_) => {
+                let all = table.tags.iter().map(|tag| &*tag.name);
+                let new: Vec<&str> = all.filter(|tag| !tags.contains(tag)).collect();
+                tags.extend(new);
+            }
+            _ => return Err("GROUP BY has tags of a regular expression".to_owned()),
         }
     }
     match bucket {
@@ -134,6 +144,64 @@ fn bucket_of(table: &TableSchema, every_ns: i64, offset_ns: i64) -> String {
     let origin = Timestamp::from_nanosecond(i128::from(origin)).unwrap_or(Timestamp::UNIX_EPOCH);
     let origin = origin.strftime("%Y-%m-%d %H:%M:%S%.9f");
     format!("date_bin(INTERVAL '{every_ns} nanoseconds', {time}, TIMESTAMP '{origin}')")
+}
+
+/// Whether a query takes all tags or fields that its measurement has when it is created.
+pub(super) fn has_wildcard(select: &Select) -> bool {
+    let of_fields = select
+        .fields
+        .iter()
+        .any(|field| wildcard_call(field).is_some());
+    let is_of_all = |Dimension(of): &Dimension| matches!(of, Expr::Wildcard(_));
+    of_fields || select.dimensions.iter().any(is_of_all)
+}
+
+/// A function over `*`.
+fn wildcard_call(field: &Field) -> Option<&Call> {
+    match &field.expr {
+        Expr::Call(call) if matches!(call.args.as_slice(), [Expr::Wildcard(_)]) => Some(call),
+        _ => None,
+    }
+}
+
+/// The columns, where a function over `*` is one over each field that it can compute.
+fn expanded(table: &TableSchema, fields: &[Field]) -> Vec<Field> {
+    let mut all = Vec::new();
+    for field in fields {
+        let Some(call) = wildcard_call(field) else {
+            all.push(field.clone());
+            continue;
+        };
+        let is_of_any = matches!(call.name.as_str(), "count" | "first" | "last");
+        let stored = table.fields.iter();
+        let mut stored: Vec<_> = stored
+            .filter(|column| is_of_any || is_number(column.kind))
+            .collect();
+        stored.sort_by(|a, b| a.name.cmp(&b.name));
+        let prefix = match field.alias.as_str() {
+            "" => &call.name,
+            alias => alias,
+        };
+        all.extend(stored.into_iter().map(|column| Field {
+            expr: Expr::Call(Call {
+                name: call.name.clone(),
+                args: vec![Expr::VarRef(VarRef {
+                    name: column.name.clone(),
+                    cast: None,
+                })],
+            }),
+            alias: format!("{prefix}_{}", column.name),
+            span: field.span,
+        }));
+    }
+    all
+}
+
+const fn is_number(kind: FieldType) -> bool {
+    !matches!(
+        kind,
+        FieldType::Bool | FieldType::String | FieldType::Bytes | FieldType::Timestamp
+    )
 }
 
 /// A function over a field, with the type that InfluxQL gives it.
@@ -227,10 +295,7 @@ fn comparison(table: &TableSchema, condition: &Expr) -> Unfit<String> {
         });
     }
     let (column, kind) = column_of(table, var)?;
-    let is_number = !matches!(
-        kind,
-        FieldType::Bool | FieldType::String | FieldType::Bytes | FieldType::Timestamp
-    );
+    let is_number = is_number(kind);
     let value = match constant {
         Literal::Integer(value) if is_number => value.to_string(),
         Literal::Number(value) if is_number => format!("{value:?}"),

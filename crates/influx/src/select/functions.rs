@@ -118,6 +118,12 @@ fn unsupported(function: &str, kind: InfluxValueType) -> SqlError {
         InfluxValueType::Tag => "string",
         kind => kind.name(),
     };
+    // InfluxDB writes the names of these two as words.
+    let function = match function {
+        "cumulative_sum" => "cumulative sum",
+        "moving_average" => "moving average",
+        other => other,
+    };
     refused(format!(
         "unsupported {function} iterator type: *query.{kind}InterruptIterator"
     ))

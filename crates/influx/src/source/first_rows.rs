@@ -1,8 +1,10 @@
-//! The first rows of each group, read in windows of time from one end of the table, each wider than the
-//! one before, until every group has enough of them.
+//! The first rows of each group: those of each series, where the condition selects whole series; otherwise
+//! read in windows of time from one end of the table, each wider than the one before, until every group has
+//! enough of them.
 //!
 //! The windows share the snapshot of the first one: its plan is kept until the end.
 
+use super::edge_rows::edge_rows;
 use super::measurement::{MeasurementRequest, MeasurementRows, series_filter};
 use super::{RowOrder, RowSource};
 use crate::budget::Budget;
@@ -128,7 +130,24 @@ impl FirstRows {
         Ok(is_narrow.then_some((stored, width)))
     }
 
+    /// The first rows of each series, of which those of the groups are taken.
+    fn from_edges(&self) -> SqlResult<Option<Vec<Row>>> {
+        let parts = (&self.engine, &self.state, &self.budget);
+        let Some(mut rows) = edge_rows(parts, &self.request, self.group_rows)? else {
+            return Ok(None);
+        };
+        let mut lacking = Lacking::new(self.group_rows, HashSet::new());
+        rows.retain(|row| lacking.admits(&row.series));
+        self.keep(&rows)?;
+        self.sort(&mut rows);
+        Ok(Some(rows))
+    }
+
     async fn begin(&mut self) -> SqlResult<()> {
+        if let Some(found) = self.from_edges()? {
+            self.reading = Reading::Found(found.into_iter());
+            return Ok(());
+        }
         let window = self.first_window()?;
         self.reading = match window {
             Some((stored, width)) => Reading::Found(self.find(stored, width).await?.into_iter()),

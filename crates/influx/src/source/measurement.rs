@@ -162,6 +162,11 @@ impl MeasurementRows {
         }
     }
 
+    /// The columns to read.
+    pub(super) fn read_columns(&self) -> &[ReadColumn] {
+        &self.read
+    }
+
     /// The plan that reads the rows.
     async fn plan(&mut self) -> SqlResult<LogicalPlan> {
         let request = &self.request;
@@ -248,7 +253,7 @@ impl MeasurementRows {
     }
 
     /// The rows of a batch that satisfy the condition.
-    fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
+    pub(super) fn rows(&mut self, batch: &RecordBatch) -> SqlResult<Vec<Row>> {
         let times = columns::times(batch, "t")?;
         let table = &self.request.measurement.table;
         let mut keys = Vec::with_capacity(self.request.keys.len());
@@ -318,7 +323,7 @@ impl MeasurementRows {
     }
 
     /// The indexes of fields among the requested columns of which one needs a value.
-    fn needed_fields(&self) -> Vec<usize> {
+    pub(super) fn needed_fields(&self) -> Vec<usize> {
         let asked = self
             .read
             .iter()

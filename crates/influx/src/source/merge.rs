@@ -5,7 +5,9 @@ use crate::point::Row;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use marigram_sql::SqlResult;
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
 /// The number of rows that are taken from merged sources at once.
 const MERGED_ROWS: usize = 1024;
@@ -51,61 +53,96 @@ impl RowSource for Concatenated {
 
 /// Merges sources with the same order. Among equal rows, those of the earlier source come first.
 pub struct Merged {
-    order: RowOrder,
-    sources: Vec<MergeHead>,
+    order: Arc<RowOrder>,
+    sources: Vec<MergeSource>,
+    /// The first row of each source that was opened; thousands of sources must not be looked at for each row.
+    heads: BinaryHeap<MergeHead>,
+    is_open: bool,
 }
 
-struct MergeHead {
+struct MergeSource {
     source: Box<dyn RowSource>,
     rows: VecDeque<Row>,
-    ended: bool,
 }
+
+/// The first row of a source. The greatest one comes first in the answer.
+struct MergeHead {
+    row: Row,
+    place: usize,
+    order: Arc<RowOrder>,
+}
+
+impl Ord for MergeHead {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (ours, theirs) = (&self.row, &other.row);
+        let order = self
+            .order
+            .compare((&ours.series, ours.time), (&theirs.series, theirs.time));
+        order.then(self.place.cmp(&other.place)).reverse()
+    }
+}
+
+impl PartialOrd for MergeHead {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for MergeHead {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for MergeHead {}
 
 impl Merged {
     /// Merges sources.
     pub fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
-        let sources = sources.into_iter().map(|source| MergeHead {
+        let sources = sources.into_iter().map(|source| MergeSource {
             source,
             rows: VecDeque::new(),
-            ended: false,
         });
         Self {
-            order,
+            order: Arc::new(order),
             sources: sources.collect(),
+            heads: BinaryHeap::new(),
+            is_open: false,
         }
+    }
+
+    /// Puts the next row of a source among the heads.
+    async fn advance(&mut self, place: usize) -> SqlResult<()> {
+        let source = &mut self.sources[place];
+        if source.rows.is_empty()
+            && let Some(rows) = source.source.next().await?
+        {
+            source.rows = rows.into();
+        }
+        if let Some(row) = source.rows.pop_front() {
+            let order = Arc::clone(&self.order);
+            self.heads.push(MergeHead { row, place, order });
+        }
+        Ok(())
     }
 }
 
 impl RowSource for Merged {
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>> {
         async move {
+            if !self.is_open {
+                for place in 0..self.sources.len() {
+                    self.advance(place).await?;
+                }
+                self.is_open = true;
+            }
             let mut merged = Vec::new();
             while merged.len() < MERGED_ROWS {
-                for head in &mut self.sources {
-                    if head.rows.is_empty() && !head.ended {
-                        match head.source.next().await? {
-                            Some(rows) => head.rows = rows.into(),
-                            None => head.ended = true,
-                        }
-                    }
-                }
-                let mut first: Option<(usize, &Row)> = None;
-                for (place, head) in self.sources.iter().enumerate() {
-                    let Some(row) = head.rows.front() else {
-                        continue;
-                    };
-                    let comes_first = first.is_none_or(|(_, known)| {
-                        let (a, b) = ((&*row.series, row.time), (&*known.series, known.time));
-                        self.order.compare(a, b).is_lt()
-                    });
-                    if comes_first {
-                        first = Some((place, row));
-                    }
-                }
-                let Some((place, _)) = first else {
+                let Some(head) = self.heads.pop() else {
                     break;
                 };
-                merged.extend(self.sources[place].rows.pop_front());
+                merged.push(head.row);
+                self.advance(head.place).await?;
             }
             Ok((!merged.is_empty()).then_some(merged))
         }

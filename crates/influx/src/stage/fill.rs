@@ -21,8 +21,9 @@ pub enum FillWith {
     Linear,
 }
 
-/// The largest number of groups of time in one series.
-const GROUPS_MAX: u64 = 100_000_000;
+/// The largest number of groups of time of a series, and of those that a statement fills: more than the
+/// seconds of a year.
+const GROUPS_MAX: u64 = 50_000_000;
 /// The number of filled groups whose memory is reserved at once.
 const COUNTED_GROUPS: u64 = 1024;
 
@@ -121,29 +122,35 @@ impl FillStage {
         }
     }
 
+    /// Fails if the groups up to a time are too many: they are made in one go.
+    fn check_gap(&self, until: i64) -> bool {
+        let every = self.windows.every_ns.unsigned_abs().max(1);
+        let gap = until.abs_diff(self.next) / every;
+        let groups = self.filled.saturating_add(gap);
+        let is_short = groups <= GROUPS_MAX;
+        if !is_short {
+            let message = format!("max-select-buckets limit exceeded: ({groups}/{GROUPS_MAX})");
+            self.budget.fail(SqlError::unsupported(message));
+        }
+        is_short
+    }
+
     /// Appends a point for the next group. `behind` is the point that follows in the series.
     fn fill(&mut self, behind: Option<&Point>, out: &mut Vec<Point>) -> bool {
         let Some(series) = self.series.clone() else {
             return false;
         };
         self.filled += 1;
-        let refused = self.filled > GROUPS_MAX;
-        if refused {
-            let message = format!(
-                "max-select-buckets limit exceeded: ({}/{GROUPS_MAX})",
-                self.filled
-            );
-            self.budget.fail(SqlError::unsupported(message));
-        }
         if self.filled.is_multiple_of(COUNTED_GROUPS) {
+            if let Err(stopped) = self.budget.check_interrupt() {
+                self.budget.fail(stopped);
+                return false;
+            }
             let bytes = COUNTED_GROUPS as usize * size_of::<Point>();
             self.taken += bytes;
             if !self.budget.take(bytes) {
                 return false;
             }
-        }
-        if refused {
-            return false;
         }
         let value = match (&self.with, &self.previous) {
             (FillWith::Value(value), _) | (FillWith::Previous, Some((_, value))) => value.clone(),
@@ -187,6 +194,10 @@ impl Stage for FillStage {
         {
             self.end_series(out);
             self.begin(&point);
+            // Without a first time, groups are filled backwards only as far as there are rows.
+            if self.last != TIME_MIN_NS && !self.check_gap(self.last) {
+                return;
+            }
         }
         while self.comes_before(point.time) {
             if !self.fill(Some(&point), out) {

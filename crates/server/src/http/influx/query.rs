@@ -6,6 +6,7 @@ use super::parameters::{FormValues, QueryParameters};
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
+use crate::http::browser::is_of_program;
 use crate::http::error::HttpError;
 use crate::http::request_context::RequestContext;
 use axum::body::Body;
@@ -13,7 +14,8 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use marigram_service::{Language, LanguageRequest, Session, run_blocking};
 
-/// `GET /query?q=`: statements that only read.
+/// `GET /query?q=`: statements that only read, unless a program that is no browser asks: clients of
+/// InfluxDB send every statement like that.
 pub async fn get(
     RequestContext(shared): RequestContext,
     uri: Uri,
@@ -23,7 +25,8 @@ pub async fn get(
     let failed = |error| failed(error, &values, &headers);
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
     let ticket = ticket.map_err(failed)?;
-    run(shared, &values, &headers, true, ticket)
+    let read_only = !is_of_program(&headers);
+    run(shared, &values, &headers, read_only, ticket)
         .await
         .map_err(failed)
 }
