@@ -1,7 +1,7 @@
 //! From text to statements: what a client writes becomes a [`Command`](statement::Command).
 //!
 //! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
-//! [`session_syntax`], [`copy_syntax`]) and passes everything else to sqlparser with our
+//! [`session_syntax`], [`copy_syntax`], [`other_statements`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
@@ -35,6 +35,7 @@ pub mod latest_on;
 pub mod named;
 pub mod named_windows;
 pub mod nesting;
+pub mod other_statements;
 pub mod parse;
 pub mod postgres_calls;
 pub mod postgres_forms;
@@ -45,6 +46,7 @@ pub mod settings;
 pub mod shorthand;
 pub mod standard_forms;
 pub mod statement;
+pub mod system_columns;
 pub mod trim_from;
 pub mod types;
 pub mod wildcard_replacements;

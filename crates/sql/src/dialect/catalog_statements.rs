@@ -6,6 +6,7 @@
 
 use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::rewriting::call;
+use crate::dialect::system_columns::replace_table_oids;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{self, Expr, Value, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -34,8 +35,11 @@ const KNOWN_BY_TEXT: [&str; 6] = [
 /// rules know.
 /// Other statements skip the rules, which saves time and keeps the positions of errors.
 pub fn asks_postgres(folded: &str) -> bool {
-    const SIGNS: [&str; 13] = [
+    const SIGNS: [&str; 16] = [
         "pg_",
+        "to_reg",
+        "regnamespace",
+        "regproc",
         "information_schema",
         "current_schema",
         "current_user",
@@ -70,8 +74,9 @@ pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, Parse
 }
 
 /// The beginnings and ends of expressions of psql that the planner does not know: the options of a table's TOAST
-/// table (`\d+`), and the policies of a table (`\dp`). Marigram has neither.
-const EMPTY_TEXTS: [(&str, &str); 2] = [
+/// table (`\d+`), the policies of a table (`\dp`), and the tags of event triggers (`\dy`). Marigram has none
+/// of them.
+const EMPTY_TEXTS: [(&str, &str); 3] = [
     (
         "pg_catalog.array_to_string(c.reloptions || array(",
         "pg_catalog.unnest(tc.reloptions) x), ', ')",
@@ -79,6 +84,10 @@ const EMPTY_TEXTS: [(&str, &str); 2] = [
     (
         "pg_catalog.array_to_string(ARRAY(\n    SELECT polname",
         "WHERE polrelid = c.oid), E'\\n')",
+    ),
+    (
+        "pg_catalog.array_to_string(array(select x from pg_catalog.unnest(evttags",
+        "as t(x)), ', ')",
     ),
 ];
 
@@ -134,6 +143,10 @@ impl VisitorMut for NamedOids {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         const KINDS: [&str; 4] = ["regclass", "regtype", "regproc", "regnamespace"];
+        if let Some(cast) = oid_or_null(expr) {
+            *expr = cast;
+            return ControlFlow::Continue(());
+        }
         let Expr::Cast {
             expr: value,
             data_type,
@@ -145,6 +158,14 @@ impl VisitorMut for NamedOids {
         let kind = data_type.to_string().to_lowercase();
         let kind = kind.strip_prefix("pg_catalog.").unwrap_or(&kind);
         let Expr::Value(literal) = value.as_ref() else {
+            // The library's tables have functions by their names already.
+            let is_name = matches!(
+                value.as_ref(),
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+            );
+            if is_name && kind.starts_with("regproc") {
+                *expr = value.as_ref().clone();
+            }
             return ControlFlow::Continue(());
         };
         if let Value::SingleQuotedString(name) = &literal.value
@@ -160,7 +181,54 @@ impl VisitorMut for NamedOids {
     }
 }
 
+/// The cast that a call such as `to_regclass('t')` stands for: the OID, or NULL if there is no such
+/// name.
+fn oid_or_null(expr: &Expr) -> Option<Expr> {
+    const CALLS: [(&str, &str); 3] = [
+        ("to_regclass", "regclass"),
+        ("to_regproc", "regproc"),
+        ("to_regnamespace", "regnamespace"),
+    ];
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let name = function.name.0.last()?.as_ident()?.value.to_lowercase();
+    let (_, kind) = CALLS.iter().find(|(call, _)| *call == name)?;
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(name))] = list.args.as_slice() else {
+        return None;
+    };
+    // A name may be qualified by its schema, and quoted; that of a table stays as it is written.
+    let mut name = name.clone();
+    if *kind != "regclass"
+        && let Expr::Value(value) = &mut name
+        && let Value::SingleQuotedString(text) = &mut value.value
+    {
+        let plain = text.rsplit('.').next().unwrap_or_default().trim();
+        *text = match plain
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
+            Some(quoted) => quoted.replace("\"\"", "\""),
+            None => plain.to_lowercase(),
+        };
+    }
+    Some(Expr::Cast {
+        kind: ast::CastKind::DoubleColon,
+        expr: Box::new(name),
+        data_type: ast::DataType::Custom(
+            ast::ObjectName::from(vec![ast::Ident::new(*kind)]),
+            Vec::new(),
+        ),
+        array: false,
+        format: None,
+    })
+}
+
 fn rewritten(mut statement: ast::Statement) -> ast::Statement {
+    replace_table_oids(&mut statement);
     // The visitor never breaks.
     let _ = walk_mut(&mut statement, &mut NamedOids);
     type Rules = Vec<Arc<dyn SqlStatementRewriteRule>>;

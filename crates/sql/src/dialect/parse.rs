@@ -27,6 +27,7 @@ use crate::dialect::latest_on;
 use crate::dialect::named;
 use crate::dialect::named_windows::{self, NamedWindows};
 use crate::dialect::nesting::StatementNesting;
+use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::rewriting::{
     ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
@@ -216,7 +217,7 @@ fn own_statement(
         }
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
-        ["CREATE", "INDEX", ..] => query::create_index(parser)?,
+        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => query::create_index(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
         ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
@@ -263,6 +264,11 @@ fn own_statement(
             Some(copy) => Command::CopyFrom(copy),
             None => return Ok(None),
         },
+        ["COMMIT" | "ROLLBACK", "PREPARED", ..] => {
+            return Err(SqlError::unsupported(
+                "prepared transactions are not supported: each statement is durable on its own",
+            ));
+        }
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
         ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
         ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),
@@ -271,7 +277,7 @@ fn own_statement(
         ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
         ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
         ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
-        _ => return Ok(None),
+        _ => return other_statements::other_statement(parser, leading),
     };
     Ok(Some(command))
 }
@@ -430,6 +436,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     if let Command::Plan(statement, _) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
+        if folded.contains("into") {
+            other_statements::refuse_into(statement)?;
+        }
         rewrite_inserted_lists(statement)?;
         // The visitor never breaks.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
