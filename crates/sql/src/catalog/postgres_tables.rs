@@ -2,7 +2,8 @@
 //! types. All of them are empty: they describe what Marigram does not have.
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::Result;
 use std::sync::Arc;
@@ -44,10 +45,7 @@ fn field(written: &str) -> Field {
         ("#", DataType::Int32),
         ("?", DataType::Boolean),
         ("[]", DataType::new_list(DataType::Utf8, true)),
-        (
-            "@",
-            DataType::Timestamp(datafusion::arrow::datatypes::TimeUnit::Microsecond, None),
-        ),
+        ("@", DataType::Timestamp(TimeUnit::Microsecond, None)),
     ];
     for (sign, kind) in kinds {
         if let Some(name) = written.strip_suffix(sign) {
@@ -242,7 +240,7 @@ pub fn texts(columns: &str, rows: &[Vec<(&str, String)>]) -> Result<Arc<dyn Tabl
             return Ok(new_null_array(field.data_type(), rows.len()));
         }
         let texts: ArrayRef = Arc::new(StringArray::from(values));
-        Ok(datafusion::arrow::compute::cast(&texts, field.data_type())?)
+        Ok(cast(&texts, field.data_type())?)
     });
     let arrays = arrays.collect::<Result<Vec<_>>>()?;
     let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;

@@ -44,10 +44,11 @@ fn database_options(parser: &mut Parser<'_>) -> SqlResult<()> {
         let option = option.value.to_uppercase();
         parser.next_token();
         let _ = parser.consume_token(&Token::Eq);
-        let value = match parser.next_token().token {
-            Token::Word(word) => word.value,
-            Token::SingleQuotedString(text) => text,
-            other => other.to_string(),
+        let found = parser.next_token();
+        let value = match &found.token {
+            Token::Word(word) => word.value.clone(),
+            Token::SingleQuotedString(text) | Token::Number(text, _) => text.clone(),
+            _ => return Ok(parser.expected("the end of the statement", next)?),
         };
         let known = TRUE.iter().find(|(known, _)| *known == option);
         if !known.is_some_and(|(_, values)| values.contains(&value.to_lowercase().as_str())) {

@@ -12,7 +12,7 @@ use crate::dialect::at_time_zone::{AtTimeZone, may_name_zone};
 use crate::dialect::balance::balance;
 use crate::dialect::casts::{self, NamedCasts};
 use crate::dialect::catalog_statements::{
-    asks_postgres, known_by_text, rewrite_for_catalog, without_empty_texts,
+    asks_postgres, known_by_text, refuse_function_text, rewrite_for_catalog, without_unknown_parts,
 };
 use crate::dialect::client_statements::stand_in;
 use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
@@ -29,6 +29,7 @@ use crate::dialect::named_windows::{self, NamedWindows};
 use crate::dialect::nesting::StatementNesting;
 use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
+use crate::dialect::recursions;
 use crate::dialect::rewriting::{
     ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
     RenameDuplicateColumns, RewriteSimilarTo, rewrite,
@@ -107,7 +108,16 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
     let nesting = StatementNesting::from_tokens(&tokens);
     nesting.check()?;
     let need = nesting.parse_need();
-    need.run_anywhere(|| parse_tokens(sql, tokens, nesting))
+    let parsed = need.run_anywhere(|| parse_tokens(sql, tokens, nesting));
+    parsed.map_err(|error| {
+        let is_too_deep = recursions::is_syntax_error(&error)
+            && tokenize(sql).is_ok_and(|tokens| recursions::is_too_deep(&tokens));
+        if is_too_deep {
+            ParserError::RecursionLimitExceeded.into()
+        } else {
+            error
+        }
+    })
 }
 
 fn parse_tokens(
@@ -477,7 +487,8 @@ fn planned_statement(
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(folded) {
-        let simpler = without_empty_texts(sql);
+        refuse_function_text(folded)?;
+        let simpler = without_unknown_parts(sql);
         if simpler.is_none()
             && let Some(statement) = known_by_text(sql, folded)?
         {

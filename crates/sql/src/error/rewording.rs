@@ -476,7 +476,9 @@ fn forms(message: &str) -> Option<RewordedError> {
             "a literal of this form is not supported; write '…'",
         );
     }
-    if message.starts_with("Unsupported Interval Expression") {
+    if message.starts_with("Unsupported Interval Expression")
+        || message.starts_with("Unsupported interval argument")
+    {
         return reworded(
             "0A000",
             "fields of an interval are not supported; write the unit in the text: INTERVAL '5 minutes'",
