@@ -6,7 +6,7 @@ use crate::line_text;
 use crate::names::texts;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::sql_rows;
-use crate::tls_trust::TlsTrust;
+use crate::tls_trust::{TlsTrust, tls_advice};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, AsArray};
 use arrow::ipc::reader::StreamReader;
@@ -239,10 +239,8 @@ impl RemoteServer {
     }
 
     fn unreachable(&self, error: &ureq::Error) -> StatementFailure {
-        StatementFailure::new(format!(
-            "cannot reach {}: {error}; is `marigram serve` running?",
-            self.url
-        ))
+        let advice = tls_advice(&error.to_string()).unwrap_or("is `marigram serve` running?");
+        StatementFailure::new(format!("cannot reach {}: {error}; {advice}", self.url))
     }
 
     /// Asks the server for a backup into `dir` on its machine (`None`: its own backup folder).

@@ -2,6 +2,7 @@
 
 use crate::answer::{self, AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
 use crate::client::{ClientTarget, DataClient, IfMissing};
+use crate::reply::StatementFailure;
 use crate::{output, shell};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -92,6 +93,11 @@ fn read_stdin() -> Result<String> {
     Ok(script)
 }
 
+/// Why a script has no command of the shell.
+const OF_THE_SHELL: &str = "commands that begin with \\ are for the shell at a terminal; scripts \
+    write SHOW TABLES, SHOW COLUMNS FROM t and SHOW DATABASES, and --expanded, --format and --limit \
+    say how rows are shown";
+
 fn run_scripts(
     client: &mut DataClient,
     scripts: &[String],
@@ -103,13 +109,19 @@ fn run_scripts(
     for script in scripts {
         for statement in split_script(script) {
             let begin = Instant::now();
-            let done = match client.execute(statement.text) {
+            let is_of_shell = statement.text.starts_with('\\');
+            let answered = if is_of_shell {
+                Err(StatementFailure::new(OF_THE_SHELL))
+            } else {
+                client.execute(statement.text)
+            };
+            let done = match answered {
                 Ok(reply) => answer::print(reply, printing, begin, &mut out),
                 Err(failure) => Err(failure.into()),
             };
             out.flush()?;
             let Err(error) = done else { continue };
-            match error.downcast::<crate::reply::StatementFailure>() {
+            match error.downcast::<StatementFailure>() {
                 Ok(failure) => answer::print_failure(&failure, statement.text),
                 Err(error) => return Err(error),
             }

@@ -35,6 +35,33 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
     Ok(found)
 }
 
+/// What to do about a certificate that was refused; `None` if the error is another.
+pub fn tls_advice(error: &str) -> Option<&'static str> {
+    const ADVICE: [(&str, &str); 4] = [
+        (
+            "CaUsedAsEndEntity",
+            "the server's certificate says that it is an authority (CA:TRUE), as `openssl req -x509` makes \
+             them; make it with -addext basicConstraints=critical,CA:FALSE and -addext \
+             subjectAltName=DNS:NAME",
+        ),
+        (
+            "UnknownIssuer",
+            "--tls-ca FILE names the authority that signed the server's certificate",
+        ),
+        (
+            "NotValidForName",
+            "the server's certificate is for another name: write --url with a name that stands in its \
+             subjectAltName",
+        ),
+        (
+            "Expired",
+            "the server's certificate has expired, or this machine's clock is wrong",
+        ),
+    ];
+    let found = ADVICE.iter().find(|(sign, _)| error.contains(sign));
+    found.map(|(_, advice)| *advice)
+}
+
 impl TlsTrust {
     /// The configuration of a client.
     ///

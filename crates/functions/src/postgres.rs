@@ -142,6 +142,46 @@ impl ScalarUDFImpl for NamedOid {
     }
 }
 
+/// Functions that say what a user may do with objects that every user may use, and what objects of the
+/// catalog are.
+fn described() -> Vec<ScalarUDF> {
+    const MAY: [&str; 7] = [
+        "has_column_privilege",
+        "has_function_privilege",
+        "has_language_privilege",
+        "has_parameter_privilege",
+        "has_sequence_privilege",
+        "has_tablespace_privilege",
+        "has_type_privilege",
+    ];
+    let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+    let none = || ScalarValue::Utf8(None);
+    let is_true = || ScalarValue::Boolean(Some(true));
+    let may = |name| ConstantFunction::new(name, &[2, 3, 4], is_true());
+    let mut functions: Vec<ScalarUDF> = MAY.into_iter().map(may).collect();
+    let time = || ScalarValue::TimestampMicrosecond(None, Some("UTC".into()));
+    let number = || ScalarValue::Int64(None);
+    functions.extend([
+        ConstantFunction::new("pg_has_role", &[2, 3], is_true()),
+        ConstantFunction::new("pg_describe_object", &[3], none()),
+        ConstantFunction::new("pg_client_encoding", &[0], text("UTF8")),
+        ConstantFunction::new("pg_encoding_to_char", &[1], text("UTF8")),
+        ConstantFunction::new("pg_get_userbyid", &[1], text("postgres")),
+        ConstantFunction::new("pg_postmaster_start_time", &[0], time()),
+        ConstantFunction::new("pg_conf_load_time", &[0], time()),
+        ConstantFunction::new("pg_get_functiondef", &[1], none()),
+        ConstantFunction::new("pg_get_statisticsobjdef", &[1], none()),
+        ConstantFunction::new("pg_get_partition_constraintdef", &[1], none()),
+        // The engine's sizes are those of segments, which tables share.
+        ConstantFunction::new("pg_tablespace_size", &[1], number()),
+        ConstantFunction::new("pg_relation_size", &[1, 2], number()),
+        ConstantFunction::new("pg_total_relation_size", &[1], number()),
+        ConstantFunction::new("pg_column_size", &[1], ScalarValue::Int32(None)),
+        ConstantFunction::new("txid_current_if_assigned", &[0], number()),
+    ]);
+    functions
+}
+
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
@@ -150,7 +190,8 @@ pub fn functions() -> Vec<ScalarUDF> {
         "PostgreSQL {POSTGRES_VERSION} (Marigram {})",
         env!("CARGO_PKG_VERSION")
     );
-    vec![
+    let mut functions = described();
+    functions.extend([
         ConstantFunction::new("version", &[0], text(&version)),
         ConstantFunction::new("obj_description", &[1, 2], none()),
         ConstantFunction::new("col_description", &[2], none()),
@@ -198,6 +239,9 @@ pub fn functions() -> Vec<ScalarUDF> {
         // connection.
         ConstantFunction::new("pg_advisory_unlock_all", &[0], text("")),
         ConstantFunction::new("inet_server_addr", &[0], none()),
+        ConstantFunction::new("inet_server_port", &[0], ScalarValue::Int32(None)),
+        ConstantFunction::new("inet_client_port", &[0], ScalarValue::Int32(None)),
         ConstantFunction::new("inet_client_addr", &[0], none()),
-    ]
+    ]);
+    functions
 }

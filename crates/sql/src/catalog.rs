@@ -10,6 +10,7 @@ pub mod plain_views;
 pub mod plan_dependencies;
 pub mod plan_rights;
 mod postgres;
+mod postgres_tables;
 
 pub use postgres::{CatalogRoles, PgCatalog};
 
@@ -139,8 +140,12 @@ impl CatalogProvider for DatabaseCatalog {
             PG_CATALOG => self.all.pg_catalog.clone(),
             INFORMATION_SCHEMA => {
                 let inner = InformationSchemaProvider::new(Arc::new(self.all.clone()));
-                let inner = Arc::new(inner);
-                Some(Arc::new(InformationSchema { inner }))
+                let tables = self.all.engine.tables(&self.name).unwrap_or_default();
+                Some(Arc::new(InformationSchema {
+                    inner: Arc::new(inner),
+                    database: self.name.clone(),
+                    tables,
+                }))
             }
             other if self.all.exists(other) => schema(other, CatalogSchemaKind::Rows),
             _ => None,

@@ -1,12 +1,13 @@
 //! From text to statements: what a client writes becomes a [`Command`](statement::Command).
 //!
 //! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
-//! [`session_syntax`], [`copy_syntax`]) and passes everything else to sqlparser with our
+//! [`session_syntax`], [`copy_syntax`], [`other_statements`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
 //! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`],
-//! [`column_names`]). Deep statements are refused or balanced ([`nesting`], [`balance`]).
+//! [`column_names`]). Deep statements are refused or balanced ([`nesting`], [`balance`],
+//! [`recursions`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
 
@@ -35,9 +36,11 @@ pub mod latest_on;
 pub mod named;
 pub mod named_windows;
 pub mod nesting;
+pub mod other_statements;
 pub mod parse;
 pub mod postgres_calls;
 pub mod postgres_forms;
+pub mod recursions;
 pub mod rewriting;
 pub mod sample;
 pub mod session_syntax;
@@ -45,6 +48,7 @@ pub mod settings;
 pub mod shorthand;
 pub mod standard_forms;
 pub mod statement;
+pub mod system_columns;
 pub mod trim_from;
 pub mod types;
 pub mod wildcard_replacements;

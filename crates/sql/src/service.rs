@@ -271,15 +271,18 @@ impl SqlService {
         session: &Session,
         statement: &AccessStatement,
     ) -> SqlResult<Answer> {
-        let (inner, session, statement) =
-            (Arc::clone(&self.inner), session.clone(), statement.clone());
+        let (inner, session, asked) = (Arc::clone(&self.inner), session.clone(), statement.clone());
         let execute = move || {
             let now_ns = inner.engine.now_ns();
-            users::execute(&inner.access, &session, &statement, now_ns)
+            users::execute(&inner.access, &session, &asked, now_ns)
         };
         Ok(match self.inner.workers.block(execute).await? {
             AccessAnswer::Rows(rows) => one_batch(rows),
-            AccessAnswer::Done(tag, notices) => StatementDone::new(tag).telling(notices).into(),
+            AccessAnswer::Done(tag, notices) => {
+                let missing = users::missing_databases(statement, &self.inner.engine.databases());
+                let done = StatementDone::new(tag).telling(notices).telling(missing);
+                done.into()
+            }
         })
     }
 
@@ -289,6 +292,9 @@ impl SqlService {
         let answer = match command {
             Command::Plan(..) | Command::CopyFrom(_) => return Ok(None),
             Command::Nothing(tag) => done(tag),
+            Command::Skipped { tag, notice } => {
+                StatementDone::new(tag).telling(vec![notice.clone()]).into()
+            }
             Command::Set { name, value } => {
                 session::set(session, name, value.as_deref())?;
                 done(if value.is_some() { "SET" } else { "RESET" })
@@ -530,16 +536,38 @@ impl SqlServiceInner {
                 columns,
                 options,
                 if_not_exists,
-            } => self.create_table(&database(target), target, columns, options, *if_not_exists),
+                notices,
+            } => {
+                let database = database(target);
+                let done =
+                    self.create_table(&database, target, columns, options, *if_not_exists)?;
+                Ok(done.telling(notices.iter().cloned()))
+            }
             Command::AlterTable { target, changes } => {
                 let database = database(target);
+                let notices = ddl_execution::notices(changes);
                 ddl_execution::alter_table(engine, &database, &target.table, changes)?;
-                Ok(StatementDone::new("ALTER TABLE"))
+                Ok(StatementDone::new("ALTER TABLE").telling(notices))
             }
-            Command::CreateIndex { target, columns } => {
+            Command::CreateIndex {
+                target,
+                columns,
+                is_unique,
+            } => {
                 let table = engine.table(&database(target), &target.table)?;
                 ddl_execution::check_indexed(&table, columns)?;
-                Ok(StatementDone::new("CREATE INDEX"))
+                if *is_unique {
+                    ddl_execution::check_key(&table, "a unique index", columns)?;
+                }
+                let notice = "tags and times are always indexed; there was nothing to create";
+                Ok(StatementDone::new("CREATE INDEX").telling(vec![notice.to_owned()]))
+            }
+            Command::Maintain { tag, targets } => {
+                for target in targets {
+                    engine.table(&database(target), &target.table)?;
+                }
+                let notice = "Marigram compacts by itself; COMPACT TABLE t does it now";
+                Ok(StatementDone::new(tag).telling(vec![notice.to_owned()]))
             }
             Command::RenameView { target, to } => {
                 self.rename_view(&database(target), &target.table, to)

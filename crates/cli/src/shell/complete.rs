@@ -89,8 +89,8 @@ const WORDS: &[&str] = &[
 
 /// The shell's own commands.
 const COMMANDS: &[&str] = &[
-    "\\?", "\\c", "\\copy", "\\d", "\\dt", "\\e", "\\format", "\\i", "\\l", "\\limit", "\\o",
-    "\\pager", "\\plot", "\\q", "\\timing", "\\x",
+    "\\?", "\\c", "\\copy", "\\d", "\\dm", "\\dt", "\\du", "\\e", "\\format", "\\i", "\\l",
+    "\\limit", "\\o", "\\pager", "\\plot", "\\q", "\\timing", "\\x",
 ];
 
 /// Words that a table name follows.

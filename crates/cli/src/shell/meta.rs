@@ -24,6 +24,7 @@ pub enum AfterCommand {
 
 const HELP: &str = r"  \d            tables            \d TABLE     columns of a table
   \dt           tables            \l           databases
+  \dm           materialized views  \du          users
   \c DATABASE   use a database    \i FILE      run the statements of a file
   \x [on|off|auto]  rows one under the other, a line for each value
   \timing [on|off]  show times    \limit N     rows shown of an answer (0: all)
@@ -49,6 +50,8 @@ impl ShellState {
             "\\q" => return Ok(AfterCommand::Leave),
             "\\?" | "\\h" => outln!("{HELP}"),
             "\\l" => self.run("SHOW DATABASES")?,
+            "\\du" => self.run("SHOW USERS")?,
+            "\\dm" => self.run("SHOW MATERIALIZED VIEWS")?,
             "\\d" | "\\dt" | "\\d+" if argument.is_empty() => self.run("SHOW TABLES")?,
             "\\d" | "\\d+" => {
                 let table: Vec<String> = argument.split('.').map(bare).collect();

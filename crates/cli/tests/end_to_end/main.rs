@@ -22,6 +22,7 @@ mod kill_rounds;
 mod lab;
 mod other_databases;
 mod postgres;
+mod psql;
 mod scram;
 mod server;
 mod sign_in;

@@ -415,3 +415,36 @@ fn a_listener_that_others_can_listen_to_is_told_of() {
         );
     }
 }
+
+#[test]
+fn certificates_that_nobody_else_signed() {
+    for (certificate, advice) in [
+        (CertificateAuthority::self_signed(), None),
+        (CertificateAuthority::as_server(), Some("CA:FALSE")),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, key) = certificate.write(dir.path());
+        let data = dir.path().join("data");
+        let (cert, key) = (path.display().to_string(), key.display().to_string());
+        let server = ServeProcess::start(&data, &["--tls-cert", &cert, "--tls-key", &key]);
+        let ask = |ca: Option<&str>| {
+            let mut command = Command::new(MARIGRAM);
+            let url = format!("https://localhost:{}", server.http_port);
+            command.args(["sql", "-c", "SHOW DATABASES", "--url", &url]);
+            command.args(ca.map(|ca| ["--tls-ca", ca]).into_iter().flatten());
+            command.output().unwrap()
+        };
+        let answer = ask(Some(&cert));
+        let said = String::from_utf8_lossy(&answer.stderr);
+        match advice {
+            None => assert!(answer.status.success(), "{said}"),
+            Some(advice) => assert!(said.contains(advice), "{said}"),
+        }
+        let said = ask(None).stderr;
+        let said = String::from_utf8_lossy(&said);
+        assert!(
+            said.contains("--tls-ca") || said.contains("CA:FALSE"),
+            "{said}"
+        );
+    }
+}

@@ -186,3 +186,19 @@ fn the_history_is_kept_and_recalled() {
     shell.wait_for("> ");
     shell.leave();
 }
+
+#[test]
+fn scripts_are_told_that_commands_are_of_the_shell() {
+    let dir = weather();
+    let output = Command::new(MARIGRAM)
+        .args(["sql", "--data", "data", "-c", "\\dt"])
+        .current_dir(dir.path())
+        .output()
+        .expect("the binary runs");
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("SHOW TABLES"), "{said}");
+    let mut shell = Terminal::start(dir.path(), "--data data", &[]);
+    shell.ask("\\du", "user");
+    shell.leave();
+}

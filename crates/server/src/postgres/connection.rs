@@ -62,6 +62,8 @@ pub struct PostgresConnection<'a> {
     pub(super) at_set_local: Option<SessionSettings>,
     pub(super) entry: RegistryEntry,
     pub(super) block: TransactionState,
+    /// Whether a statement of the transaction block changed something.
+    pub(super) has_changed: bool,
     pub(super) statements: HashMap<String, Arc<NamedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
 }
@@ -119,6 +121,7 @@ impl<'a> PostgresConnection<'a> {
             session,
             entry,
             block: TransactionState::Idle,
+            has_changed: false,
             statements: HashMap::new(),
             portals: HashMap::new(),
         };
@@ -222,7 +225,7 @@ impl<'a> PostgresConnection<'a> {
         let identity = log_in(io, shared, user).await?;
         let mut session = open_session(shared, parameter("database"), &identity).await?;
         session.statement_timeout = shared.config.statement_timeout();
-        apply_settings(shared, &mut session, parameters).await;
+        apply_settings(shared, &mut session, parameters).await?;
         let entry = shared.registry.enter();
         let out = &mut io.out;
         out.message(b'R', |body| body.put_u32(0));
@@ -445,6 +448,12 @@ impl<'a> PostgresConnection<'a> {
     /// Ends the transaction block, and with it the cursors that end with the block.
     fn end_block(&mut self, is_committed: bool) {
         self.block = TransactionState::Idle;
+        let has_changed = std::mem::take(&mut self.has_changed);
+        if has_changed && !is_committed {
+            let notice =
+                "each statement is durable on its own: what this block changed stays changed";
+            self.io.out.notice(notice);
+        }
         if let Some(settings) = self.at_set_local.take() {
             let zone = self.session.time_zone.clone();
             settings.restore(&mut self.session, SettingScope::Local);
@@ -538,11 +547,15 @@ async fn open_session(
 }
 
 /// Applies the settings among the parameters of a startup.
+///
+/// # Errors
+/// If a setting cannot have the value: the client would misread the answers, or wait for a timeout
+/// that never comes. A setting that does not exist is ignored.
 async fn apply_settings(
     shared: &PostgresShared,
     session: &mut Session,
     parameters: &[(String, String)],
-) {
+) -> Result<(), ServiceError> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for (name, value) in parameters {
         match name.as_str() {
@@ -558,11 +571,16 @@ async fn apply_settings(
             "SET \"{}\" = '{quoted}'",
             name.to_lowercase().replace('"', "")
         );
-        if let Err(error) = shared.services.query.execute(session, &set).await {
-            // A client that asks for an unknown setting can do without it.
-            tracing::debug!(%error, name, "ignored a setting in a client's startup");
+        match shared.services.query.execute(session, &set).await {
+            Ok(_) => {}
+            Err(error) if error.sqlstate() == "42704" => {
+                // A client that asks for an unknown setting can do without it.
+                tracing::debug!(%error, name, "ignored a setting in a client's startup");
+            }
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }
 
 /// Settings in `options`: `-c name=value` and `--name=value`.

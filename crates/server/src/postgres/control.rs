@@ -37,6 +37,8 @@ pub fn recognize(sql: &str) -> Option<ControlStatement> {
     let name = |at: usize| tokens.get(at).and_then(Token::name).map(str::to_owned);
     let transaction = |at| matches!(word(at), "work" | "transaction");
     let control = match word(0) {
+        // There is nothing that these could commit: the database refuses them.
+        "commit" | "rollback" if word(1) == "prepared" => return None,
         "begin" => ControlStatement::Begin,
         "start" if word(1) == "transaction" => ControlStatement::Begin,
         "commit" | "end" => ControlStatement::Commit,
@@ -97,6 +99,8 @@ mod tests {
         for sql in [
             "SET timezone = 'UTC'",
             "SET TIME ZONE 'UTC'",
+            "COMMIT PREPARED 'x'",
+            "ROLLBACK PREPARED 'x'",
             "SET statement_timeout = 5",
             "SHOW TABLES",
             "SHOW COLUMNS FROM t",

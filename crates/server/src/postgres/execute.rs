@@ -49,6 +49,7 @@ impl PostgresConnection<'_> {
         match answer {
             Answer::Done { tag, notices, .. } => {
                 self.notify(&notices);
+                self.note_change(&tag);
                 self.io.out.complete(&tag);
             }
             Answer::Rows(rows) => {
@@ -116,6 +117,7 @@ impl PostgresConnection<'_> {
         Ok(match answer {
             Answer::Done { tag, notices, .. } => {
                 self.notify(&notices);
+                self.note_change(&tag);
                 PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
@@ -126,6 +128,16 @@ impl PostgresConnection<'_> {
                 )))
             }
         })
+    }
+
+    /// Remembers that the transaction block changed something, which ROLLBACK does not undo.
+    pub(super) fn note_change(&mut self, tag: &str) {
+        const CHANGES: [&str; 6] = ["INSERT", "DELETE", "COPY", "CREATE", "DROP", "ALTER"];
+        let verb = tag.split(' ').next().unwrap_or_default();
+        let is_change = CHANGES.contains(&verb) || verb == "TRUNCATE";
+        if self.block != TransactionState::Idle && is_change && !tag.ends_with(" 0") {
+            self.has_changed = true;
+        }
     }
 
     /// Sends the client the notices about its answer.
@@ -335,7 +347,9 @@ impl PostgresConnection<'_> {
         }
         let stored = copy.finish().await?;
         self.shared.telemetry.rows("postgres copy", stored);
-        self.io.out.complete(&format!("COPY {stored}"));
+        let tag = format!("COPY {stored}");
+        self.note_change(&tag);
+        self.io.out.complete(&tag);
         Ok(())
     }
 
@@ -343,13 +357,16 @@ impl PostgresConnection<'_> {
         let _ticket = self.enter()?;
         let watch = self.watch();
         let query = &self.shared.services.query;
-        let answer = self
-            .io
-            .guard(&watch, query.execute(&mut self.session, sql))
-            .await?;
-        let Answer::Rows(rows) = answer else {
-            let message = "COPY (…) TO STDOUT needs a query with rows";
-            return Err(PgError::new("0A000", message).into());
+        // Before it runs: DELETE would have deleted the rows by then.
+        let no_rows = || PgError::new("0A000", "COPY (…) TO STDOUT needs a query with rows");
+        let prepare = query.prepare(&self.session, sql);
+        let prepared = self.io.guard(&watch, prepare).await?;
+        if prepared.schema().is_none() {
+            return Err(no_rows().into());
+        }
+        let work = query.execute_prepared(&mut self.session, prepared.as_ref(), Vec::new());
+        let Answer::Rows(rows) = self.io.guard(&watch, work).await? else {
+            return Err(no_rows().into());
         };
         let schema = rows.schema.clone();
         let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);

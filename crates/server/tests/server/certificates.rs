@@ -61,6 +61,28 @@ impl CertificateAuthority {
         self.sign(&Self::params())
     }
 
+    /// Its own certificate as a server's, which says that it is an authority.
+    #[allow(dead_code, reason = "not all tests that include this file need it")]
+    pub fn as_server() -> SignedCertificate {
+        let mut params = Self::params();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self::signed_by_itself(&params)
+    }
+
+    /// A certificate for this machine that nobody else signed.
+    #[allow(dead_code, reason = "not all tests that include this file need it")]
+    pub fn self_signed() -> SignedCertificate {
+        Self::signed_by_itself(&Self::params())
+    }
+
+    fn signed_by_itself(params: &CertificateParams) -> SignedCertificate {
+        let key = KeyPair::generate().unwrap();
+        SignedCertificate {
+            certificate: params.self_signed(&key).unwrap().pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
     /// One that ended years ago.
     #[allow(dead_code, reason = "not all tests that include this file need it")]
     pub fn issue_expired(&self) -> SignedCertificate {

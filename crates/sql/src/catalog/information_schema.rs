@@ -2,6 +2,7 @@
 //!
 //! DataFusion's schema has Arrow's names, counts columns from 0, and lacks `udt_name`.
 
+use super::postgres_tables;
 use crate::error::in_sql;
 use async_trait::async_trait;
 use datafusion::arrow::array::{AsArray, StringArray};
@@ -14,6 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, Volatility, cast, col, lit,
 };
+use marigram_model::TableSchema;
 use std::sync::{Arc, LazyLock};
 
 /// See the module documentation.
@@ -21,15 +23,88 @@ use std::sync::{Arc, LazyLock};
 pub struct InformationSchema {
     /// DataFusion's schema.
     pub inner: Arc<dyn SchemaProvider>,
+    /// The database that it describes.
+    pub database: String,
+    /// The tables of the database.
+    pub tables: Vec<Arc<TableSchema>>,
+}
+
+impl InformationSchema {
+    /// The tables with a primary key: all that are not views.
+    fn with_keys(&self) -> impl Iterator<Item = &Arc<TableSchema>> {
+        self.tables
+            .iter()
+            .filter(|table| table.view.is_none() && table.rollup.is_none())
+    }
+
+    /// What every row about a table's primary key begins with.
+    fn of_key(&self, table: &TableSchema) -> Vec<(&'static str, String)> {
+        vec![
+            ("constraint_catalog", self.database.clone()),
+            ("constraint_schema", "public".to_owned()),
+            ("constraint_name", format!("{}_pkey", table.name)),
+            ("table_catalog", self.database.clone()),
+            ("table_schema", "public".to_owned()),
+            ("table_name", table.name.clone()),
+        ]
+    }
+
+    /// `table_constraints`: the primary keys.
+    fn table_constraints(&self) -> Result<Arc<dyn TableProvider>> {
+        let rows = self.with_keys().map(|table| {
+            let mut row = self.of_key(table);
+            row.extend([
+                ("constraint_type", "PRIMARY KEY".to_owned()),
+                ("is_deferrable", "NO".to_owned()),
+                ("initially_deferred", "NO".to_owned()),
+                ("enforced", "YES".to_owned()),
+            ]);
+            row
+        });
+        let columns = "constraint_catalog constraint_schema constraint_name table_catalog \
+                       table_schema table_name constraint_type is_deferrable initially_deferred \
+                       enforced nulls_distinct";
+        postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
+    }
+
+    /// `key_column_usage`: the tags and the time of each table.
+    fn key_column_usage(&self) -> Result<Arc<dyn TableProvider>> {
+        let mut rows = Vec::new();
+        for table in self.with_keys() {
+            let tags = table.tags.iter().map(|tag| &tag.name);
+            let columns = tags.chain([&table.time_name]);
+            for (position, column) in (1..).zip(columns) {
+                let mut row = self.of_key(table);
+                row.push(("column_name", column.clone()));
+                row.push(("ordinal_position", i32::to_string(&position)));
+                rows.push(row);
+            }
+        }
+        let columns = "constraint_catalog constraint_schema constraint_name table_catalog \
+                       table_schema table_name column_name ordinal_position# \
+                       position_in_unique_constraint#";
+        postgres_tables::texts(columns, &rows)
+    }
 }
 
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.inner.table_names()
+        let mut names = self.inner.table_names();
+        names.extend(postgres_tables::view_names());
+        names.extend(["table_constraints", "key_column_usage"].map(str::to_owned));
+        names
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match name {
+            "table_constraints" => return self.table_constraints().map(Some),
+            "key_column_usage" => return self.key_column_usage().map(Some),
+            _ => {}
+        }
+        if let Some(table) = postgres_tables::view(name)? {
+            return Ok(Some(table));
+        }
         let table = self.inner.table(name).await?;
         let (Some(table), "columns") = (&table, name) else {
             return Ok(table);
@@ -62,6 +137,8 @@ impl SchemaProvider for InformationSchema {
 
     fn table_exist(&self, name: &str) -> bool {
         self.inner.table_exist(name)
+            || postgres_tables::has_view(name)
+            || matches!(name, "table_constraints" | "key_column_usage")
     }
 }
 

@@ -6,6 +6,7 @@
 //! constraints.
 
 use super::external;
+use super::postgres_tables::{self, missing_columns};
 use crate::access::AccessControl;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
@@ -82,10 +83,18 @@ pub struct PgCatalog {
 #[async_trait]
 impl SchemaProvider for PgCatalog {
     fn table_names(&self) -> Vec<String> {
-        self.inner.table_names()
+        let mut names = self.inner.table_names();
+        names.extend(postgres_tables::table_names());
+        names
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = postgres_tables::table(name)? {
+            return Ok(Some(table));
+        }
+        if matches!(name, "pg_user" | "pg_shadow") {
+            return self.users().await;
+        }
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);
         };
@@ -121,25 +130,8 @@ impl SchemaProvider for PgCatalog {
 
     fn table_exist(&self, name: &str) -> bool {
         self.inner.table_exist(name)
-    }
-}
-
-/// Columns that the library lacks, or has as texts although they are arrays. They are empty.
-fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
-    let texts = DataType::new_list(DataType::Utf8, true);
-    match table {
-        "pg_class" => vec![("relacl", texts.clone()), ("reloptions", texts)],
-        "pg_attribute" => vec![
-            ("attacl", texts.clone()),
-            ("attoptions", texts.clone()),
-            ("attfdwoptions", texts),
-        ],
-        "pg_namespace" => vec![("nspacl", texts)],
-        "pg_database" => vec![("datacl", texts), ("datcollversion", DataType::Utf8)],
-        "pg_collation" => vec![("colliculocale", DataType::Utf8)],
-        "pg_settings" => vec![("boot_val", DataType::Utf8)],
-        "pg_tables" => vec![("hasindexes", DataType::Boolean)],
-        _ => Vec::new(),
+            || postgres_tables::has_table(name)
+            || matches!(name, "pg_user" | "pg_shadow")
     }
 }
 
@@ -166,6 +158,29 @@ fn arrays_of(table: &str) -> &'static [(&'static str, DataType)] {
 }
 
 impl PgCatalog {
+    /// `pg_user` and `pg_shadow`: the roles, under other names.
+    async fn users(&self) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(roles) = self.inner.table("pg_roles").await? else {
+            return Ok(None);
+        };
+        let text = |value: Option<&str>| lit(ScalarValue::Utf8(value.map(str::to_owned)));
+        let plan = LogicalPlanBuilder::scan("pg_roles", provider_as_source(roles), None)?
+            .filter(col("rolcanlogin"))?
+            .project(vec![
+                col("rolname").alias("usename"),
+                col("oid").alias("usesysid"),
+                col("rolcreatedb").alias("usecreatedb"),
+                col("rolsuper").alias("usesuper"),
+                lit(false).alias("userepl"),
+                lit(false).alias("usebypassrls"),
+                text(Some("********")).alias("passwd"),
+                text(None).alias("valuntil"),
+                text(None).alias("useconfig"),
+            ])?
+            .build()?;
+        Ok(Some(Arc::new(ViewTable::new(plan, None))))
+    }
+
     /// The primary keys of the database's tables, as rows of `pg_index` or `pg_constraint`.
     async fn of_keys(&self, name: &str, schema: &SchemaRef) -> Result<LogicalPlanBuilder> {
         let Some(classes) = self.inner.table("pg_class").await? else {

@@ -6,6 +6,8 @@
 
 use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::rewriting::call;
+use crate::dialect::system_columns::replace_table_oids;
+use crate::error::{SqlError, SqlResult};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{self, Expr, Value, VisitorMut};
 use datafusion::sql::sqlparser::parser::ParserError;
@@ -34,8 +36,11 @@ const KNOWN_BY_TEXT: [&str; 6] = [
 /// rules know.
 /// Other statements skip the rules, which saves time and keeps the positions of errors.
 pub fn asks_postgres(folded: &str) -> bool {
-    const SIGNS: [&str; 13] = [
+    const SIGNS: [&str; 16] = [
         "pg_",
+        "to_reg",
+        "regnamespace",
+        "regproc",
         "information_schema",
         "current_schema",
         "current_user",
@@ -69,32 +74,93 @@ pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, Parse
     })
 }
 
-/// The beginnings and ends of expressions of psql that the planner does not know: the options of a table's TOAST
-/// table (`\d+`), and the policies of a table (`\dp`). Marigram has neither.
-const EMPTY_TEXTS: [(&str, &str); 2] = [
+/// Parts of psql's statements that the planner does not know, by their beginnings and ends, and what
+/// stands for them: the options of a table's TOAST table (`\d+`), the policies of a table (`\dp`), the tags
+/// of event triggers (`\dy`), the options of foreign servers (`\des+`), the partitions of a table (`\dP+`)
+/// and the tokens of text search (`\dF+`), of which Marigram has none; and the functions of operator
+/// families (`\dAp`), which the library has by their names.
+const STAND_INS: [(&str, &str, &str); 10] = [
     (
         "pg_catalog.array_to_string(c.reloptions || array(",
         "pg_catalog.unnest(tc.reloptions) x), ', ')",
+        "''",
     ),
     (
         "pg_catalog.array_to_string(ARRAY(\n    SELECT polname",
         "WHERE polrelid = c.oid), E'\\n')",
+        "''",
+    ),
+    (
+        "pg_catalog.array_to_string(array(select x from pg_catalog.unnest(evttags",
+        "as t(x)), ', ')",
+        "''",
+    ),
+    (
+        "pg_catalog.array_to_string(ARRAY(SELECT   pg_catalog.quote_ident(option_name)",
+        ")),  ', ')",
+        "''",
+    ),
+    (
+        "FROM pg_catalog.pg_partition_tree(",
+        ") ppt",
+        "FROM (SELECT 0 AS relid, true AS isleaf, 0 AS level WHERE false) ppt",
+    ),
+    (
+        "( SELECT t.alias FROM\n    pg_catalog.ts_token_type(",
+        "m.maptokentype )",
+        "''",
+    ),
+    (
+        "pg_catalog.btrim(\n    ARRAY( SELECT mm.mapdict",
+        "'{}')",
+        "''",
+    ),
+    (
+        "pg_catalog.ts_token_type( '",
+        ") as t",
+        "(SELECT '' AS alias, '' AS description WHERE false) AS t",
+    ),
+    (
+        ", p.proname AS \"Function\"\nFROM pg_catalog.pg_amproc",
+        " ap\n",
+        ", ap.amproc AS \"Function\"\nFROM pg_catalog.pg_amproc ap\n",
+    ),
+    (
+        "LEFT JOIN pg_catalog.pg_proc p ON ap.amproc = p.oid",
+        "\n",
+        "\n",
     ),
 ];
 
-/// The statement with an empty text for each expression that would be empty; `None` if it has none.
-pub fn without_empty_texts(sql: &str) -> Option<String> {
+/// The statement with what stands for the parts that the planner does not know; `None` if it has none.
+pub fn without_unknown_parts(sql: &str) -> Option<String> {
     let mut left = None;
-    for (begin, end) in EMPTY_TEXTS {
+    for (begin, end, stand_in) in STAND_INS {
         let text = left.as_deref().unwrap_or(sql);
         if let Some(from) = text.find(begin)
-            && let Some(length) = text[from..].find(end)
+            && let Some(length) = text[from + begin.len()..].find(end)
         {
-            let rest = &text[from + length + end.len()..];
-            left = Some(format!("{}''{rest}", &text[..from]));
+            let rest = &text[from + begin.len() + length + end.len()..];
+            left = Some(format!("{}{stand_in}{rest}", &text[..from]));
         }
     }
     left
+}
+
+/// Refuses psql's `\sf`, which looks for the text of a function.
+///
+/// # Errors
+/// If the statement is that of `\sf`.
+pub fn refuse_function_text(folded: &str) -> SqlResult<()> {
+    let asked = ["regproc", "regprocedure"].iter().any(|kind| {
+        let end = format!("'::pg_catalog.{kind}::pg_catalog.oid");
+        folded.trim_end().ends_with(&end) && folded.starts_with("select '")
+    });
+    if asked {
+        let message = "functions are built in and have no text; \\df lists them";
+        return Err(SqlError::unsupported(message));
+    }
+    Ok(())
 }
 
 /// Rewrites a statement by the library's rules.
@@ -134,6 +200,10 @@ impl VisitorMut for NamedOids {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         const KINDS: [&str; 4] = ["regclass", "regtype", "regproc", "regnamespace"];
+        if let Some(cast) = oid_or_null(expr) {
+            *expr = cast;
+            return ControlFlow::Continue(());
+        }
         let Expr::Cast {
             expr: value,
             data_type,
@@ -145,6 +215,14 @@ impl VisitorMut for NamedOids {
         let kind = data_type.to_string().to_lowercase();
         let kind = kind.strip_prefix("pg_catalog.").unwrap_or(&kind);
         let Expr::Value(literal) = value.as_ref() else {
+            // The library's tables have functions by their names already.
+            let is_name = matches!(
+                value.as_ref(),
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+            );
+            if is_name && kind.starts_with("regproc") {
+                *expr = value.as_ref().clone();
+            }
             return ControlFlow::Continue(());
         };
         if let Value::SingleQuotedString(name) = &literal.value
@@ -160,7 +238,54 @@ impl VisitorMut for NamedOids {
     }
 }
 
+/// The cast that a call such as `to_regclass('t')` stands for: the OID, or NULL if there is no such
+/// name.
+fn oid_or_null(expr: &Expr) -> Option<Expr> {
+    const CALLS: [(&str, &str); 3] = [
+        ("to_regclass", "regclass"),
+        ("to_regproc", "regproc"),
+        ("to_regnamespace", "regnamespace"),
+    ];
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let name = function.name.0.last()?.as_ident()?.value.to_lowercase();
+    let (_, kind) = CALLS.iter().find(|(call, _)| *call == name)?;
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(name))] = list.args.as_slice() else {
+        return None;
+    };
+    // A name may be qualified by its schema, and quoted; that of a table stays as it is written.
+    let mut name = name.clone();
+    if *kind != "regclass"
+        && let Expr::Value(value) = &mut name
+        && let Value::SingleQuotedString(text) = &mut value.value
+    {
+        let plain = text.rsplit('.').next().unwrap_or_default().trim();
+        *text = match plain
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
+            Some(quoted) => quoted.replace("\"\"", "\""),
+            None => plain.to_lowercase(),
+        };
+    }
+    Some(Expr::Cast {
+        kind: ast::CastKind::DoubleColon,
+        expr: Box::new(name),
+        data_type: ast::DataType::Custom(
+            ast::ObjectName::from(vec![ast::Ident::new(*kind)]),
+            Vec::new(),
+        ),
+        array: false,
+        format: None,
+    })
+}
+
 fn rewritten(mut statement: ast::Statement) -> ast::Statement {
+    replace_table_oids(&mut statement);
     // The visitor never breaks.
     let _ = walk_mut(&mut statement, &mut NamedOids);
     type Rules = Vec<Arc<dyn SqlStatementRewriteRule>>;

@@ -1,5 +1,6 @@
 //! Parses the statements that define databases and tables.
 
+pub mod constraints;
 pub mod materialized_views;
 pub mod query;
 
@@ -10,6 +11,7 @@ use crate::dialect::statement::{
 };
 use crate::dialect::types::{field_type, is_zoned, tag_type};
 use crate::error::{SqlError, SqlResult};
+use constraints::TableKey;
 use datafusion::sql::sqlparser::ast::{DataType, Expr};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
@@ -19,10 +21,44 @@ use marigram_model::{ColumnCodec, FieldType};
 pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["CREATE", "DATABASE"]);
     let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let name = parse_name(parser)?;
+    accept_words(parser, &["WITH"]);
+    database_options(parser)?;
     Ok(Command::CreateDatabase {
-        name: parse_name(parser)?,
+        name,
         if_not_exists,
     })
+}
+
+/// The options of PostgreSQL that say what is true of every database here.
+fn database_options(parser: &mut Parser<'_>) -> SqlResult<()> {
+    const TRUE: [(&str, &[&str]); 2] = [
+        ("ENCODING", &["utf8", "utf-8", "unicode"]),
+        ("TEMPLATE", &["template0", "template1", "default"]),
+    ];
+    loop {
+        let next = parser.peek_token();
+        let Token::Word(option) = &next.token else {
+            return Ok(());
+        };
+        let option = option.value.to_uppercase();
+        parser.next_token();
+        let _ = parser.consume_token(&Token::Eq);
+        let found = parser.next_token();
+        let value = match &found.token {
+            Token::Word(word) => word.value.clone(),
+            Token::SingleQuotedString(text) | Token::Number(text, _) => text.clone(),
+            _ => return Ok(parser.expected("the end of the statement", next)?),
+        };
+        let known = TRUE.iter().find(|(known, _)| *known == option);
+        if !known.is_some_and(|(_, values)| values.contains(&value.to_lowercase().as_str())) {
+            let message = format!(
+                "CREATE DATABASE … {option} {value} is not supported: databases have no owner, no \
+                 limits, and texts in UTF-8 that are compared by their bytes"
+            );
+            return Err(SqlError::named("0A000", &option, message));
+        }
+    }
 }
 
 /// `DROP DATABASE [IF EXISTS] name`
@@ -35,7 +71,7 @@ pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     })
 }
 
-/// `DROP TABLE [IF EXISTS] name, …`
+/// `DROP TABLE [IF EXISTS] name, … [CASCADE | RESTRICT]`
 pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["DROP", "TABLE"]);
     let if_exists = accept_words(parser, &["IF", "EXISTS"]);
@@ -43,6 +79,8 @@ pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     while parser.consume_token(&Token::Comma) {
         targets.push(parse_target(parser)?);
     }
+    // Nothing is dropped on which something else depends, whatever the word.
+    let _ = accept_word(parser, "CASCADE") || accept_word(parser, "RESTRICT");
     Ok(Command::DropTable { targets, if_exists })
 }
 
@@ -64,9 +102,12 @@ pub fn create_table(
         }));
     }
     parser.expect_token(&Token::LParen)?;
-    let mut written = Vec::new();
+    let (mut written, mut keys) = (Vec::new(), Vec::new());
     loop {
-        written.push(column(parser)?);
+        match constraints::table_constraint(parser)? {
+            Some(key) => keys.push(key),
+            None => written.push(column(parser)?),
+        }
         if !parser.consume_token(&Token::Comma) {
             break;
         }
@@ -77,12 +118,22 @@ pub fn create_table(
     } else {
         OptionChanges::default()
     };
-    let columns = resolve(written)?;
+    for clause in ["PARTITION", "INHERITS", "TABLESPACE", "ON", "USING", "OF"] {
+        if accept_word(parser, clause) {
+            let message = format!(
+                "CREATE TABLE … {clause} is not supported; Marigram divides tables by time itself: \
+                 WITH (partition = '7d')"
+            );
+            return Err(SqlError::named("0A000", clause, message));
+        }
+    }
+    let (columns, notices) = resolve(written, keys)?;
     Ok(Command::CreateTable {
         target,
         columns,
         options,
         if_not_exists,
+        notices,
     })
 }
 
@@ -90,13 +141,26 @@ pub fn create_table(
 /// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
 pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "TABLE"]);
+    accept_words(parser, &["ONLY"]);
     let target = parse_target(parser)?;
     let mut changes = Vec::new();
     loop {
+        constraints::refuse_alteration(parser)?;
         if accept_word(parser, "ADD") {
+            if let Some(TableKey { kind, columns }) = constraints::table_constraint(parser)? {
+                changes.push(TableAlteration::Key { kind, columns });
+                if !parser.consume_token(&Token::Comma) {
+                    break;
+                }
+                continue;
+            }
             accept_words(parser, &["COLUMN"]);
             let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
             let added = column(parser)?;
+            if let Some(kind) = added.key {
+                let message = format!("{kind} is not supported for a column that is added");
+                return Err(SqlError::named("0A000", &added.name, message));
+            }
             let kind = added.kind()?;
             changes.push(TableAlteration::Add {
                 name: added.name,
@@ -106,6 +170,9 @@ pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
         } else if accept_word(parser, "ALTER") {
             accept_words(parser, &["COLUMN"]);
             changes.push(alter_column(parser)?);
+        } else if accept_words(parser, &["OWNER", "TO"]) {
+            parse_name(parser)?;
+            changes.push(TableAlteration::Owner);
         } else if accept_word(parser, "SET") {
             changes.push(TableAlteration::Set(settings(parser)?));
         } else if accept_words(parser, &["RENAME", "TO"]) {
@@ -153,6 +220,13 @@ fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
         }
         return Ok(TableAlteration::Type { name, written });
     }
+    for (words, reason) in UNCHANGEABLE {
+        if accept_words(parser, words) {
+            let words = words.join(" ");
+            let message = format!("ALTER COLUMN … {words} is not supported: {reason}");
+            return Err(SqlError::named("0A000", &name, message));
+        }
+    }
     let mut change = CodecChange::default();
     if !accept_word(parser, "SET") || !codec_clause(parser, &mut change)? {
         let found = parser.peek_token();
@@ -162,6 +236,26 @@ fn alter_column(parser: &mut Parser<'_>) -> SqlResult<TableAlteration> {
     while codec_clause(parser, &mut change)? {}
     Ok(TableAlteration::Codec { name, change })
 }
+
+/// What PostgreSQL changes of a column, and why Marigram does not.
+const UNCHANGEABLE: &[(&[&str], &str)] = &[
+    (
+        &["SET", "DEFAULT"],
+        "a field that a row does not name is null; give the value in each INSERT",
+    ),
+    (&["DROP", "DEFAULT"], "columns have no defaults"),
+    (&["SET", "NOT", "NULL"], "fields may always be null"),
+    (&["DROP", "NOT", "NULL"], "fields may always be null"),
+    (&["SET", "STATISTICS"], "statistics are kept of every page"),
+    (
+        &["SET", "STORAGE"],
+        "ENCODING and COMPRESSION say how a field is stored",
+    ),
+    (
+        &["ADD", "GENERATED"],
+        "compute the value in the query, or in a view",
+    ),
+];
 
 /// Whether an expression is a column, or a cast of it to a type.
 fn is_cast_to(expr: &Expr, column: &str, to: &DataType) -> bool {
@@ -184,6 +278,8 @@ struct ColumnDefinition {
     data_type: DataType,
     role: Option<ColumnRole>,
     codec: CodecChange,
+    /// The key that the column alone is declared to be.
+    key: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -235,10 +331,11 @@ pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> 
 
 fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
     let name = parse_name(parser)?;
+    constraints::refuse_serial(parser, &name)?;
     let data_type = parser.parse_data_type()?;
-    let (mut role, mut codec) = (None, CodecChange::default());
+    let (mut role, mut codec, mut key) = (None, CodecChange::default(), None);
     loop {
-        if codec_clause(parser, &mut codec)? {
+        if codec_clause(parser, &mut codec)? || constraints::column_constraint(parser, &mut key)? {
             continue;
         }
         let found = if accept_word(parser, "TAG") {
@@ -247,8 +344,6 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
             ColumnRole::Field
         } else if accept_words(parser, &["TIME"]) || accept_words(parser, &["TIME", "INDEX"]) {
             ColumnRole::Time
-        } else if accept_words(parser, &["NOT", "NULL"]) || accept_word(parser, "NULL") {
-            continue;
         } else {
             break;
         };
@@ -274,12 +369,23 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
         data_type,
         role,
         codec,
+        key,
     })
 }
 
 /// Finds the time column: the one that is declared as such, or else the TIMESTAMP column named
-/// `time` without a role, or else the first TIMESTAMP column without a role.
-fn resolve(mut written: Vec<ColumnDefinition>) -> SqlResult<Vec<(String, ColumnKind)>> {
+/// `time` without a role, or else the first TIMESTAMP column without a role. Returns the columns, and
+/// what the client is told of keys.
+fn resolve(
+    mut written: Vec<ColumnDefinition>,
+    mut keys: Vec<TableKey>,
+) -> SqlResult<(Vec<(String, ColumnKind)>, Vec<String>)> {
+    keys.extend(written.iter().filter_map(|column| {
+        Some(TableKey {
+            kind: column.key?,
+            columns: vec![column.name.clone()],
+        })
+    }));
     let declared = written
         .iter()
         .filter(|column| column.role == Some(ColumnRole::Time))
@@ -318,10 +424,12 @@ fn resolve(mut written: Vec<ColumnDefinition>) -> SqlResult<Vec<(String, ColumnK
             let message = format!("the time column '{}' must be a TIMESTAMP", time.name);
             Err(SqlError::named("42P16", &time.name, message))
         }
-        Some(_) => written
-            .into_iter()
-            .map(|column| Ok((column.name.clone(), column.kind()?)))
-            .collect(),
+        Some(_) => {
+            let notices = constraints::apply_keys(&mut written, &keys)?;
+            let columns = written.into_iter();
+            let columns = columns.map(|column| Ok((column.name.clone(), column.kind()?)));
+            Ok((columns.collect::<SqlResult<_>>()?, notices))
+        }
     }
 }
 

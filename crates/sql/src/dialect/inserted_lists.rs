@@ -10,8 +10,8 @@ use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Values,
-    Visitor, VisitorMut,
+    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Value,
+    Values, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -30,6 +30,13 @@ pub fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()> {
     let Some(source) = insert.source.as_mut() else {
         return Ok(());
     };
+    if let SetExpr::Values(values) = source.body.as_mut() {
+        let rows = values.rows.iter_mut();
+        let inserted = rows.flat_map(|row| row.content.iter_mut());
+        inserted.filter(|expr| is_default(expr)).for_each(|expr| {
+            *expr = Expr::value(Value::Null);
+        });
+    }
     let mut lists = InnerLists { level: 0 };
     match walk_mut(source.as_mut(), &mut lists) {
         ControlFlow::Continue(()) => Ok(()),
@@ -59,6 +66,12 @@ impl VisitorMut for InnerLists {
         self.level -= 1;
         ControlFlow::Continue(())
     }
+}
+
+/// Whether an inserted value is the word DEFAULT: the default of every column is NULL.
+fn is_default(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(word)
+        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default"))
 }
 
 /// Whether a list contains a subquery.

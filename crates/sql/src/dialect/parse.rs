@@ -12,7 +12,7 @@ use crate::dialect::at_time_zone::{AtTimeZone, may_name_zone};
 use crate::dialect::balance::balance;
 use crate::dialect::casts::{self, NamedCasts};
 use crate::dialect::catalog_statements::{
-    asks_postgres, known_by_text, rewrite_for_catalog, without_empty_texts,
+    asks_postgres, known_by_text, refuse_function_text, rewrite_for_catalog, without_unknown_parts,
 };
 use crate::dialect::client_statements::stand_in;
 use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
@@ -27,7 +27,9 @@ use crate::dialect::latest_on;
 use crate::dialect::named;
 use crate::dialect::named_windows::{self, NamedWindows};
 use crate::dialect::nesting::StatementNesting;
+use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
+use crate::dialect::recursions;
 use crate::dialect::rewriting::{
     ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
     RenameDuplicateColumns, RewriteSimilarTo, rewrite,
@@ -106,7 +108,16 @@ pub fn parse(sql: &str) -> SqlResult<Command> {
     let nesting = StatementNesting::from_tokens(&tokens);
     nesting.check()?;
     let need = nesting.parse_need();
-    need.run_anywhere(|| parse_tokens(sql, tokens, nesting))
+    let parsed = need.run_anywhere(|| parse_tokens(sql, tokens, nesting));
+    parsed.map_err(|error| {
+        let is_too_deep = recursions::is_syntax_error(&error)
+            && tokenize(sql).is_ok_and(|tokens| recursions::is_too_deep(&tokens));
+        if is_too_deep {
+            ParserError::RecursionLimitExceeded.into()
+        } else {
+            error
+        }
+    })
 }
 
 fn parse_tokens(
@@ -216,7 +227,7 @@ fn own_statement(
         }
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
-        ["CREATE", "INDEX", ..] => query::create_index(parser)?,
+        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => query::create_index(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
         ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
@@ -263,6 +274,11 @@ fn own_statement(
             Some(copy) => Command::CopyFrom(copy),
             None => return Ok(None),
         },
+        ["COMMIT" | "ROLLBACK", "PREPARED", ..] => {
+            return Err(SqlError::unsupported(
+                "prepared transactions are not supported: each statement is durable on its own",
+            ));
+        }
         ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
         ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
         ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),
@@ -271,7 +287,7 @@ fn own_statement(
         ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
         ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
         ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
-        _ => return Ok(None),
+        _ => return other_statements::other_statement(parser, leading),
     };
     Ok(Some(command))
 }
@@ -430,6 +446,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     if let Command::Plan(statement, _) = &mut command
         && let Statement::Statement(statement) = &mut **statement
     {
+        if folded.contains("into") {
+            other_statements::refuse_into(statement)?;
+        }
         rewrite_inserted_lists(statement)?;
         // The visitor never breaks.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
@@ -468,7 +487,8 @@ fn planned_statement(
         return one_statement(tokens.into(), need);
     }
     if asks_postgres(folded) {
-        let simpler = without_empty_texts(sql);
+        refuse_function_text(folded)?;
+        let simpler = without_unknown_parts(sql);
         if simpler.is_none()
             && let Some(statement) = known_by_text(sql, folded)?
         {

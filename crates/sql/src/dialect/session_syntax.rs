@@ -29,8 +29,20 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
         }
         return Ok(Command::Nothing("SET"));
     }
+    if accept_words(parser, &["CONSTRAINTS"]) {
+        while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+            parser.next_token();
+        }
+        return Ok(Command::Nothing("SET CONSTRAINTS"));
+    }
+    if accept_words(parser, &["SESSION", "AUTHORIZATION"]) {
+        return another_user(parser, "session_authorization");
+    }
     if !accept_words(parser, &["SESSION"]) {
         accept_words(parser, &["LOCAL"]);
+    }
+    if accept_words(parser, &["ROLE"]) {
+        return another_user(parser, "role");
     }
     if accept_words(parser, &["TIME", "ZONE"]) {
         return Ok(Command::Set {
@@ -52,6 +64,17 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::Set {
         name,
         value: value(parser)?,
+    })
+}
+
+/// `SET ROLE name` and `SET SESSION AUTHORIZATION name`.
+fn another_user(parser: &mut Parser<'_>, variable: &str) -> SqlResult<Command> {
+    let _ = parser.consume_token(&Token::Eq) || accept_word(parser, "TO");
+    let name = value(parser)?;
+    let name = name.filter(|name| !name.eq_ignore_ascii_case("none"));
+    Ok(Command::Set {
+        name: variable.to_owned(),
+        value: name,
     })
 }
 

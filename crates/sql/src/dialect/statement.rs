@@ -178,6 +178,15 @@ pub enum TableAlteration {
         /// Whether it may be missing.
         if_exists: bool,
     },
+    /// A primary or unique key, which must be the tags and the time.
+    Key {
+        /// `PRIMARY KEY` or `UNIQUE`.
+        kind: &'static str,
+        /// Its columns.
+        columns: Vec<String>,
+    },
+    /// An owner, of which tables have none.
+    Owner,
 }
 
 /// A parsed `CREATE TABLE … AS`.
@@ -275,6 +284,8 @@ pub enum Command {
         options: OptionChanges,
         /// Whether it may exist.
         if_not_exists: bool,
+        /// What the client is told.
+        notices: Vec<String>,
     },
     /// `ALTER TABLE`
     AlterTable {
@@ -289,6 +300,8 @@ pub enum Command {
         target: TableReferenceName,
         /// Its columns.
         columns: Vec<String>,
+        /// Whether rows may not have the same values in them.
+        is_unique: bool,
     },
     /// `DROP TABLE`
     DropTable {
@@ -371,6 +384,20 @@ pub enum Command {
     Access(AccessStatement),
     /// A statement that is accepted but has no effect; the command tag.
     Nothing(&'static str),
+    /// A statement that is accepted, and tells the client that it has no effect.
+    Skipped {
+        /// The command tag.
+        tag: &'static str,
+        /// Why it has none.
+        notice: String,
+    },
+    /// `VACUUM`, `ANALYZE` and the like, which Marigram does not need.
+    Maintain {
+        /// The command tag.
+        tag: &'static str,
+        /// The tables that it names.
+        targets: Vec<TableReferenceName>,
+    },
     /// A statement for DataFusion, and the names of its result's columns.
     Plan(DeepTree<Statement>, Names),
 }

@@ -34,6 +34,8 @@ fn only_reads(command: &Command) -> bool {
         // Statements about transactions have no effect except their answer.
         Command::Show(_)
         | Command::Nothing(_)
+        | Command::Skipped { .. }
+        | Command::Maintain { .. }
         | Command::Access(
             AccessStatement::ShowUsers
             | AccessStatement::ShowGrants(_)

@@ -412,8 +412,39 @@ fn shapes(message: &str) -> Option<RewordedError> {
     forms(message)
 }
 
+/// Errors for clauses of UPDATE and DELETE, and for changes inside a query.
+fn changes(message: &str) -> Option<RewordedError> {
+    if message.starts_with("UPDATE ...") || message.starts_with("Tuples are not supported") {
+        let message = "UPDATE is not supported; INSERT the row again, with the fields that change";
+        return reworded("0A000", message);
+    }
+    if message.starts_with("Using clause not supported") {
+        let message = "DELETE … USING is not supported; write WHERE tag IN (SELECT …)";
+        return reworded("0A000", message);
+    }
+    if message.starts_with("Delete-") {
+        let clause = between(message, "Delete-", " clause")?.to_uppercase();
+        let message = format!("DELETE … {clause} is not supported; SELECT the rows first");
+        return reworded("0A000", message);
+    }
+    let query = between(message, "Query ", " not implemented yet")?;
+    let verb = query.split(' ').next()?;
+    let message = format!("{verb} inside a query is not supported; send it as its own statement");
+    reworded("0A000", message)
+}
+
 /// Errors for forms of expressions and statements that are not supported.
 fn forms(message: &str) -> Option<RewordedError> {
+    if let Some(error) = changes(message) {
+        return Some(error);
+    }
+    if let Some(operator) = message.split(" operator '").nth(1)
+        && let Some(operator) = operator.strip_suffix("' is not supported in the physical expr")
+    {
+        let sign = BINARY_OPERATORS.iter().find(|(name, _)| *name == operator);
+        let sign = sign.map_or("of this kind", |(_, sign)| *sign);
+        return reworded("42883", format!("there is no operator {sign}"));
+    }
     if message.starts_with("Substring without for/from") {
         return reworded(
             "42883",
@@ -445,7 +476,9 @@ fn forms(message: &str) -> Option<RewordedError> {
             "a literal of this form is not supported; write '…'",
         );
     }
-    if message.starts_with("Unsupported Interval Expression") {
+    if message.starts_with("Unsupported Interval Expression")
+        || message.starts_with("Unsupported interval argument")
+    {
         return reworded(
             "0A000",
             "fields of an interval are not supported; write the unit in the text: INTERVAL '5 minutes'",
@@ -486,7 +519,7 @@ fn unsupported_statements(message: &str) -> Option<RewordedError> {
 }
 
 /// Operators that are not supported: the parser's names, and the way they are written.
-const BINARY_OPERATORS: [(&str, &str); 8] = [
+const BINARY_OPERATORS: [(&str, &str); 12] = [
     ("PGOverlap", "&&"),
     ("PGRegexNotMatch", "!~"),
     ("PGExp", "^"),
@@ -494,6 +527,10 @@ const BINARY_OPERATORS: [(&str, &str); 8] = [
     ("LongArrow", "->>"),
     ("HashArrow", "#>"),
     ("HashLongArrow", "#>>"),
+    ("AtAt", "@@"),
+    ("AtArrow", "@>"),
+    ("ArrowAt", "<@"),
+    ("Question", "?"),
     ("Overlaps", "OVERLAPS between other than two pairs of times"),
 ];
 

@@ -263,6 +263,12 @@ impl SessionStates {
         self.files.write().retain(|key, _| key.0 != database);
     }
 
+    /// Whether a table over files has this name.
+    pub fn has_file_table(&self, database: &str, table: &str) -> bool {
+        let key = (database.to_owned(), table.to_owned());
+        self.files.read().contains_key(&key)
+    }
+
     /// Removes a table over files; returns whether it existed.
     pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
         self.files

@@ -76,11 +76,11 @@ impl SqlServiceInner {
     /// `DROP TABLE`, by database and name. Blocks.
     pub(super) fn drop_tables<'a>(
         &self,
-        tables: impl Iterator<Item = (String, &'a str)>,
+        tables: impl Iterator<Item = (String, &'a str)> + Clone,
         if_exists: bool,
     ) -> SqlResult<StatementDone> {
-        let mut done = StatementDone::new("DROP TABLE");
-        for (database, name) in tables {
+        // Drop nothing if one of the tables cannot be dropped.
+        for (database, name) in tables.clone() {
             let table = self.engine.table(&database, name);
             let kind = match &table {
                 Ok(table) if table.rollup.is_some() => Some("materialized view"),
@@ -91,9 +91,16 @@ impl SqlServiceInner {
                 let message = format!("'{name}' is a {kind}; DROP {} {name}", kind.to_uppercase());
                 return Err(SqlError::named("42809", name, message));
             }
+            if !if_exists && !self.contexts.has_file_table(&database, name) {
+                table?;
+            }
+        }
+        let mut done = StatementDone::new("DROP TABLE");
+        for (database, name) in tables {
+            let is_missing = self.engine.table(&database, name).is_err();
             if !self.contexts.forget_file_table(&database, name) {
                 self.engine.drop_table(&database, name, if_exists)?;
-                let missing = table.is_err().then(|| missing_already("table", name));
+                let missing = is_missing.then(|| missing_already("table", name));
                 done = done.telling(missing);
             }
         }

@@ -1,6 +1,6 @@
 //! Executes the statements that define databases and tables.
 
-use crate::dialect::ddl::suited;
+use crate::dialect::ddl::{constraints, suited};
 use crate::dialect::statement::{
     CodecChange, ColumnKind, OptionChanges, TableAlteration, TableReferenceName,
 };
@@ -95,6 +95,34 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     Ok(())
 }
 
+/// Requires that a key consists of the tags and the time of a table, which always are one.
+///
+/// # Errors
+/// If a column does not exist, or the key is another.
+pub fn check_key(table: &TableSchema, kind: &str, columns: &[String]) -> SqlResult<()> {
+    if let Some(missing) = columns.iter().find(|name| !table.has_column(name)) {
+        let names = table.column_names();
+        return Err(SqlError::unknown("42703", "column", missing, names));
+    }
+    let tags = table.tags.iter().map(|tag| tag.name.as_str());
+    let identity: Vec<&str> = tags.chain([table.time_name.as_str()]).collect();
+    constraints::check(kind, columns, &identity)
+}
+
+/// What a client is told of changes that do nothing.
+pub fn notices(changes: &[TableAlteration]) -> Vec<String> {
+    let notices = changes.iter().filter_map(|change| match change {
+        TableAlteration::Owner => {
+            Some("tables have no owners; GRANT gives users rights to databases".to_owned())
+        }
+        TableAlteration::Key { kind, .. } => Some(format!(
+            "the {kind} is the table's own: a row replaces the one with the same tags and time"
+        )),
+        _ => None,
+    });
+    notices.collect()
+}
+
 /// The notice for a statement that does nothing because the table exists already.
 pub fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")
@@ -159,6 +187,11 @@ pub fn alter_table(
                     return Err(SqlError::named("42P16", name, message));
                 }
             },
+            TableAlteration::Key { kind, columns } => {
+                check_key(&schema, kind, columns)?;
+                continue;
+            }
+            TableAlteration::Owner => continue,
             TableAlteration::Codec { name, change } => set_codec(&schema, name, *change)?,
             TableAlteration::Type { name, written } => match retyped(&schema, name, written)? {
                 ColumnRetype::Settings(options) => TableChange::SetOptions(options),

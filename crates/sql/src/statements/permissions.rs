@@ -27,6 +27,7 @@ pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
         | Command::Summarize(_)
         | Command::Access(_)
         | Command::Nothing(_)
+        | Command::Skipped { .. }
         | Command::Set { .. } => Ok(()),
         Command::Use(database) => check_sight(rights, database),
         Command::Show(show) => check_show(session, show),
@@ -46,6 +47,9 @@ pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
         | Command::DropPlainView { targets, .. }
         | Command::DropView { targets, .. } => targets.iter().try_for_each(define),
         Command::RefreshView(target) => within(target, DatabasePrivileges::WRITE),
+        Command::Maintain { targets, .. } => targets
+            .iter()
+            .try_for_each(|target| within(target, DatabasePrivileges::READ)),
         Command::Truncate(targets) => targets
             .iter()
             .try_for_each(|target| within(target, DatabasePrivileges::WRITE)),

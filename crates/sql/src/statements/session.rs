@@ -11,22 +11,32 @@ use marigram_service::Session;
 use std::time::Duration;
 
 /// Variables with a fixed value: (name, displayed value, PostgreSQL's spelling of the name).
-const FIXED: [(&str, &str); 26] = [
+const FIXED: [(&str, &str); 39] = [
     ("application_name", ""),
     ("backslash_quote", "safe_encoding"),
     ("bytea_output", "hex"),
     ("client_encoding", "UTF8"),
+    ("check_function_bodies", "on"),
     ("client_min_messages", "notice"),
     ("datestyle", "ISO, MDY"),
+    ("default_table_access_method", "heap"),
+    ("default_tablespace", ""),
+    ("default_transaction_deferrable", "off"),
     ("default_transaction_isolation", "read committed"),
     ("default_transaction_read_only", "off"),
+    ("enable_seqscan", "on"),
     ("escape_string_warning", "on"),
     ("extra_float_digits", "1"),
+    ("gin_fuzzy_search_limit", "0"),
     ("idle_in_transaction_session_timeout", "0"),
+    ("idle_session_timeout", "0"),
     ("integer_datetimes", "on"),
     ("intervalstyle", "postgres"),
     ("jit", "off"),
     ("lc_messages", "C"),
+    ("lc_monetary", "C"),
+    ("lc_numeric", "C"),
+    ("lc_time", "C"),
     ("lock_timeout", "0"),
     ("max_identifier_length", "255"),
     ("row_security", "on"),
@@ -38,6 +48,18 @@ const FIXED: [(&str, &str); 26] = [
     ("synchronize_seqscans", "on"),
     ("transaction_isolation", "read committed"),
     ("transaction_read_only", "off"),
+    ("transaction_timeout", "0"),
+    ("work_mem", "4MB"),
+    ("xmloption", "content"),
+];
+
+/// Variables that decide how values are written, and the one form that they have here: a client that
+/// asked for another would misread the answers.
+const FORMS: [(&str, &str); 4] = [
+    ("bytea_output", "hex"),
+    ("datestyle", "iso"),
+    ("intervalstyle", "postgres"),
+    ("standard_conforming_strings", "on"),
 ];
 
 /// Variables that the session stores.
@@ -56,17 +78,23 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
     match variable {
         "timezone" => session.time_zone = time_zone(value.unwrap_or("UTC"))?,
         "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
-        "all" | "session_authorization" | "role" if value.is_none() => {}
+        "all" if value.is_none() => {}
+        "session_authorization" | "role" => become_user(session, value)?,
         "client_encoding" => {
             let encoding = value
                 .unwrap_or("UTF8")
                 .to_uppercase()
                 .replace(['-', '_'], "");
-            if encoding != "UTF8" && encoding != "UNICODE" {
-                let message = format!("client_encoding is UTF8, not {encoding}");
+            if !["UTF8", "UNICODE", "SQLASCII"].contains(&encoding.as_str()) {
+                let message = format!(
+                    "client_encoding is UTF8, not {}: texts are not converted; let the client convert \
+                     them (PGCLIENTENCODING=UTF8)",
+                    value.unwrap_or_default()
+                );
                 return Err(SqlError::named("22023", variable, message));
             }
         }
+        _ if FORMS.iter().any(|(name, _)| *name == variable) => check_form(variable, value)?,
         // A name with a dot belongs to an extension; PostgreSQL accepts any.
         _ if variable.contains('.') || FIXED.iter().any(|(name, _)| *name == variable) => {}
         _ => return Err(unknown(variable)),
@@ -103,6 +131,39 @@ pub fn all(session: &Session) -> Vec<(&'static str, String)> {
         .collect();
     all.sort_unstable();
     all
+}
+
+/// Refuses a form of values that is not the one that Marigram writes.
+fn check_form(variable: &str, value: Option<&str>) -> SqlResult<()> {
+    let form = FORMS.iter().find(|(name, _)| *name == variable);
+    let (Some((_, form)), Some(value)) = (form, value) else {
+        return Ok(());
+    };
+    // DateStyle also names an order of day and month, which ISO does not need.
+    let first = value.split([',', ' ']).next().unwrap_or_default();
+    let first = first.to_lowercase();
+    let is_form = first == *form
+        || (*form == "on" && ["true", "1", "yes"].contains(&first.as_str()))
+        || (*form == "iso" && ["mdy", "dmy", "ymd", "us", "euro"].contains(&first.as_str()));
+    if is_form {
+        return Ok(());
+    }
+    let message = format!("{variable} is always {form}, not '{value}'; to_char writes other forms");
+    Err(SqlError::named("22023", variable, message))
+}
+
+/// `SET ROLE` and `SET SESSION AUTHORIZATION`: a session has the rights of the user that logged in.
+fn become_user(session: &Session, user: Option<&str>) -> SqlResult<()> {
+    match user {
+        Some(user) if user != session.identity.user => {
+            let message = format!(
+                "a session cannot become another user: connect as '{user}'; the rights of a user's roles \
+                 apply without SET ROLE"
+            );
+            Err(SqlError::named("0A000", user, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn time_zone(text: &str) -> SqlResult<String> {
@@ -210,6 +271,16 @@ mod tests {
             "DISCARD ALL",
             "RESET ALL",
             "set my.variable = 'x'",
+            "SET DateStyle = 'ISO'",
+            "SET INTERVALSTYLE = POSTGRES",
+            "SET standard_conforming_strings TO true",
+            "SET ROLE NONE",
+            "RESET ROLE",
+            "SET ROLE u",
+            "SET SESSION AUTHORIZATION DEFAULT",
+            "SET CONSTRAINTS ALL DEFERRED",
+            "SET check_function_bodies = false",
+            "SET xmloption = content",
         ] {
             assert!(run(&mut session, sql).is_ok(), "{sql}");
         }
@@ -227,6 +298,10 @@ mod tests {
         assert!(run(&mut session, "SET timezon = 'UTC'").is_err());
         assert!(run(&mut session, "SET TIME ZONE 'Europe/Berlinn'").is_err());
         assert!(run(&mut session, "SET client_encoding = 'LATIN1'").is_err());
+        assert!(run(&mut session, "SET DateStyle = 'German, DMY'").is_err());
+        assert!(run(&mut session, "SET intervalstyle = iso_8601").is_err());
+        assert!(run(&mut session, "SET bytea_output = escape").is_err());
+        assert!(run(&mut session, "SET ROLE another").is_err());
         assert!(run(&mut session, "SET statement_timeout = 'soon'").is_err());
         assert!(get(&session, "nothing").is_err());
     }

@@ -44,7 +44,10 @@ impl ScalarUDFImpl for CurrentSetting {
                 value.clone(),
             )))),
             None if args.args.len() > 1 => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(None))),
-            None => exec_err!("session variable '{name}' does not exist"),
+            None => Err(marigram_functions::refused(
+                "42704",
+                format!("session variable '{name}' does not exist"),
+            )),
         }
     }
 }

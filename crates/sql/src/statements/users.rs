@@ -5,7 +5,7 @@
 
 use crate::access::{AccessControl, check_administrator, refused};
 use crate::dialect::access_statement::{AccessStatement, StatementPassword, TokenEnd, UserOptions};
-use crate::error::{SqlError, SqlResult};
+use crate::error::{SqlError, SqlResult, nearest};
 use crate::tables::batches::{batch, text, texts};
 use arrow::array::{ArrayRef, TimestampNanosecondArray, UInt64Array};
 use arrow::datatypes::SchemaRef;
@@ -14,6 +14,7 @@ use marigram_access::{
     AccessCatalog, AccessError, AccessToken, AccessUser, DatabasePrivileges, PasswordVerifiers,
     TokenScope,
 };
+use marigram_model::suggested;
 use marigram_pgtext::{ReferenceClock, TimeText};
 use marigram_service::{IdentityProof, ServiceError, Session};
 use std::sync::Arc;
@@ -105,6 +106,25 @@ pub fn execute(
             access.read(|catalog| show_tokens(catalog, is_own))?,
         )),
     }
+}
+
+/// The notice for each database of a GRANT or REVOKE that does not exist: the rights hold once it does,
+/// and a name that is misspelt gives none.
+pub fn missing_databases(statement: &AccessStatement, known: &[String]) -> Vec<String> {
+    let AccessStatement::Privileges { databases, .. } = statement else {
+        return Vec::new();
+    };
+    let missing = databases.iter().filter(|name| !known.contains(name));
+    missing
+        .map(|name| {
+            let near = nearest(name, known.iter().map(String::as_str));
+            let near = near.map(|near| format!("; did you mean {}?", suggested(&near)));
+            format!(
+                "database '{name}' does not exist yet{}",
+                near.unwrap_or_default()
+            )
+        })
+        .collect()
 }
 
 /// `GRANT` and `REVOKE`; returns the command tag.

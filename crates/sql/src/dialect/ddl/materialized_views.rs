@@ -104,6 +104,7 @@ pub fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
 /// `REFRESH MATERIALIZED VIEW name`
 pub fn refresh(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["REFRESH", "MATERIALIZED", "VIEW"]);
+    accept_words(parser, &["CONCURRENTLY"]);
     Ok(Command::RefreshView(parse_target(parser)?))
 }
 

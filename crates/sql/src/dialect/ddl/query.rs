@@ -140,8 +140,10 @@ pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::Truncate(targets))
 }
 
-/// `CREATE INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column, …)`
+/// `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column
+/// [ASC | DESC] [NULLS FIRST | LAST], …) [WITH (…)]`
 pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    let is_unique = accept_words(parser, &["CREATE", "UNIQUE", "INDEX"]);
     accept_words(parser, &["CREATE", "INDEX"]);
     accept_words(parser, &["CONCURRENTLY"]);
     accept_words(parser, &["IF", "NOT", "EXISTS"]);
@@ -160,14 +162,44 @@ pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
     parser.expect_token(&Token::LParen)?;
     let mut columns = Vec::new();
     loop {
+        if parser.peek_token().token == Token::LParen
+            || parser.peek_nth_token(1).token == Token::LParen
+        {
+            return Err(SqlError::unsupported(
+                "an index of an expression is not supported: rows are found by their tags and \
+                 times; store the value in a column of its own",
+            ));
+        }
         columns.push(parse_name(parser)?);
         let _ = accept_word(parser, "ASC") || accept_word(parser, "DESC");
+        let _ =
+            accept_words(parser, &["NULLS", "FIRST"]) || accept_words(parser, &["NULLS", "LAST"]);
         if !parser.consume_token(&Token::Comma) {
             break;
         }
     }
     parser.expect_token(&Token::RParen)?;
-    Ok(Command::CreateIndex { target, columns })
+    if accept_word(parser, "WITH") {
+        parser.expect_token(&Token::LParen)?;
+        while !matches!(parser.peek_token().token, Token::RParen | Token::EOF) {
+            parser.next_token();
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    for clause in ["INCLUDE", "WHERE", "TABLESPACE"] {
+        if accept_word(parser, clause) {
+            let message = format!(
+                "CREATE INDEX … {clause} is not supported: rows are found by their tags and times, \
+                 without an index"
+            );
+            return Err(SqlError::named("0A000", clause, message));
+        }
+    }
+    Ok(Command::CreateIndex {
+        target,
+        columns,
+        is_unique,
+    })
 }
 
 fn targets(parser: &mut Parser<'_>) -> SqlResult<Vec<TableReferenceName>> {

@@ -52,6 +52,11 @@ const BOUNDED: &str = "
     pg_get_ruledef pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible
     pg_statistics_obj_is_visible pg_ts_config_is_visible pg_ts_dict_is_visible
     pg_ts_parser_is_visible pg_ts_template_is_visible
+    has_column_privilege has_function_privilege has_language_privilege has_parameter_privilege
+    has_sequence_privilege has_tablespace_privilege has_type_privilege inet_client_port
+    inet_server_port pg_client_encoding pg_column_size pg_conf_load_time pg_describe_object
+    pg_get_functiondef pg_get_partition_constraintdef pg_get_statisticsobjdef pg_has_role
+    pg_postmaster_start_time pg_tablespace_size txid_current_if_assigned
     version width_bucket with_metadata
 ";
 

@@ -1,0 +1,563 @@
+//! Statements of PostgreSQL that Marigram does not have.
+//!
+//! Dumps, drivers and migrations send them. Where leaving a statement out changes nothing, it is
+//! accepted, with a notice that says so. Every other one is refused, and the refusal says what to do
+//! instead.
+
+use crate::dialect::ast_walk::walk;
+use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
+use crate::dialect::statement::{Command, TableReferenceName};
+use crate::error::{SqlError, SqlResult};
+use datafusion::sql::sqlparser::ast::{Select, Statement, Visitor};
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use std::ops::ControlFlow;
+
+/// The words with which a statement begins, without `OR REPLACE`, and what to do instead. The first
+/// entry that matches is the one.
+const REFUSED: &[(&[&str], &str)] = &[
+    (
+        &["CREATE", "FUNCTION"],
+        "write the expression into the queries, or into a view",
+    ),
+    (
+        &["CREATE", "PROCEDURE"],
+        "send its statements from the client, one by one",
+    ),
+    (
+        &["CREATE", "AGGREGATE"],
+        "the guide of functions lists the aggregates",
+    ),
+    (
+        &["CREATE", "TRIGGER"],
+        "let the client do it when it writes; aggregates are kept by CREATE MATERIALIZED VIEW … WITH (continuous)",
+    ),
+    (
+        &["CREATE", "CONSTRAINT", "TRIGGER"],
+        "let the client check rows before it writes them",
+    ),
+    (
+        &["CREATE", "EVENT", "TRIGGER"],
+        "the audit log records changes of tables",
+    ),
+    (
+        &["CREATE", "RULE"],
+        "let the client write to the table that it means",
+    ),
+    (
+        &["CREATE", "SEQUENCE"],
+        "rows need no number: their tags and their time identify them",
+    ),
+    (
+        &["CREATE", "TYPE"],
+        "use the types of fields and TEXT; a tag with few values costs as little as an enum",
+    ),
+    (
+        &["CREATE", "DOMAIN"],
+        "use the type itself, and let the client check the values",
+    ),
+    (
+        &["CREATE", "SCHEMA"],
+        "CREATE DATABASE makes a space for tables, and database.table names a table in it",
+    ),
+    (
+        &["CREATE", "UNLOGGED"],
+        "acknowledged rows are always durable: write CREATE TABLE",
+    ),
+    (
+        &["CREATE", "TEMP"],
+        "use WITH in the query, or CREATE TABLE and DROP TABLE",
+    ),
+    (
+        &["CREATE", "TEMPORARY"],
+        "use WITH in the query, or CREATE TABLE and DROP TABLE",
+    ),
+    (
+        &["CREATE", "GLOBAL"],
+        "use WITH in the query, or CREATE TABLE and DROP TABLE",
+    ),
+    (
+        &["CREATE", "LOCAL"],
+        "use WITH in the query, or CREATE TABLE and DROP TABLE",
+    ),
+    (
+        &["CREATE", "RECURSIVE"],
+        "write WITH RECURSIVE in the query of a view",
+    ),
+    (
+        &["CREATE", "FOREIGN"],
+        "import the rows with COPY or `marigram import`",
+    ),
+    (
+        &["CREATE", "SERVER"],
+        "import the rows with COPY or `marigram import`",
+    ),
+    (
+        &["CREATE", "POLICY"],
+        "GRANT gives users rights to databases",
+    ),
+    (
+        &["CREATE", "PUBLICATION"],
+        "clients read changes by time: SELECT … WHERE time > the last one",
+    ),
+    (
+        &["CREATE", "SUBSCRIPTION"],
+        "send the rows with COPY, HTTP or `marigram import`",
+    ),
+    (
+        &["CREATE", "TABLESPACE"],
+        "`marigram serve --data` names the one place of all tables",
+    ),
+    (
+        &["CREATE", "STATISTICS"],
+        "statistics are kept of every page, without a statement",
+    ),
+    (
+        &["CREATE", "GROUP"],
+        "CREATE ROLE makes a role for several users",
+    ),
+    (
+        &["ALTER", "DATABASE"],
+        "SET changes a session, and the configuration file all of them; a database keeps its name",
+    ),
+    (&["ALTER", "SYSTEM"], "set it in the configuration file"),
+    (
+        &["ALTER", "DEFAULT"],
+        "GRANT … ON DATABASE covers the tables to come",
+    ),
+    (
+        &["ALTER", "SCHEMA"],
+        "a database has the one schema public, which has no owner",
+    ),
+    (
+        &["ALTER", "INDEX"],
+        "rows are found by their tags and times, without an index",
+    ),
+    (
+        &["ALTER", "EXTENSION"],
+        "there are no extensions; all functions are built in",
+    ),
+    (
+        &["COMMENT", "ON"],
+        "keep descriptions in the names of columns, or in a table of their own",
+    ),
+    (
+        &["SECURITY", "LABEL"],
+        "GRANT gives users rights to databases",
+    ),
+    (
+        &["LOCK"],
+        "there are no locks of tables: readers see a snapshot, and a row replaces the one with the same tags and time",
+    ),
+    (
+        &["LISTEN"],
+        "ask again by time: SELECT … WHERE time > the last one",
+    ),
+    (
+        &["NOTIFY"],
+        "clients ask again by time: SELECT … WHERE time > the last one",
+    ),
+    (
+        &["DO"],
+        "there is no PL/pgSQL; send the statements from the client, one by one",
+    ),
+    (
+        &["CALL"],
+        "there are no procedures; send the statements from the client, one by one",
+    ),
+    (
+        &["MERGE"],
+        "INSERT the rows: a row replaces the one with the same tags and time",
+    ),
+    (
+        &["IMPORT", "FOREIGN"],
+        "import the rows with COPY or `marigram import`",
+    ),
+    (&["LOAD"], "there are no modules to load"),
+    (
+        &["REASSIGN"],
+        "tables have no owners; GRANT gives users rights to databases",
+    ),
+    (
+        &["DROP", "OWNED"],
+        "tables have no owners; REVOKE takes rights away",
+    ),
+];
+
+/// Kinds of objects of which there are none: the words of the statement, the kind as PostgreSQL calls
+/// it, and the SQLSTATE of one that does not exist.
+const ABSENT: &[(&[&str], &str, &str)] = &[
+    (&["DROP", "ACCESS", "METHOD"], "access method", "42704"),
+    (&["DROP", "AGGREGATE"], "aggregate", "42883"),
+    (&["DROP", "COLLATION"], "collation", "42704"),
+    (&["DROP", "DOMAIN"], "type", "42704"),
+    (&["DROP", "EVENT", "TRIGGER"], "event trigger", "42704"),
+    (&["DROP", "EXTENSION"], "extension", "42704"),
+    (&["DROP", "FOREIGN", "TABLE"], "foreign table", "42P01"),
+    (&["DROP", "FUNCTION"], "function", "42883"),
+    (&["DROP", "INDEX"], "index", "42704"),
+    (&["DROP", "LANGUAGE"], "language", "42704"),
+    (&["DROP", "POLICY"], "policy", "42704"),
+    (&["DROP", "PROCEDURE"], "procedure", "42883"),
+    (&["DROP", "PUBLICATION"], "publication", "42704"),
+    (&["DROP", "ROUTINE"], "routine", "42883"),
+    (&["DROP", "RULE"], "rule", "42704"),
+    (&["DROP", "SCHEMA"], "schema", "3F000"),
+    (&["DROP", "SEQUENCE"], "sequence", "42P01"),
+    (&["DROP", "SERVER"], "server", "42704"),
+    (&["DROP", "STATISTICS"], "statistics object", "42704"),
+    (&["DROP", "SUBSCRIPTION"], "subscription", "42704"),
+    (&["DROP", "TABLESPACE"], "tablespace", "42704"),
+    (&["DROP", "TRIGGER"], "trigger", "42704"),
+    (&["DROP", "TYPE"], "type", "42704"),
+    (&["ALTER", "SEQUENCE"], "sequence", "42P01"),
+    (&["ALTER", "FUNCTION"], "function", "42883"),
+    (&["ALTER", "PROCEDURE"], "procedure", "42883"),
+    (&["ALTER", "TYPE"], "type", "42704"),
+    (&["ALTER", "DOMAIN"], "type", "42704"),
+    (&["ALTER", "TRIGGER"], "trigger", "42704"),
+    (&["ALTER", "POLICY"], "policy", "42704"),
+];
+
+/// Reads a statement of PostgreSQL that Marigram does not have; `None` for any other.
+///
+/// # Errors
+/// That it is not supported, and what to do instead; or that it names what does not exist.
+pub fn other_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<Command>> {
+    match leading {
+        ["CREATE", "SCHEMA", ..] => {
+            if let Some(command) = schema(parser)? {
+                return Ok(Some(command));
+            }
+        }
+        ["CREATE", "EXTENSION", ..] => return extension(parser).map(Some),
+        ["VACUUM" | "ANALYZE" | "ANALYSE" | "CLUSTER" | "REINDEX", ..] => {
+            return maintenance(parser, leading).map(Some);
+        }
+        ["CHECKPOINT", ..] => {
+            parser.next_token();
+            let notice = "acknowledged rows are durable without it; FLUSH writes segments now";
+            return Ok(Some(skipped("CHECKPOINT", notice)));
+        }
+        _ => {}
+    }
+    let words: Vec<&str> = match leading {
+        ["CREATE", "OR", "REPLACE", rest @ ..] => [&["CREATE"], rest].concat(),
+        _ => leading.to_vec(),
+    };
+    for (begin, kind, sqlstate) in ABSENT {
+        if words.starts_with(begin) {
+            accept_words(parser, begin);
+            return absent(parser, begin, kind, sqlstate).map(Some);
+        }
+    }
+    let found = REFUSED.iter().find(|(begin, _)| words.starts_with(begin));
+    let Some((begin, instead)) = found else {
+        return Ok(None);
+    };
+    let _ = accept_words(parser, &["CREATE", "OR", "REPLACE"]) && accept_words(parser, &begin[1..])
+        || accept_words(parser, begin);
+    let next = parser.peek_token();
+    if matches!(next.token, Token::EOF | Token::SemiColon) {
+        return Ok(parser.expected("the rest of the statement", next)?);
+    }
+    const OBJECTS: [&str; 10] = [
+        "TABLE",
+        "TEMP",
+        "TEMPORARY",
+        "VIEW",
+        "DATA",
+        "WRAPPER",
+        "SCHEMA",
+        "LABEL",
+        "OWNED",
+        "PRIVILEGES",
+    ];
+    let rest = words[begin.len()..].iter();
+    let object = rest.take_while(|word| OBJECTS.contains(*word));
+    let words: Vec<&str> = begin.iter().chain(object).copied().collect();
+    let words = words.join(" ");
+    let message = format!("{words} is not supported; {instead}");
+    Err(SqlError::named("0A000", begin[0], message))
+}
+
+fn skipped(tag: &'static str, notice: impl Into<String>) -> Command {
+    Command::Skipped {
+        tag,
+        notice: notice.into(),
+    }
+}
+
+fn skip_rest(parser: &mut Parser<'_>) {
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        parser.next_token();
+    }
+}
+
+/// `CREATE SCHEMA` of a schema that every database has; `None` for another.
+fn schema(parser: &mut Parser<'_>) -> SqlResult<Option<Command>> {
+    const ALWAYS: [&str; 3] = ["public", "pg_catalog", "information_schema"];
+    let begin = parser.index();
+    accept_words(parser, &["CREATE", "SCHEMA"]);
+    let may_exist = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let next = parser.peek_token();
+    if matches!(next.token, Token::EOF | Token::SemiColon) {
+        return Ok(parser.expected("the name of a schema", next)?);
+    }
+    let name = parse_name(parser)?;
+    if !ALWAYS.contains(&name.as_str()) {
+        while parser.index() > begin {
+            parser.prev_token();
+        }
+        return Ok(None);
+    }
+    if !may_exist {
+        let message = format!("schema '{name}' exists already; every database has it");
+        return Err(SqlError::named("42P06", &name, message));
+    }
+    skip_rest(parser);
+    let notice = format!("schema '{name}' exists already, and was left as it is");
+    Ok(Some(skipped("CREATE SCHEMA", notice)))
+}
+
+/// `CREATE EXTENSION [IF NOT EXISTS] name …`
+fn extension(parser: &mut Parser<'_>) -> SqlResult<Command> {
+    accept_words(parser, &["CREATE", "EXTENSION"]);
+    let may_exist = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let name = parse_name(parser)?;
+    skip_rest(parser);
+    let none = format!(
+        "there is no extension '{name}': the functions that Marigram has are built in, and those \
+         that it lacks cannot be added"
+    );
+    if !may_exist {
+        return Err(SqlError::named("0A000", &name, none));
+    }
+    Ok(skipped("CREATE EXTENSION", none))
+}
+
+/// `VACUUM`, `ANALYZE`, `CLUSTER` and `REINDEX`, with options and the tables that they name.
+fn maintenance(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Command> {
+    parser.next_token();
+    let tag = match leading[0] {
+        "VACUUM" => "VACUUM",
+        "CLUSTER" => "CLUSTER",
+        "REINDEX" => "REINDEX",
+        _ => "ANALYZE",
+    };
+    if parser.consume_token(&Token::LParen) {
+        while !matches!(
+            parser.peek_token().token,
+            Token::RParen | Token::EOF | Token::SemiColon
+        ) {
+            parser.next_token();
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    const OPTIONS: [&str; 6] = [
+        "FULL",
+        "FREEZE",
+        "VERBOSE",
+        "ANALYZE",
+        "ANALYSE",
+        "SKIP_LOCKED",
+    ];
+    while OPTIONS.iter().any(|option| accept_word(parser, option)) {}
+    let mut targets = Vec::new();
+    if tag == "REINDEX" {
+        let is_table = accept_word(parser, "TABLE");
+        accept_word(parser, "CONCURRENTLY");
+        if !is_table {
+            const KINDS: [&str; 4] = ["DATABASE", "SYSTEM", "SCHEMA", "INDEX"];
+            if !KINDS.iter().any(|kind| accept_word(parser, kind)) {
+                let found = parser.peek_token();
+                return Ok(parser.expected("TABLE, DATABASE, SYSTEM, SCHEMA or INDEX", found)?);
+            }
+            accept_word(parser, "CONCURRENTLY");
+            skip_rest(parser);
+            return Ok(Command::Maintain { tag, targets });
+        }
+    }
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        targets.push(maintained(parser)?);
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    Ok(Command::Maintain { tag, targets })
+}
+
+/// `table [(column, …)] [USING index]`
+fn maintained(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
+    let target = parse_target(parser)?;
+    if parser.consume_token(&Token::LParen) {
+        loop {
+            parse_name(parser)?;
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    if accept_word(parser, "USING") {
+        parse_name(parser)?;
+    }
+    Ok(target)
+}
+
+/// A statement about an object of a kind of which there are none.
+fn absent(
+    parser: &mut Parser<'_>,
+    begin: &[&str],
+    kind: &str,
+    sqlstate: &'static str,
+) -> SqlResult<Command> {
+    accept_word(parser, "CONCURRENTLY");
+    let may_be_missing = accept_words(parser, &["IF", "EXISTS"]);
+    let name = parser.parse_object_name(false)?;
+    let parts = name.0.iter().filter_map(|part| part.as_ident());
+    let name = parts.map(crate::name_forms::fold_case).last();
+    let name = name.unwrap_or_default();
+    skip_rest(parser);
+    if kind == "schema" && name == "public" {
+        let message = "the schema public is a part of every database; DROP TABLE drops its tables, \
+                       and DROP DATABASE all of it";
+        return Err(SqlError::named("0A000", &name, message));
+    }
+    if may_be_missing {
+        // The first two words are the tag.
+        let tag = TAGS
+            .iter()
+            .find(|tag| **tag == begin.join(" "))
+            .copied()
+            .unwrap_or("DROP");
+        let notice = format!("{kind} '{name}' does not exist, so nothing was done");
+        return Ok(skipped(tag, notice));
+    }
+    let message = format!("{kind} '{name}' does not exist: Marigram has no {kind}");
+    let message = match kind {
+        "index" => format!(
+            "index '{name}' does not exist: rows are found by their tags and times, without an index"
+        ),
+        "schema" => format!(
+            "schema '{name}' does not exist: a database has the one schema public; DROP DATABASE \
+             drops a database"
+        ),
+        _ if kind.ends_with('s') || kind == "statistics object" => message,
+        _ => format!("{message} that users create"),
+    };
+    Err(SqlError::named(sqlstate, &name, message))
+}
+
+/// The command tags of the statements of [`ABSENT`].
+const TAGS: &[&str] = &[
+    "DROP ACCESS METHOD",
+    "DROP AGGREGATE",
+    "DROP COLLATION",
+    "DROP DOMAIN",
+    "DROP EVENT TRIGGER",
+    "DROP EXTENSION",
+    "DROP FOREIGN TABLE",
+    "DROP FUNCTION",
+    "DROP INDEX",
+    "DROP LANGUAGE",
+    "DROP POLICY",
+    "DROP PROCEDURE",
+    "DROP PUBLICATION",
+    "DROP ROUTINE",
+    "DROP RULE",
+    "DROP SCHEMA",
+    "DROP SEQUENCE",
+    "DROP SERVER",
+    "DROP STATISTICS",
+    "DROP SUBSCRIPTION",
+    "DROP TABLESPACE",
+    "DROP TRIGGER",
+    "DROP TYPE",
+    "ALTER SEQUENCE",
+    "ALTER FUNCTION",
+    "ALTER PROCEDURE",
+    "ALTER TYPE",
+    "ALTER DOMAIN",
+    "ALTER TRIGGER",
+    "ALTER POLICY",
+];
+
+/// Refuses `SELECT … INTO table`.
+///
+/// # Errors
+/// Names the statement that does the same.
+pub fn refuse_into(statement: &Statement) -> SqlResult<()> {
+    struct IntoFinder;
+
+    impl Visitor for IntoFinder {
+        type Break = String;
+
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<String> {
+            match &select.into {
+                Some(into) => ControlFlow::Break(into.name.to_string()),
+                None => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    match walk(statement, &mut IntoFinder) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(name) => {
+            let message = format!(
+                "SELECT … INTO is not supported; write CREATE TABLE {name} AS SELECT …, or INSERT INTO \
+                 {name} SELECT …"
+            );
+            Err(SqlError::named("0A000", &name, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::dialect::parse::parse;
+    use crate::dialect::statement::Command;
+
+    #[test]
+    fn what_changes_nothing_is_accepted_with_a_notice() {
+        for (sql, expected) in [
+            ("CREATE SCHEMA IF NOT EXISTS public", "CREATE SCHEMA"),
+            (
+                "create extension if not exists pgcrypto with schema public cascade;",
+                "CREATE EXTENSION",
+            ),
+            ("drop index if exists public.i cascade", "DROP INDEX"),
+            ("drop function if exists f(int, text)", "DROP FUNCTION"),
+            ("drop trigger if exists t on r", "DROP TRIGGER"),
+            ("checkpoint", "CHECKPOINT"),
+        ] {
+            match parse(sql) {
+                Ok(Command::Skipped { tag, notice }) => {
+                    assert_eq!(tag, expected, "{sql}");
+                    assert!(!notice.is_empty(), "{sql}");
+                }
+                other => panic!("{sql}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn maintenance_names_its_tables() {
+        for (sql, count) in [
+            ("vacuum", 0),
+            ("VACUUM (FULL, ANALYZE) r, public.s (a, b);", 2),
+            ("vacuum full verbose analyze r", 1),
+            ("analyze verbose r", 1),
+            ("reindex table concurrently r", 1),
+            ("reindex database main", 0),
+            ("cluster r using i", 1),
+        ] {
+            match parse(sql) {
+                Ok(Command::Maintain { targets, .. }) => {
+                    assert_eq!(targets.len(), count, "{sql}");
+                }
+                other => panic!("{sql}: {other:?}"),
+            }
+        }
+    }
+}
