@@ -12,6 +12,7 @@
 mod aggregate;
 mod arguments;
 pub mod arithmetic;
+mod array_comparisons;
 mod avg;
 mod bounded;
 mod bucket;
@@ -59,6 +60,7 @@ pub mod zone_functions;
 pub mod zoned;
 
 pub use arguments::TIME;
+pub use array_comparisons::{ARRAY_COMPARISONS, compared_with_array};
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
@@ -108,6 +110,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in catalog_texts::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in array_comparisons::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in postgres_values::functions() {

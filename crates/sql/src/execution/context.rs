@@ -8,7 +8,6 @@ use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
 use crate::execution::memory::AccountedPool;
-use crate::planning::compared_subqueries::ComparedSubqueries;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::repair::repaired;
 use crate::planning::subqueries::SubqueryValues;
@@ -309,7 +308,6 @@ impl SessionStates {
                 .with_runtime_env(Arc::clone(&self.runtime))
                 .with_analyzer_rule(Arc::new(SubqueryValues))
                 .with_analyzer_rule(Arc::new(EmptySubqueries))
-                .with_analyzer_rule(Arc::new(ComparedSubqueries))
                 .with_analyzer_rule(Arc::new(TimeTexts))
                 .with_analyzer_rule(Arc::new(ValueCasts))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
