@@ -40,6 +40,7 @@ use marigram_functions::arithmetic::CheckedArithmetic;
 use marigram_functions::comparison::DurationComparison;
 use marigram_functions::floats::FloatOrderRule;
 use marigram_functions::interval_arithmetic::IntervalArithmetic;
+use marigram_functions::interval_order::IntervalOrder;
 use marigram_functions::numeric_division::NumericDivision;
 use marigram_functions::value_casts::ValueCasts;
 use marigram_functions::zoned::UTC;
@@ -310,6 +311,7 @@ impl SessionStates {
                 .with_analyzer_rule(Arc::new(EmptySubqueries))
                 .with_analyzer_rule(Arc::new(TimeTexts))
                 .with_analyzer_rule(Arc::new(ValueCasts))
+                .with_analyzer_rule(Arc::new(IntervalOrder))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
                 .with_analyzer_rule(Arc::new(TagPatterns))
                 .with_analyzer_rule(bounds)
