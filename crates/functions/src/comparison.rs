@@ -5,6 +5,7 @@
 //! than a day. This module turns an interval that is written in the statement into a duration, with
 //! a day of 24 hours and a month of 30 days, as PostgreSQL does.
 
+use crate::interval_arithmetic::with_written_interval;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
@@ -25,6 +26,7 @@ impl ExprPlanner for DurationComparison {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let expr = with_written_interval(expr, schema);
         let op = match expr.op {
             BinaryOperator::Eq => Operator::Eq,
             BinaryOperator::NotEq => Operator::NotEq,

@@ -8,8 +8,8 @@ use crate::refusal::refused;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int32Array, Int64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, DurationNanosecondType, FieldRef, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit,
+    DataType, DurationNanosecondType, Field, FieldRef, Int32Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
 };
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::functions::datetime;
@@ -59,6 +59,13 @@ impl ScalarUDFImpl for DatePart {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let unit = args.scalar_arguments.first().copied().flatten();
+        if unit
+            .and_then(text_of)
+            .is_some_and(|unit| years_of(unit).is_some())
+        {
+            return Ok(Arc::new(Field::new(self.name(), DataType::Int32, true)));
+        }
         self.other.return_field_from_args(args)
     }
 
@@ -68,6 +75,11 @@ impl ScalarUDFImpl for DatePart {
         literal: &Expr,
         info: &SimplifyContext,
     ) -> Result<PreimageResult> {
+        if let Some(Expr::Literal(unit, _)) = args.first()
+            && text_of(unit).is_some_and(|unit| years_of(unit).is_some())
+        {
+            return Ok(PreimageResult::None);
+        }
         self.other.preimage(args, literal, info)
     }
 
@@ -80,7 +92,10 @@ impl ScalarUDFImpl for DatePart {
             DataType::Interval(_) | DataType::Duration(_)
         );
         let (true, Some(Some(unit))) = (is_span, unit.try_as_str()) else {
-            return self.other.invoke_with_args(args);
+            return match text_of(unit).and_then(years_of) {
+                Some(years) => self.period_of_years(args, years),
+                None => self.other.invoke_with_args(args),
+            };
         };
         let is_one = matches!(value, ColumnarValue::Scalar(_));
         let values = value.to_array(if is_one { 1 } else { args.number_rows })?;
@@ -89,6 +104,48 @@ impl ScalarUDFImpl for DatePart {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&parts, 0)?)
         } else {
             ColumnarValue::Array(parts)
+        })
+    }
+}
+
+fn text_of(value: &ScalarValue) -> Option<&str> {
+    value.try_as_str().flatten()
+}
+
+/// The years of a decade, a century or a millennium.
+fn years_of(unit: &str) -> Option<i32> {
+    Some(match unit.to_lowercase().as_str() {
+        "decade" | "decades" | "dec" | "decs" => 10,
+        "century" | "centuries" | "cent" | "c" => 100,
+        "millennium" | "millennia" | "mil" | "mils" => 1000,
+        _ => return None,
+    })
+}
+
+impl DatePart {
+    /// The number of a time's decade, century or millennium. Decades begin with a year that they
+    /// divide, the others one year later.
+    fn period_of_years(&self, mut args: ScalarFunctionArgs, years: i32) -> Result<ColumnarValue> {
+        args.args[0] = ColumnarValue::Scalar(ScalarValue::from("year"));
+        let found = self
+            .other
+            .invoke_with_args(args)?
+            .cast_to(&DataType::Int32, None)?;
+        let number = |year: i32| match years {
+            10 => year.div_euclid(10),
+            _ => (year + years - 1).div_euclid(years),
+        };
+        let is_one = matches!(found, ColumnarValue::Scalar(_));
+        let found = found.into_array(1)?;
+        let numbers: ArrayRef = Arc::new(
+            found
+                .as_primitive::<Int32Type>()
+                .unary::<_, Int32Type>(number),
+        );
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&numbers, 0)?)
+        } else {
+            ColumnarValue::Array(numbers)
         })
     }
 }
@@ -135,7 +192,7 @@ fn parts(unit: &str, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 }
 
 /// A difference of times as PostgreSQL has it: days of 24 hours, and the rest.
-fn of_difference(ns: i64) -> IntervalMonthDayNano {
+pub fn of_difference(ns: i64) -> IntervalMonthDayNano {
     // A difference of 64 bits has at most 106,752 days.
     IntervalMonthDayNano::new(0, (ns / DAY_NS) as i32, ns % DAY_NS)
 }
@@ -153,6 +210,9 @@ fn part(unit: &str, span: IntervalMonthDayNano) -> Result<i64> {
         days,
         nanoseconds: ns,
     } = span;
+    if let Some(years) = years_of(unit) {
+        return Ok(i64::from(months / 12 / years));
+    }
     Ok(match unit {
         "year" | "years" | "yr" | "yrs" | "y" => i64::from(months / 12),
         "quarter" | "qtr" => i64::from(months % 12 / 3 + 1),

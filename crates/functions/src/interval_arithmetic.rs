@@ -39,7 +39,7 @@ impl ExprPlanner for IntervalArithmetic {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
-            let expr = with_written_interval(expr, schema);
+            let expr = with_differences_as_intervals(with_written_interval(expr, schema), schema);
             return Ok(PlannerResult::Original(with_times_of_dates(expr, schema)));
         }
         let is_division = match expr.op {
@@ -49,10 +49,14 @@ impl ExprPlanner for IntervalArithmetic {
         };
         let kinds = (expr.left.get_type(schema), expr.right.get_type(schema));
         let (interval, number) = match kinds {
-            (Ok(DataType::Interval(_)), Ok(number)) if number.is_numeric() => {
+            (Ok(DataType::Interval(_) | DataType::Duration(_)), Ok(number))
+                if number.is_numeric() =>
+            {
                 (expr.left, expr.right)
             }
-            (Ok(number), Ok(DataType::Interval(_))) if number.is_numeric() && !is_division => {
+            (Ok(number), Ok(DataType::Interval(_) | DataType::Duration(_)))
+                if number.is_numeric() && !is_division =>
+            {
                 (expr.right, expr.left)
             }
             _ => return Ok(PlannerResult::Original(expr)),
@@ -64,20 +68,97 @@ impl ExprPlanner for IntervalArithmetic {
     }
 }
 
-/// `time + '1 hour'`: a text that is added to a time is an interval, as in PostgreSQL.
-fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
-    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr.right else {
+/// A text takes its type from the other side, as in PostgreSQL: what is added to a time, or compared
+/// with an interval, is an interval; what is subtracted from a time, or from which one is, is a time.
+pub fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let is_left = match (&expr.left, &expr.right) {
+        (Expr::Literal(ScalarValue::Utf8(Some(_)), _), _) => true,
+        (_, Expr::Literal(ScalarValue::Utf8(Some(_)), _)) => false,
+        _ => return expr,
+    };
+    let (text, other) = if is_left {
+        (&mut expr.left, &expr.right)
+    } else {
+        (&mut expr.right, &expr.left)
+    };
+    let Ok(kind) = other.get_type(schema) else {
         return expr;
     };
-    let is_time = matches!(expr.left.get_type(schema), Ok(DataType::Timestamp(..)));
-    if expr.op == BinaryOperator::Plus
-        && is_time
-        && let Some(interval) = parse_postgres_interval(text)
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, Minus, NotEq, Plus};
+    let is_interval = match (&expr.op, &kind) {
+        (Plus, DataType::Timestamp(..)) => true,
+        (
+            Eq | NotEq | Lt | LtEq | Gt | GtEq | Plus | Minus,
+            DataType::Interval(_) | DataType::Duration(_),
+        ) => true,
+        (Minus, DataType::Timestamp(..) | DataType::Date32) => false,
+        _ => return expr,
+    };
+    if !is_interval {
+        *text = cast_expr(text.clone(), kind);
+    } else if let Expr::Literal(ScalarValue::Utf8(Some(written)), _) = &*text
+        && let Some(interval) = parse_postgres_interval(written)
     {
-        let interval = ScalarValue::IntervalMonthDayNano(Some(interval));
-        expr.right = Expr::Literal(interval, None);
+        *text = Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), None);
     }
     expr
+}
+
+/// Turns differences of times that are added to an interval, or to each other, into intervals: days are
+/// added to days.
+fn with_differences_as_intervals(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
+    let is_difference = |side: &Expr| matches!(side.get_type(schema), Ok(DataType::Duration(_)));
+    let is_length = |side: &Expr| {
+        is_difference(side) || matches!(side.get_type(schema), Ok(DataType::Interval(_)))
+    };
+    if !is_length(&expr.left) || !is_length(&expr.right) {
+        return expr;
+    }
+    for side in [&mut expr.left, &mut expr.right] {
+        if is_difference(side) {
+            *side = DIFFERENCE.call(vec![std::mem::take(side)]);
+        }
+    }
+    expr
+}
+
+static DIFFERENCE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::from(DifferenceAsInterval {
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+});
+
+/// The interval that a difference of times is.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DifferenceAsInterval {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for DifferenceAsInterval {
+    fn name(&self) -> &'static str {
+        "difference_as_interval"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(INTERVAL)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(value) = args.args.into_iter().next() else {
+            return internal_err!("difference_as_interval takes one argument");
+        };
+        let is_one = matches!(value, ColumnarValue::Scalar(_));
+        let intervals = as_intervals(&value.into_array(1)?)?;
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&intervals, 0)?)
+        } else {
+            ColumnarValue::Array(intervals)
+        })
+    }
 }
 
 /// Compares intervals by their lengths, with a day of 24 hours and a month of 30 days.
@@ -152,7 +233,13 @@ impl ScalarUDFImpl for IntervalLength {
     }
 }
 
-fn length_ns(interval: IntervalMonthDayNano) -> i128 {
+/// The length of an interval as an expression: a number of nanoseconds.
+pub fn length(interval: Expr) -> Expr {
+    LENGTH.call(vec![interval])
+}
+
+/// The length of an interval, ns.
+pub fn length_ns(interval: IntervalMonthDayNano) -> i128 {
     let days = i128::from(interval.months) * 30 + i128::from(interval.days);
     days * i128::from(DAY_NS) + i128::from(interval.nanoseconds)
 }
@@ -207,10 +294,7 @@ impl ScalarUDFImpl for ByNumber {
         let [intervals, numbers] = &arrays[..] else {
             return internal_err!("{} takes two arguments", self.name);
         };
-        let (intervals, numbers) = (
-            cast(intervals, &INTERVAL)?,
-            cast(numbers, &DataType::Float64)?,
-        );
+        let (intervals, numbers) = (as_intervals(intervals)?, cast(numbers, &DataType::Float64)?);
         let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
         let numbers = numbers.as_primitive::<Float64Type>();
         let is_division = self.name == QUOTIENT.name();

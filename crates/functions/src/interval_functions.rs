@@ -3,11 +3,12 @@
 
 use super::arguments::TIME;
 use crate::refusal::refused;
+use crate::value_casts::as_intervals;
 use arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
-    TimestampNanosecondType,
+    TimeUnit, TimestampNanosecondType,
 };
 use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
@@ -57,9 +58,9 @@ pub fn functions() -> Vec<ScalarUDF> {
         (Age, TypeSignature::Exact(vec![TIME, TIME])),
         (MakeInterval, TypeSignature::OneOf(makes)),
         (MakeTimestamp, with_seconds(5)),
-        (JustifyDays, TypeSignature::Exact(vec![INTERVAL])),
-        (JustifyHours, TypeSignature::Exact(vec![INTERVAL])),
-        (JustifyInterval, TypeSignature::Exact(vec![INTERVAL])),
+        (JustifyDays, lengths()),
+        (JustifyHours, lengths()),
+        (JustifyInterval, lengths()),
     ]
     .into_iter()
     .map(|(function, kind)| {
@@ -69,6 +70,19 @@ pub fn functions() -> Vec<ScalarUDF> {
         })
     })
     .collect()
+}
+
+/// An interval, or a difference of times.
+fn lengths() -> TypeSignature {
+    let units = [
+        TimeUnit::Nanosecond,
+        TimeUnit::Microsecond,
+        TimeUnit::Millisecond,
+        TimeUnit::Second,
+    ];
+    let differences = units.map(DataType::Duration);
+    let kinds = [INTERVAL].into_iter().chain(differences);
+    TypeSignature::OneOf(kinds.map(|kind| TypeSignature::Exact(vec![kind])).collect())
 }
 
 /// Accepts numbers of every type and casts them to this one.
@@ -137,6 +151,7 @@ impl ScalarUDFImpl for IntervalUdf {
                 rows_of(parts, 5, make_timestamp)?,
             )),
             (_, [intervals]) => {
+                let intervals = as_intervals(intervals)?;
                 let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>().iter();
                 let justified = intervals.map(|interval| {
                     let justified = interval.map(|interval| justify(self.function, interval));

@@ -4,7 +4,7 @@
 //! the plans of operators replace) and those of PostgreSQL that clients call; [`register`] adds
 //! them to a session. Functions that produce large values are [`bounded`]. Operators:
 //! [`arithmetic`] of whole numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the
-//! order of [`floats`]. Both use [`zoned`] times, [`duration`]s as people write them, and the
+//! order of [`floats`] and of intervals ([`interval_order`]). Both use [`zoned`] times, [`duration`]s as people write them, and the
 //! [`interrupt`] that stops long loops.
 //!
 //! This crate knows neither tables nor sessions nor the engine.
@@ -12,6 +12,7 @@
 mod aggregate;
 mod arguments;
 pub mod arithmetic;
+mod array_comparisons;
 mod avg;
 mod bounded;
 mod bucket;
@@ -23,11 +24,13 @@ mod descriptors;
 pub mod duration;
 mod epoch_times;
 mod first_last;
+mod float_casts;
 pub mod floats;
 mod histogram;
 pub mod interrupt;
 pub mod interval_arithmetic;
 mod interval_functions;
+pub mod interval_order;
 mod interval_text;
 mod keys;
 mod lttb;
@@ -45,6 +48,7 @@ mod plan_expressions;
 mod postgres;
 mod postgres_values;
 mod refusal;
+mod series;
 mod sliding;
 mod spread;
 mod steps;
@@ -59,6 +63,7 @@ pub mod zone_functions;
 pub mod zoned;
 
 pub use arguments::TIME;
+pub use array_comparisons::{ARRAY_COMPARISONS, compared_with_array};
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
@@ -110,11 +115,15 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in catalog_texts::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    for udf in array_comparisons::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
     for udf in postgres_values::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     state.register_udf(Arc::new(date_part::function()))?;
     state.register_udf(Arc::new(overlaps::function()))?;
+    state.register_udf(Arc::new(series::function()))?;
     let to_timestamp = epoch_times::EpochToTimestamp::default();
     state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {

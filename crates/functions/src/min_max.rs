@@ -1,10 +1,12 @@
 //! `min` and `max`. Floats have PostgreSQL's order: NaN is greater than every number, and the zeros
-//! are equal (the result is 0.0). For all other types the functions are DataFusion's.
+//! are equal (the result is 0.0). Intervals are ordered by length. For all other types the functions are
+//! DataFusion's.
 //!
 //! Floats are converted to whole numbers of the same order, and DataFusion's accumulators find
 //! their minimum or maximum. So the result does not depend on the order of rows.
 
 use crate::floats::canonical;
+use crate::interval_order::{ExtremeInterval, has_extremes};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
 };
@@ -78,6 +80,9 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if has_extremes(args.return_type()) {
+            return Ok(Box::new(ExtremeInterval::new(self.name() == "min")));
+        }
         match by_keys(&args, |args| self.other.accumulator(args)) {
             Some(keys) => Ok(Box::new(MinMaxAccumulator(keys?))),
             None => self.other.accumulator(args),
@@ -85,6 +90,9 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if has_extremes(args.return_type()) {
+            return self.accumulator(args);
+        }
         match by_keys(&args, |args| self.other.create_sliding_accumulator(args)) {
             Some(keys) => Ok(Box::new(MinMaxAccumulator(keys?))),
             None => self.other.create_sliding_accumulator(args),
@@ -92,7 +100,7 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.other.groups_accumulator_supported(args)
+        !has_extremes(args.return_type()) && self.other.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
@@ -119,7 +127,7 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
 
     fn value_from_stats(&self, args: &StatisticsArgs) -> Option<ScalarValue> {
         // Statistics may use a different order.
-        if key_type(args.return_type).is_some() {
+        if key_type(args.return_type).is_some() || has_extremes(args.return_type) {
             return None;
         }
         self.other.value_from_stats(args)

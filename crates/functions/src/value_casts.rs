@@ -3,6 +3,8 @@
 //! text to intervals; intervals, times and floats to text.
 
 use crate::arguments::TIME;
+use crate::date_part::of_difference;
+use crate::float_casts::{is_read_exactly, read_floats};
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
@@ -12,8 +14,8 @@ use arrow::array::{
 };
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Float32Type, Float64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampNanosecondType, i256,
+    DataType, Decimal256Type, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit, TimestampNanosecondType, i256,
 };
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -53,6 +55,7 @@ enum ValueCastKind {
     WriteInterval,
     WriteTime,
     WriteFloat,
+    ReadFloat,
 }
 
 fn is_text(kind: &DataType) -> bool {
@@ -74,7 +77,11 @@ fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
         || to.is_string()
         || matches!(
             to,
-            DataType::Binary | DataType::LargeBinary | DataType::Interval(_)
+            DataType::Binary
+                | DataType::LargeBinary
+                | DataType::Interval(_)
+                | DataType::Float32
+                | DataType::Float64
         );
     is_wanted.then_some((value, to))
 }
@@ -102,6 +109,9 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
         (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
             Some(ValueCastKind::WriteInterval)
         }
+        (from, DataType::Float32 | DataType::Float64) if is_text(from) => {
+            Some(ValueCastKind::ReadFloat)
+        }
         // The text of a time with a zone depends on the session.
         (DataType::Timestamp(_, None), to) if to.is_string() => Some(ValueCastKind::WriteTime),
         (DataType::Float16 | DataType::Float32 | DataType::Float64, to) if to.is_string() => {
@@ -115,6 +125,10 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     let Some(kind) = kind_of_cast(&expr, schema) else {
         return Transformed::no(expr);
     };
+    // Rules look for constants, of which few are out of range.
+    if kind == ValueCastKind::ReadFloat && is_plain_constant(&expr) {
+        return Transformed::no(expr);
+    }
     let (value, to, gives_null) = match expr {
         Expr::Cast(Cast { expr, field }) => (expr, field, false),
         Expr::TryCast(TryCast { expr, field }) => (expr, field, true),
@@ -149,6 +163,7 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::WriteInterval => "write_interval",
             ValueCastKind::WriteTime => "write_time",
             ValueCastKind::WriteFloat => "write_float",
+            ValueCastKind::ReadFloat => "read_float",
         }
     }
 
@@ -199,6 +214,7 @@ impl ScalarUDFImpl for ValueCast {
             }
             ValueCastKind::WriteTime => cast(&time_texts(&values)?, &self.to)?,
             ValueCastKind::WriteFloat => cast(&float_texts(&values)?, &self.to)?,
+            ValueCastKind::ReadFloat => read_floats(&values, &self.to, self.gives_null)?,
         };
         Ok(if is_one {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?)
@@ -236,7 +252,7 @@ pub(crate) fn float_texts(values: &ArrayRef) -> Result<StringArray> {
     Ok(doubles.map(|double| double.map(double_text)).collect())
 }
 
-/// Converts a column to intervals; it may hold differences of times.
+/// Converts a column to intervals; it may hold differences of times, which have days and a time.
 pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
     if !matches!(values.data_type(), DataType::Duration(_)) {
         return Ok(cast(values, &INTERVAL)?);
@@ -244,10 +260,20 @@ pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
     let nanos = cast(values, &DataType::Duration(TimeUnit::Nanosecond))?;
     let nanos = cast(&nanos, &DataType::Int64)?;
     let nanos = nanos.as_primitive::<arrow::datatypes::Int64Type>().iter();
-    let intervals: IntervalMonthDayNanoArray = nanos
-        .map(|nanos| nanos.map(|nanos| IntervalMonthDayNano::new(0, 0, nanos)))
-        .collect();
+    let intervals: IntervalMonthDayNanoArray =
+        nanos.map(|nanos| nanos.map(of_difference)).collect();
     Ok(Arc::new(intervals))
+}
+
+/// Whether an expression is a cast of a literal text that a float can hold.
+fn is_plain_constant(expr: &Expr) -> bool {
+    match cast_of(expr) {
+        Some((Expr::Literal(text, _), to)) => match text.try_as_str() {
+            Some(Some(text)) => is_read_exactly(text, to),
+            _ => true,
+        },
+        _ => false,
+    }
 }
 
 impl ValueCast {

@@ -6,8 +6,8 @@
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
 //! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`],
-//! [`column_names`]). Deep statements are refused or balanced ([`nesting`], [`balance`],
-//! [`recursions`]).
+//! [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
+//! [`balance`], [`recursions`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
 
@@ -42,7 +42,9 @@ pub mod postgres_calls;
 pub mod postgres_forms;
 pub mod recursions;
 pub mod rewriting;
+pub mod rows;
 pub mod sample;
+pub mod series;
 pub mod session_syntax;
 pub mod settings;
 pub mod shorthand;

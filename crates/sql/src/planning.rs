@@ -1,9 +1,8 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
 //! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`]),
-//! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`],
-//! [`compared_subqueries`]), and limits on the size of a plan ([`growth`]).
+//! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`]), and limits on the
+//! size of a plan ([`growth`]).
 
-pub mod compared_subqueries;
 pub mod empty_subqueries;
 pub mod growth;
 pub mod parameter_types;

@@ -8,7 +8,8 @@ use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Operator, SubqueryAlias,
+    Aggregate, BinaryExpr, Expr, Filter, Limit, LogicalPlan, LogicalPlanBuilder, Operator,
+    SubqueryAlias,
 };
 use std::sync::Arc;
 
@@ -100,6 +101,9 @@ impl DecorrelatedSubquery {
                 Ok(Self { order, ..below })
             }
             LogicalPlan::Limit(limit) => Self::new(&limit.input)?.limited(limit),
+            LogicalPlan::Aggregate(aggregate) if !aggregate.group_expr.is_empty() => {
+                Self::new(&aggregate.input)?.grouped(aggregate)
+            }
             LogicalPlan::Join(join)
                 if matches!(join.join_type, JoinType::Inner | JoinType::Left)
                     && !is_correlated(&join.right) =>
@@ -165,6 +169,42 @@ impl DecorrelatedSubquery {
         self.plan = LogicalPlanBuilder::from(self.plan)
             .project(exprs)?
             .build()?;
+        Ok(self)
+    }
+
+    /// An aggregate with groups, which also groups by the keys of equal values on the left side.
+    fn grouped(mut self, aggregate: &Aggregate) -> Result<Self> {
+        let is_plain = !matches!(aggregate.group_expr.as_slice(), [Expr::GroupingSet(_)]);
+        let mut groups = aggregate.group_expr.clone();
+        for condition in &self.conditions {
+            match CorrelatedCondition::classify(condition) {
+                CorrelatedCondition::Outer => {}
+                CorrelatedCondition::Compared(
+                    _,
+                    Operator::Eq | Operator::IsNotDistinctFrom,
+                    key,
+                ) if is_plain && matches!(*key, Expr::Column(_)) => {
+                    if !groups.contains(key.as_ref()) {
+                        groups.push(*key);
+                    }
+                }
+                _ => {
+                    return Err(lateral_error(
+                        "a subquery with GROUP BY can compare only its columns with the left side, and \
+                         only by =; without GROUP BY it may compare anything",
+                    ));
+                }
+            }
+        }
+        if self.rows.is_some() {
+            return Err(lateral_error(
+                "a LATERAL subquery with a LIMIT cannot be grouped around the LIMIT",
+            ));
+        }
+        self.order = Vec::new();
+        let aggregates = aggregate.aggr_expr.clone();
+        let grouped = Aggregate::try_new(Arc::new(self.plan), groups, aggregates)?;
+        self.plan = LogicalPlan::Aggregate(grouped);
         Ok(self)
     }
 

@@ -25,6 +25,7 @@ use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
 use chrono::NaiveDate;
+use marigram_model::DAY_NS;
 use text::{print, write_bytes, write_clock, write_float, write_integer, write_time};
 
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
@@ -173,7 +174,11 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
                 .as_primitive::<DurationNanosecondType>()
                 .values()
                 .clone();
-            Box::new(move |row, out| write_interval(0, 0, values[row] / 1000, binary, out))
+            // As in PostgreSQL, a difference of times has days and a time.
+            Box::new(move |row, out| {
+                let days = (values[row] / DAY_NS) as i32;
+                write_interval(0, days, values[row] % DAY_NS / 1000, binary, out);
+            })
         }
         DataType::List(inner) if !inner.data_type().is_nested() => {
             let lists = array.as_list::<i32>().clone();

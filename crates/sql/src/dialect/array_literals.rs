@@ -1,13 +1,19 @@
-//! Texts that are cast to arrays, such as `'{1,2}'::int[]`: they become `ARRAY['1', '2']::int[]`,
-//! whose elements are cast one by one.
+//! Arrays in PostgreSQL's forms. Texts that are cast to arrays, such as `'{1,2}'::int[]`, become
+//! `ARRAY['1', '2']::int[]`, whose elements are cast one by one. Comparisons with the elements of an
+//! array, such as `x > ANY (array)`, become calls.
 
+use crate::dialect::rewriting::call;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{Array, DataType, Expr, Value, VisitorMut};
+use marigram_functions::ARRAY_COMPARISONS;
 use std::ops::ControlFlow;
 
-/// Whether a statement may contain such texts.
-pub fn may_have_some(sql: &str) -> bool {
-    sql.contains('{')
+/// Whether a statement, in lower case, may contain such texts or comparisons.
+pub fn may_have_some(folded: &str) -> bool {
+    folded.contains('{')
+        || ["any", "all", "some"]
+            .iter()
+            .any(|word| folded.contains(word))
 }
 
 /// See the module documentation.
@@ -17,37 +23,78 @@ impl VisitorMut for ArrayLiterals {
     type Break = SqlError;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        let Expr::Cast {
-            expr: cast,
-            data_type: DataType::Array(_),
-            ..
-        } = expr
-        else {
-            return ControlFlow::Continue(());
+        let text = match expr {
+            Expr::Cast {
+                expr: cast,
+                data_type: DataType::Array(_),
+                ..
+            } => cast.as_mut(),
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => right.as_mut(),
+            _ => return ControlFlow::Continue(()),
         };
-        let Expr::Value(value) = cast.as_ref() else {
-            return ControlFlow::Continue(());
-        };
-        let Value::SingleQuotedString(text) = &value.value else {
-            return ControlFlow::Continue(());
-        };
-        let Some(elements) = elements(text) else {
-            return ControlFlow::Break(SqlError::named(
-                "22P02",
-                text,
-                "malformed array literal; write an array of one dimension in braces, with commas \
-                 between its elements",
-            ));
-        };
-        let element = |element: Option<String>| {
-            Expr::value(element.map_or(Value::Null, Value::SingleQuotedString))
-        };
-        **cast = Expr::Array(Array {
-            elem: elements.into_iter().map(element).collect(),
-            named: true,
-        });
+        match elements_of(text) {
+            Ok(Some(array)) => *text = array,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        if let Some(call) = compared(expr) {
+            *expr = call;
+        }
         ControlFlow::Continue(())
     }
+}
+
+/// The array that a literal text denotes; `None` for other expressions.
+fn elements_of(text: &Expr) -> Result<Option<Expr>, SqlError> {
+    let Expr::Value(value) = text else {
+        return Ok(None);
+    };
+    let Value::SingleQuotedString(text) = &value.value else {
+        return Ok(None);
+    };
+    let Some(elements) = elements(text) else {
+        return Err(SqlError::named(
+            "22P02",
+            text,
+            "malformed array literal; write an array of one dimension in braces, with commas \
+             between its elements",
+        ));
+    };
+    let element = |element: Option<String>| {
+        Expr::value(element.map_or(Value::Null, Value::SingleQuotedString))
+    };
+    Ok(Some(Expr::Array(Array {
+        elem: elements.into_iter().map(element).collect(),
+        named: true,
+    })))
+}
+
+/// The call for a comparison with the elements of an array; `None` for other expressions.
+fn compared(expr: &Expr) -> Option<Expr> {
+    let (left, op, right, is_any) = match expr {
+        Expr::AnyOp {
+            left,
+            compare_op,
+            right,
+            ..
+        } => (left, compare_op, right, true),
+        Expr::AllOp {
+            left,
+            compare_op,
+            right,
+        } => (left, compare_op, right, false),
+        _ => return None,
+    };
+    if matches!(right.as_ref(), Expr::Subquery(_)) {
+        return None;
+    }
+    let op = op.to_string();
+    let (_, any, all) = ARRAY_COMPARISONS.iter().find(|(known, ..)| *known == op)?;
+    let name = if is_any { any } else { all };
+    Some(call(
+        name,
+        vec![left.as_ref().clone(), right.as_ref().clone()],
+    ))
 }
 
 /// The elements of a one-dimensional array, as PostgreSQL's `array_in` reads them; `None` if the

@@ -1,8 +1,9 @@
 //! Statements that query PostgreSQL's catalog: the rules of `datafusion-pg-catalog` rewrite the
 //! forms of PostgreSQL that the planner does not accept.
 //!
-//! The library's parser handles the few client statements that it knows by their text. One of its
-//! rules is left out, which would replace correlated subqueries with NULL: Marigram evaluates them.
+//! The library's parser handles the few client statements that it knows by their text. Two of its
+//! rules are left out: Marigram evaluates correlated subqueries, which one would replace with NULL,
+//! and comparisons with ANY and ALL.
 
 use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::rewriting::call;
@@ -15,8 +16,8 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use datafusion_pg_catalog::sql::rules::{
     AliasDuplicatedProjectionRewrite, CurrentUserVariableToSessionUserFunctionCall,
     FixArrayLiteral, FixVersionColumnName, PrependUnqualifiedPgTableName,
-    ResolveUnqualifiedIdentifier, RewriteArrayAnyAllOperation, RewritePgCatalogOperator,
-    RewriteRegCastToSubquery, SqlStatementRewriteRule, StripCallableQualifier, StripCollate,
+    ResolveUnqualifiedIdentifier, RewritePgCatalogOperator, RewriteRegCastToSubquery,
+    SqlStatementRewriteRule, StripCallableQualifier, StripCollate,
 };
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
@@ -36,7 +37,7 @@ const KNOWN_BY_TEXT: [&str; 6] = [
 /// rules know.
 /// Other statements skip the rules, which saves time and keeps the positions of errors.
 pub fn asks_postgres(folded: &str) -> bool {
-    const SIGNS: [&str; 16] = [
+    const SIGNS: [&str; 13] = [
         "pg_",
         "to_reg",
         "regnamespace",
@@ -50,9 +51,6 @@ pub fn asks_postgres(folded: &str) -> bool {
         "regclass",
         "regtype",
         "collate",
-        "any(",
-        "any (",
-        "all(",
     ];
     SIGNS.iter().any(|sign| folded.contains(sign))
 }
@@ -293,7 +291,6 @@ fn rewritten(mut statement: ast::Statement) -> ast::Statement {
         vec![
             Arc::new(AliasDuplicatedProjectionRewrite),
             Arc::new(ResolveUnqualifiedIdentifier),
-            Arc::new(RewriteArrayAnyAllOperation),
             Arc::new(PrependUnqualifiedPgTableName),
             Arc::new(StripCallableQualifier),
             Arc::new(FixArrayLiteral),

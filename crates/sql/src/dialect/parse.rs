@@ -35,6 +35,7 @@ use crate::dialect::rewriting::{
     RenameDuplicateColumns, RewriteSimilarTo, rewrite,
 };
 use crate::dialect::sample::syntax as sample;
+use crate::dialect::series::{self, SeriesInFrom};
 use crate::dialect::standard_forms::{self, StandardForms};
 use crate::dialect::statement::{Command, ShowStatement};
 use crate::dialect::trim_from;
@@ -415,11 +416,14 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        if folded.contains("tablesample") {
+        if folded.contains("tablesample") || folded.contains("ordinality") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
         if standard_forms::may_have_some(&folded) {
             rewrite(statement, &mut StandardForms::default())?;
+        }
+        if series::may_have_some(&folded) {
+            rewrite(statement, &mut SeriesInFrom)?;
         }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;

@@ -84,22 +84,10 @@ fn part_of(unit: &str, time: &Expr) -> Option<Expr> {
         );
         Some(nested(quotient))
     };
-    let of_years = |years: &str| {
-        let years = number(years);
-        let quotient = binary(
-            double(date_part("year", time)),
-            BinaryOperator::Divide,
-            years,
-        );
-        nested(quotient)
-    };
     match unit {
         "second" | "seconds" | "sec" | "secs" => per("1e9"),
         "millisecond" | "milliseconds" | "msec" | "msecs" => per("1e6"),
         "microsecond" | "microseconds" | "usec" | "usecs" => per("1e3"),
-        "decade" | "decades" => Some(call("floor", vec![of_years("10")])),
-        "century" | "centuries" => Some(call("ceil", vec![of_years("100")])),
-        "millennium" | "millennia" => Some(call("ceil", vec![of_years("1000")])),
         _ => None,
     }
 }

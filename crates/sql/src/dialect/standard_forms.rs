@@ -3,21 +3,15 @@
 //! with one argument.
 
 use crate::dialect::rewriting::{CopiedText, binary, call, nested};
+use crate::dialect::rows::{compared_rows, each_of_row, row_in_list, row_in_subquery};
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Expr, Fetch, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, Interval, LimitClause, Query, SelectItem, SetExpr,
-    TableAlias, TableAliasColumnDef, TableFactor, TimezoneInfo, UnaryOperator, Value, VisitorMut,
+    FunctionArgExpr, FunctionArguments, Interval, LimitClause, Query, TimezoneInfo, Value,
+    VisitorMut,
 };
-use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::parser::Parser;
 use std::mem;
 use std::ops::ControlFlow;
-
-/// The most rows of a list that a row is compared with.
-const ROWS_MAX: usize = 1024;
-/// The name of a subquery that a row is compared with; no user's table has it.
-const COMPARED: &str = "\u{1f}rows";
 
 /// Whether a statement, in lower case, may contain such forms.
 pub fn may_have_some(folded: &str) -> bool {
@@ -104,16 +98,24 @@ impl VisitorMut for StandardForms {
                 expr,
                 subquery,
                 negated,
-            } => row_in_subquery(expr, subquery).map(|mut exists| {
-                if *negated {
-                    negate(&mut exists);
-                }
-                exists
-            }),
-            Expr::UnaryOp {
-                op: UnaryOperator::Not,
-                expr,
-            } => negate(expr).then(|| take(expr)),
+            } => row_in_subquery(expr, subquery, *negated),
+            Expr::AnyOp {
+                left,
+                compare_op: BinaryOperator::Eq,
+                right,
+                ..
+            } => match right.as_mut() {
+                Expr::Subquery(subquery) => row_in_subquery(left, subquery, false),
+                _ => None,
+            },
+            Expr::AllOp {
+                left,
+                compare_op: BinaryOperator::NotEq,
+                right,
+            } => match right.as_mut() {
+                Expr::Subquery(subquery) => row_in_subquery(left, subquery, true),
+                _ => None,
+            },
             _ => None,
         };
         if let Some(replaced) = replaced {
@@ -275,213 +277,4 @@ fn overlaps(left: &Expr, right: &Expr, copied: &mut CopiedText) -> Result<Option
     };
     let ends = [ends(left), ends(right)].concat();
     Ok(Some(call("overlaps", ends)))
-}
-
-/// Whether two rows of as many values are equal.
-fn equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
-    let pairs = left.iter().zip(right);
-    let equals = pairs.map(|(left, right)| {
-        binary(
-            nested(left.clone()),
-            BinaryOperator::Eq,
-            nested(right.clone()),
-        )
-    });
-    equals
-        .reduce(|all, one| binary(all, BinaryOperator::And, one))
-        .map(nested)
-}
-
-/// `(a, b) < (c, d)` and the like: the first pair that differs decides, and a NULL before it makes
-/// the answer NULL.
-fn compared_rows(
-    left: &Expr,
-    op: &BinaryOperator,
-    right: &Expr,
-    copied: &mut CopiedText,
-) -> Result<Option<Expr>, SqlError> {
-    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
-    let (Expr::Tuple(left), Expr::Tuple(right)) = (left, right) else {
-        return Ok(None);
-    };
-    let strict = match op {
-        Eq | NotEq => None,
-        Lt | LtEq => Some(Lt),
-        Gt | GtEq => Some(Gt),
-        _ => return Ok(None),
-    };
-    if left.len() != right.len() {
-        return Err(SqlError::syntax("the rows have different lengths"));
-    }
-    for value in left.iter().chain(right) {
-        copied.add(value, 2)?;
-    }
-    let of = |(left, right): (&Expr, &Expr), op: BinaryOperator| {
-        binary(nested(left.clone()), op, nested(right.clone()))
-    };
-    let mut pairs = left.iter().zip(right).rev();
-    let Some(last) = pairs.next() else {
-        return Ok(None);
-    };
-    let all = pairs.fold(of(last, op.clone()), |rest, pair| match &strict {
-        None if *op == Eq => binary(of(pair, Eq), And, rest),
-        None => binary(of(pair, NotEq), Or, rest),
-        Some(strict) => {
-            let same = binary(of(pair, Eq), And, nested(rest));
-            binary(of(pair, strict.clone()), Or, nested(same))
-        }
-    });
-    Ok(Some(nested(all)))
-}
-
-/// `(a, b) IS NULL` and `(a, b) IS NOT NULL`, which hold for each value.
-fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
-    let Expr::Tuple(row) = row else { return None };
-    let each = row.iter().map(|value| holds(Box::new(value.clone())));
-    each.reduce(|all, one| binary(all, BinaryOperator::And, one))
-        .map(nested)
-}
-
-/// `(a, b) IN ((1, 2), …)`.
-fn row_in_list(
-    expr: &Expr,
-    list: &[Expr],
-    negated: bool,
-    copied: &mut CopiedText,
-) -> Result<Option<Expr>, SqlError> {
-    let Expr::Tuple(row) = expr else {
-        return Ok(None);
-    };
-    if list.len() > ROWS_MAX {
-        return Err(SqlError::invalid(
-            "54001",
-            format!("a row is compared with at most {ROWS_MAX} rows; join with VALUES instead"),
-        ));
-    }
-    copied.add(expr, list.len())?;
-    let mut level = Vec::with_capacity(list.len());
-    for other in list {
-        let equals = match other {
-            Expr::Tuple(other) if other.len() == row.len() => equal(row, other),
-            _ => None,
-        };
-        let Some(equals) = equals else {
-            return Err(SqlError::syntax("the rows of IN have different lengths"));
-        };
-        level.push(equals);
-    }
-    // A balanced tree: recursive code walks it.
-    while level.len() > 1 {
-        let mut next = Vec::with_capacity(level.len().div_ceil(2));
-        let mut rest = level.into_iter();
-        while let Some(one) = rest.next() {
-            next.push(match rest.next() {
-                Some(other) => nested(binary(one, BinaryOperator::Or, other)),
-                None => one,
-            });
-        }
-        level = next;
-    }
-    Ok(level.pop().map(|any| {
-        if negated {
-            return nested(Expr::UnaryOp {
-                op: UnaryOperator::Not,
-                expr: Box::new(any),
-            });
-        }
-        any
-    }))
-}
-
-/// Negates the EXISTS that [`row_in_subquery`] makes: no row is equal, or may be. Returns whether
-/// `expr` is one.
-fn negate(expr: &mut Expr) -> bool {
-    let mut inner = expr;
-    while let Expr::Nested(nested) = inner {
-        inner = nested;
-    }
-    let Expr::Exists { subquery, negated } = inner else {
-        return false;
-    };
-    let SetExpr::Select(select) = subquery.body.as_mut() else {
-        return false;
-    };
-    let is_ours = select.from.first().is_some_and(|from| {
-        matches!(&from.relation, TableFactor::Derived { alias: Some(alias), .. }
-            if alias.name.value == COMPARED)
-    });
-    if !is_ours || *negated {
-        return false;
-    }
-    *negated = true;
-    if let Some(condition) = &mut select.selection {
-        *condition = Expr::IsNotFalse(Box::new(nested(take(condition))));
-    }
-    true
-}
-
-/// The number of columns of a query; `None` if it has a `*`, or is no SELECT.
-fn columns_of(query: &Query) -> Option<usize> {
-    let SetExpr::Select(select) = query.body.as_ref() else {
-        return None;
-    };
-    let is_one = |item: &SelectItem| {
-        matches!(
-            item,
-            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-        )
-    };
-    let all_one = select.projection.iter().all(is_one);
-    all_one.then_some(select.projection.len())
-}
-
-/// `(a, b) IN (SELECT …)`, as EXISTS.
-fn row_in_subquery(expr: &Expr, subquery: &mut Box<Query>) -> Option<Expr> {
-    let Expr::Tuple(row) = expr else {
-        return None;
-    };
-    // The planner refuses a query of too few columns.
-    if columns_of(subquery).is_some_and(|columns| columns != row.len()) {
-        return None;
-    }
-    let column = |at: usize| Ident::with_quote('"', format!("\u{1f}{at}"));
-    let table = Ident::with_quote('"', COMPARED);
-    let theirs: Vec<Expr> = (0..row.len())
-        .map(|at| Expr::CompoundIdentifier(vec![table.clone(), column(at)]))
-        .collect();
-    let condition = equal(row, &theirs)?;
-    let columns = (0..row.len()).map(|at| TableAliasColumnDef {
-        name: column(at),
-        data_type: None,
-    });
-    let alias = TableAlias {
-        explicit: true,
-        name: table,
-        columns: columns.collect(),
-        at: None,
-    };
-    // The parser makes a query whose parts are replaced.
-    let mut parser = Parser::new(&GenericDialect {})
-        .try_with_sql("SELECT 1 FROM (SELECT 1) AS x WHERE TRUE")
-        .ok()?;
-    let mut exists = parser.parse_query().ok()?;
-    let SetExpr::Select(select) = exists.body.as_mut() else {
-        return None;
-    };
-    select.selection = Some(condition);
-    let relation = &mut select.from.first_mut()?.relation;
-    let TableFactor::Derived {
-        subquery: rows,
-        alias: name,
-        ..
-    } = relation
-    else {
-        return None;
-    };
-    mem::swap(rows, subquery);
-    *name = Some(alias);
-    Some(Expr::Exists {
-        subquery: exists,
-        negated: false,
-    })
 }

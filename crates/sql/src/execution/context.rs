@@ -8,7 +8,6 @@ use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
 use crate::execution::memory::AccountedPool;
-use crate::planning::compared_subqueries::ComparedSubqueries;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::repair::repaired;
 use crate::planning::subqueries::SubqueryValues;
@@ -41,6 +40,7 @@ use marigram_functions::arithmetic::CheckedArithmetic;
 use marigram_functions::comparison::DurationComparison;
 use marigram_functions::floats::FloatOrderRule;
 use marigram_functions::interval_arithmetic::IntervalArithmetic;
+use marigram_functions::interval_order::IntervalOrder;
 use marigram_functions::numeric_division::NumericDivision;
 use marigram_functions::value_casts::ValueCasts;
 use marigram_functions::zoned::UTC;
@@ -315,9 +315,9 @@ impl SessionStates {
                 .with_runtime_env(Arc::clone(&self.runtime))
                 .with_analyzer_rule(Arc::new(SubqueryValues))
                 .with_analyzer_rule(Arc::new(EmptySubqueries))
-                .with_analyzer_rule(Arc::new(ComparedSubqueries))
                 .with_analyzer_rule(Arc::new(TimeTexts))
                 .with_analyzer_rule(Arc::new(ValueCasts))
+                .with_analyzer_rule(Arc::new(IntervalOrder))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
                 .with_analyzer_rule(Arc::new(TagPatterns))
                 .with_analyzer_rule(bounds)

@@ -4,6 +4,7 @@
 //! DataFusion takes the value to be as nullable as the column, and refuses the NULL when it comes.
 //! This rule makes such columns nullable.
 
+use super::subqueries::always_has_a_row;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -56,17 +57,6 @@ fn nullable_value(expr: Expr) -> Result<Transformed<Expr>> {
         subquery: Arc::new(rows.project([value])?.build()?),
         ..subquery
     })))
-}
-
-/// Whether a plan has a row whatever the tables hold: an aggregate without groups.
-fn always_has_a_row(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Projection(projection) => always_has_a_row(&projection.input),
-        LogicalPlan::SubqueryAlias(alias) => always_has_a_row(&alias.input),
-        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
-        LogicalPlan::EmptyRelation(relation) => relation.produce_one_row,
-        _ => false,
-    }
 }
 
 /// Returns its argument; its result may be NULL.

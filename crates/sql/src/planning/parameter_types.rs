@@ -4,9 +4,10 @@
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Cast, Placeholder, ScalarFunction, TryCast};
+use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use marigram_functions::compared_with_array;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -86,10 +87,8 @@ fn told_by(expr: &Expr, schema: impl FnOnce() -> DFSchema) -> Option<(String, Da
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
             (open(expr)?, field.data_type().clone())
         }
-        Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "array_has" => {
-            let [array, element] = args.as_slice() else {
-                return None;
-            };
+        Expr::ScalarFunction(call) => {
+            let (element, array) = compared_with_array(call)?;
             let parameter = open(array)?;
             let kind = match element.get_type(&schema()).ok()? {
                 DataType::Dictionary(_, values) => *values,

@@ -6,7 +6,7 @@
 
 use crate::error::SqlError;
 use crate::planning::zones::SessionZone;
-use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
@@ -44,16 +44,29 @@ impl AnalyzerRule for TimeTexts {
 fn cast_to_time(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
-            matches!(field.data_type(), DataType::Timestamp(..)).then_some(expr)
+            time_type(field.data_type()).is_some().then_some(expr)
         }
         _ => None,
     }
 }
 
-/// Whether an expression is a cast of text to a time.
+/// The type of the times that a type consists of: itself, or that of its elements.
+fn time_type(kind: &DataType) -> Option<&DataType> {
+    match kind {
+        DataType::Timestamp(..) => Some(kind),
+        DataType::List(element) => match element.data_type() {
+            time @ DataType::Timestamp(..) => Some(time),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether an expression is a cast of text, or of an array of texts, to times.
 fn reads_time(expr: &Expr, schema: &DFSchema) -> bool {
     let is_text = |kind: DataType| match kind {
         DataType::Dictionary(_, value) => value.is_string(),
+        DataType::List(element) => element.data_type().is_string(),
         other => other.is_string(),
     };
     cast_to_time(expr).is_some_and(|value| value.get_type(schema).is_ok_and(is_text))
@@ -70,8 +83,8 @@ fn read(expr: Expr, schema: &DFSchema, zone: &str) -> Transformed<Expr> {
     };
     let function = ReadTime {
         signature: Signature::any(1, Volatility::Immutable),
-        zone: match kind.data_type() {
-            DataType::Timestamp(_, Some(_)) => zone.to_owned(),
+        zone: match time_type(kind.data_type()) {
+            Some(DataType::Timestamp(_, Some(_))) => zone.to_owned(),
             _ => UTC.to_owned(),
         },
         kind,
@@ -131,10 +144,32 @@ impl ScalarUDFImpl for ReadTime {
                 .1,
         };
         let is_one = matches!(value, ColumnarValue::Scalar(_));
-        let texts = cast(&value.into_array(1)?, &DataType::Utf8)?;
+        let values = value.into_array(1)?;
+        let times = match (values.data_type(), self.kind.data_type()) {
+            (DataType::List(_), DataType::List(element)) => {
+                let lists = values.as_list::<i32>();
+                let times = self.times(lists.values(), element.data_type(), &clock)?;
+                let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+                let times = ListArray::try_new(Arc::clone(element), offsets, times, nulls)?;
+                Arc::new(times) as ArrayRef
+            }
+            (_, kind) => self.times(&values, kind, &clock)?,
+        };
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&times, 0)?)
+        } else {
+            ColumnarValue::Array(times)
+        })
+    }
+}
+
+impl ReadTime {
+    /// Texts as times of a type.
+    fn times(&self, texts: &ArrayRef, kind: &DataType, clock: &ReferenceClock) -> Result<ArrayRef> {
+        let texts = cast(texts, &DataType::Utf8)?;
         let mut times = Vec::with_capacity(texts.len());
         for text in texts.as_string::<i32>() {
-            times.push(match text.map(|text| time_ns(text, &clock)) {
+            times.push(match text.map(|text| time_ns(text, clock)) {
                 None => None,
                 Some(Ok(time)) => Some(time),
                 Some(Err(_)) if self.gives_null => None,
@@ -143,18 +178,12 @@ impl ScalarUDFImpl for ReadTime {
         }
         let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
         // The same moment, in the type's unit and zone.
-        let kind = self.kind.data_type();
-        let times = match kind {
+        match kind {
             DataType::Timestamp(unit, _) => {
                 let in_unit = cast(&times, &DataType::Timestamp(*unit, Some(UTC.into())))?;
-                relabelled(&in_unit, kind)?
+                Ok(relabelled(&in_unit, kind)?)
             }
-            other => return internal_err!("read_time gives times, not {other}"),
-        };
-        Ok(if is_one {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&times, 0)?)
-        } else {
-            ColumnarValue::Array(times)
-        })
+            other => internal_err!("read_time gives times, not {other}"),
+        }
     }
 }

@@ -139,7 +139,7 @@ fn intervals() {
     );
     assert_eq!(
         texts(DurationMillisecondArray::from(vec![90_061_000])),
-        ["25:01:01"]
+        ["1 day 01:01:01"]
     );
 }
 

@@ -6,6 +6,7 @@
 
 use super::expression_parts::for_each_part;
 use crate::error::{SqlError, SqlResult};
+use crate::planning::subqueries::compares_rows;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Expr, LogicalPlan};
@@ -44,6 +45,8 @@ fn add_growth(plan: &LogicalPlan, visits: u64, growth: &mut u64) -> Result<()> {
         for_each_part(expr, visits, &mut |part, visits| {
             let (subquery, factor) = match part {
                 Expr::ScalarSubquery(subquery) => (subquery, VISITS),
+                // A comparison of rows, which is written as EXISTS, becomes two of them.
+                Expr::Exists(asked) if compares_rows(asked) => (&asked.subquery, VISITS_OF_COPIED),
                 Expr::Exists(asked) => (&asked.subquery, VISITS),
                 Expr::InSubquery(asked) => (&asked.subquery, VISITS_OF_COPIED),
                 Expr::SetComparison(asked) => (&asked.subquery, VISITS_OF_COMPARED),

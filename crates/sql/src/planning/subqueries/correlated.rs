@@ -8,6 +8,7 @@
 //! not fail.
 
 use super::single_row::single_row;
+use super::three_values::has_subquery;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result, TableReference};
 use datafusion::functions_aggregate::count::count_udaf;
@@ -113,7 +114,7 @@ fn over_aggregate(rows: &LogicalPlan, value: &Expr, subquery: &Subquery) -> Resu
 }
 
 /// Turns outer columns into columns of the current plan; those within subqueries stay.
-fn outer_as_columns(expr: Expr) -> Result<Expr> {
+pub fn outer_as_columns(expr: Expr) -> Result<Expr> {
     let replaced = expr.transform(|expr| {
         Ok(match expr {
             Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
@@ -123,20 +124,12 @@ fn outer_as_columns(expr: Expr) -> Result<Expr> {
     Ok(replaced.data)
 }
 
-fn has_subquery(expr: &Expr) -> bool {
-    let mut found = false;
-    // It never fails.
-    let _ = expr.apply(|part| {
-        found |= matches!(
-            part,
-            Expr::ScalarSubquery(_)
-                | Expr::InSubquery(_)
-                | Expr::Exists(_)
-                | Expr::SetComparison(_)
-        );
-        Ok(TreeNodeRecursion::Continue)
-    });
-    found
+/// Whether an outer column belongs to a query further out than `outer`.
+pub fn is_beyond(expr: &Expr, outer: &DFSchema) -> bool {
+    match expr {
+        Expr::OuterReferenceColumn(_, column) => !outer.has_column(column),
+        _ => true,
+    }
 }
 
 /// The join for a subquery, and its value as an expression of the joined columns; `None` if it
@@ -149,11 +142,8 @@ pub fn value_of_correlated(
     subquery: &Subquery,
     outer: &DFSchema,
 ) -> Result<Option<(Option<CorrelatedJoin>, Expr)>> {
-    let is_beyond = |expr: &Expr| match expr {
-        Expr::OuterReferenceColumn(_, column) => !outer.has_column(column),
-        _ => true,
-    };
-    if subquery.subquery.all_out_ref_exprs().iter().any(is_beyond) {
+    let refers = subquery.subquery.all_out_ref_exprs();
+    if refers.iter().any(|expr| is_beyond(expr, outer)) {
         return Ok(None);
     }
     let Some((rows, value)) = rows_and_value(&subquery.subquery) else {
