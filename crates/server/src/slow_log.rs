@@ -144,26 +144,14 @@ impl Drop for StatementTiming {
 
 #[async_trait]
 impl Query for TimedQuery {
-    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
-        self.query.session(database, identity).await
-    }
-
-    async fn read_only_session(
-        &self,
-        database: Option<&str>,
-        identity: &Identity,
-    ) -> Result<Session> {
-        self.query.read_only_session(database, identity).await
+    fn wrapped(&self) -> Option<&dyn Query> {
+        Some(&*self.query)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let timing = self.begin(session, statement);
         let answer = self.query.execute(session, statement).await;
         timing.watch(answer)
-    }
-
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        self.query.prepare(session, statement).await
     }
 
     async fn prepare_typed(
@@ -204,10 +192,6 @@ mod tests {
     impl Query for NamedCalls {
         async fn execute(&self, _: &mut Session, _: &str) -> Result<Answer> {
             Err(called("execute"))
-        }
-
-        async fn prepare(&self, _: &Session, _: &str) -> Result<Arc<dyn Prepared>> {
-            Err(called("prepare"))
         }
 
         async fn prepare_typed(
