@@ -12,7 +12,7 @@ mod visible;
 
 use crate::error::Result;
 use crate::health::EngineHealth;
-pub(crate) use dependents::is_kept;
+pub(crate) use dependents::computed_by_query;
 use marigram_env::LogStore;
 use marigram_manifest::{
     Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,

@@ -15,7 +15,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use futures::StreamExt;
-use marigram_service::{Answer, Identity, Prepared, Query, Result, RowStream, Session};
+use marigram_service::{Answer, Prepared, Query, Result, RowStream, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ impl StatementTiming {
 impl Drop for StatementTiming {
     fn drop(&mut self) {
         let took = self.begin.elapsed();
-        if took < self.over || !self.paced.may_tell("slow statements") {
+        if took < self.over || !self.paced.may_log("slow statements") {
             return;
         }
         let Self {
@@ -179,7 +179,7 @@ impl Query for TimedQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_service::ServiceError;
+    use marigram_service::{Identity, ServiceError};
 
     /// Says which of its functions was called.
     struct NamedCalls;

@@ -8,7 +8,7 @@ use marigram_model::{FieldColumn, TableSchema};
 use std::sync::Arc;
 
 /// The error for a write to a rollup or a view.
-pub fn is_kept(table: &TableSchema) -> EngineError {
+pub fn computed_by_query(table: &TableSchema) -> EngineError {
     if table.view.is_some() {
         return EngineError::Invalid(format!(
             "'{}' is a view: only its query provides its rows",
@@ -23,7 +23,7 @@ pub fn is_kept(table: &TableSchema) -> EngineError {
 
 /// Refuses a change to `what` of a table that the queries of views use: by name, or by reading its
 /// `column`.
-pub fn not_needed(
+pub fn check_not_needed(
     catalog: &Catalog,
     table: &TableSchema,
     column: Option<&str>,
@@ -69,7 +69,7 @@ pub fn retypable<'a>(
     column: &str,
 ) -> Result<&'a mut FieldColumn> {
     if schema.rollup.is_some() || schema.view.is_some() {
-        return Err(is_kept(schema));
+        return Err(computed_by_query(schema));
     }
     let mut rollups = catalog.state().rollups_of(schema.id);
     let reader = rollups.find(|table| {

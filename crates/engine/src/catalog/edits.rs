@@ -1,7 +1,7 @@
 //! Edits of the catalog: each checks under the lock, becomes durable, and is then visible.
 
 use super::LiveCatalog;
-use super::dependents::{is_kept, not_needed, retypable};
+use super::dependents::{check_not_needed, computed_by_query, retypable};
 use super::table_changes::{
     SchemaGrowth, TableChange, TableSpec, drop_field, field_mut, push_field, push_tag,
     rename_column, set_options, set_refresh, set_view,
@@ -90,7 +90,7 @@ impl LiveCatalog {
             }
             TableChange::Rename(to) => {
                 let what = format!("table '{name}' by this name");
-                not_needed(&catalog, &schema, None, what)?;
+                check_not_needed(&catalog, &schema, None, what)?;
                 if self.find(database, to)?.is_some() {
                     return Err(already_exists("table", to));
                 }
@@ -99,12 +99,12 @@ impl LiveCatalog {
             TableChange::RenameColumn(from, to) => {
                 let what = format!("column '{from}' of table '{name}' by this name");
                 rename_column(&mut schema, from, to)?;
-                not_needed(&catalog, &schema, Some(from), what)?;
+                check_not_needed(&catalog, &schema, Some(from), what)?;
             }
             TableChange::DropField(column) => {
                 let what = format!("column '{column}' of table '{name}'");
                 drop_field(&mut schema, column)?;
-                not_needed(&catalog, &schema, Some(column), what)?;
+                check_not_needed(&catalog, &schema, Some(column), what)?;
             }
             TableChange::SetView(view) => set_view(&mut schema, view)?,
         }
@@ -179,7 +179,7 @@ impl LiveCatalog {
             }
         }
         if schema.view.is_some() {
-            return Err(is_kept(&schema));
+            return Err(computed_by_query(&schema));
         }
         match existing {
             Some(existing) if *existing == schema => Ok(existing),
@@ -277,7 +277,7 @@ fn check_kind(schema: &TableSchema, change: &TableChange) -> Result<()> {
         TableChange::SetRefresh(..) | TableChange::Rename(_) | TableChange::SetView(_) => false,
     };
     if is_excluded {
-        return Err(is_kept(schema));
+        return Err(computed_by_query(schema));
     }
     Ok(())
 }

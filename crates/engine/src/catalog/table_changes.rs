@@ -8,6 +8,7 @@ use marigram_model::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+/// A table to create.
 #[derive(Clone, Debug, Default)]
 pub struct TableSpec {
     /// Name.

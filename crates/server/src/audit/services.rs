@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_pgtext::split_script;
 use marigram_service::{
-    Answer, Identity, LanguageQuery, LanguageRequest, Prepared, Query, Result, ServiceError,
-    Session, StatementAnswers,
+    Answer, LanguageQuery, LanguageRequest, Prepared, Query, Result, ServiceError, Session,
+    StatementAnswers,
 };
 use std::sync::Arc;
 

@@ -94,10 +94,10 @@ const PATHS: [&str; 12] = [
 ];
 
 /// The status paths, which are answered even when all slots are taken.
-const OF_STATUS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
+const STATUS_PATHS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
 
 /// How long other requests of a connection beyond `connections_max` wait for a slot.
-const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// What a client gets that speaks HTTP without TLS where it must not.
 const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
@@ -215,8 +215,8 @@ async fn measure(
     });
     let route = known.unwrap_or("other");
     let answer = async {
-        if !OF_STATUS.contains(&route) && !peer.has_place(PLACE_WAIT_MAX).await {
-            let mut response = HttpError::no_place().into_response();
+        if !STATUS_PATHS.contains(&route) && !peer.has_slot(SLOT_WAIT_MAX).await {
+            let mut response = HttpError::no_slot().into_response();
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
             return response;
@@ -259,7 +259,7 @@ async fn measure(
         let failures = &shared.telemetry.failures;
         if response.status().is_server_error() {
             failures.note(route, status, &failure);
-        } else if is_told(route, status) {
+        } else if is_logged(route, status) {
             failures.note_refused(route, status, &failure, peer.remote());
         }
     }
@@ -336,7 +336,7 @@ fn is_of(path: &str, known: &str) -> bool {
 
 /// Whether the log reports a refused request. Wrong statements are not reported: they concern only
 /// the client and its user.
-fn is_told(route: &str, status: u16) -> bool {
+fn is_logged(route: &str, status: u16) -> bool {
     !matches!(
         route,
         "/api/v1/sql" | "/query" | "/api/v2/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"

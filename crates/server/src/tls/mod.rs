@@ -98,7 +98,7 @@ impl ServerTls {
     }
 
     /// Reads the files again and logs what came of it. Blocks.
-    pub fn reload_and_tell(&self) {
+    pub fn reload_and_log(&self) {
         match self.reload() {
             Ok(false) => {}
             Ok(true) => tracing::info!("new connections use the changed TLS certificate"),
@@ -131,7 +131,7 @@ impl ServerTls {
     /// Reads the files again on a thread that may block, and logs what came of it.
     pub async fn reload_in_background(self: &Arc<Self>) {
         let tls = Arc::clone(self);
-        if let Err(error) = run_blocking(move || tls.reload_and_tell()).await {
+        if let Err(error) = run_blocking(move || tls.reload_and_log()).await {
             tracing::warn!(%error, "the TLS certificate was not read again");
         }
     }
