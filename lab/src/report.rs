@@ -2,7 +2,7 @@
 //!
 //! From below to above: `statistics`, `number` and `names` (leaves), `document` (blocks of
 //! text, tables, plots), `load` (reads the folder), `crosscheck` (answers compared between
-//! targets), `series` (figures arranged by view), `words`, `standing` and `rules` (sentences),
+//! targets), `series` (figures arranged by view), `sentences`, `standing` and `rules` (sentences),
 //! `table`, `plot` and `picture`, `latencies`, `resources`, `problems`, `head`,
 //! `section`, and `html`, `markdown`, `csv`, which write. Everything between reading and
 //! writing is a pure function of what was read.
@@ -23,13 +23,13 @@ mod problems;
 mod resources;
 mod rules;
 mod section;
+mod sentences;
 mod series;
 mod standing;
 mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use crate::study::Study;
 use anyhow::{Context, Result};

@@ -87,7 +87,7 @@ struct Means<'a> {
 }
 
 /// What the runs of one setup share.
-struct Shared {
+struct SetupShared {
     /// Study and setup, indices.
     place: (usize, usize),
     source: Arc<dyn Source>,
@@ -132,14 +132,14 @@ fn run_with(order: &Order, means: &Means<'_>, stop: &AtomicBool) -> Result<Outco
         }
     }
     progress.begin(due.iter().map(|(job, _)| *job).collect());
-    let mut shared: Option<Shared> = None;
+    let mut shared: Option<SetupShared> = None;
     for (job, folder) in due {
         let (study, plan) = &plans[job.study];
         let setup = &plan.setups[job.setup];
         // The old data are dropped before the new ones are built, because a source may fill much of
         // the memory.
         shared = shared.filter(|shared| shared.place == (job.study, job.setup));
-        let shared = shared.get_or_insert_with(|| Shared {
+        let shared = shared.get_or_insert_with(|| SetupShared {
             place: (job.study, job.setup),
             source: (means.build)(&setup.source, order.seed),
             expected: Expected::new(Arc::clone(&means.expect)),

@@ -9,6 +9,7 @@ mod references;
 #[path = "architecture/shape.rs"]
 mod shape;
 
+use marigram_fixtures::root;
 use production_code::{SourceFile, rust_files, source_files};
 use references::{ModulePath, UsedName, references, used_names};
 use shape::CodeShape;
@@ -21,6 +22,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-access", 0),
     ("marigram-codec", 0),
     ("marigram-env", 0),
+    ("marigram-fixtures", 0),
     ("marigram-flux", 0),
     ("marigram-influxql", 0),
     ("marigram-pgtext", 0),
@@ -106,13 +108,6 @@ const DATABASE: &[&str] = &[
     "marigram-wal",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("testing is in the root")
-        .to_owned()
-}
-
 /// Every crate of the workspace: its name, its folder, and its dependencies outside of tests.
 fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
     let mut folders: Vec<PathBuf> = fs::read_dir(root().join("crates"))
@@ -120,7 +115,14 @@ fn crates() -> Vec<(String, PathBuf, BTreeSet<String>)> {
         .map(|entry| entry.expect("it can be listed").path())
         .filter(|path| path.join("Cargo.toml").exists())
         .collect();
-    let others = ["lab", "lab/drivers", "lab/peers", "testing", "testing/soak"];
+    let others = [
+        "lab",
+        "lab/drivers",
+        "lab/peers",
+        "testing",
+        "testing/fixtures",
+        "testing/soak",
+    ];
     folders.extend(others.map(|name| root().join(name)));
     folders.sort();
     folders.into_iter().map(read_crate).collect()

@@ -7,13 +7,13 @@ mod targets;
 
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use marigram_codec::{Compressor, Encoding, EncodingChoice, PageValues, frame, tsfile_forms};
+use marigram_fixtures::golden;
 use marigram_model::{TagKey, TagValueRef};
 use marigram_protocol::flight::{BoundMessage, FlightHandle, StatementLanguage};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -154,18 +154,6 @@ fn reshape(input: &mut Vec<u8>, words: &[&[u8]], seed: &[u8], rng: &mut Xoshiro2
         }
         _ => overwrite(input, rng),
     }
-}
-
-/// A golden file.
-fn golden(path: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("golden")
-        .join(path);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "golden files are on the real disk"
-    )]
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[test]

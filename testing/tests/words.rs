@@ -2,9 +2,9 @@
 //!
 //! The glossary of CONTRIBUTING.md defines the terms.
 
+use marigram_fixtures::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// Identifiers that must not occur anywhere in the code, and their replacements.
 const ANYWHERE: &[(&str, &str)] = &[
@@ -79,15 +79,10 @@ const SHARED_NAMES: &[&str] = &[
     "Precision",
 ];
 
-fn root() -> PathBuf {
-    let testing = Path::new(env!("CARGO_MANIFEST_DIR"));
-    testing.parent().expect("testing is in the root").to_owned()
-}
-
-/// Every Rust file of the database and its tests except this one, by its path in the tree.
-fn sources() -> Vec<(String, String)> {
+/// Every Rust file of these folders except this one, by its path in the tree.
+fn sources(folders: &[&str]) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let mut folders = vec![root().join("crates"), root().join("testing")];
+    let mut folders: Vec<_> = folders.iter().map(|name| root().join(name)).collect();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("a folder can be read") {
             let path = entry.expect("an entry can be read").path();
@@ -183,7 +178,7 @@ fn definitions(code: &str) -> Vec<(&str, &str)> {
 #[test]
 fn words_that_were_given_up_do_not_come_back() {
     let mut faults = Vec::new();
-    for (path, code) in sources() {
+    for (path, code) in sources(&["crates", "lab", "testing"]) {
         let used: BTreeSet<&str> = identifiers(&code).collect();
         for (word, instead) in ANYWHERE.iter().filter(|(word, _)| used.contains(word)) {
             faults.push(format!("{path}: {word}; write {instead}"));
@@ -209,7 +204,7 @@ fn words_that_were_given_up_do_not_come_back() {
 #[test]
 fn a_public_type_has_a_name_of_its_own() {
     let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (path, code) in sources() {
+    for (path, code) in sources(&["crates", "testing"]) {
         let is_test = ["/tests/", "/examples/", "/benches/", "testing/"];
         if is_test.iter().any(|folder| path.contains(folder)) || path.ends_with("tests.rs") {
             continue;

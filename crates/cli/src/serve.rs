@@ -194,19 +194,8 @@ fn print_banner(
     );
     outln!("{name} serves {} ({holds})", dir.display());
     let (http, postgres) = (running.http_addr(), running.postgres_addr());
-    if let Some(address) = http {
-        outln!("  HTTP        {}", http_url(address, running));
-    }
-    if let Some(address) = postgres {
-        outln!("  PostgreSQL  postgres://{address}/main");
-    }
-    if let Some(address) = running.flight_addr() {
-        let scheme = if running.has_tls() {
-            "grpc+tls"
-        } else {
-            "grpc"
-        };
-        outln!("  Flight SQL  {scheme}://{address}");
+    for (title, url) in running.urls() {
+        outln!("  {title:<10}  {url}");
     }
     for line in &files.lines {
         outln!("  Files       {line}");

@@ -52,6 +52,8 @@ pub(crate) fn expand<T: Copy>(values: &[T], lengths: &[u32], count: usize) -> Ve
     for (value, length) in values.iter().zip(lengths) {
         out.resize(out.len() + *length as usize, *value);
     }
+    // `read_lengths` has checked it, and callers index without looking.
+    debug_assert_eq!(out.len(), count, "the lengths of runs add up");
     out
 }
 

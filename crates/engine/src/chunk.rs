@@ -61,6 +61,11 @@ impl Chunk {
     /// Joins the rows of two chunks of one table and space; `self` is the older one.
     pub(crate) fn join(&self, newer: &Self) -> Self {
         debug_assert!(self.table == newer.table && self.late == newer.late);
+        // Of two rows of one time, the part behind the other wins.
+        debug_assert!(
+            self.sequence_max <= newer.sequence_max,
+            "the newer chunk comes second"
+        );
         let mut parts: Vec<ChunkPart> = self.parts().iter().cloned().collect();
         for part in newer.parts().iter() {
             part::push(&mut parts, part.clone(), part::SMALL_TEXT_BYTES);

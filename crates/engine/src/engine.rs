@@ -10,7 +10,7 @@ mod write;
 
 use crate::background::BackgroundThreads;
 use crate::backup::{self, BackupOptions, BackupReport};
-use crate::catalog::{TableChange, TableSpec, is_kept};
+use crate::catalog::{TableChange, TableSpec, computed_by_query};
 use crate::commit::CommitChange;
 use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
@@ -295,7 +295,7 @@ impl Engine {
         let _pass = inner.gate.pass(database, table)?;
         let table = inner.schemas.table(database, table)?;
         if table.rollup.is_some() || table.view.is_some() {
-            return Err(is_kept(&table));
+            return Err(computed_by_query(&table));
         }
         let changes = self.freeing(|| deletes(inner, table.id, filter, range))?;
         commit_deletes(changes)

@@ -204,9 +204,10 @@ impl From<BatchError> for EngineError {
     }
 }
 
-/// Errors of the formats each have the same two variants; variants added later keep their text.
+/// Errors of the formats each have the same two variants; `$own` are those that a format has besides,
+/// and variants added later keep their text.
 macro_rules! from_format_error {
-    ($error:ident) => {
+    ($error:ident $(, $own:pat => $made:expr)*) => {
         impl From<$error> for EngineError {
             fn from(error: $error) -> Self {
                 match error {
@@ -220,6 +221,7 @@ macro_rules! from_format_error {
                         offset,
                         reason,
                     },
+                    $($own => $made,)*
                     other => Self::Invalid(other.to_string()),
                 }
             }
@@ -229,43 +231,13 @@ macro_rules! from_format_error {
 
 from_format_error!(SegmentError);
 from_format_error!(SeriesError);
-
-impl From<WalError> for EngineError {
-    fn from(error: WalError) -> Self {
-        match error {
-            WalError::Io { path, source } => Self::from_io(path, source),
-            WalError::Full { path, source } => Self::from_disk_full(path, source),
-            WalError::Uncertain { .. } => Self::Uncertain(error.to_string()),
-            WalError::Corrupt {
-                path,
-                offset,
-                reason,
-            } => Self::Corrupt {
-                path,
-                offset,
-                reason,
-            },
-            other => Self::Invalid(other.to_string()),
-        }
-    }
-}
-
-impl From<ManifestError> for EngineError {
-    fn from(error: ManifestError) -> Self {
-        match error {
-            ManifestError::Io { path, source } => Self::from_io(path, source),
-            ManifestError::Full { path, source } => Self::from_disk_full(path, source),
-            ManifestError::Corrupt {
-                path,
-                offset,
-                reason,
-            } => Self::Corrupt {
-                path,
-                offset,
-                reason,
-            },
-            ManifestError::Poisoned { .. } => Self::ReadOnly(error.to_string()),
-            other => Self::Invalid(other.to_string()),
-        }
-    }
-}
+from_format_error!(
+    WalError,
+    WalError::Full { path, source } => Self::from_disk_full(path, source),
+    uncertain @ WalError::Uncertain { .. } => Self::Uncertain(uncertain.to_string())
+);
+from_format_error!(
+    ManifestError,
+    ManifestError::Full { path, source } => Self::from_disk_full(path, source),
+    poisoned @ ManifestError::Poisoned { .. } => Self::ReadOnly(poisoned.to_string())
+);

@@ -28,6 +28,8 @@ impl HighWaterMarks {
 
     /// Raises marks to the times of rows.
     pub fn raise(&mut self, series: &[u32], times: &[i64]) {
+        // A row left out here would count as in order when it comes again.
+        debug_assert_eq!(series.len(), times.len(), "series of rows");
         for (series, time) in series.iter().zip(times) {
             self.raise_one(*series, *time);
         }

@@ -101,6 +101,14 @@ impl LastValues {
             return;
         };
         self.reach(*most);
+        // Slots take values by the position of their row.
+        debug_assert_eq!(rows.series.len(), rows.times.len(), "series of rows");
+        debug_assert!(
+            rows.columns
+                .iter()
+                .all(|(_, values)| values.len() == rows.times.len()),
+            "a value or null for each row"
+        );
         let mut room = self.room();
         let rows_bytes: usize = self.tables.values().map(LastTable::bytes).sum();
         let mut unasked = UNASKED_BYTES.saturating_sub(rows_bytes);

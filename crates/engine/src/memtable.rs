@@ -83,6 +83,12 @@ impl Memtable {
 
     /// Records that it contains the entry with this sequence.
     pub fn note(&mut self, sequence: u64, now_ns: u64) {
+        // Replay and compaction tell newer from older rows by these numbers alone.
+        debug_assert!(
+            sequence > self.sequence_max,
+            "entry {sequence} after entry {}",
+            self.sequence_max
+        );
         self.sequence_max = sequence;
         self.since_ns.get_or_insert(now_ns);
     }
@@ -96,6 +102,12 @@ impl Memtable {
         late: Option<&[bool]>,
         bytes: usize,
     ) {
+        // Rows are split and sorted by position, across all of these arrays.
+        debug_assert_eq!(entry.series.len(), entry.times.len(), "series of rows");
+        debug_assert!(
+            late.is_none_or(|late| late.len() == entry.times.len()),
+            "each row is late or not"
+        );
         self.bytes += bytes;
         self.rows += entry.times.len();
         if entry.times.is_empty() {

@@ -167,6 +167,11 @@ impl MergeStream {
         let own_ns = took_ns.saturating_sub(others_ns);
         ScanMetrics::add(&self.scope.metrics.merging_ns, own_ns);
         self.scope.tell();
+        // Operators above find series and times by binary search.
+        debug_assert!(
+            rows.iter().flatten().all(SortedRows::is_sorted),
+            "a merge gives sorted, unique rows"
+        );
         rows
     }
 
@@ -194,6 +199,8 @@ impl MergeStream {
             return Ok(true);
         }
         let bound = self.heap.second_key().unwrap_or(RowKey::END);
+        // What is taken up to the bound would otherwise come out of order.
+        debug_assert!(head.key <= bound, "the first head is the smallest");
         if bound == head.key {
             self.merge_equal(head.key)?;
             return Ok(true);
@@ -204,6 +211,8 @@ impl MergeStream {
         let cursor = &mut self.cursors[at as usize];
         let batch_rows = self.assembler.batch_rows();
         let (block, start, len) = cursor.take(bound, batch_rows, &self.scope, &mut self.runs)?;
+        // A merge that takes nothing would go round for ever.
+        debug_assert!(len > 0, "a step takes rows");
         self.heap.replace_first(cursor.head());
         self.assembler.push_slice(&block, start, len, &self.runs);
         Ok(true)

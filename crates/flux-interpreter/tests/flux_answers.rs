@@ -6,15 +6,10 @@ mod support;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use std::fs;
-use std::path::Path;
 use support::FluxHarness;
 
 async fn check(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/answers")
-        .join(name);
-    let text = fs::read_to_string(&path).expect(name);
+    let text = marigram_fixtures::text(&format!("crates/flux-interpreter/tests/answers/{name}"));
     let mut parts = text.split("===\n");
     let database = FluxHarness::new(512 << 20);
     database.write(parts.next().expect("lines"));

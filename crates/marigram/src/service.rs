@@ -108,30 +108,14 @@ impl Ingest for Marigram {
         database: &str,
         table: &str,
         batch: RecordBatch,
+        roles: Option<&ArrowRoles>,
     ) -> Result<WriteReport> {
         let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
-        let write = move || Self::write_arrow(&db, &database, &table, &batch, None);
-        let report = self
-            .runtime
-            .run_blocking(write)
-            .await?
-            .map_err(to_service)?;
-        Ok(to_report(report))
-    }
-
-    async fn write_arrow_as(
-        &self,
-        database: &str,
-        table: &str,
-        batch: RecordBatch,
-        roles: &ArrowRoles,
-    ) -> Result<WriteReport> {
-        let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
-        let roles = Roles {
+        let roles = roles.map(|roles| Roles {
             time: roles.time.clone(),
             tags: roles.tags.clone(),
-        };
-        let write = move || Self::write_arrow(&db, &database, &table, &batch, Some(&roles));
+        });
+        let write = move || Self::write_arrow(&db, &database, &table, &batch, roles.as_ref());
         let report = self
             .runtime
             .run_blocking(write)
@@ -263,16 +247,8 @@ fn arrow_schema(schema: &TableSchema) -> SchemaRef {
 
 #[async_trait]
 impl Query for Marigram {
-    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
-        self.sql.session(database, identity).await
-    }
-
-    async fn read_only_session(
-        &self,
-        database: Option<&str>,
-        identity: &Identity,
-    ) -> Result<Session> {
-        self.sql.read_only_session(database, identity).await
+    fn wrapped(&self) -> Option<&dyn Query> {
+        Some(&self.sql)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
@@ -280,10 +256,6 @@ impl Query for Marigram {
         let work = self.sql.execute(session, statement);
         let answer = running.until_stopped(work).await?;
         Ok(running.watch(answer))
-    }
-
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        self.sql.prepare(session, statement).await
     }
 
     async fn prepare_typed(

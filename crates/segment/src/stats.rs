@@ -57,7 +57,20 @@ impl PageStats {
             ..Self::default()
         };
         stats.add_extremes(values, first);
+        debug_assert!(stats.is_consistent(values.len()), "{stats:?}");
         stats
+    }
+
+    /// Whether the statistics may be those of `rows` rows. Queries skip and answer pages by them alone,
+    /// so wrong ones are wrong answers.
+    fn is_consistent(&self, rows: usize) -> bool {
+        let is_between = |(_, value): &(i64, FieldValue)| {
+            let above = |min: &FieldValue| min.total_cmp(value) != Some(Ordering::Greater);
+            let below = |max: &FieldValue| max.total_cmp(value) != Some(Ordering::Less);
+            self.min.as_ref().is_none_or(above) && self.max.as_ref().is_none_or(below)
+        };
+        let mut ends = self.first.iter().chain(&self.last);
+        self.nulls as usize <= rows && ends.all(is_between)
     }
 
     /// Statistics of all of some pages together, given with their numbers of rows; `first` and `last`

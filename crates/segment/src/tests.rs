@@ -365,15 +365,13 @@ fn the_golden_files_of_all_versions_are_readable() {
 }
 
 fn check_golden(version: u32) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    let golden = format!("testing/golden/segment/v{version}.bin");
-    let golden = root.unwrap().join(golden);
+    let golden = marigram_fixtures::golden_path(&format!("segment/v{version}.bin"));
     let part = rows(&[40, 0, 3, 3, 70], |id, row| {
         (row % 7 != 3).then_some(u64::from(id) * 1_000 + u64::from(row))
     });
     let fs = Env::real().blob_store(Path::new("/"));
     let is_newest = version == FORMAT_VERSION;
-    if is_newest && std::env::var_os("MARIGRAM_BLESS").is_some() {
+    if is_newest && marigram_fixtures::is_blessing() {
         std::fs::create_dir_all(golden.parent().unwrap()).unwrap();
         write(&fs, &golden, std::slice::from_ref(&part));
     }

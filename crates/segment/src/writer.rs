@@ -247,6 +247,11 @@ impl SegmentWriter {
         let columns: Vec<ArrayRef> = columns
             .collect::<Result<_, _>>()
             .map_err(|error| SegmentError::misuse(&self.path, error.to_string()))?;
+        // Readers take the number of rows from the times, and trust that values are as many.
+        debug_assert!(
+            columns.iter().all(|values| values.len() == page.rows),
+            "each column of a page has all rows"
+        );
         for (at, values) in columns.iter().enumerate() {
             let start = self.buffer.len();
             // Times come first.

@@ -40,7 +40,7 @@ pub struct ThrottledLines(Mutex<ThrottleState>);
 
 impl ThrottledLines {
     /// Whether to log one more.
-    pub fn may_tell(&self, what: &str) -> bool {
+    pub fn may_log(&self, what: &str) -> bool {
         let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (told, untold) = pace.next(Instant::now());
         drop(pace);
@@ -74,7 +74,7 @@ impl ThrottleState {
 impl FailureLog {
     /// Logs a failed request of `route`, answered with `status`.
     pub fn note(&self, route: &str, status: u16, failure: &RequestFailure) {
-        if !self.failed.may_tell("requests that failed") {
+        if !self.failed.may_log("requests that failed") {
             return;
         }
         let RequestFailure {
@@ -94,7 +94,7 @@ impl FailureLog {
         failure: &RequestFailure,
         peer: SocketAddr,
     ) {
-        if !self.refused.may_tell("requests that were refused") {
+        if !self.refused.may_log("requests that were refused") {
             return;
         }
         let (code, error) = (failure.code, failure.shortened_error());

@@ -21,6 +21,7 @@ mod failures;
 mod flight;
 mod http;
 mod linger;
+mod listener;
 mod logins;
 mod outgoing;
 mod postgres;
@@ -35,7 +36,26 @@ mod write_stall;
 
 pub use audit::AuditSettings;
 pub use config::ServerConfig;
-pub use running_servers::{RunningServers, ServerError, start};
+pub use running_servers::{RunningServers, ServerError};
 pub use services::ServedDatabase;
 pub use tls::{ClientCertificates, TlsSettings, TlsVersion};
 pub use web_token::WebTokenKey;
+
+use listener::ListenerKind;
+
+/// Every protocol that the server speaks, in the order of the banner.
+const LISTENERS: &[ListenerKind] = &[http::LISTENER, postgres::LISTENER, flight::LISTENER];
+
+/// Opens the listeners of `config` and serves `services` on them until [`RunningServers::shutdown`].
+/// Needs a tokio runtime with I/O and time.
+///
+/// # Errors
+/// If the server cannot listen on an address, or a setting is invalid; no listener is open then.
+pub async fn start(
+    config: ServerConfig,
+    services: ServedDatabase,
+) -> Result<RunningServers, ServerError> {
+    http::check_settings(&config)
+        .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
+    running_servers::start(LISTENERS, config, services).await
+}

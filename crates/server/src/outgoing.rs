@@ -32,6 +32,16 @@ pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
     (bytes_max / row_bytes.max(1)).max(1).min(rows)
 }
 
+/// The first part of a batch, and what is left of it.
+pub fn next_part(batch: RecordBatch) -> (RecordBatch, Option<RecordBatch>) {
+    let rows = rows_within(&batch, PART_BYTES);
+    if rows == batch.num_rows() {
+        return (batch, None);
+    }
+    let rest = batch.slice(rows, batch.num_rows() - rows);
+    (batch.slice(0, rows), Some(rest))
+}
+
 /// Upper bound of the bytes of a column's values; counts a dictionary value in every row.
 fn bytes_at_most(column: &dyn Array) -> usize {
     if matches!(column.data_type(), DataType::Dictionary(..)) {

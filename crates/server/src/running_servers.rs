@@ -6,12 +6,12 @@
 use crate::admission::AdmissionControl;
 use crate::audit::{AuditLog, AuditWriter, audited};
 use crate::config::ServerConfig;
-use crate::logins::FailedLogins;
+use crate::http::is_loopback;
+use crate::listener::{ListenerContext, ListenerKind};
 use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
-use crate::telemetry::Telemetry;
 use crate::tls::ServerTls;
-use crate::{flight, http, postgres};
+use marigram_service::run_blocking;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,9 +50,7 @@ pub enum ServerError {
 
 /// Running servers.
 pub struct RunningServers {
-    http: Option<SocketAddr>,
-    postgres: Option<SocketAddr>,
-    flight: Option<SocketAddr>,
+    listening: Vec<(ListenerKind, SocketAddr)>,
     tls: Option<Arc<ServerTls>>,
     audit: Option<AuditWriter>,
     stop: CancellationToken,
@@ -64,19 +62,36 @@ impl RunningServers {
     /// Where HTTP listens.
     #[must_use]
     pub fn http_addr(&self) -> Option<SocketAddr> {
-        self.http
+        self.address("http")
     }
 
     /// Where the PostgreSQL protocol listens.
     #[must_use]
     pub fn postgres_addr(&self) -> Option<SocketAddr> {
-        self.postgres
+        self.address("postgres")
     }
 
     /// Where Arrow Flight SQL listens.
     #[must_use]
     pub fn flight_addr(&self) -> Option<SocketAddr> {
-        self.flight
+        self.address("flight")
+    }
+
+    /// Where the listener of a setting listens.
+    #[must_use]
+    pub fn address(&self, setting: &str) -> Option<SocketAddr> {
+        let mut listening = self.listening.iter();
+        let found = listening.find(|(kind, _)| kind.setting == setting);
+        found.map(|(_, address)| *address)
+    }
+
+    /// The title and the URL of every listener.
+    #[must_use]
+    pub fn urls(&self) -> Vec<(&'static str, String)> {
+        let url = |(kind, address): &(ListenerKind, SocketAddr)| {
+            (kind.title, (kind.url)(*address, self.has_tls()))
+        };
+        self.listening.iter().map(url).collect()
     }
 
     /// Whether the listeners encrypt connections.
@@ -88,11 +103,8 @@ impl RunningServers {
     /// Reads the files of the certificate again, for connections from now on. What works stays in use
     /// if they cannot be read, and the log says so.
     pub async fn reload_tls(&self) {
-        if let Some(tls) = self.tls.clone() {
-            let read = tokio::task::spawn_blocking(move || tls.reload_and_tell());
-            if let Err(error) = read.await {
-                tracing::warn!(%error, "the TLS certificate was not read again");
-            }
+        if let Some(tls) = &self.tls {
+            tls.reload_in_background().await;
         }
     }
 
@@ -124,7 +136,7 @@ impl RunningServers {
 /// Writes what waits for the audit log.
 async fn close(audit: Option<AuditWriter>) {
     if let Some(audit) = audit {
-        let closed = tokio::task::spawn_blocking(move || audit.close());
+        let closed = run_blocking(move || audit.close());
         if tokio::time::timeout(KILL_GRACE, closed).await.is_err() {
             tracing::warn!("the disk does not take the last lines of the audit log");
         }
@@ -137,49 +149,25 @@ impl Drop for RunningServers {
     }
 }
 
-/// Opens the listeners of `config` and serves `services` on them until [`RunningServers::shutdown`].
-/// Needs a tokio runtime with I/O and time.
-///
-/// # Errors
-/// If the server cannot listen on an address, or a setting is invalid; no listener is open then.
+/// Opens the listeners of `config` among `kinds`, and serves `services` on them until
+/// [`RunningServers::shutdown`].
 pub async fn start(
+    kinds: &[ListenerKind],
     config: ServerConfig,
     mut services: ServedDatabase,
 ) -> Result<RunningServers, ServerError> {
-    let rules = http::BrowserRules::new(&config)
-        .map_err(|(setting, reason)| ServerError::Setting { setting, reason })?;
     if services.access.is_open() {
-        let listeners = [
-            ("http", config.http),
-            ("postgres", config.postgres),
-            ("flight", config.flight),
-        ];
-        for (setting, address) in listeners {
-            if let Some(address) = address.filter(|address| !http::is_loopback(address.ip())) {
-                let reason = format!(
-                    "{address} can be reached from other machines, and the database has no administrator \
-                     who must log in: create one with marigram user add NAME --admin, or listen on \
-                     127.0.0.1:{}",
-                    address.port()
-                );
-                return Err(ServerError::Setting { setting, reason });
-            }
-        }
+        refuse_exposure(kinds, &config)?;
     }
     let tls = load_tls(&config)?;
     let (audit, audit_writer) = open_audit(&config)?;
-    let http_listener = match config.http {
-        Some(address) => Some(bind("HTTP", address, "--http").await?),
-        None => None,
-    };
-    let postgres_listener = match config.postgres {
-        Some(address) => Some(bind("PostgreSQL", address, "--postgres").await?),
-        None => None,
-    };
-    let flight_listener = match config.flight {
-        Some(address) => Some(bind("Arrow Flight", address, "--flight").await?),
-        None => None,
-    };
+    let mut listeners = Vec::new();
+    for kind in kinds {
+        if let Some(address) = (kind.address)(&config) {
+            let (listener, address) = bind(kind, address).await?;
+            listeners.push((*kind, listener, address));
+        }
+    }
     if let Some(over) = config.slow_statement() {
         services.query = Arc::new(TimedQuery::new(services.query, over));
     }
@@ -189,57 +177,58 @@ pub async fn start(
         config.buffered_bytes_max,
         services.status.clone(),
     );
-    let telemetry = Arc::new(Telemetry::default());
-    let failed_logins = Arc::<FailedLogins>::default();
-    let (stop, kill) = (CancellationToken::new(), CancellationToken::new());
+    let context = ListenerContext {
+        services,
+        config,
+        gate,
+        telemetry: Arc::default(),
+        failed_logins: Arc::default(),
+        audit,
+        tls,
+        stop: CancellationToken::new(),
+        kill: CancellationToken::new(),
+    };
     let mut running = RunningServers {
-        http: None,
-        postgres: None,
-        flight: None,
-        tls: tls.clone(),
+        listening: Vec::new(),
+        tls: context.tls.clone(),
         audit: audit_writer,
-        stop: stop.clone(),
-        kill: kill.clone(),
+        stop: context.stop.clone(),
+        kill: context.kill.clone(),
         tasks: Vec::new(),
     };
-    if let Some((listener, address)) = http_listener {
-        running.http = Some(address);
-        running.tasks.push(tokio::spawn(http::serve(
-            (listener, tls.clone()),
-            rules,
-            audited(services.clone(), &audit, "http"),
-            config.clone(),
-            (gate.clone(), failed_logins.clone(), audit.clone()),
-            telemetry.clone(),
-            (stop.clone(), kill.clone()),
-        )));
+    for (kind, listener, address) in listeners {
+        let context = ListenerContext {
+            services: audited(context.services.clone(), &context.audit, kind.setting),
+            ..context.clone()
+        };
+        running.listening.push((kind, address));
+        let served = (kind.serve)(listener, context);
+        running.tasks.push(tokio::spawn(served));
     }
-    if let Some((listener, address)) = flight_listener {
-        running.flight = Some(address);
-        running.tasks.push(tokio::spawn(flight::serve(
-            (listener, tls.clone()),
-            audited(services.clone(), &audit, "flight"),
-            config.clone(),
-            (gate.clone(), failed_logins.clone(), audit.clone()),
-            telemetry.clone(),
-            (stop.clone(), kill.clone()),
-        )));
-    }
-    if let Some((listener, address)) = postgres_listener {
-        running.postgres = Some(address);
-        running.tasks.push(tokio::spawn(postgres::serve(
-            (listener, tls.clone()),
-            audited(services, &audit, "postgres"),
-            config,
-            (gate, failed_logins, audit),
-            telemetry,
-            (stop.clone(), kill),
-        )));
-    }
-    if let Some(tls) = tls {
-        running.tasks.push(tokio::spawn(tls.follow_files(stop)));
+    if let Some(tls) = context.tls {
+        running
+            .tasks
+            .push(tokio::spawn(tls.follow_files(context.stop)));
     }
     Ok(running)
+}
+
+/// Refuses listeners that other machines can reach while nobody must log in.
+fn refuse_exposure(kinds: &[ListenerKind], config: &ServerConfig) -> Result<(), ServerError> {
+    for kind in kinds {
+        let address = (kind.address)(config).filter(|address| !is_loopback(address.ip()));
+        if let Some(address) = address {
+            let reason = format!(
+                "{address} can be reached from other machines, and the database has no administrator \
+                 who must log in: create one with marigram user add NAME --admin, or listen on \
+                 127.0.0.1:{}",
+                address.port()
+            );
+            let setting = kind.setting;
+            return Err(ServerError::Setting { setting, reason });
+        }
+    }
+    Ok(())
 }
 
 fn load_tls(config: &ServerConfig) -> Result<Option<Arc<ServerTls>>, ServerError> {
@@ -269,10 +258,10 @@ fn open_audit(config: &ServerConfig) -> Result<(AuditLog, Option<AuditWriter>), 
 }
 
 async fn bind(
-    protocol: &'static str,
+    kind: &ListenerKind,
     address: SocketAddr,
-    option: &str,
 ) -> Result<(TcpListener, SocketAddr), ServerError> {
+    let (protocol, option) = (kind.protocol, kind.setting);
     let bound = match TcpListener::bind(address).await {
         Ok(listener) => listener.local_addr().map(|local| (listener, local)),
         Err(error) => Err(error),
@@ -280,15 +269,15 @@ async fn bind(
     bound.map_err(|source| {
         let advice = match source.kind() {
             std::io::ErrorKind::AddrInUse => format!(
-                "another program listens on this address: stop it, or give another address with {option}"
+                "another program listens on this address: stop it, or give another address with --{option}"
             ),
             std::io::ErrorKind::PermissionDenied => {
-                format!("ports below 1024 need special privileges: give another address with {option}")
+                format!("ports below 1024 need special privileges: give another address with --{option}")
             }
             std::io::ErrorKind::AddrNotAvailable => {
-                format!("this machine has no such address: give one of its own with {option}")
+                format!("this machine has no such address: give one of its own with --{option}")
             }
-            _ => format!("give another address with {option}"),
+            _ => format!("give another address with --{option}"),
         };
         ServerError::Bind {
             protocol,

@@ -15,7 +15,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use futures::StreamExt;
-use marigram_service::{Answer, Identity, Prepared, Query, Result, RowStream, Session};
+use marigram_service::{Answer, Prepared, Query, Result, RowStream, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -116,7 +116,7 @@ impl StatementTiming {
 impl Drop for StatementTiming {
     fn drop(&mut self) {
         let took = self.begin.elapsed();
-        if took < self.over || !self.paced.may_tell("slow statements") {
+        if took < self.over || !self.paced.may_log("slow statements") {
             return;
         }
         let Self {
@@ -144,26 +144,14 @@ impl Drop for StatementTiming {
 
 #[async_trait]
 impl Query for TimedQuery {
-    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
-        self.query.session(database, identity).await
-    }
-
-    async fn read_only_session(
-        &self,
-        database: Option<&str>,
-        identity: &Identity,
-    ) -> Result<Session> {
-        self.query.read_only_session(database, identity).await
+    fn wrapped(&self) -> Option<&dyn Query> {
+        Some(&*self.query)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         let timing = self.begin(session, statement);
         let answer = self.query.execute(session, statement).await;
         timing.watch(answer)
-    }
-
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        self.query.prepare(session, statement).await
     }
 
     async fn prepare_typed(
@@ -191,7 +179,7 @@ impl Query for TimedQuery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_service::ServiceError;
+    use marigram_service::{Identity, ServiceError};
 
     /// Says which of its functions was called.
     struct NamedCalls;
@@ -204,10 +192,6 @@ mod tests {
     impl Query for NamedCalls {
         async fn execute(&self, _: &mut Session, _: &str) -> Result<Answer> {
             Err(called("execute"))
-        }
-
-        async fn prepare(&self, _: &Session, _: &str) -> Result<Arc<dyn Prepared>> {
-            Err(called("prepare"))
         }
 
         async fn prepare_typed(

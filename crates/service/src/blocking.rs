@@ -17,7 +17,22 @@ pub async fn run_blocking<T: Send + 'static>(
     run_blocking_on(&Handle::current(), work).await
 }
 
-/// The same on a given runtime.
+/// Runs `work` at once if it `is_short`, as [`InlinePolicy`](crate::InlinePolicy) has it, and otherwise
+/// as [`run_blocking`].
+///
+/// # Errors
+/// Those of [`run_blocking`].
+pub async fn run_inline_if<T: Send + 'static>(
+    is_short: bool,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    if is_short {
+        return Ok(work());
+    }
+    run_blocking(work).await
+}
+
+/// Like [`run_blocking`], on a given runtime.
 ///
 /// # Errors
 /// Those of [`run_blocking`].

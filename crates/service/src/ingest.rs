@@ -74,26 +74,16 @@ pub trait Ingest: Send + Sync {
     /// If there is no such database or table.
     async fn table_schema(&self, database: &str, table: &str) -> Result<SchemaRef>;
 
-    /// Stores Arrow rows in an existing table: columns by name; missing ones are null.
+    /// Stores Arrow rows: columns by name; missing ones are null. With `roles`, a table that does not
+    /// exist is created with them.
     ///
     /// # Errors
-    /// As [`Ingest::write`], and if the table does not have a column.
+    /// As [`Ingest::write`], if the table does not have a column, and if it has other roles.
     async fn write_arrow(
         &self,
         database: &str,
         table: &str,
         batch: RecordBatch,
-    ) -> Result<WriteReport>;
-
-    /// The same; a table that does not exist is created with these roles.
-    ///
-    /// # Errors
-    /// As [`Ingest::write_arrow`], and if the table has other roles.
-    async fn write_arrow_as(
-        &self,
-        database: &str,
-        table: &str,
-        batch: RecordBatch,
-        roles: &ArrowRoles,
+        roles: Option<&ArrowRoles>,
     ) -> Result<WriteReport>;
 }

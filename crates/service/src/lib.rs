@@ -23,7 +23,7 @@ mod status;
 
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
-pub use blocking::{run_blocking, run_blocking_on};
+pub use blocking::{run_blocking, run_blocking_on, run_inline_if};
 pub use error::{Result, ServiceError};
 pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};

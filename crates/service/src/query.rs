@@ -95,6 +95,11 @@ pub trait Prepared: Send + Sync {
 /// Answers SQL.
 #[async_trait]
 pub trait Query: Send + Sync {
+    /// The `Query` around which this one is, if it is around one: that one makes the sessions.
+    fn wrapped(&self) -> Option<&dyn Query> {
+        None
+    }
+
     /// A session in `database`, or if `None`, in [`DEFAULT_DATABASE`] or the first one in which the
     /// client may do anything.
     ///
@@ -102,6 +107,9 @@ pub trait Query: Send + Sync {
     /// `NotFound` with SQLSTATE `3D000` if there is no such database; `Forbidden` if the client may
     /// do nothing there, whether it exists or not.
     async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
+        if let Some(wrapped) = self.wrapped() {
+            return wrapped.session(database, identity).await;
+        }
         let database = database.unwrap_or(DEFAULT_DATABASE);
         Ok(Session::new(database, identity.clone()))
     }
@@ -116,6 +124,9 @@ pub trait Query: Send + Sync {
         database: Option<&str>,
         identity: &Identity,
     ) -> Result<Session> {
+        if let Some(wrapped) = self.wrapped() {
+            return wrapped.read_only_session(database, identity).await;
+        }
         let session = self.session(database, identity).await?;
         Ok(Session {
             read_only: true,
@@ -129,11 +140,13 @@ pub trait Query: Send + Sync {
     /// Why it failed; positions count characters of `statement`.
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer>;
 
-    /// Parses and plans one statement with parameters `$1…$n`.
+    /// Parses and plans one statement with parameters `$1…$n`, whose types the statement determines.
     ///
     /// # Errors
     /// As [`Query::execute`].
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>>;
+    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+        self.prepare_typed(session, statement, &[]).await
+    }
 
     /// The same with the types that the client named for `$1…$n`, Null for those that it left open.
     /// A parameter gets the named type if the statement does not determine another one.
@@ -145,10 +158,7 @@ pub trait Query: Send + Sync {
         session: &Session,
         statement: &str,
         types: &[DataType],
-    ) -> Result<Arc<dyn Prepared>> {
-        let _ = types;
-        self.prepare(session, statement).await
-    }
+    ) -> Result<Arc<dyn Prepared>>;
 
     /// Runs a prepared statement. `parameters` are one-row arrays in order, with the types of
     /// [`Prepared::parameters`] (null for NULL).

@@ -654,10 +654,6 @@ impl Query for SqlService {
             .await
     }
 
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        self.prepare_typed(session, statement, &[]).await
-    }
-
     async fn prepare_typed(
         &self,
         session: &Session,

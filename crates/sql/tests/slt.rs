@@ -191,7 +191,7 @@ fn to_texts(batch: &RecordBatch) -> Vec<Vec<String>> {
 }
 
 fn cases() -> Vec<PathBuf> {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/slt");
+    let dir = marigram_fixtures::root().join("testing/slt");
     let entries = std::fs::read_dir(dir).expect("the folder of the cases can be listed");
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry can be read").path())
@@ -228,7 +228,7 @@ async fn check<M>(mut runner: Runner<Database, M>, path: &Path) -> Result<(), St
 where
     M: sqllogictest::MakeConnection<Conn = Database>,
 {
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+    if marigram_fixtures::is_blessing() {
         return runner
             .update_test_file(
                 path,

@@ -252,12 +252,9 @@ fn the_formats_own_library_reads_the_same_rows() {
     let path = folder.path().join("x.tsfile");
     let (bytes, lines) = write(&devices(), 1000).unwrap();
     std::fs::write(&path, bytes).unwrap();
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../testing/tsfile/oracle.py"
-    );
+    let script = marigram_fixtures::root().join("testing/tsfile/oracle.py");
     let output = std::process::Command::new(python)
-        .args([script.as_ref(), "dump".as_ref(), path.as_os_str()])
+        .args([script.as_os_str(), "dump".as_ref(), path.as_os_str()])
         .output()
         .unwrap();
     assert!(

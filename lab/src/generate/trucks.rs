@@ -63,7 +63,7 @@ impl Trucks {
         for step in 0..steps {
             for table in TABLES {
                 for truck in 0..trucks {
-                    let Some(fault) = faults.of(table, step, truck) else {
+                    let Some(fault) = faults.at_step(table, step, truck) else {
                         continue;
                     };
                     rows += 1;

@@ -14,7 +14,7 @@ use crate::study::Knobs;
 use std::collections::BTreeMap;
 
 /// One step's answers: (index of the run, of the step's result), and the answers in order.
-struct Given {
+struct TargetAnswers {
     run: usize,
     step: usize,
     target: String,
@@ -25,7 +25,7 @@ struct Given {
 pub fn check(lab: &mut Lab) {
     let order = lab.configuration.targets.clone();
     for study in &mut lab.studies {
-        let mut asked: BTreeMap<(String, usize, Knobs), Vec<Given>> = BTreeMap::new();
+        let mut asked: BTreeMap<(String, usize, Knobs), Vec<TargetAnswers>> = BTreeMap::new();
         for (index, run) in study.runs.iter_mut().enumerate() {
             let (setup, target) = (&run.result.setup, &run.result.target);
             if names::is_null(target) {
@@ -37,7 +37,7 @@ pub fn check(lab: &mut Lab) {
                     continue;
                 }
                 let answers = std::mem::take(&mut step.answers);
-                let given = Given {
+                let given = TargetAnswers {
                     run: index,
                     step: position,
                     target: target.clone(),
@@ -56,16 +56,16 @@ pub fn check(lab: &mut Lab) {
 }
 
 /// The verdicts on `given`, by run and step.
-fn judge(order: &[String], given: &[Given]) -> Vec<(usize, usize, Verdict)> {
+fn judge(order: &[String], given: &[TargetAnswers]) -> Vec<(usize, usize, Verdict)> {
     // One vote per product: its first answer.
-    let mut voices: Vec<&Given> = Vec::new();
+    let mut voices: Vec<&TargetAnswers> = Vec::new();
     for target in order {
         let Some(first) = given.iter().find(|given| given.target == *target) else {
             continue;
         };
         voices.push(first);
     }
-    let products = |agreeing: &Given| {
+    let products = |agreeing: &TargetAnswers| {
         let agree = voices
             .iter()
             .filter(|voice| differs(&voice.answers, &agreeing.answers).is_none());
@@ -74,7 +74,7 @@ fn judge(order: &[String], given: &[Given]) -> Vec<(usize, usize, Verdict)> {
         products.dedup();
         products.len()
     };
-    let mut reference: Option<(usize, &Given)> = None;
+    let mut reference: Option<(usize, &TargetAnswers)> = None;
     for voice in &voices {
         let votes = products(voice);
         if reference.is_none_or(|(most, _)| votes > most) {
@@ -91,7 +91,7 @@ fn judge(order: &[String], given: &[Given]) -> Vec<(usize, usize, Verdict)> {
         }
     }
     let agreeing = agreeing.join(", ");
-    let verdict = |given: &Given| match differs(&given.answers, &reference.answers) {
+    let verdict = |given: &TargetAnswers| match differs(&given.answers, &reference.answers) {
         Some(difference) => Some(Verdict::Wrong(format!(
             "{difference}, the answer of {agreeing}"
         ))),

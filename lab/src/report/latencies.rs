@@ -13,10 +13,10 @@ use anyhow::Result;
 use std::collections::BTreeMap;
 
 /// One of the figures of a latency, milliseconds.
-type Part = fn(&Latency) -> f64;
+type LatencyFigure = fn(&Latency) -> f64;
 
 /// The figures of a latency, as columns and as points of the plot.
-const PARTS: [(&str, Part); 6] = [
+const LATENCY_FIGURES: [(&str, LatencyFigure); 6] = [
     ("average", |latency| latency.mean),
     ("P50", |latency| latency.p50),
     ("P95", |latency| latency.p95),
@@ -40,7 +40,7 @@ struct Taken {
 }
 
 impl Taken {
-    fn part(&self, part: Part) -> Option<f64> {
+    fn part(&self, part: LatencyFigure) -> Option<f64> {
         median(&self.all.iter().map(part).collect::<Vec<f64>>())
     }
 }
@@ -158,19 +158,20 @@ fn table(prefix: &str, stages: &[Stage]) -> Table {
     ];
     table
         .head
-        .extend(PARTS.iter().map(|(name, _)| (*name).to_owned()));
+        .extend(LATENCY_FIGURES.iter().map(|(name, _)| (*name).to_owned()));
     table.head.push("slowest client".to_owned());
     for stage in stages {
         for (target, taken) in &stage.by_target {
-            let cell =
-                |part: Part| TableCell::plain(taken.part(part).map_or("–".to_owned(), plain));
+            let cell = |part: LatencyFigure| {
+                TableCell::plain(taken.part(part).map_or("–".to_owned(), plain))
+            };
             let mut cells = vec![TableCell::plain(label(target))];
             if taken.wrong {
                 cells[0].detail.push_str("wrong answers");
                 cells[0].mark = Mark::Wrong;
             }
             cells.push(cell(|latency| latency.count as f64));
-            cells.extend(PARTS.iter().map(|(_, part)| cell(*part)));
+            cells.extend(LATENCY_FIGURES.iter().map(|(_, part)| cell(*part)));
             cells.push(cell(|latency| latency.slowest_client));
             table.push(stage.name.clone(), cells);
         }
@@ -186,7 +187,7 @@ fn picture(stage: &Stage, targets: &[String]) -> Result<Option<String>> {
         .map(|(target, taken)| Series {
             label: label(target),
             look: look(targets, target),
-            points: PARTS
+            points: LATENCY_FIGURES
                 .iter()
                 .enumerate()
                 .filter_map(|(at, (_, part))| {
@@ -211,7 +212,12 @@ fn picture(stage: &Stage, targets: &[String]) -> Result<Option<String>> {
         y_label: "ms".to_owned(),
         second_label: None,
         log: true,
-        x: X::Names(PARTS.iter().map(|(name, _)| (*name).to_owned()).collect()),
+        x: X::Names(
+            LATENCY_FIGURES
+                .iter()
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+        ),
         series,
         marks: true,
     };

@@ -38,7 +38,7 @@ pub struct StudyRuns {
     /// Executed runs, by setup, target and repetition, in the order of plan and configuration.
     pub runs: Vec<Run>,
     /// Runs not executed, in the same order.
-    pub missing: Vec<Place>,
+    pub missing: Vec<RunIdentity>,
 }
 
 /// A run that has ended.
@@ -52,7 +52,7 @@ pub struct Run {
 
 /// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RunIdentity {
     /// Setup.
     pub setup: String,
     /// Target.
@@ -121,7 +121,7 @@ fn load_study(
                 let folder = folder.join("runs").join(below.iter().collect::<PathBuf>());
                 match read(&folder.join("result.json"))? {
                     Some(result) => study.runs.push(Run { result, folder }),
-                    None => study.missing.push(Place {
+                    None => study.missing.push(RunIdentity {
                         setup: setup.name.clone(),
                         target: target.clone(),
                         repeat,

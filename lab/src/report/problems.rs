@@ -10,16 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 const LISTED_MAX: usize = 12;
 
 /// A step of a study, whatever the repetition.
-type Place = (String, String);
+type StepKey = (String, String);
 
 /// What happened to one target.
 #[derive(Default)]
 struct Problems {
-    wrong: BTreeMap<Place, String>,
-    failed: BTreeMap<Place, String>,
-    cannot: BTreeMap<Place, String>,
+    wrong: BTreeMap<StepKey, String>,
+    failed: BTreeMap<StepKey, String>,
+    cannot: BTreeMap<StepKey, String>,
     missing: usize,
-    checked: BTreeSet<Place>,
+    checked: BTreeSet<StepKey>,
 }
 
 /// The table of problems, and the reasons.
@@ -129,7 +129,7 @@ fn problems(lab: &Lab, target: &str) -> Problems {
 }
 
 /// Steps with the same reason share a line.
-fn lines(target: &str, kind: &str, tone: Tone, places: &BTreeMap<Place, String>) -> Vec<Line> {
+fn lines(target: &str, kind: &str, tone: Tone, places: &BTreeMap<StepKey, String>) -> Vec<Line> {
     let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
     for ((study, at), reason) in places {
         let place = format!("{study} / {at}");

@@ -63,7 +63,7 @@ fn over_time(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> 
         let line = |points: Vec<(f64, f64)>| Series {
             label: format!("{}{side}", label(target)),
             look: look(&configuration.targets, target),
-            points: points.into_iter().map(at).collect(),
+            points: points.into_iter().map(point_at).collect(),
             second: Vec::new(),
             wrong: Vec::new(),
         };
@@ -116,7 +116,7 @@ fn time_plot(name: String, alt: String, unit: &str, series: Vec<Series>) -> Resu
     Ok(Plot { name, alt, svg })
 }
 
-fn at((x, y): (f64, f64)) -> Point {
+fn point_at((x, y): (f64, f64)) -> Point {
     Point {
         x,
         y,

@@ -3,7 +3,7 @@
 use super::document::{Block, slug};
 use super::load::{Lab, StudyRuns};
 use super::series::Arranged;
-use super::{latencies, picture, problems, resources, rules, table, words};
+use super::{latencies, picture, problems, resources, rules, sentences, table};
 use anyhow::Result;
 
 /// Name of the files of view number `index` of `study`, without extension.
@@ -47,7 +47,7 @@ pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[Arranged]) -> Result<Vec<Bl
                 let heading = format!("{}: {split}", knob.replace('_', " "));
                 blocks.push(Block::heading(4, heading, &name));
             }
-            for sentence in words::sentences(arranged.view, panel) {
+            for sentence in sentences::sentences(arranged.view, panel) {
                 blocks.push(Block::Finding(sentence));
             }
             let plot = picture::picture(&name, arranged, panel, &lab.configuration.targets)?;

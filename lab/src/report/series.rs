@@ -247,8 +247,8 @@ fn yields(act: &Act, figure: &str) -> bool {
 
 /// Knobs that the view does not name, but that distinguish steps of one run and one cell.
 fn varying(entries: &[Entry], view: &View) -> Vec<String> {
-    type Place<'a> = (&'a str, usize, Option<&'a str>, &'a str);
-    let mut seen: BTreeMap<(Place, &str), &str> = BTreeMap::new();
+    type CellKey<'a> = (&'a str, usize, Option<&'a str>, &'a str);
+    let mut seen: BTreeMap<(CellKey, &str), &str> = BTreeMap::new();
     let mut varying = BTreeSet::new();
     for entry in entries {
         for (knob, value) in &entry.step.knobs {

@@ -3,9 +3,9 @@
 use super::document::{Line, Tone, put};
 use super::names;
 use super::number::times;
+use super::sentences::{comparatives, ratio};
 use super::series::{Arranged, Cell, Panel, Row, State};
 use super::statistics::{Judgement, Summary, judge};
-use super::words::{comparatives, ratio};
 use crate::study::View;
 
 /// The outcome of comparisons.
@@ -158,7 +158,7 @@ fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
 }
 
 /// `ratio` with its comparative: `2.31× faster`, `12.0 % slower`.
-fn by(view: &View, ratio: f64) -> String {
+fn ratio_text(view: &View, ratio: f64) -> String {
     let (better, worse) = comparatives(view);
     if ratio >= 1.0 {
         format!("{} {better}", times(ratio))
@@ -182,7 +182,7 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
     }
     let label = names::label(peer);
     let mean = mean(&duel.all);
-    let than = format!("is {} than {label}", by(view, mean));
+    let than = format!("is {} than {label}", ratio_text(view, mean));
     let usual = |decided: usize| match (cells, decided) {
         (1, _) => than.clone(),
         (all, decided) if all == decided => {

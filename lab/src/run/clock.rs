@@ -18,7 +18,7 @@ use std::path::Path;
 const NEAR: f64 = 1.25;
 
 /// What the search needs besides its step.
-pub struct Place<'a> {
+pub struct TrialContext<'a> {
     /// Folder of the trials.
     pub dir: &'a Path,
     /// Follows the processes of every trial.
@@ -32,7 +32,7 @@ pub struct Place<'a> {
 pub fn search(
     target: &mut dyn Target,
     step: &ClockStep,
-    place: &Place<'_>,
+    place: &TrialContext<'_>,
 ) -> Result<Vec<StepResult>> {
     let mut trials: Vec<(u64, bool)> = Vec::new();
     let mut results: Vec<StepResult> = Vec::new();

@@ -24,7 +24,7 @@ pub(super) struct Job {
 pub(super) struct Progress {
     quiet: bool,
     bar: Option<ProgressBar>,
-    known: Known,
+    known: RunDurations,
     due: VecDeque<Job>,
     count: usize,
     left: Arc<Mutex<Option<Left>>>,
@@ -41,7 +41,7 @@ struct Left {
 
 /// Durations of runs.
 #[derive(Default)]
-struct Known {
+struct RunDurations {
     /// Number of runs and their seconds: by target and setup, and by setup.
     target: HashMap<(usize, usize, usize), (f64, f64)>,
     setup: HashMap<(usize, usize), (f64, f64)>,
@@ -49,7 +49,7 @@ struct Known {
     steps: (f64, f64),
 }
 
-impl Known {
+impl RunDurations {
     fn learn(&mut self, job: &Job, seconds: f64) {
         let add = |(weight, sum): &mut (f64, f64), count: f64| {
             *weight += count;
@@ -78,7 +78,7 @@ impl Progress {
         Self {
             quiet,
             bar: None,
-            known: Known::default(),
+            known: RunDurations::default(),
             due: VecDeque::new(),
             count: 0,
             left: Arc::new(Mutex::new(None)),
@@ -199,7 +199,7 @@ mod tests {
             target,
             steps,
         };
-        let mut known = Known::default();
+        let mut known = RunDurations::default();
         assert_eq!(known.estimate(&job(0, 0, 2)), None);
         known.learn(&job(0, 0, 2), 10.0);
         known.learn(&job(0, 1, 2), 30.0);

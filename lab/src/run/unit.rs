@@ -245,7 +245,7 @@ fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
 fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
     life.monitor.follow(&[]);
     life.target.stop().context("stopping before the search")?;
-    let place = clock::Place {
+    let place = clock::TrialContext {
         dir: &life.dir.join("clock"),
         monitor: &life.monitor,
         seed: life.seed,

@@ -136,7 +136,7 @@ fn views() -> Vec<View> {
             more_is_better: true,
             only: knobs([("trial", "largest".to_owned())]),
             log: true,
-            published: published::of(NAME, "series"),
+            published: published::points(NAME, "series"),
             ..view("Series that keep the clock", "series", "series", "limit")
         },
         View {

@@ -1,7 +1,8 @@
 //! Whether memory stays below its limit under a mixed load.
 
 use super::parts::{
-    MINUTE_NS, aggregates, ask, knobs, observe, pick, question, speed, step, tuning, view, write,
+    MINUTE_NS, aggregates, ask, knobs, observe, pick, question, speed, step, totals_by, tuning,
+    view, write,
 };
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Question, Select};
@@ -87,16 +88,7 @@ fn plan(scale: Scale) -> Plan {
 /// Aggregates of everything.
 fn questions() -> Vec<Question> {
     let of = |field| Select::all(0, aggregates(&[Aggregate::Avg], field));
-    let by_group = Select {
-        by: vec![DEVGROUP],
-        ..Select::all(
-            0,
-            aggregates(
-                &[Aggregate::Count, Aggregate::Sum, Aggregate::Avg],
-                TEMPERATURE,
-            ),
-        )
-    };
+    let by_group = totals_by(DEVGROUP, TEMPERATURE);
     let by_minute = Select {
         bucket_ns: Some(MINUTE_NS),
         ..by_group.clone()

@@ -15,10 +15,10 @@ mod queries;
 mod questions;
 mod types;
 
-use super::parts::{pick, write};
+use super::parts::{ask, pick, step, write};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, Late};
-use crate::study::{Scale, Study, Write};
+use crate::study::{Act, AskStep, Knobs, Scale, Step, Study, Write};
 
 /// Distance of two rows of a device, milliseconds.
 const STEP_MS: u32 = 400;
@@ -82,4 +82,27 @@ fn askers(scale: Scale) -> usize {
 /// Writes everything with the defaults.
 fn load() -> Write {
     write(CLIENTS, BATCH_ROWS)
+}
+
+/// The steps that every study of storage begins with: writes the data, lets the target settle, and
+/// measures the size. `phase` gives the knobs of a step by its name.
+fn stored(phase: impl Fn(&str) -> Knobs) -> Vec<Step> {
+    vec![
+        step(phase("write"), Act::Write(load())),
+        step(phase("settle"), Act::Settle),
+        step(phase("size"), Act::Size),
+    ]
+}
+
+/// Asks the usual questions about `spec`, over this many seconds.
+fn ask_usual(scale: Scale, spec: &IotSpec, range_s: u32) -> Act {
+    let extent = questions::Extent {
+        devices: QUERY_DEVICES,
+        sensors: SENSORS,
+        range_s,
+    };
+    Act::Ask(AskStep {
+        clients: askers(scale),
+        ..ask(scale, questions::questions(spec, extent, &questions::USUAL))
+    })
 }

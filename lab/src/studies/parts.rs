@@ -105,6 +105,15 @@ pub fn aggregates(functions: &[Aggregate], field: usize) -> What {
     )
 }
 
+/// Count, sum and mean of a field over everything, for each value of a tag.
+pub fn totals_by(tag: usize, field: usize) -> Select {
+    let functions = [Aggregate::Count, Aggregate::Sum, Aggregate::Avg];
+    Select {
+        by: vec![tag],
+        ..Select::all(0, aggregates(&functions, field))
+    }
+}
+
 /// A view of `figure` over the knob `x`, where less is better.
 pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
     View {

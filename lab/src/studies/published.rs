@@ -50,7 +50,7 @@ fn all() -> &'static [Series] {
 }
 
 /// Published figures for the view of `figure` in `study`, in the view's unit.
-pub fn of(study: &str, figure: &str) -> Vec<Published> {
+pub fn points(study: &str, figure: &str) -> Vec<Published> {
     let name = format!("{study}/{figure}");
     let series = all().iter().filter(|series| series.view == name);
     let published = |series: &Series| Published {

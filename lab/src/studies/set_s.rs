@@ -2,7 +2,7 @@
 
 use super::parts::{
     MINUTE_NS, SET_S_START_NS, aggregates, ask, knobs, latencies, limit, pick, question, size,
-    speed, step, view, write,
+    speed, step, totals_by, view, write,
 };
 use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
@@ -179,16 +179,7 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
         ..Select::all(0, What::Rows(both.clone()))
     };
     let whole = |function, field| Select::all(0, aggregates(&[function], field));
-    let by_group = Select {
-        by: vec![DEVGROUP],
-        ..Select::all(
-            0,
-            aggregates(
-                &[Aggregate::Count, Aggregate::Sum, Aggregate::Avg],
-                TEMPERATURE,
-            ),
-        )
-    };
+    let by_group = totals_by(DEVGROUP, TEMPERATURE);
     let by_group_and_minute = Select {
         bucket_ns: Some(MINUTE_NS),
         ..by_group.clone()

@@ -3,39 +3,13 @@
 //! What needs those programs is run by `testing/clients/run` and `testing/influxdb/migration`; here stand rows
 //! and files in the form in which they come from them.
 
-use super::MARIGRAM;
-use super::examples::{GuideServer, page};
-use std::path::Path;
+use super::pages::{FencedBlock, GuideServer, assert_holds, guide_folder, page};
 
-/// A directory with `marigram` in its `bin`, and a server.
+/// A directory and a server.
 fn place() -> (tempfile::TempDir, GuideServer) {
-    let dir = tempfile::tempdir().expect("a temporary directory");
-    std::fs::create_dir(dir.path().join("bin")).expect("it is made");
-    std::os::unix::fs::symlink(MARIGRAM, dir.path().join("bin/marigram")).expect("it is linked");
+    let dir = guide_folder();
     let server = GuideServer::start(dir.path(), "marigram serve --data ./db");
     (dir, server)
-}
-
-/// Runs commands; returns what they print, which has no error in it.
-fn run(dir: &Path, server: &GuideServer, text: &str) -> String {
-    let output = server.run(dir, text);
-    let out = String::from_utf8_lossy(&output.stdout).into_owned();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{text}: {out}{err}");
-    assert!(!out.contains("\"error\""), "{text}: {out}");
-    out
-}
-
-/// Runs the blocks of a page that are commands; returns how many ran, and what they print.
-fn run_page(dir: &Path, server: &GuideServer, name: &str) -> (usize, String) {
-    let (mut count, mut all) = (0, String::new());
-    for block in page(name) {
-        if block.language == "sh" && block.not_run.is_none() {
-            count += 1;
-            all += &run(dir, server, &block.text);
-        }
-    }
-    (count, all)
 }
 
 #[test]
@@ -44,26 +18,28 @@ fn the_commands_of_the_guide_to_telegraf_run() {
     let rows = "curl -sS 'http://127.0.0.1:8086/write?db=telegraf' --data-binary '
 cpu,host=a,cpu=cpu-total usage_idle=97.5
 mem,host=a used_percent=40.5,used=7i'";
-    run(dir.path(), &server, rows);
-    let (count, all) = run_page(dir.path(), &server, "docs/guides/telegraf.md");
+    server.answer_to(dir.path(), rows);
+    let (count, all) = server.answers_of(dir.path(), &["docs/guides/telegraf.md"]);
     assert_eq!(count, 2);
-    for answer in [r#""a",2.5]"#, r#""columns":["time","mean"]"#, "40.5"] {
-        assert!(all.contains(answer), "{answer} is not in {all}");
-    }
+    assert_holds(
+        &all,
+        &[r#""a",2.5]"#, r#""columns":["time","mean"]"#, "40.5"],
+    );
 }
 
 #[test]
 fn the_commands_of_the_guide_to_grafana_run() {
     let (dir, server) = place();
-    let (count, all) = run_page(dir.path(), &server, "docs/guides/grafana.md");
+    let (count, all) = server.answers_of(dir.path(), &["docs/guides/grafana.md"]);
     assert_eq!(count, 1);
-    for answer in [
-        r#""tags":{"host":"alpha"},"columns":["time","mean"]"#,
-        ",mean,0,",
-        "| alpha  |   90",
-    ] {
-        assert!(all.contains(answer), "{answer} is not in {all}");
-    }
+    assert_holds(
+        &all,
+        &[
+            r#""tags":{"host":"alpha"},"columns":["time","mean"]"#,
+            ",mean,0,",
+            "| alpha  |   90",
+        ],
+    );
 }
 
 /// Exports of InfluxDB 1 and 2: a line for each field, packed. And a table of InfluxDB 3.
@@ -89,21 +65,20 @@ curl -sS -G 'http://127.0.0.1:8086/api/v3/query_sql' --data-urlencode 'db=other'
 #[test]
 fn the_commands_of_the_guide_to_moving_from_influxdb_run() {
     let (dir, server) = place();
-    run(dir.path(), &server, EXPORTS);
+    server.answer_to(dir.path(), EXPORTS);
     let mut count = 0;
     // The first administrator closes the server, so the users come last.
     let (users, others): (Vec<_>, Vec<_>) = page("docs/guides/influxdb-migration.md")
         .into_iter()
-        .filter(|block| block.language == "sh" && block.not_run.is_none())
+        .filter(FencedBlock::is_run)
         .partition(|block| block.text.contains("marigram user add"));
     for block in others.iter().chain(&users) {
         count += 1;
-        run(dir.path(), &server, &block.text);
+        server.answer_to(dir.path(), &block.text);
     }
     assert_eq!(count, 8);
-    let answers = run(
+    let answers = server.answer_to(
         dir.path(),
-        &server,
         "ask() { curl -sS -G -u 'root:correct horse' 'http://127.0.0.1:8086/query' --data-urlencode \"$1\"; }
          ask 'q=SELECT temperature, gust FROM plant..weather'
          ask 'q=SELECT open FROM plant.week.door'
@@ -113,15 +88,16 @@ fn the_commands_of_the_guide_to_moving_from_influxdb_run() {
          ask 'q=SHOW RETENTION POLICIES ON plant'
          ask 'q=SHOW GRANTS FOR ann'",
     );
-    for answer in [
-        r#"["2026-01-01T00:00:00Z",20.5,3]"#,
-        r#"Z",true]]"#,
-        r#"["2026-01-01T00:00:00Z",19.5]"#,
-        r#"["2026-01-01T00:00:00Z",1.5,true]"#,
-        r#""tags":{"room":"b"},"columns":["time","temp"],"values":[["2026-01-01T00:00:00Z",2.5]]"#,
-        r#"["week","168h0m0s","24h0m0s",1,false]"#,
-        r#"["plant","READ"]"#,
-    ] {
-        assert!(answers.contains(answer), "{answer} is not in {answers}");
-    }
+    assert_holds(
+        &answers,
+        &[
+            r#"["2026-01-01T00:00:00Z",20.5,3]"#,
+            r#"Z",true]]"#,
+            r#"["2026-01-01T00:00:00Z",19.5]"#,
+            r#"["2026-01-01T00:00:00Z",1.5,true]"#,
+            r#""tags":{"room":"b"},"columns":["time","temp"],"values":[["2026-01-01T00:00:00Z",2.5]]"#,
+            r#"["week","168h0m0s","24h0m0s",1,false]"#,
+            r#"["plant","READ"]"#,
+        ],
+    );
 }

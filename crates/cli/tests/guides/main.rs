@@ -10,6 +10,7 @@ mod clients;
 mod commands;
 mod examples;
 mod options;
+mod pages;
 mod statements;
 
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub(crate) const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+    marigram_fixtures::root()
 }
 
 /// README and the guides, as names and texts.

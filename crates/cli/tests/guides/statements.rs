@@ -4,7 +4,7 @@
 //! without. A statement with an ellipsis is a pattern rather than an example, and is skipped.
 
 use super::MARIGRAM;
-use super::examples::page;
+use super::pages::page;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -108,7 +108,7 @@ fn examples(text: &str) -> String {
 fn run_page(name: &str) -> usize {
     let mut count = 0;
     for block in page(name) {
-        if block.language != "sql" || block.not_run.is_some() {
+        if !block.is_in("sql") || block.not_run.is_some() {
             continue;
         }
         count += 1;

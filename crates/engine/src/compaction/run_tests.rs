@@ -6,7 +6,7 @@ use crate::compaction::plan::{CompactionKind, PickInput, PickOptions};
 use crate::compaction::{pick, pick_table, spent_tombstones};
 use crate::merge::testing::{
     COLUMNS, TABLE, TestFields, TestRows, TestSource, blobs, merged, naive, open_segment,
-    segment_files, tombstone, without_sequence_duplicates,
+    segment_files, sources_with, tombstone,
 };
 use crate::options::CompactionPolicy as Policy;
 use marigram_env::{LogStore, SimFs};
@@ -173,15 +173,7 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
         proptest::option::of("[a-c]{0,3}"),
     );
     let rows = proptest::collection::btree_map((0..5u32, 0..40i64), fields, 1..120);
-    proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
-        let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| TestSource {
-            late,
-            sequence_max: 10 * (at as u64 + 1),
-            rows,
-        });
-        without_sequence_duplicates(given.collect())
-    })
+    sources_with(rows, 1..6)
 }
 
 fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {

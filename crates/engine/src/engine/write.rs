@@ -2,7 +2,7 @@
 
 use super::inner::EngineInner;
 use crate::admission::admit;
-use crate::catalog::{SchemaGrowth, is_kept};
+use crate::catalog::{SchemaGrowth, computed_by_query};
 use crate::commit::{CommitChange, PendingWrite};
 use crate::error::{EngineError, Result};
 use crate::resolve::{ResolveOutcome, ResolvedBatch, resolve};
@@ -57,7 +57,7 @@ pub(super) fn write(
     if let Some(table) = inner.schemas.find(database, &batch.table)?
         && (table.rollup.is_some() != (writer == WriteOrigin::Refresh) || table.view.is_some())
     {
-        return Err(is_kept(&table));
+        return Err(computed_by_query(&table));
     }
     // From here on, the numbers of the columns stay valid until the rows are visible.
     let _pass = inner.gate.pass(database, &batch.table)?;

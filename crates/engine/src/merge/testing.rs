@@ -15,7 +15,9 @@ use marigram_model::{
     ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
+use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -229,4 +231,38 @@ pub(crate) fn without_sequence_duplicates(mut given: Vec<TestSource>) -> Vec<Tes
     }
     given.retain(|source| !source.rows.is_empty());
     given
+}
+
+/// Several sources with such rows, numbered in their order.
+pub(crate) fn sources_with(
+    rows: impl Strategy<Value = TestRows>,
+    count: Range<usize>,
+) -> impl Strategy<Value = Vec<TestSource>> {
+    proptest::collection::vec((proptest::bool::ANY, rows), count).prop_map(|sources| {
+        let numbered = sources.into_iter().enumerate();
+        let given = numbered.map(|(at, (late, rows))| TestSource {
+            late,
+            sequence_max: 10 * (at as u64 + 1),
+            rows,
+        });
+        without_sequence_duplicates(given.collect())
+    })
+}
+
+/// Up to two deletes, each after one of the first six sources.
+pub(crate) fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
+    let one = (
+        0..6u64,
+        proptest::collection::vec(0..6u32, 0..3),
+        0..40i64,
+        0..15i64,
+    );
+    proptest::collection::vec(one, 0..3).prop_map(|all| {
+        all.into_iter()
+            .map(|(after, mut series, min, width)| {
+                series.sort_unstable();
+                tombstone(after * 10 + 5, &series, min, min + width)
+            })
+            .collect()
+    })
 }

@@ -4,8 +4,8 @@ use super::*;
 use crate::error::EngineError;
 use crate::last_values::LastValues;
 use crate::merge::testing::{
-    COLUMNS, TABLE, TestFields, TestRows, TestSource, listed, naive, open_segment, tombstone,
-    without_sequence_duplicates,
+    COLUMNS, TABLE, TestFields, TestRows, TestSource, listed, naive, open_segment, sources_with,
+    tombstones,
 };
 use crate::snapshot::TableSnapshot;
 use marigram_env::{LogStore, SimFs};
@@ -167,32 +167,7 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
     let scattered = proptest::collection::btree_map((0..6u32, 0..40i64), fields(), 1..80);
     let run = (0..6u32, 0..20i64, 1..60i64).prop_map(|(s, first, n)| numbers(s, first..first + n));
     let rows = prop_oneof![scattered, run];
-    proptest::collection::vec((proptest::bool::ANY, rows), 1..5).prop_map(|sources| {
-        let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| TestSource {
-            late,
-            sequence_max: 10 * (at as u64 + 1),
-            rows,
-        });
-        without_sequence_duplicates(given.collect())
-    })
-}
-
-fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
-    let one = (
-        0..6u64,
-        proptest::collection::vec(0..6u32, 0..3),
-        0..40i64,
-        0..15i64,
-    );
-    proptest::collection::vec(one, 0..3).prop_map(|all| {
-        all.into_iter()
-            .map(|(after, mut series, min, width)| {
-                series.sort_unstable();
-                tombstone(after * 10 + 5, &series, min, min + width)
-            })
-            .collect()
-    })
+    sources_with(rows, 1..5)
 }
 
 proptest! {

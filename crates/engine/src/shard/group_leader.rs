@@ -262,6 +262,13 @@ impl Shard {
         }
         let mut state = self.state.write();
         for staged in staged {
+            // The manifest names the last flushed sequence: an entry below it is not replayed.
+            debug_assert!(
+                staged.sequence > state.sequence,
+                "entry {} after entry {}",
+                staged.sequence,
+                state.sequence
+            );
             state.active.note(staged.sequence, now_ns);
             match &staged.entry {
                 WalEntry::Write(write) => {

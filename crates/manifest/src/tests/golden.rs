@@ -16,28 +16,9 @@ use crate::{
     ManifestState, WitnessFile, WitnessOwner, Witnessed, WitnessedShard,
 };
 use marigram_codec::ChecksummedPrefix;
+use marigram_fixtures::{golden, golden_of_this_version, golden_path};
 use marigram_model::LogOwner;
-use std::path::PathBuf;
 use std::sync::Arc;
-
-fn path(file: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../testing/golden/{file}"))
-}
-
-/// The file of the version that is written, which must be `current`.
-fn golden(file: &str, current: &[u8]) -> Vec<u8> {
-    let path = path(file);
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, current).unwrap();
-    }
-    let golden = std::fs::read(&path).unwrap();
-    assert!(
-        golden == current,
-        "the format has changed: give it a new version and golden file"
-    );
-    golden
-}
 
 /// The manifest after twelve of these edits, and its file.
 fn manifest(
@@ -61,16 +42,16 @@ fn manifest(
 #[test]
 fn version_1_of_the_manifest_is_read() {
     let file = "manifest/v1-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = ManifestState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = ManifestState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, manifest(edit, None).0);
 }
 
 #[test]
 fn version_2_of_the_manifest_is_read() {
     let file = "manifest/v2-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = ManifestState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = ManifestState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, manifest(pinned_edit, None).0);
 }
 
@@ -82,8 +63,11 @@ fn version_3_of_the_manifest_is_read() {
     };
     let (state, bytes) = manifest(pinned_edit, Some(owner));
     let file = "manifest/v3-log.bin";
-    let bytes = golden(file, &bytes);
-    assert_eq!(ManifestState::from_log(&path(file), &bytes).unwrap(), state);
+    let bytes = golden_of_this_version(file, &bytes);
+    assert_eq!(
+        ManifestState::from_log(&golden_path(file), &bytes).unwrap(),
+        state
+    );
 }
 
 /// The catalog after `edits`, and its file.
@@ -103,56 +87,56 @@ fn catalog(edits: &[CatalogEdit]) -> (CatalogState, Vec<u8>) {
 #[test]
 fn version_1_of_the_catalog_is_read() {
     let file = "catalog/v1-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits()).0);
 }
 
 #[test]
 fn version_2_of_the_catalog_is_read() {
     let file = "catalog/v2-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_settings()).0);
 }
 
 #[test]
 fn version_3_of_the_catalog_is_read() {
     let file = "catalog/v3-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_rollups()).0);
 }
 
 #[test]
 fn version_4_of_the_catalog_is_read() {
     let file = "catalog/v4-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_rollups()).0);
 }
 
 #[test]
 fn version_5_of_the_catalog_is_read() {
     let file = "catalog/v5-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_views()).0);
 }
 
 #[test]
 fn version_6_of_the_catalog_is_read() {
     let file = "catalog/v6-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_policies()).0);
 }
 
 #[test]
 fn version_7_of_the_catalog_is_read() {
     let file = "catalog/v7-log.bin";
-    let bytes = std::fs::read(path(file)).unwrap();
-    let state = CatalogState::from_log(&path(file), &bytes).unwrap();
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
     assert_eq!(state, catalog(&edits_with_access()).0);
 }
 
@@ -160,8 +144,11 @@ fn version_7_of_the_catalog_is_read() {
 fn version_8_of_the_catalog_is_read() {
     let (state, bytes) = catalog(&edits_with_order());
     let file = "catalog/v8-log.bin";
-    let bytes = golden(file, &bytes);
-    assert_eq!(CatalogState::from_log(&path(file), &bytes).unwrap(), state);
+    let bytes = golden_of_this_version(file, &bytes);
+    assert_eq!(
+        CatalogState::from_log(&golden_path(file), &bytes).unwrap(),
+        state
+    );
 }
 
 #[test]
@@ -185,7 +172,8 @@ fn version_1_of_the_witness_is_read() {
     }
     let bytes = crate::log::read_file(&*fs.open(&dir.join(WitnessFile::FILE)).unwrap()).unwrap();
     let file = "witness/v1.bin";
-    let (found, known) = WitnessFile::decode(&path(file), &golden(file, &bytes)).unwrap();
+    let (found, known) =
+        WitnessFile::decode(&golden_path(file), &golden_of_this_version(file, &bytes)).unwrap();
     let (base, number) = (1, 5);
     let log = LogExtent {
         base,
@@ -235,7 +223,7 @@ fn the_witness_of_a_data_directory_is_read() {
 #[test]
 fn a_file_of_version_1_is_written_anew_when_it_is_opened() {
     let (_, fs, dir) = disk(1);
-    let old = std::fs::read(path("catalog/v1-log.bin")).unwrap();
+    let old = golden("catalog/v1-log.bin");
     let file = fs.create(&dir.join("CATALOG")).unwrap();
     file.append(&old).unwrap();
     file.sync().unwrap();

@@ -1,13 +1,9 @@
 //! The series log: reopened, cut, damaged, and always written in the same format.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "golden files are on the real disk"
-)]
-
 use super::{TABLE, device, index, tag_key};
 use crate::{LogPosition, SeriesError, SeriesIndex, SeriesLog};
 use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault, SimFs};
+use marigram_fixtures::{golden, golden_of_this_version, golden_path};
 use marigram_model::{SeriesId, SeriesIdentity, TableId};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -185,24 +181,11 @@ fn golden_bytes() -> Vec<u8> {
     bytes_of(&fs, &dir)
 }
 
-fn golden_path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../testing/golden/series")
-        .join(name)
-}
-
 /// Files of every version stay readable for ever. `MARIGRAM_BLESS=1` writes that of this version.
 #[test]
 fn version_2_is_read_and_written() {
-    let path = golden_path("v2-log.bin");
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
-        std::fs::write(&path, golden_bytes()).unwrap();
-    }
-    let bytes = std::fs::read(&path).unwrap();
-    assert!(
-        bytes == golden_bytes(),
-        "the format has changed: give it a new version"
-    );
+    let path = golden_path("series/v2-log.bin");
+    let bytes = golden_of_this_version("series/v2-log.bin", &golden_bytes());
     let found = SeriesLog::decode(&path, &bytes).unwrap();
     let tables: Vec<_> = (0..5).map(|id| found.table_of(SeriesId(id))).collect();
     assert_eq!(tables, [Some(TABLE), None, None, None, Some(TableId(1))]);
@@ -218,8 +201,8 @@ fn version_2_is_read_and_written() {
 
 #[test]
 fn version_1_is_read_and_written_anew() {
-    let path = golden_path("v1-log.bin");
-    let bytes = std::fs::read(&path).unwrap();
+    let path = golden_path("series/v1-log.bin");
+    let bytes = golden("series/v1-log.bin");
     let found = SeriesLog::decode(&path, &bytes).unwrap();
     assert_eq!((found.len(), found.table_of(SeriesId(3))), (5, None));
     assert_eq!(found.key(SeriesId(2)), tag_key(&device(2)));

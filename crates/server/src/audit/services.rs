@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_pgtext::split_script;
 use marigram_service::{
-    Answer, Identity, LanguageQuery, LanguageRequest, Prepared, Query, Result, ServiceError,
-    Session, StatementAnswers,
+    Answer, LanguageQuery, LanguageRequest, Prepared, Query, Result, ServiceError, Session,
+    StatementAnswers,
 };
 use std::sync::Arc;
 
@@ -102,16 +102,8 @@ struct AuditedQuery {
 
 #[async_trait]
 impl Query for AuditedQuery {
-    async fn session(&self, database: Option<&str>, identity: &Identity) -> Result<Session> {
-        self.query.session(database, identity).await
-    }
-
-    async fn read_only_session(
-        &self,
-        database: Option<&str>,
-        identity: &Identity,
-    ) -> Result<Session> {
-        self.query.read_only_session(database, identity).await
+    fn wrapped(&self) -> Option<&dyn Query> {
+        Some(&*self.query)
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
@@ -119,13 +111,6 @@ impl Query for AuditedQuery {
         let answer = self.query.execute(session, statement).await;
         case.end(answer.as_ref().err());
         answer
-    }
-
-    async fn prepare(&self, session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
-        let prepared = self.query.prepare(session, statement).await;
-        let case = self.statements.case(session, statement);
-        case.end_if_refused(&prepared);
-        prepared
     }
 
     async fn prepare_typed(

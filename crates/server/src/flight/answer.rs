@@ -12,7 +12,7 @@ use super::fault::FlightFault;
 use super::running_statements::FlightStatementGuard;
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::StopTime;
-use crate::outgoing::{PART_BYTES, rows_within};
+use crate::outgoing::next_part;
 use arrow::record_batch::RecordBatch;
 use arrow_flight::FlightData;
 use arrow_flight::encode::{FlightDataEncoder, FlightDataEncoderBuilder};
@@ -91,20 +91,12 @@ pub async fn stream(
 fn parts_of(
     batch: RecordBatch,
 ) -> impl Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static {
-    futures::stream::iter(std::iter::successors(next_part(batch), |(_, rest)| {
-        next_part(rest.clone())
+    let mut rest = (batch.num_rows() > 0).then_some(batch);
+    futures::stream::iter(std::iter::from_fn(move || {
+        let (part, more) = next_part(rest.take()?);
+        rest = more;
+        Some(Ok(part))
     }))
-    .map(|(part, _)| Ok(part))
-}
-
-/// The first part of a batch and what is left; `None` if there are no rows.
-fn next_part(batch: RecordBatch) -> Option<(RecordBatch, RecordBatch)> {
-    if batch.num_rows() == 0 {
-        return None;
-    }
-    let rows = rows_within(&batch, PART_BYTES);
-    let rest = batch.slice(rows, batch.num_rows() - rows);
-    Some((batch.slice(0, rows), rest))
 }
 
 /// Encodes batches. Tags stay dictionaries, which are sent again only where they changed.

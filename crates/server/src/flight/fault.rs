@@ -66,7 +66,7 @@ impl FlightFault {
     }
 
     /// The limit on open connections is reached.
-    pub fn no_place() -> Self {
+    pub fn no_slot() -> Self {
         let message = "as many connections as connections_max allows are open; this request had no \
                        effect; send it again";
         Self::new(Code::Unavailable, "53300", message).retry(Duration::from_secs(1))

@@ -20,7 +20,7 @@ use tonic::codegen::Service;
 use tonic::server::NamedService;
 
 /// How long a call of a connection beyond `connections_max` waits for a place.
-const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The Flight service behind its gate.
 #[derive(Clone)]
@@ -77,8 +77,8 @@ async fn admit(
     peer: &ConnectedPeer,
     head: &Parts,
 ) -> Result<FlightCaller, FlightFault> {
-    if !peer.has_place(PLACE_WAIT_MAX).await {
-        return Err(FlightFault::no_place());
+    if !peer.has_slot(SLOT_WAIT_MAX).await {
+        return Err(FlightFault::no_slot());
     }
     let address = peer.remote();
     let (identity, proof) = shared

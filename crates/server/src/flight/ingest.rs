@@ -225,13 +225,9 @@ pub async fn store(
         let rows = batch.num_rows();
         let ingest = &call.shared.services.ingest;
         let roles = creates.as_ref().and_then(Option::as_ref);
-        let report = match roles {
-            Some(roles) => {
-                let write = ingest.write_arrow_as(&database, &target.table, batch, roles);
-                write.await
-            }
-            None => ingest.write_arrow(&database, &target.table, batch).await,
-        };
+        let report = ingest
+            .write_arrow(&database, &target.table, batch, roles)
+            .await;
         let report = report.map_err(|error| with_stored(error.into(), stored, batches))?;
         stored += report.stored;
         batches += 1;

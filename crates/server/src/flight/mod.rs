@@ -20,14 +20,9 @@ mod server_info;
 mod service;
 mod statements;
 
-use crate::admission::AdmissionControl;
-use crate::audit::AuditLog;
-use crate::config::ServerConfig;
 use crate::http::{ConnectedPeer, HttpConnection, HttpConnections};
-use crate::logins::FailedLogins;
-use crate::services::ServedDatabase;
-use crate::telemetry::Telemetry;
-use crate::tls::{ClientListener, ServerTls, TlsProtocol};
+use crate::listener::{ListenerContext, ListenerKind};
+use crate::tls::{ClientListener, TlsProtocol};
 use arrow_flight::flight_service_server::FlightServiceServer;
 use axum::serve::Listener;
 use call::FlightShared;
@@ -43,7 +38,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::transport::server::Connected;
 
@@ -69,16 +63,32 @@ const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: application/json\r\nContent-Length: 86\r\nConnection: close\r\n\r\n\
     {\"error\":\"this server encrypts its connections: its address begins with grpc+tls://\"}\n";
 
-/// Serves Flight SQL on `listener` until `stop` fires, then finishes running calls; `kill` ends
-/// those, too.
-pub async fn serve(
-    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
-    services: ServedDatabase,
-    config: Arc<ServerConfig>,
-    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
-    telemetry: Arc<Telemetry>,
-    (stop, kill): (CancellationToken, CancellationToken),
-) {
+/// How the server offers it.
+pub const LISTENER: ListenerKind = ListenerKind {
+    setting: "flight",
+    protocol: "Arrow Flight",
+    title: "Flight SQL",
+    address: |config| config.flight,
+    url: |address, has_tls| {
+        let scheme = if has_tls { "grpc+tls" } else { "grpc" };
+        format!("{scheme}://{address}")
+    },
+    serve: |listener, context| Box::pin(serve(listener, context)),
+};
+
+/// Serves Flight SQL on `listener` until the server stops, then finishes running calls.
+async fn serve(listener: TcpListener, context: ListenerContext) {
+    let ListenerContext {
+        services,
+        config,
+        gate,
+        telemetry,
+        failed_logins,
+        audit,
+        tls,
+        stop,
+        kill,
+    } = context;
     let listener = ClientListener::new(
         listener,
         tls,

@@ -189,7 +189,7 @@ impl ConnectionSlot {
 impl ConnectedPeer {
     /// Whether the connection has a slot for any request. A connection with a reserved slot waits
     /// up to `wait_max` for a regular one.
-    pub async fn has_place(&self, wait_max: Duration) -> bool {
+    pub async fn has_slot(&self, wait_max: Duration) -> bool {
         match &self.place {
             Some(place) => place.lock().await.become_regular(wait_max).await,
             None => true,

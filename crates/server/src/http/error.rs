@@ -83,7 +83,7 @@ impl HttpError {
     }
 
     /// 503: the limit on open connections is reached.
-    pub fn no_place() -> Self {
+    pub fn no_slot() -> Self {
         let message = "as many connections as connections_max allows are open; this \
                        request had no effect; send it again";
         Self::new(

@@ -3,6 +3,7 @@
 mod backup;
 mod body;
 mod browser;
+mod client_share;
 mod connection_activity;
 mod connections;
 mod credentials;
@@ -17,6 +18,7 @@ mod request_context;
 mod response_body;
 mod sql;
 mod status;
+mod streamed_body;
 mod web_sessions;
 mod write;
 
@@ -24,11 +26,12 @@ use crate::admission::AdmissionControl;
 use crate::audit::{AuditEvent, AuditLog, AuditOutcome, AuditedAction, ClientAddress};
 use crate::config::ServerConfig;
 use crate::failures::RequestFailure;
+use crate::listener::{ListenerContext, ListenerKind};
 use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
 use crate::telemetry::Telemetry;
-use crate::tls::{ClientListener, ServerTls, TlsProtocol};
+use crate::tls::{ClientListener, TlsProtocol};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
@@ -37,6 +40,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 pub use browser::BrowserRules;
+pub use client_share::{StopTime, WAIT_MAX as ANSWER_WAIT_MAX};
 use connection_activity::BusyGuard;
 pub use connections::{ConnectedPeer, HttpConnection, HttpConnections};
 pub use credentials::Credentials;
@@ -49,7 +53,6 @@ use marigram_service::Identity;
 use refusal::refusal;
 use request_context::needed_credentials;
 pub use request_context::{NO_USERS, is_loopback};
-pub use response_body::{StopTime, WAIT_MAX as ANSWER_WAIT_MAX};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -91,27 +94,57 @@ const PATHS: [&str; 12] = [
 ];
 
 /// The status paths, which are answered even when all slots are taken.
-const OF_STATUS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
+const STATUS_PATHS: [&str; 4] = ["/health", "/ping", "/ready", "/metrics"];
 
 /// How long other requests of a connection beyond `connections_max` wait for a slot.
-const PLACE_WAIT_MAX: Duration = Duration::from_secs(1);
+const SLOT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// What a client gets that speaks HTTP without TLS where it must not.
 const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: application/json\r\nContent-Length: 83\r\nConnection: close\r\n\r\n\
     {\"error\":\"this server encrypts its connections: its address begins with https://\"}\n";
 
-/// Serves HTTP on `listener` until `stop` fires, then finishes running requests; `kill` ends those,
-/// too.
-pub async fn serve(
-    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
-    rules: BrowserRules,
-    services: ServedDatabase,
-    config: Arc<ServerConfig>,
-    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
-    telemetry: Arc<Telemetry>,
-    (stop, kill): (CancellationToken, CancellationToken),
-) {
+/// How the server offers HTTP.
+pub const LISTENER: ListenerKind = ListenerKind {
+    setting: "http",
+    protocol: "HTTP",
+    title: "HTTP",
+    address: |config| config.http,
+    url: |address, has_tls| {
+        let scheme = if has_tls { "https" } else { "http" };
+        format!("{scheme}://{address}")
+    },
+    serve: |listener, context| Box::pin(serve(listener, context)),
+};
+
+/// Checks the settings that only HTTP has.
+///
+/// # Errors
+/// The name of a setting, and what is wrong with it.
+pub fn check_settings(config: &ServerConfig) -> Result<(), (&'static str, String)> {
+    BrowserRules::new(config).map(drop)
+}
+
+/// Serves HTTP on `listener` until the server stops, then finishes running requests.
+async fn serve(listener: TcpListener, context: ListenerContext) {
+    let ListenerContext {
+        services,
+        config,
+        gate,
+        telemetry,
+        failed_logins,
+        audit,
+        tls,
+        stop,
+        kill,
+    } = context;
+    let rules = match BrowserRules::new(&config) {
+        Ok(rules) => Arc::new(rules),
+        Err((setting, reason)) => {
+            tracing::error!(setting, reason, "the HTTP server cannot start");
+            return;
+        }
+    };
     let listener =
         ClientListener::new(listener, tls, TlsProtocol::Http, PLAIN_ANSWER, stop.clone());
     let listener = HttpConnections::new(
@@ -126,7 +159,7 @@ pub async fn serve(
         config,
         gate,
         telemetry,
-        rules: Arc::new(rules),
+        rules,
         failed_logins,
         audit,
         sessions: Arc::default(),
@@ -182,8 +215,8 @@ async fn measure(
     });
     let route = known.unwrap_or("other");
     let answer = async {
-        if !OF_STATUS.contains(&route) && !peer.has_place(PLACE_WAIT_MAX).await {
-            let mut response = HttpError::no_place().into_response();
+        if !STATUS_PATHS.contains(&route) && !peer.has_slot(SLOT_WAIT_MAX).await {
+            let mut response = HttpError::no_slot().into_response();
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
             return response;
@@ -226,7 +259,7 @@ async fn measure(
         let failures = &shared.telemetry.failures;
         if response.status().is_server_error() {
             failures.note(route, status, &failure);
-        } else if is_told(route, status) {
+        } else if is_logged(route, status) {
             failures.note_refused(route, status, &failure, peer.remote());
         }
     }
@@ -303,7 +336,7 @@ fn is_of(path: &str, known: &str) -> bool {
 
 /// Whether the log reports a refused request. Wrong statements are not reported: they concern only
 /// the client and its user.
-fn is_told(route: &str, status: u16) -> bool {
+fn is_logged(route: &str, status: u16) -> bool {
     !matches!(
         route,
         "/api/v1/sql" | "/query" | "/api/v2/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"

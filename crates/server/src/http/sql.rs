@@ -3,10 +3,11 @@
 use crate::admission::RequestPermit;
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
+use crate::http::client_share::{ClientShare, StopTime};
 use crate::http::error::{HttpError, json_answer};
 use crate::http::format::{Formatter, ResponseFormat};
 use crate::http::request_context::RequestContext;
-use crate::http::response_body::{self, StopTime};
+use crate::http::response_body;
 use arrow::array::{StringArray, UInt64Array};
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
@@ -145,7 +146,7 @@ async fn run(
         shift(error.into(), last.characters_before(script)).of_statement(last.text)
     })? {
         Answer::Rows(rows) => {
-            let share = response_body::ClientShare::new(&shared, ticket);
+            let share = ClientShare::new(&shared, ticket);
             let answer = response_body::stream(rows, form, begin, stop, share).await;
             answer.map_err(|error| error.of_statement(last.text))
         }

@@ -29,6 +29,7 @@ use crate::admission::AdmissionControl;
 use crate::audit::AuditLog;
 use crate::config::ServerConfig;
 use crate::failures::ThrottledLines;
+use crate::listener::{ListenerContext, ListenerKind};
 use crate::logins::FailedLogins;
 use crate::services::ServedDatabase;
 use crate::slow_log::PEER;
@@ -69,16 +70,30 @@ struct PostgresShared {
     kill: CancellationToken,
 }
 
-/// Serves the PostgreSQL protocol on `listener` until `stop` fires, then lets running statements
-/// finish; `kill` ends those, too.
-pub async fn serve(
-    (listener, tls): (TcpListener, Option<Arc<ServerTls>>),
-    services: ServedDatabase,
-    config: Arc<ServerConfig>,
-    (gate, failed_logins, audit): (AdmissionControl, Arc<FailedLogins>, AuditLog),
-    telemetry: Arc<Telemetry>,
-    (stop, kill): (CancellationToken, CancellationToken),
-) {
+/// How the server offers it.
+pub const LISTENER: ListenerKind = ListenerKind {
+    setting: "postgres",
+    protocol: "PostgreSQL",
+    title: "PostgreSQL",
+    address: |config| config.postgres,
+    url: |address, _| format!("postgres://{address}/main"),
+    serve: |listener, context| Box::pin(serve(listener, context)),
+};
+
+/// Serves the PostgreSQL protocol on `listener` until the server stops, then lets running statements
+/// finish.
+async fn serve(listener: TcpListener, context: ListenerContext) {
+    let ListenerContext {
+        services,
+        config,
+        gate,
+        telemetry,
+        failed_logins,
+        audit,
+        tls,
+        stop,
+        kill,
+    } = context;
     let places = Arc::new(Semaphore::new(
         config.connections_max.min(Semaphore::MAX_PERMITS),
     ));

@@ -133,7 +133,7 @@ impl Handshakes {
 
 /// Logs a handshake that failed, within limits.
 pub fn tell_failed(lines: &ThrottledLines, error: &io::Error, peer: SocketAddr) {
-    if lines.may_tell("TLS handshakes that failed") {
+    if lines.may_log("TLS handshakes that failed") {
         let reason = error.to_string();
         tracing::info!(reason, %peer, "a TLS handshake failed");
     }

@@ -22,6 +22,7 @@ pub use settings::{ClientCertificates, TlsSettings, TlsVersion};
 pub use stream::ClientStream;
 
 use certificate::TlsIdentity;
+use marigram_service::run_blocking;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -97,7 +98,7 @@ impl ServerTls {
     }
 
     /// Reads the files again and logs what came of it. Blocks.
-    pub fn reload_and_tell(&self) {
+    pub fn reload_and_log(&self) {
         match self.reload() {
             Ok(false) => {}
             Ok(true) => tracing::info!("new connections use the changed TLS certificate"),
@@ -123,11 +124,15 @@ impl ServerTls {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
             }
-            let tls = Arc::clone(&self);
-            let read = tokio::task::spawn_blocking(move || tls.reload_and_tell());
-            if let Err(error) = read.await {
-                tracing::warn!(%error, "the TLS certificate was not read again");
-            }
+            self.reload_in_background().await;
+        }
+    }
+
+    /// Reads the files again on a thread that may block, and logs what came of it.
+    pub async fn reload_in_background(self: &Arc<Self>) {
+        let tls = Arc::clone(self);
+        if let Err(error) = run_blocking(move || tls.reload_and_log()).await {
+            tracing::warn!(%error, "the TLS certificate was not read again");
         }
     }
 

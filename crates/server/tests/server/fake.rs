@@ -286,7 +286,11 @@ impl Ingest for Fake {
         _database: &str,
         _table: &str,
         batch: RecordBatch,
+        roles: Option<&ArrowRoles>,
     ) -> Result<WriteReport> {
+        if let Some(roles) = roles {
+            self.created.lock().unwrap().push(roles.clone());
+        }
         let times = batch.column_by_name("time").unwrap();
         let rejected: Vec<_> = (0..batch.num_rows())
             .filter(|row| times.is_null(*row))
@@ -298,17 +302,6 @@ impl Ingest for Fake {
         let stored = batch.num_rows() - rejected.len();
         self.copied.lock().unwrap().push(batch);
         Ok(WriteReport { stored, rejected })
-    }
-
-    async fn write_arrow_as(
-        &self,
-        database: &str,
-        table: &str,
-        batch: RecordBatch,
-        roles: &ArrowRoles,
-    ) -> Result<WriteReport> {
-        self.created.lock().unwrap().push(roles.clone());
-        self.write_arrow(database, table, batch).await
     }
 }
 
@@ -423,7 +416,12 @@ impl Query for Fake {
         self.answer(statement)
     }
 
-    async fn prepare(&self, _session: &Session, statement: &str) -> Result<Arc<dyn Prepared>> {
+    async fn prepare_typed(
+        &self,
+        _session: &Session,
+        statement: &str,
+        _types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
         let mut parameters = Vec::new();
         let schema = if statement.starts_with("select echo") {
             parameters = echoed();

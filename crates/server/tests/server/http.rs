@@ -125,6 +125,15 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// A client whose answer has no end; its first bytes are there.
+async fn endless_rows(http: SocketAddr) -> TcpStream {
+    let mut client = TcpStream::connect(http).await.unwrap();
+    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    client.write_all(request.as_bytes()).await.unwrap();
+    client.readable().await.unwrap();
+    client
+}
+
 #[tokio::test]
 async fn health_ping_and_metrics() {
     let (running, fake) = serve(|_| {}).await;
@@ -331,10 +340,7 @@ async fn what_is_over_a_limit_may_come_again() {
     }
     fake.memory_max.store(64 << 20, Ordering::SeqCst);
     // A query whose rows still stream takes the only slot.
-    let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let _endless = endless_rows(http).await;
     let reply = ask(http, "POST /api/v2/write?bucket=a", &[], b"m v=1").await;
     assert_eq!(
         (reply.status, reply.header("Retry-After")),
@@ -346,12 +352,7 @@ async fn what_is_over_a_limit_may_come_again() {
 #[tokio::test]
 async fn a_client_that_leaves_stops_its_query() {
     let (running, fake) = serve(|_| {}).await;
-    let mut endless = TcpStream::connect(running.http_addr().unwrap())
-        .await
-        .unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let endless = endless_rows(running.http_addr().unwrap()).await;
     assert_eq!(fake.alive.load(Ordering::SeqCst), 1);
     drop(endless);
     while fake.alive.load(Ordering::SeqCst) > 0 {
@@ -482,10 +483,7 @@ async fn errors_are_a_status_or_a_broken_connection() {
 async fn shutdown_waits_for_the_grace_and_no_longer() {
     let (running, fake) = serve(|_| {}).await;
     let http = running.http_addr().unwrap();
-    let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let _endless = endless_rows(http).await;
     running.shutdown(Duration::from_millis(10)).await;
     assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
     assert!(TcpStream::connect(http).await.is_err());
@@ -547,10 +545,7 @@ async fn backups_go_where_the_operator_allows() {
 async fn a_server_whose_places_are_all_taken_tells_how_it_is() {
     let (running, fake) = serve(|config| config.connections_max = 1).await;
     let http = running.http_addr().unwrap();
-    let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let endless = endless_rows(http).await;
     for (line, status) in [
         ("GET /health", 200),
         ("GET /ping", 204),
@@ -581,10 +576,7 @@ async fn silent_connections_do_not_keep_health_checks_waiting() {
     })
     .await;
     let http = running.http_addr().unwrap();
-    let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let mut endless = endless_rows(http).await;
     let mut silent = Vec::new();
     for at in 0..90 {
         let mut socket = TcpStream::connect(http).await.unwrap();
@@ -645,10 +637,7 @@ async fn a_connection_that_asks_for_nothing_is_closed_and_one_that_waits_for_row
     .await;
     let http = running.http_addr().unwrap();
     // A query whose rows stream for longer than that.
-    let mut endless = TcpStream::connect(http).await.unwrap();
-    let request = "GET /api/v1/sql?q=select%20endless HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    endless.write_all(request.as_bytes()).await.unwrap();
-    endless.readable().await.unwrap();
+    let mut endless = endless_rows(http).await;
     // A head that arrives byte by byte and never ends.
     let mut slow = TcpStream::connect(http).await.unwrap();
     while slow.write_all(b"G").await.is_ok() {

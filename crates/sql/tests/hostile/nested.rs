@@ -20,246 +20,24 @@ const STOP_MAX: Duration = Duration::from_secs(5);
 const IDLE_PERCENT: u128 = 20;
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What is repeated before the middle, the middle, and what is repeated after it, with what surrounds
-/// all.
-const NESTED: &[[&str; 5]] = &[
-    ["select ", "(select ", "1", ")", ""],
-    ["select ", "(select a + ", "1", " from t limit 1)", ""],
-    [
-        "select a from t where a = ",
-        "(select max(a) from t where a < ",
-        "1",
-        ")",
-        "",
-    ],
-    [
-        "select 1 where ",
-        "exists (select 1 where ",
-        "true",
-        ")",
-        "",
-    ],
-    [
-        "select 1 from t where ",
-        "not exists (select 1 from t where ",
-        "b",
-        ")",
-        "",
-    ],
-    ["select ", "exists (select 1 where ", "true", ")", ""],
-    ["select ", "exists (select ", "1", ")", ""],
-    [
-        "select a from t where ",
-        "a in (select a from t where ",
-        "b",
-        ")",
-        "",
-    ],
-    [
-        "select a from t where ",
-        "(a in (select a from t where ",
-        "b",
-        ")) is not null",
-        "",
-    ],
-    ["select ", "(1 = any (select ", "1", "))::int", ""],
-    ["select ", "(1 = all (select ", "1", "))::int", ""],
-    ["select ", "array(select ", "1", ")", ""],
-    ["select 1 order by ", "(select ", "1", ")", ""],
-    ["select 1 limit ", "(select 1 limit ", "1", ")", ""],
-    ["", "select 1 union select (", "select 2", ")", ""],
-    ["", "(select 1 union ", "select 2", ")", ""],
-    [
-        "select max(a) from t having max(a) > ",
-        "(select max(a) from t having max(a) > ",
-        "1",
-        ")",
-        "",
-    ],
-    [
-        "select count(*) from t group by ",
-        "(select count(*) from t group by ",
-        "a",
-        " limit 1)",
-        "",
-    ],
-    [
-        "select sum(a) over (order by ",
-        "(select max(a) from t where a < ",
-        "1",
-        ")",
-        ") from t",
-    ],
-    [
-        "select 1 from t x join t y on x.a = ",
-        "(select max(x.a) from t x join t y on x.a = ",
-        "1",
-        ")",
-        "",
-    ],
-    ["explain select ", "(select ", "1", ")", ""],
-    [
-        "insert into t (time, dev, a) select now(), 'z', ",
-        "(select ",
-        "1",
-        ")",
-        " where false",
-    ],
-    [
-        "delete from t where time < '1950-01-01' and a = ",
-        "(select max(a) from t where a < ",
-        "1",
-        ")",
-        "",
-    ],
-    [
-        "create materialized view v as select time_bucket('1 hour', time) as h, max(",
-        "(select ",
-        "1",
-        ")",
-        ") as m from t group by h",
-    ],
-    ["", "select * from (", "select a from t", ") s", ""],
-    [
-        "",
-        "select max(a) as a from (",
-        "select a from t",
-        ") s group by a",
-        "",
-    ],
-    [
-        "",
-        "select sum(a) over (order by a) as a from (",
-        "select a from t",
-        ") s",
-        "",
-    ],
-    [
-        "",
-        "select (a between 1 and 2)::int as a from (",
-        "select a from t",
-        ") s",
-        "",
-    ],
-    ["", "select a + a as a from (", "select a from t", ") s", ""],
-    ["", "select 1 from t, lateral (", "select 1", ") s", ""],
-    ["select ", "(", "a", " between 1 and 2)::int", " from t"],
-    [
-        "select ",
-        "((timestamp '2024-01-01' + interval '1 day' * ",
-        "a",
-        ", timestamp '2024-01-02') overlaps (timestamp '2024-01-01', timestamp '2024-01-05'))::int",
-        " from t",
-    ],
-    [
-        "select ",
-        "((",
-        "a",
-        ", 1) in ((1, 1), (2, 2), (3, 3)))::int",
-        " from t",
-    ],
-    [
-        "select a from t where 1 = ",
-        "(",
-        "a",
-        " not between 1 and 2)::int",
-        "",
-    ],
-    ["select ", "((select ", "1", ") between 1 and 2)::int", ""],
-    ["select ", "case when ", "b", " then true end", " from t"],
-    [
-        "select ",
-        "case when ",
-        "b",
-        " then true when x > 1 then false else true end",
-        " from t",
-    ],
-    [
-        "select ",
-        "case when b then ",
-        "1",
-        " else 2 end",
-        " from t",
-    ],
-    [
-        "select ",
-        "case when b then 1 else ",
-        "2",
-        " end",
-        " from t",
-    ],
-    ["select ", "nullif(", "a", ", 1)", " from t"],
-    ["select ", "greatest(", "a", ", 1)", " from t"],
-    [
-        "select a from t where ",
-        "(a > 1 and (a < 2 or ",
-        "b",
-        "))",
-        "",
-    ],
-    ["select ", "row(1, ", "1", ", 2)", ""],
-    ["select ", "array[", "1", "]", ""],
-    ["select ", "{'a': ", "1", "}", ""],
-    ["select cast(null as ", "struct<a ", "int", ">", ")"],
-];
+/// The cases; the head of the file explains them.
+const CASES: &str = include_str!("nested.txt");
 
-/// What is repeated with a number, after a beginning and before an end.
-const NUMBERED: &[[&str; 3]] = &[
-    ["select 1 from t t0", " join t t{+} on t{+}.a = t{}.a", ""],
-    [
-        "select 1 from t t0",
-        " left join t t{+} on t{+}.a = t{}.a",
-        "",
-    ],
-    [
-        "select 1 from t t0",
-        " full join t t{+} on t{+}.a = t{}.a",
-        "",
-    ],
-    ["select 1 from t t0", " natural join t t{+}", ""],
-    [
-        "select 1 from t t0",
-        ", lateral (select a from t where a = t{}.a) t{+}",
-        "",
-    ],
-    [
-        "select a from (select a as x0, a from t) s0",
-        " cross join lateral (select x{} + x{} as x{+}) s{+}",
-        "",
-    ],
-    [
-        "select a from t where b",
-        " and exists (select 1 from t u where u.a = t.a + {})",
-        "",
-    ],
-    [
-        "select a from t where b",
-        " or a in (select a + {} from t)",
-        "",
-    ],
-    ["select 1", ", (select max(a) + {} from t)", ""],
-    [
-        "select 1",
-        ", sum(a) over (partition by a + {} order by x)",
-        " from t",
-    ],
-    ["select 1", ", count(distinct a + {})", " from t"],
-    ["select count(*) from t group by rollup (a", ", a + {}", ")"],
-    ["select count(*) from t group by cube (a", ", a + {}", ")"],
-    [
-        "with c0 as (select 1 as a)",
-        ", c{+} as (select a + 1 as a from c{})",
-        " select 1",
-    ],
-];
-
-fn nested([begin, before, middle, after, end]: &[&str; 5], levels: usize) -> String {
-    let (before, after) = (before.repeat(levels), after.repeat(levels));
-    format!("{begin}{before}{middle}{after}{end}")
+/// The statement of a case with this many repetitions.
+fn statement(case: &str, count: usize) -> String {
+    let parts: Vec<&str> = case.split(['«', '»']).collect();
+    match *parts.as_slice() {
+        [begin, before, middle, after, end] => {
+            let (before, after) = (before.repeat(count), after.repeat(count));
+            format!("{begin}{before}{middle}{after}{end}")
+        }
+        [begin, step, end] => numbered([begin, step, end], count),
+        _ => panic!("{case}: it has one or two repeated parts"),
+    }
 }
 
-fn numbered([begin, step, end]: &[&str; 3], steps: usize) -> String {
-    let mut sql = (*begin).to_owned();
+fn numbered([begin, step, end]: [&str; 3], steps: usize) -> String {
+    let mut sql = begin.to_owned();
     for number in 0..steps {
         let next = (number + 1).to_string();
         let _ = write!(
@@ -307,9 +85,8 @@ fn nested_statements_are_answered_or_refused_at_once() {
             db.session.statement_timeout = Some(WAIT_MAX);
             let mut wrong = Vec::new();
             for levels in [SHALLOW, DEEP] {
-                let nested = NESTED.iter().map(|parts| nested(parts, levels));
-                let statements = nested.chain(NUMBERED.iter().map(|parts| numbered(parts, levels)));
-                for sql in statements {
+                let cases = CASES.lines().filter(|line| !line.starts_with('#'));
+                for sql in cases.map(|case| statement(case, levels)) {
                     let before = processor_time();
                     let answer = db.run(&sql);
                     let took = processor_time().saturating_sub(before);
@@ -335,44 +112,17 @@ fn nested_statements_are_answered_or_refused_at_once() {
 fn what_people_nest_is_planned() {
     in_own_process("nested::what_people_nest_is_planned", || {
         let mut db = Database::open(1);
-        for (parts, levels) in [
-            (["select ", "(select ", "1", ")", ""], 12),
+        for (case, levels) in [
+            ("select «(select »1«)»", 12),
+            ("select 1 where «exists (select 1 where »true«)»", 12),
             (
-                [
-                    "select 1 where ",
-                    "exists (select 1 where ",
-                    "true",
-                    ")",
-                    "",
-                ],
-                12,
-            ),
-            (
-                [
-                    "select a from t where ",
-                    "a in (select a from t where ",
-                    "b",
-                    ")",
-                    "",
-                ],
+                "select a from t where «a in (select a from t where »b«)»",
                 6,
             ),
-            (
-                [
-                    "select ",
-                    "case when b then 1 else ",
-                    "2",
-                    " end",
-                    " from t",
-                ],
-                60,
-            ),
-            (
-                ["select ", "(", "a", " between 1 and 2)::int", " from t"],
-                10,
-            ),
+            ("select «case when b then 1 else »2« end» from t", 60),
+            ("select «(»a« between 1 and 2)::int» from t", 10),
         ] {
-            let sql = nested(&parts, levels);
+            let sql = statement(case, levels);
             assert_eq!(
                 db.run(&sql)
                     .unwrap_or_else(|error| panic!("{sql}: {error}")),
@@ -380,7 +130,7 @@ fn what_people_nest_is_planned() {
                 "{sql}"
             );
         }
-        let scalar = nested(&["select ", "(select ", "1", ")", ""], 20);
+        let scalar = statement("select «(select »1«)»", 20);
         let refused = db.run(&scalar).unwrap_err();
         assert_eq!(refused.sqlstate(), "54001", "{refused}");
         let message = refused.to_string();
@@ -393,14 +143,8 @@ fn what_people_nest_is_planned() {
 fn planning_that_times_out_or_is_left_stops() {
     in_own_process("nested::planning_that_times_out_or_is_left_stops", || {
         let mut db = Database::open(1);
-        let wide = numbered(
-            &[
-                "select 1",
-                ", (select max(a) + {} from t u where u.a = t.a)",
-                " from t",
-            ],
-            300,
-        );
+        let wide = "select 1«, (select max(a) + {} from t u where u.a = t.a)» from t";
+        let wide = statement(wide, 300);
         db.session.statement_timeout = Some(Duration::from_millis(300));
         let error = db.run(&wide).unwrap_err();
         assert_eq!(error.sqlstate(), "57014", "{error}");

@@ -1,13 +1,8 @@
 //! Checks that the examples in the guides to functions and views occur in the test cases, with
 //! statement and answer.
 
+use marigram_fixtures::text;
 use std::collections::BTreeMap;
-use std::path::Path;
-
-fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    std::fs::read_to_string(root.join(path)).expect("the file is there")
-}
 
 /// A row in the form in which it is compared: its words.
 fn words(row: &str) -> String {
@@ -26,7 +21,7 @@ fn the_examples_of_the_guides_are_cases() {
 
 /// A guide has more than `few` examples, and each is a case of a file.
 fn compare(guide: &str, cases: &str, few: usize) {
-    let cases = read(cases);
+    let cases = text(cases);
     let mut answers = BTreeMap::new();
     for case in cases.split("\n\n") {
         if let Some((head, answer)) = case.split_once("\n----\n") {
@@ -34,7 +29,7 @@ fn compare(guide: &str, cases: &str, few: usize) {
             answers.insert(statement, answer.lines().map(words).collect::<Vec<_>>());
         }
     }
-    let guide = read(guide);
+    let guide = text(guide);
     let mut examples: Vec<(&str, Vec<String>)> = Vec::new();
     for line in guide.lines() {
         if let Some(statement) = line.strip_suffix(';')

@@ -8,9 +8,8 @@ use super::service::block_on;
 use super::{Database, Failure};
 use sqllogictest::AsyncDB as _;
 use std::fmt::Write;
-use std::path::Path;
 
-const FILE: &str = "../../testing/wrong_statements.tsv";
+const FILE: &str = "testing/wrong_statements.tsv";
 
 /// Text that no user should read: Arrow's types and values, syntax trees, and the names of crates
 /// and their modules.
@@ -49,9 +48,9 @@ const INNER_WORDS: &[&str] = &[
 
 #[test]
 fn wrong_statements_are_refused_in_words_that_users_know() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    let file = marigram_fixtures::root().join(FILE);
     let listed = std::fs::read_to_string(&file).unwrap();
-    let bless = std::env::var_os("MARIGRAM_BLESS").is_some();
+    let bless = marigram_fixtures::is_blessing();
     let (mut faults, mut answered) = (String::new(), String::new());
     let mut count = 0;
     block_on(async {

@@ -8,8 +8,7 @@ use std::path::PathBuf;
 /// A file of `testing/golden/tsfile/`.
 #[allow(dead_code, reason = "not every test reads golden files")]
 pub fn golden(name: &str) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    root.join("../../testing/golden/tsfile").join(name)
+    marigram_fixtures::golden_path(&format!("tsfile/{name}"))
 }
 
 /// All rows of a file, sorted; those of the same device and time are joined.

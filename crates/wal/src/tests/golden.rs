@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 fn golden(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../testing/golden/wal/{file}"))
+    marigram_fixtures::golden_path(&format!("wal/{file}"))
 }
 
 fn bytes_of(path: &Path) -> Vec<u8> {
@@ -76,7 +76,7 @@ fn version_1_is_read() {
 #[test]
 fn version_2_is_read_and_written() {
     let path = golden("v2-every-kind.bin");
-    if std::env::var_os("MARIGRAM_BLESS").is_some() {
+    if marigram_fixtures::is_blessing() {
         let file = OsFs.create(&path).unwrap();
         file.append(&written()).unwrap();
     }

@@ -25,12 +25,12 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Data {
-    result: Vec<Found>,
+    result: Vec<MetricValues>,
 }
 
 /// Numbers of a series or group: one at one time, or several.
 #[derive(Deserialize)]
-struct Found {
+struct MetricValues {
     metric: Labels,
     value: Option<(f64, String)>,
     #[serde(default)]
@@ -65,10 +65,10 @@ fn field(table: &Table, labels: &Labels) -> Result<Option<usize>> {
         return Ok(None);
     };
     let fields = table.fields.iter();
-    let found = fields
+    let metric_values = fields
         .map(|field| format!("{}:{}", table.name, field.name))
         .position(|metric| metric == *name);
-    found
+    metric_values
         .map(Some)
         .with_context(|| format!("a metric {name} that was not asked for"))
 }
@@ -110,7 +110,7 @@ fn rows(table: &Table, wanted: &[usize], answered: &[(Request, Vec<u8>)]) -> Res
     })
 }
 
-fn found(body: &[u8]) -> Result<Vec<Found>> {
+fn metric_values(body: &[u8]) -> Result<Vec<MetricValues>> {
     let document: Document = serde_json::from_slice(body).context("the answer's JSON")?;
     ensure!(document.status == "success", "status {}", document.status);
     Ok(document.data.result)
@@ -133,16 +133,17 @@ fn last(table: &Table, wanted: &[usize], answered: &[(Request, Vec<u8>)]) -> Res
         let Request::Query { field: only, .. } = request else {
             bail!("an export where a query should be");
         };
-        for found in found(body)? {
-            let field = only.map_or_else(|| field(table, &found.metric), |one| Ok(Some(one)));
+        for metric_values in metric_values(body)? {
+            let field =
+                only.map_or_else(|| field(table, &metric_values.metric), |one| Ok(Some(one)));
             let field = field?.context("a value of no field")?;
-            let (_, value) = found.value.context("a value without a time")?;
+            let (_, value) = metric_values.value.context("a value without a time")?;
             let value = number(&value)?;
             let device = devices
-                .entry(tag(table, table.key, &found.metric))
+                .entry(tag(table, table.key, &metric_values.metric))
                 .or_default();
             let newest = device.entry(field).or_insert((f64::NAN, i64::MIN));
-            match found.metric.get("rollup").map(String::as_str) {
+            match metric_values.metric.get("rollup").map(String::as_str) {
                 Some(LAST) => newest.0 = value,
                 Some(LAST_TIME) => newest.1 = milliseconds(value),
                 other => bail!("{other:?} was not asked for"),
@@ -186,17 +187,19 @@ fn folded(
         else {
             bail!("an export where a query should be");
         };
-        for found in found(body)? {
+        for metric_values in metric_values(body)? {
             let tags: Vec<_> = select
                 .by
                 .iter()
-                .map(|by| tag(table, *by, &found.metric))
+                .map(|by| tag(table, *by, &metric_values.metric))
                 .collect();
-            let field = only_field.map_or_else(|| field(table, &found.metric), |one| Ok(Some(one)));
+            let field =
+                only_field.map_or_else(|| field(table, &metric_values.metric), |one| Ok(Some(one)));
             let field = field?.context("a number of no field")?;
-            let rollup = only_rollup.or_else(|| found.metric.get("rollup").map(String::as_str));
+            let rollup =
+                only_rollup.or_else(|| metric_values.metric.get("rollup").map(String::as_str));
             let rollup = rollup.context("a number that nothing folded")?;
-            for (seconds, value) in found.value.iter().chain(&found.values) {
+            for (seconds, value) in metric_values.value.iter().chain(&metric_values.values) {
                 let end_ms = milliseconds(*seconds) + 1;
                 let bucket_ms = match select.bucket_ns {
                     None => 0,

@@ -86,7 +86,7 @@ impl Iterator for Client<'_> {
                 truck.advance();
             }
             let number = truck.number;
-            let fault = self.source.faults.of(table, step, number);
+            let fault = self.source.faults.at_step(table, step, number);
             let row = fault.map(|fault| {
                 let mut nulls = 0;
                 if let Some(Lost::Field(field)) = fault.lost {

@@ -82,7 +82,7 @@ impl Faults {
     }
 
     /// What the row of `truck` at `step` lacks; `None` if there is no such row.
-    pub(super) fn of(&self, table: usize, step: usize, truck: usize) -> Option<Fault> {
+    pub(super) fn at_step(&self, table: usize, step: usize, truck: usize) -> Option<Fault> {
         let key = (step * 2 + table) as u64;
         let group = (truck / BATCH) as u64;
         if Random::new(self.seed, Purpose::Group, key, group).chance(GROUP_MISSING) {

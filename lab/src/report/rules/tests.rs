@@ -71,7 +71,7 @@ fn said_at(scale: Scale, rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> Stri
     said.remove(0)
 }
 
-fn at(mode: &str, size: &str) -> Knobs {
+fn knobs_at(mode: &str, size: &str) -> Knobs {
     knobs(&[("mode", mode), ("size", size)])
 }
 
@@ -79,9 +79,9 @@ fn at(mode: &str, size: &str) -> Knobs {
 fn a_figure_is_held_against_a_bound() {
     let rule = rule(Comparison::Itself(0.5), Bound::AtMost(2.0));
     let results = [
-        ("http", at("new", "1"), &[3.0, 3.1, 2.9][..]),
-        ("embedded", at("new", "1"), &[5.0, 5.1, 5.2]),
-        ("questdb", at("new", "1"), &[9.0, 9.0, 9.0]),
+        ("http", knobs_at("new", "1"), &[3.0, 3.1, 2.9][..]),
+        ("embedded", knobs_at("new", "1"), &[5.0, 5.1, 5.2]),
+        ("questdb", knobs_at("new", "1"), &[9.0, 9.0, 9.0]),
     ];
     let said = said(&rule, &results);
     assert!(said.starts_with("Rule: It is so (somebody). "), "{said}");
@@ -97,12 +97,12 @@ fn results_are_compared_with_their_counterparts() {
     let changed = knobs(&[("mode", "old")]);
     let rule = rule(Comparison::Result(changed), Bound::AtLeast(0.9));
     let results = [
-        ("http", at("new", "1"), &[10.0, 10.0, 10.0][..]),
-        ("http", at("old", "1"), &[10.0, 10.0, 10.0]),
-        ("http", at("new", "2"), &[5.0, 5.0, 5.0]),
-        ("http", at("old", "2"), &[10.0, 10.0, 10.0]),
+        ("http", knobs_at("new", "1"), &[10.0, 10.0, 10.0][..]),
+        ("http", knobs_at("old", "1"), &[10.0, 10.0, 10.0]),
+        ("http", knobs_at("new", "2"), &[5.0, 5.0, 5.0]),
+        ("http", knobs_at("old", "2"), &[10.0, 10.0, 10.0]),
         // Without a counterpart.
-        ("http", at("new", "3"), &[1.0, 1.0, 1.0]),
+        ("http", knobs_at("new", "3"), &[1.0, 1.0, 1.0]),
     ];
     let said = said(&rule, &results);
     let expected = "Refuted in part for Marigram http: in 1 of 2; at worst 0.500 × (size 2), where \
@@ -114,11 +114,11 @@ fn results_are_compared_with_their_counterparts() {
 fn the_smallest_of_the_others_is_found() {
     let rule = rule(Comparison::Smallest("mode".to_owned()), Bound::AtMost(1.03));
     let results = [
-        ("http", at("new", "1"), &[10.2, 10.2, 10.2][..]),
-        ("http", at("old", "1"), &[20.0, 20.0, 20.0]),
-        ("http", at("older", "1"), &[10.0, 10.0, 10.0]),
+        ("http", knobs_at("new", "1"), &[10.2, 10.2, 10.2][..]),
+        ("http", knobs_at("old", "1"), &[20.0, 20.0, 20.0]),
+        ("http", knobs_at("older", "1"), &[10.0, 10.0, 10.0]),
         // Of another size.
-        ("http", at("older", "2"), &[1.0, 1.0, 1.0]),
+        ("http", knobs_at("older", "2"), &[1.0, 1.0, 1.0]),
     ];
     let said = said(&rule, &results);
     assert!(
@@ -130,17 +130,17 @@ fn the_smallest_of_the_others_is_found() {
 #[test]
 fn chance_is_said() {
     let rule = rule(Comparison::Itself(1.0), Bound::AtMost(2.0));
-    let once = said(&rule, &[("http", at("new", "1"), &[1.0])]);
+    let once = said(&rule, &[("http", knobs_at("new", "1"), &[1.0])]);
     assert!(
         once.contains("; one repetition cannot tell that from noise"),
         "{once}"
     );
-    let wide = said(&rule, &[("http", at("new", "1"), &[1.0, 1.5, 9.0])]);
+    let wide = said(&rule, &[("http", knobs_at("new", "1"), &[1.0, 1.5, 9.0])]);
     assert!(
         wide.contains("; in 1 of 1 noise could turn it round"),
         "{wide}"
     );
-    let none = said(&rule, &[("http", at("old", "1"), &[1.0])]);
+    let none = said(&rule, &[("http", knobs_at("old", "1"), &[1.0])]);
     assert!(
         none.ends_with("Not decided: no figures were measured for it."),
         "{none}"
@@ -150,7 +150,11 @@ fn chance_is_said() {
 #[test]
 fn a_small_scale_decides_nothing() {
     let rule = rule(Comparison::Itself(1.0), Bound::AtMost(2.0));
-    let small = said_at(Scale::Small, &rule, &[("http", at("new", "1"), &[1.0])]);
+    let small = said_at(
+        Scale::Small,
+        &rule,
+        &[("http", knobs_at("new", "1"), &[1.0])],
+    );
     assert!(
         small.ends_with("The scale is too small to decide it."),
         "{small}"

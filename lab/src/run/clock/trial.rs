@@ -1,6 +1,6 @@
 //! One trial: whether the target keeps the clock with some number of devices.
 
-use super::Place;
+use super::TrialContext;
 use super::devices::{START_NS, rows, table};
 use crate::data::Table;
 use crate::monitor::Latencies;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub fn run(
     target: &mut dyn Target,
     step: &ClockStep,
-    place: &Place<'_>,
+    place: &TrialContext<'_>,
     devices: u64,
     number: usize,
 ) -> Result<StepResult> {
@@ -35,7 +35,7 @@ pub fn run(
 fn keep_the_clock(
     target: &mut dyn Target,
     step: &ClockStep,
-    place: &Place<'_>,
+    place: &TrialContext<'_>,
     devices: u64,
 ) -> Result<StepResult> {
     let tables: Arc<[Table]> = Arc::new([table(devices, step.fields)]);

@@ -125,11 +125,11 @@ struct Fake {
     /// File to which it adds a line when it starts.
     log: Option<String>,
     dir: PathBuf,
-    kept: Arc<Kept>,
+    kept: Arc<FakeTables>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct FakeTables {
     /// By name of the table.
     rows: Mutex<BTreeMap<String, Vec<Rows>>>,
     writes: AtomicUsize,
@@ -137,7 +137,7 @@ struct Kept {
 
 struct Client {
     manner: Manner,
-    kept: Arc<Kept>,
+    kept: Arc<FakeTables>,
     tables: Arc<[Table]>,
 }
 

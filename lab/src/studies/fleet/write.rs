@@ -63,7 +63,7 @@ fn plan(scale: Scale) -> Plan {
         views: vec![
             View {
                 split: split.clone(),
-                published: published::of(NAME, "rows_per_s"),
+                published: published::points(NAME, "rows_per_s"),
                 ..speed("Writing", "clients")
             },
             View {

@@ -98,7 +98,7 @@ fn views() -> Vec<View> {
             scale: 1e-6,
             more_is_better: true,
             only: write.clone(),
-            published: published::of(NAME, "points_per_s"),
+            published: published::points(NAME, "points_per_s"),
             ..view("Writing", "points_per_s", "M points/s", "clients")
         },
         View {

@@ -1,10 +1,9 @@
 //! How speed and size depend on the compressor.
 
-use super::super::parts::{ask, knobs, latencies, pick, step, tuning, view};
-use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load};
+use super::super::parts::{knobs, latencies, pick, step, tuning, view};
+use super::{SOURCE_OF_SETTINGS, ask_usual, data, stored};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
 /// The study.
 pub fn study() -> Study {
@@ -79,15 +78,9 @@ fn setup(scale: Scale, case: Case) -> Setup {
             ("compressor", case.compressor.to_owned()),
         ])
     };
-    let extent = Extent {
-        devices: QUERY_DEVICES,
-        sensors: SENSORS,
-        range_s: pick(scale, [8, 180, 900, 1800]),
-    };
-    let asked = AskStep {
-        clients: askers(scale),
-        ..ask(scale, questions(&spec, extent, &USUAL))
-    };
+    let mut steps = stored(varied);
+    let asked = ask_usual(scale, &spec, pick(scale, [8, 180, 900, 1800]));
+    steps.push(step(varied("ask"), asked));
     Setup {
         name: format!("{}-{}-{}", case.values, case.encoding, case.compressor),
         source: SourceSpec::Iot(spec),
@@ -98,12 +91,7 @@ fn setup(scale: Scale, case: Case) -> Setup {
             ],
             &[],
         ),
-        steps: vec![
-            step(varied("write"), Act::Write(load())),
-            step(varied("settle"), Act::Settle),
-            step(varied("size"), Act::Size),
-            step(varied("ask"), Act::Ask(asked)),
-        ],
+        steps,
     }
 }
 

@@ -1,11 +1,10 @@
 //! How speed and size depend on the encoding, by type of values and by model of values.
 
-use super::super::parts::{ask, knobs, latencies, pick, step, tuning, view};
-use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load};
+use super::super::parts::{knobs, latencies, pick, step, tuning, view};
+use super::{SOURCE_OF_SETTINGS, ask_usual, data, stored};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
 const BOOLEAN: (&str, FieldKind) = ("BOOLEAN", FieldKind::Bool);
 const INT32: (&str, FieldKind) = ("INT32", FieldKind::I32);
@@ -105,15 +104,9 @@ fn setup(scale: Scale, (name, kind): (&str, FieldKind), values: &str, encoding: 
             ("encoding", encoding.to_owned()),
         ])
     };
-    let extent = Extent {
-        devices: QUERY_DEVICES,
-        sensors: SENSORS,
-        range_s: pick(scale, [8, 180, 900, 1800]),
-    };
-    let asked = AskStep {
-        clients: askers(scale),
-        ..ask(scale, questions(&spec, extent, &USUAL))
-    };
+    let mut steps = stored(varied);
+    let asked = ask_usual(scale, &spec, pick(scale, [8, 180, 900, 1800]));
+    steps.push(step(varied("ask"), asked));
     Setup {
         name: format!("{}-{values}-{encoding}", name.to_lowercase()),
         source: SourceSpec::Iot(spec),
@@ -121,12 +114,7 @@ fn setup(scale: Scale, (name, kind): (&str, FieldKind), values: &str, encoding: 
             &[("encoding", encoding), ("compression", "uncompressed")],
             &[],
         ),
-        steps: vec![
-            step(varied("write"), Act::Write(load())),
-            step(varied("settle"), Act::Settle),
-            step(varied("size"), Act::Size),
-            step(varied("ask"), Act::Ask(asked)),
-        ],
+        steps,
     }
 }
 

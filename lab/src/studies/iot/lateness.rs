@@ -1,11 +1,10 @@
 //! The cost of late rows.
 
-use super::super::parts::{ask, knobs, latencies, pick, step, view};
+use super::super::parts::{knobs, latencies, pick, step, view};
 use super::super::published;
-use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load};
+use super::{SOURCE, ask_usual, data, stored};
 use crate::generate::{IotSpec, Late, SourceSpec};
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::study::{Plan, Scale, Setup, Study, View};
 use crate::target::Tuning;
 
 const NAME: &str = "iot-out-of-order";
@@ -96,27 +95,15 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
             ("values", values.to_owned()),
         ])
     };
-    let mut steps = vec![
-        step(varied("write"), Act::Write(load())),
-        step(varied("settle"), Act::Settle),
-        step(varied("size"), Act::Size),
-    ];
+    let mut steps = stored(varied);
     if !fresh_values {
         // The range holds the same number of rows for any fraction of late rows.
-        let extent = Extent {
-            devices: QUERY_DEVICES,
-            sensors: SENSORS,
-            range_s: pick(scale, [2, 36, 180, 1800]),
-        };
         let known = IotSpec {
             rows: times,
             ..spec.clone()
         };
-        let asked = AskStep {
-            clients: askers(scale),
-            ..ask(scale, questions(&known, extent, &USUAL))
-        };
-        steps.push(step(varied("ask"), Act::Ask(asked)));
+        let asked = ask_usual(scale, &known, pick(scale, [2, 36, 180, 1800]));
+        steps.push(step(varied("ask"), asked));
     }
     Setup {
         name: format!("{mode}-{percent}-{values}"),
@@ -136,7 +123,7 @@ fn views() -> Vec<View> {
             more_is_better: true,
             split: Some("mode".to_owned()),
             only: only("write", "values", "cycling"),
-            published: published::of(NAME, "points_per_s"),
+            published: published::points(NAME, "points_per_s"),
             ..view("Writing", "points_per_s", "M points/s", "late_pct")
         },
         View {

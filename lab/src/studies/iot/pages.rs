@@ -1,10 +1,9 @@
 //! How speed and size depend on the size of pages.
 
-use super::super::parts::{ask, knobs, latencies, pick, step, tuning, view};
-use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load, range_s};
+use super::super::parts::{knobs, latencies, pick, step, tuning, view};
+use super::{SOURCE_OF_SETTINGS, ask_usual, data, range_s, stored};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
 /// The study.
 pub fn study() -> Study {
@@ -46,25 +45,14 @@ fn setup(scale: Scale, kib: u32) -> Setup {
         )
     };
     let varied = |phase: &str| knobs([("phase", phase.to_owned()), ("page_kib", kib.to_string())]);
-    let extent = Extent {
-        devices: QUERY_DEVICES,
-        sensors: SENSORS,
-        range_s: range_s(scale),
-    };
-    let asked = AskStep {
-        clients: askers(scale),
-        ..ask(scale, questions(&spec, extent, &USUAL))
-    };
+    let mut steps = stored(varied);
+    let asked = ask_usual(scale, &spec, range_s(scale));
+    steps.push(step(varied("ask"), asked));
     Setup {
         name: format!("{kib}-kib"),
         source: SourceSpec::Iot(spec),
         tuning: tuning(&[("page_size", &format!("{kib}KiB"))], &[]),
-        steps: vec![
-            step(varied("write"), Act::Write(load())),
-            step(varied("settle"), Act::Settle),
-            step(varied("size"), Act::Size),
-            step(varied("ask"), Act::Ask(asked)),
-        ],
+        steps,
     }
 }
 

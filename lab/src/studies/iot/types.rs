@@ -1,11 +1,10 @@
 //! How speed and size depend on the type of values.
 
-use super::super::parts::{ask, knobs, latencies, pick, step, view};
-use super::questions::{Extent, USUAL, questions};
-use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
+use super::super::parts::{knobs, latencies, pick, step, view};
+use super::{SOURCE, ask_usual, data, range_s, stored};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::study::{Plan, Scale, Setup, Study, View};
 use crate::target::Tuning;
 
 const TYPES: [(&str, FieldKind); 6] = [
@@ -64,22 +63,10 @@ fn setup(scale: Scale, name: &str, kind: FieldKind, fresh_values: bool) -> Setup
             ("values", values.to_owned()),
         ])
     };
-    let mut steps = vec![
-        step(varied("write"), Act::Write(load())),
-        step(varied("settle"), Act::Settle),
-        step(varied("size"), Act::Size),
-    ];
+    let mut steps = stored(varied);
     if !fresh_values {
-        let extent = Extent {
-            devices: QUERY_DEVICES,
-            sensors: SENSORS,
-            range_s: range_s(scale),
-        };
-        let asked = AskStep {
-            clients: askers(scale),
-            ..ask(scale, questions(&spec, extent, &USUAL))
-        };
-        steps.push(step(varied("ask"), Act::Ask(asked)));
+        let asked = ask_usual(scale, &spec, range_s(scale));
+        steps.push(step(varied("ask"), asked));
     }
     Setup {
         name: format!("{}-{values}", name.to_lowercase()),

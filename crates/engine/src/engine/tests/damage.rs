@@ -1,12 +1,12 @@
 //! Segments whose files are missing or too short: opening reports them, and the rest works.
 
-use super::support::{DIR, World, options, read, store, try_read};
-use crate::{Engine, EngineOptions, TableSpec};
+use super::support::{
+    DIR, PARTITION_NS, World, create_minutes, fill_minutes, options, read, store, try_read,
+};
+use crate::{Engine, EngineOptions};
 use marigram_env::LogStore as _;
-use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
+use marigram_model::{FieldValueRef as V, TimeRange};
 use std::path::{Path, PathBuf};
-
-const PARTITION_NS: i64 = 60_000_000_000;
 
 fn one_shard() -> EngineOptions {
     EngineOptions {
@@ -20,20 +20,8 @@ fn filled(world: &World) -> Engine {
     let engine = world.open_with(one_shard());
     engine.create_database("db", true).unwrap();
     for table in ["kept", "lost"] {
-        let spec = TableSpec {
-            name: table.to_owned(),
-            options: TableOptions {
-                partition_ns: PARTITION_NS,
-                ..TableOptions::default()
-            },
-            ..TableSpec::default()
-        };
-        engine.create_table("db", &spec, true).unwrap();
-        let fields = [("x", V::F64(1.0))];
-        let rows: Vec<_> = (0..3)
-            .map(|at| ("a", at * PARTITION_NS, &fields[..]))
-            .collect();
-        store(&engine, table, &rows);
+        create_minutes(&engine, table);
+        fill_minutes(&engine, table, 3, 0);
         engine.flush().unwrap();
     }
     engine

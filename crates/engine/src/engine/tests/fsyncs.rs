@@ -1,14 +1,12 @@
 //! How many fsyncs each step takes: a change of how files are written must neither save one that
 //! durability needs nor add one.
 
-use super::support::{DIR, World, options, store};
+use super::support::{DIR, World, create_minutes, fill_minutes, options};
 use crate::backup::{self, BackupOptions};
-use crate::{Engine, EngineOptions, TableSpec};
+use crate::{Engine, EngineOptions};
 use marigram_env::OpKind;
-use marigram_model::{FieldValueRef as V, TableOptions};
 use std::path::Path;
 
-const PARTITION_NS: i64 = 60_000_000_000;
 const PARTITIONS: i64 = 5;
 
 /// Syncs of files and of directories.
@@ -26,15 +24,6 @@ fn syncs(world: &World, step: impl FnOnce()) -> Syncs {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// A row in each partition, `shift_ns` after its beginning.
-fn fill(engine: &Engine, shift_ns: i64) {
-    let fields = [("x", V::F64(shift_ns as f64))];
-    let rows: Vec<_> = (0..PARTITIONS)
-        .map(|at| ("a", at * PARTITION_NS + shift_ns, &fields[..]))
-        .collect();
-    store(engine, "t", &rows);
-}
-
 #[test]
 fn every_step_takes_as_many_fsyncs_as_durability_needs() {
     let world = World::new(1);
@@ -44,18 +33,10 @@ fn every_step_takes_as_many_fsyncs_as_durability_needs() {
     };
     let engine = world.open_with(options());
     engine.create_database("db", true).unwrap();
-    let spec = TableSpec {
-        name: "t".to_owned(),
-        options: TableOptions {
-            partition_ns: PARTITION_NS,
-            ..TableOptions::default()
-        },
-        ..TableSpec::default()
-    };
-    engine.create_table("db", &spec, true).unwrap();
-    fill(&engine, 1);
+    create_minutes(&engine, "t");
+    fill_minutes(&engine, "t", PARTITIONS, 1);
     let flush = syncs(&world, || engine.flush().unwrap());
-    fill(&engine, 0);
+    fill_minutes(&engine, "t", PARTITIONS, 0);
     engine.flush().unwrap();
     let compaction = syncs(&world, || {
         engine.compact_table("db", "t").unwrap();

@@ -1,13 +1,13 @@
 //! Many segments and few descriptors: everything works, and a shortage is temporary.
 
-use super::support::{DIR, GROW, World, batch, options, read, store, try_read};
+use super::support::{
+    DIR, GROW, World, batch, create_minutes, fill_minutes, options, read, try_read,
+};
 use crate::backup::BackupOptions;
-use crate::{Engine, EngineError, EngineOptions, Holder, TableSpec};
+use crate::{Engine, EngineError, EngineOptions, Holder};
 use marigram_env::LogStore as _;
-use marigram_model::{FieldValueRef as V, TableOptions, TimeRange};
+use marigram_model::{FieldValueRef as V, TimeRange};
 use std::path::{Path, PathBuf};
-
-const PARTITION_NS: i64 = 60_000_000_000;
 
 fn few_files() -> EngineOptions {
     EngineOptions {
@@ -21,25 +21,8 @@ fn few_files() -> EngineOptions {
 fn engine(world: &World) -> Engine {
     let engine = world.open_with(few_files());
     engine.create_database("db", true).unwrap();
-    let spec = TableSpec {
-        name: "t".to_owned(),
-        options: TableOptions {
-            partition_ns: PARTITION_NS,
-            ..TableOptions::default()
-        },
-        ..TableSpec::default()
-    };
-    engine.create_table("db", &spec, true).unwrap();
+    create_minutes(&engine, "t");
     engine
-}
-
-/// A row in each of `partitions` partitions, `shift_ns` after its start.
-fn fill(engine: &Engine, partitions: i64, shift_ns: i64) {
-    let fields = [("x", V::F64(shift_ns as f64))];
-    let rows: Vec<_> = (0..partitions)
-        .map(|at| ("a", at * PARTITION_NS + shift_ns, &fields[..]))
-        .collect();
-    store(engine, "t", &rows);
 }
 
 fn segment_files(world: &World) -> usize {
@@ -53,7 +36,7 @@ fn thousands_of_segments_work_with_sixteen_descriptors() {
     let world = World::new(1);
     world.fs.set_open_files_max(16);
     let db = engine(&world);
-    fill(&db, SEGMENTS, 1);
+    fill_minutes(&db, "t", SEGMENTS, 1);
     db.flush().unwrap();
     assert_eq!(db.segments().len(), SEGMENTS as usize);
     assert_eq!(read(&db, "t").len(), SEGMENTS as usize);
@@ -61,7 +44,7 @@ fn thousands_of_segments_work_with_sixteen_descriptors() {
     let db = world.open_with(few_files());
     assert_eq!(read(&db, "t").len(), SEGMENTS as usize);
     // Late rows in each partition, which compaction moves to their place.
-    fill(&db, SEGMENTS, 0);
+    fill_minutes(&db, "t", SEGMENTS, 0);
     db.flush().unwrap();
     assert_eq!(read(&db, "t").len(), 2 * SEGMENTS as usize);
     db.compact_table("db", "t").unwrap();
@@ -79,11 +62,11 @@ fn thousands_of_segments_work_with_sixteen_descriptors() {
 fn a_reader_of_an_old_version_opens_its_files_again_until_it_is_done() {
     let world = World::new(1);
     let db = engine(&world);
-    fill(&db, 20, 1);
+    fill_minutes(&db, "t", 20, 1);
     db.flush().unwrap();
     let old = db.snapshot("db", "t").unwrap();
     let paths: Vec<PathBuf> = db.segments().into_iter().map(|info| info.path).collect();
-    fill(&db, 20, 0);
+    fill_minutes(&db, "t", 20, 0);
     db.flush().unwrap();
     db.compact_table("db", "t").unwrap();
     assert!(paths.iter().all(|path| world.fs.exists(path).unwrap()));
@@ -97,10 +80,10 @@ fn a_reader_of_an_old_version_opens_its_files_again_until_it_is_done() {
 fn what_an_open_snapshot_held_is_removed_by_the_next_owner_alone() {
     let world = World::new(1);
     let db = engine(&world);
-    fill(&db, 3, 1);
+    fill_minutes(&db, "t", 3, 1);
     db.flush().unwrap();
     let old = db.snapshot("db", "t").unwrap();
-    fill(&db, 3, 0);
+    fill_minutes(&db, "t", 3, 0);
     db.flush().unwrap();
     db.compact_table("db", "t").unwrap();
     db.close().unwrap();
@@ -116,16 +99,16 @@ fn what_an_open_snapshot_held_is_removed_by_the_next_owner_alone() {
 fn a_shortage_of_descriptors_fails_what_needs_one_and_passes() {
     let world = World::new(1);
     let db = engine(&world);
-    fill(&db, 20, 1);
+    fill_minutes(&db, "t", 20, 1);
     db.flush().unwrap();
     world.fs.set_open_files_max(0);
     let error = try_read(&db, "t", TimeRange::ALL).unwrap_err();
     assert!(matches!(error, EngineError::Busy { .. }), "{error:?}");
     assert!(error.to_string().contains("ulimit"), "{error}");
     // The log is open, so rows are stored. A flush needs files, and is retried.
-    fill(&db, 20, 2);
+    fill_minutes(&db, "t", 20, 2);
     assert!(db.flush().is_err());
-    fill(&db, 20, 3);
+    fill_minutes(&db, "t", 20, 3);
     world.fs.set_open_files_max(usize::MAX);
     db.flush().unwrap();
     assert_eq!(db.status().read_only, None);
@@ -139,9 +122,9 @@ fn a_shortage_of_descriptors_fails_what_needs_one_and_passes() {
 fn a_directory_that_finds_no_descriptors_opens_when_there_are_some() {
     let world = World::new(1);
     let db = engine(&world);
-    fill(&db, 20, 1);
+    fill_minutes(&db, "t", 20, 1);
     db.flush().unwrap();
-    fill(&db, 20, 2);
+    fill_minutes(&db, "t", 20, 2);
     drop(db);
     for files in 0..8 {
         world.fs.set_open_files_max(files);
@@ -156,7 +139,7 @@ fn a_directory_that_finds_no_descriptors_opens_when_there_are_some() {
 fn footers_in_memory_are_counted_and_bounded() {
     let world = World::new(1);
     let db = engine(&world);
-    fill(&db, 3000, 1);
+    fill_minutes(&db, "t", 3000, 1);
     db.flush().unwrap();
     drop(db);
     let small = EngineOptions {

@@ -1,11 +1,13 @@
 //! Utilities of the engine tests: an engine on a simulated disk, batches, and reading back.
 
 use crate::{
-    Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TableSnapshot, TagFilter,
-    WriteOptions, WriteReport,
+    Durability, Engine, EngineOptions, ScanMetrics, ScanRequest, TableSnapshot, TableSpec,
+    TagFilter, WriteOptions, WriteReport,
 };
 use marigram_env::{Env, SimClock, SimFs};
-use marigram_model::{BatchBuilder, FieldValue, FieldValueRef, TagValueRef, TimeRange, WriteBatch};
+use marigram_model::{
+    BatchBuilder, FieldValue, FieldValueRef, TableOptions, TagValueRef, TimeRange, WriteBatch,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -54,6 +56,31 @@ impl World {
         Engine::verify(&self.env(), Path::new(DIR), &mut |place| damage.push(place)).unwrap();
         damage
     }
+}
+
+/// Width of the partitions of [`create_minutes`].
+pub const PARTITION_NS: i64 = 60_000_000_000;
+
+/// Creates a table of `db` whose partitions are a minute wide.
+pub fn create_minutes(engine: &Engine, table: &str) {
+    let spec = TableSpec {
+        name: table.to_owned(),
+        options: TableOptions {
+            partition_ns: PARTITION_NS,
+            ..TableOptions::default()
+        },
+        ..TableSpec::default()
+    };
+    engine.create_table("db", &spec, true).unwrap();
+}
+
+/// Stores a row of device `a` in each of the first `partitions` minutes, `shift_ns` after its start.
+pub fn fill_minutes(engine: &Engine, table: &str, partitions: i64, shift_ns: i64) {
+    let fields = [("x", FieldValueRef::F64(shift_ns as f64))];
+    let rows: Vec<_> = (0..partitions)
+        .map(|at| ("a", at * PARTITION_NS + shift_ns, &fields[..]))
+        .collect();
+    store(engine, table, &rows);
 }
 
 pub fn options() -> EngineOptions {

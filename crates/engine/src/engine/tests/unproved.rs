@@ -96,6 +96,14 @@ fn a_directory_does_not_open_without_its_marigram_and_says_what_it_was() {
     assert!(error.contains(&command), "{error}");
 }
 
+/// A file of a segment that no manifest names.
+fn leave_over(world: &World, bytes: &[u8]) -> PathBuf {
+    let left_over = path("shards/0001/segments/0000000009.seg");
+    let file = world.fs.create(&left_over).unwrap();
+    file.append(bytes).unwrap();
+    left_over
+}
+
 fn trash(world: &World) -> Vec<String> {
     world.fs.list(&path("trash")).unwrap_or_default()
 }
@@ -103,13 +111,7 @@ fn trash(world: &World) -> Vec<String> {
 #[test]
 fn what_no_manifest_names_waits_in_the_trash_for_a_day() {
     let world = filled();
-    let left_over = path("shards/0001/segments/0000000009.seg");
-    world
-        .fs
-        .create(&left_over)
-        .unwrap()
-        .append(b"half a segment")
-        .unwrap();
+    let left_over = leave_over(&world, b"half a segment");
     drop(world.open());
     assert!(!world.fs.exists(&left_over).unwrap());
     let names = trash(&world);
@@ -128,13 +130,7 @@ fn what_no_manifest_names_waits_in_the_trash_for_a_day() {
 #[test]
 fn without_a_witness_nothing_is_moved_and_no_name_is_taken_until_the_next_start() {
     let world = filled();
-    let left_over = path("shards/0001/segments/0000000009.seg");
-    world
-        .fs
-        .create(&left_over)
-        .unwrap()
-        .append(b"somebody's rows")
-        .unwrap();
+    let left_over = leave_over(&world, b"somebody's rows");
     world.fs.remove(&path("shards/0001/WITNESS")).unwrap();
     let engine = world.open();
     for at in 0..4 {

@@ -8,7 +8,7 @@ use crate::filter::SeriesSelection;
 use crate::memory::MemoryAccountant;
 use crate::merge::testing::{
     COLUMNS, TABLE, TestFields, TestRows, TestSource, naive, open_segment, open_segment_of_pages,
-    sorted_rows, tombstone, without_sequence_duplicates,
+    sorted_rows, sources_with, tombstones,
 };
 use crate::merge::{PageNeed, PageOutline, PageTotals};
 use arrow_array::Array;
@@ -197,32 +197,7 @@ fn test_sources() -> impl Strategy<Value = Vec<TestSource>> {
             .collect::<TestRows>()
     });
     let rows = prop_oneof![scattered, run];
-    proptest::collection::vec((proptest::bool::ANY, rows), 1..6).prop_map(|sources| {
-        let numbered = sources.into_iter().enumerate();
-        let given = numbered.map(|(at, (late, rows))| TestSource {
-            late,
-            sequence_max: 10 * (at as u64 + 1),
-            rows,
-        });
-        without_sequence_duplicates(given.collect())
-    })
-}
-
-fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
-    let one = (
-        0..6u64,
-        proptest::collection::vec(0..6u32, 0..3),
-        0..40i64,
-        0..15i64,
-    );
-    proptest::collection::vec(one, 0..3).prop_map(|all| {
-        all.into_iter()
-            .map(|(after, mut series, min, width)| {
-                series.sort_unstable();
-                tombstone(after * 10 + 5, &series, min, min + width)
-            })
-            .collect()
-    })
+    sources_with(rows, 1..6)
 }
 
 proptest! {

@@ -8,27 +8,23 @@ use super::parameters::QueryParameters;
 use super::series::SeriesLayout;
 use crate::admission::RequestPermit;
 use crate::http::HttpShared;
+use crate::http::client_share::{ClientShare, StopTime};
 use crate::http::error::HttpError;
-use crate::http::response_body::{ClientShare, StopTime, WAIT_MAX};
-use crate::outgoing::{PART_BYTES, rows_within};
+use crate::http::streamed_body::{BodySource, streamed, takes_gzip};
+use crate::outgoing::{PART_BYTES, next_part};
 use arrow::record_batch::RecordBatch;
-use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use futures::StreamExt;
-use futures::stream::{BoxStream, unfold};
+use futures::stream::BoxStream;
 use marigram_service::{
-    Answer, InlinePolicy, ServiceError, StatementAnswer, StatementAnswers, run_blocking,
+    Answer, InlinePolicy, ServiceError, StatementAnswer, StatementAnswers, run_inline_if,
 };
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rows, and bytes to be packed, up to which it is done on the thread that serves the connection.
+/// Rows that are encoded on the thread that serves the connection.
 const ROWS_INLINE: usize = InlinePolicy::DEFAULT.formatted_rows_max;
-const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Bytes below which an answer that is whole is not packed.
 const PACKED_BYTES_MIN: usize = 1 << 10;
@@ -45,7 +41,6 @@ struct AnswerInFlight {
     ahead: Option<RecordBatch>,
     /// `None` after the end.
     encoder: Option<AnswerEncoder>,
-    packer: Option<GzEncoder<Vec<u8>>>,
     share: ClientShare,
 }
 
@@ -83,35 +78,12 @@ pub async fn send(
         rows: None,
         ahead: None,
         encoder: Some(AnswerEncoder::new(form, asked.chunk_rows)),
-        packer: None,
         share: ClientShare::new(shared, ticket),
     };
     let head = sending.make().await?;
     let is_whole = sending.encoder.is_none();
     let is_packed = takes_gzip(headers) && !(is_whole && head.len() < PACKED_BYTES_MIN);
-    if is_packed {
-        sending.packer = Some(GzEncoder::new(Vec::new(), Compression::fast()));
-    }
-    let head = sending.pack(head).await?;
-    let head = sending.share.count(head, WAIT_MAX).await?;
-    let mut response = if is_whole {
-        Response::new(Body::from(head))
-    } else {
-        let parts = unfold((Some(head), sending), |(head, mut sending)| async move {
-            if let Some(head) = head {
-                return Some((Ok(head), (None, sending)));
-            }
-            let part = sending.part().await?;
-            if let Err(error) = &part {
-                tracing::warn!(%error, "an answer ended with an error after its first rows");
-                sending.encoder = None;
-                // Let what is before the error be sent, so that the client sees where it broke.
-                tokio::task::yield_now().await;
-            }
-            Some((part, (None, sending)))
-        });
-        Response::new(Body::from_stream(parts))
-    };
+    let mut response = Response::new(streamed(head, sending, is_packed).await?);
     let kind = HeaderValue::from_static(asked.format.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     if is_packed {
@@ -123,36 +95,7 @@ pub async fn send(
     Ok(response)
 }
 
-/// Whether the client takes gzip.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
-    headers.get_all(header::ACCEPT_ENCODING).iter().any(|list| {
-        list.to_str().unwrap_or("").split(',').any(|item| {
-            let mut parts = item.split(';').map(str::trim);
-            let is_gzip = matches!(parts.next(), Some("gzip" | "x-gzip" | "*"));
-            is_gzip && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
-        })
-    })
-}
-
-impl AnswerInFlight {
-    /// The next bytes; `None` after the end, or after an error.
-    async fn part(&mut self) -> Option<Result<bytes::Bytes, ServiceError>> {
-        loop {
-            self.encoder.as_ref()?;
-            let packed = match self.make().await {
-                Ok(bytes) => self.pack(bytes).await,
-                Err(error) => Err(error),
-            };
-            let bytes = match packed {
-                Ok(bytes) if bytes.is_empty() => continue,
-                Ok(bytes) => bytes,
-                Err(error) => return Some(Err(error)),
-            };
-            let wait_max = self.share.wait_max();
-            return Some(self.share.count(bytes, wait_max).await);
-        }
-    }
-
+impl BodySource for AnswerInFlight {
     /// Makes bytes until there are enough, or more take their time.
     async fn make(&mut self) -> Result<Vec<u8>, ServiceError> {
         while let Some(encoder) = &mut self.encoder {
@@ -191,6 +134,20 @@ impl AnswerInFlight {
         Ok(Vec::new())
     }
 
+    fn has_ended(&self) -> bool {
+        self.encoder.is_none()
+    }
+
+    fn give_up(&mut self) {
+        self.encoder = None;
+    }
+
+    fn share(&mut self) -> &mut ClientShare {
+        &mut self.share
+    }
+}
+
+impl AnswerInFlight {
     /// Waits for the next rows, or else for the next answer. May be given up while it waits.
     async fn advance(&mut self) -> Result<AnswerStep, ServiceError> {
         let Some(rows) = &mut self.rows else {
@@ -265,21 +222,14 @@ impl AnswerInFlight {
             return Ok(());
         };
         let layout = Arc::clone(&rows.layout);
-        let count = rows_within(&batch, PART_BYTES);
-        let part = batch.slice(0, count);
-        if count < batch.num_rows() {
-            self.ahead = Some(batch.slice(count, batch.num_rows() - count));
-        }
-        let (encoder, encoded) = if count <= ROWS_INLINE {
+        let (part, rest) = next_part(batch);
+        self.ahead = rest;
+        let is_short = part.num_rows() <= ROWS_INLINE;
+        let work = move || {
             let encoded = encoder.rows(&layout, &part);
             (encoder, encoded)
-        } else {
-            let work = move || {
-                let encoded = encoder.rows(&layout, &part);
-                (encoder, encoded)
-            };
-            run_blocking(work).await?
         };
+        let (encoder, encoded) = run_inline_if(is_short, work).await?;
         let held = encoder.held_bytes();
         self.encoder = Some(encoder);
         encoded.map_err(|error| ServiceError::Internal(error.to_string()))?;
@@ -292,31 +242,6 @@ impl AnswerInFlight {
                 .to_owned(),
             retry_after: Duration::from_secs(1),
         })
-    }
-
-    /// The bytes as they are sent.
-    async fn pack(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, ServiceError> {
-        let is_last = self.encoder.is_none();
-        let Some(mut packer) = self.packer.take() else {
-            return Ok(bytes);
-        };
-        let is_short = bytes.len() <= BYTES_INLINE;
-        let work = move || {
-            packer.write_all(&bytes)?;
-            if is_last {
-                return Ok((packer.finish()?, None));
-            }
-            packer.flush()?;
-            Ok((std::mem::take(packer.get_mut()), Some(packer)))
-        };
-        let packed: std::io::Result<_> = if is_short {
-            work()
-        } else {
-            run_blocking(work).await?
-        };
-        let (bytes, packer) = packed.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        self.packer = packer;
-        Ok(bytes)
     }
 }
 

@@ -18,7 +18,6 @@ mod series;
 mod series_form;
 mod write_errors;
 
-pub use answer::takes_gzip;
 pub use error::InfluxError;
 pub use parameters::{FormValues, bound as bound_parameter};
 pub use query::{get, post, read_body};

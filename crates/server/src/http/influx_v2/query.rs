@@ -7,28 +7,27 @@ use super::annotated_csv::{AnnotatedCsv, CsvDialect};
 use super::error::V2Error;
 use super::flux_prelude::prelude;
 use crate::http::HttpShared;
+use crate::http::client_share::{ClientShare, StopTime};
 use crate::http::error::HttpError;
-use crate::http::influx::{read_body, takes_gzip};
+use crate::http::influx::read_body;
 use crate::http::request_context::RequestContext;
-use crate::http::response_body::{ClientShare, StopTime, WAIT_MAX};
-use crate::outgoing::{PART_BYTES, rows_within};
+use crate::http::streamed_body::{BodySource, streamed, takes_gzip};
+use crate::outgoing::{PART_BYTES, next_part};
 use arrow::record_batch::RecordBatch;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use futures::StreamExt;
-use futures::stream::{BoxStream, unfold};
+use futures::stream::BoxStream;
 use marigram_service::{
-    Answer, DEFAULT_DATABASE, Language, LanguageRequest, ServiceError, Session, run_blocking,
+    Answer, DEFAULT_DATABASE, InlinePolicy, Language, LanguageRequest, ServiceError, Session,
+    run_inline_if,
 };
 use serde_json::{Map, Value};
-use std::io::Write;
 use std::time::Duration;
 
 /// Rows up to which a batch is written on the thread that serves the connection.
-const ROWS_INLINE: usize = 256;
+const ROWS_INLINE: usize = InlinePolicy::DEFAULT.formatted_rows_max;
 
 /// How long bytes that are ready wait for more.
 const FLUSH_TIME: Duration = Duration::from_millis(500);
@@ -97,7 +96,6 @@ struct TablesInFlight {
     ahead: Option<RecordBatch>,
     /// `None` after the end.
     writer: Option<AnnotatedCsv>,
-    packer: Option<GzEncoder<Vec<u8>>>,
     stop: StopTime,
     share: ClientShare,
 }
@@ -131,26 +129,13 @@ async fn answer(
         batches: batches.fuse().boxed(),
         ahead: None,
         writer: Some(AnnotatedCsv::new(asked.dialect)),
-        packer: takes_gzip(headers).then(|| GzEncoder::new(Vec::new(), Compression::fast())),
         stop,
         share: ClientShare::new(shared, ticket),
     };
-    let is_packed = sending.packer.is_some();
     sending.advance().await?;
     let head = sending.make().await?;
-    let head = sending.pack(head).await?;
-    let head = sending.share.count(head, WAIT_MAX).await?;
-    let parts = unfold((Some(head), sending), |(head, mut sending)| async move {
-        if let Some(head) = head {
-            return Some((Ok(head), (None, sending)));
-        }
-        let part = sending.part().await?;
-        if part.is_err() {
-            sending.writer = None;
-        }
-        Some((part, (None, sending)))
-    });
-    let mut response = Response::new(Body::from_stream(parts));
+    let is_packed = takes_gzip(headers);
+    let mut response = Response::new(streamed(head, sending, is_packed).await?);
     let kind = HeaderValue::from_static("text/csv; charset=utf-8");
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
     if is_packed {
@@ -162,33 +147,7 @@ async fn answer(
     Ok(response)
 }
 
-impl TablesInFlight {
-    /// The next bytes; `None` after the end.
-    async fn part(&mut self) -> Option<Result<bytes::Bytes, ServiceError>> {
-        loop {
-            self.writer.as_ref()?;
-            let packed = match self.make().await {
-                Ok(bytes) => self.pack(bytes).await,
-                Err(error) => Err(error),
-            };
-            let bytes = match packed {
-                Ok(bytes) if bytes.is_empty() => continue,
-                Ok(bytes) => bytes,
-                Err(error) => return Some(Err(error)),
-            };
-            let wait_max = self.share.wait_max();
-            return Some(self.share.count(bytes, wait_max).await);
-        }
-    }
-
-    /// Waits for the next rows; `false` at the end.
-    async fn advance(&mut self) -> Result<bool, ServiceError> {
-        let batches = &mut self.batches;
-        let next = self.stop.guard(async { batches.next().await.transpose() });
-        self.ahead = next.await?;
-        Ok(self.ahead.is_some())
-    }
-
+impl BodySource for TablesInFlight {
     /// Makes bytes until there are enough, or more take their time.
     async fn make(&mut self) -> Result<Vec<u8>, ServiceError> {
         loop {
@@ -230,46 +189,42 @@ impl TablesInFlight {
         }
     }
 
+    fn has_ended(&self) -> bool {
+        self.writer.is_none()
+    }
+
+    fn give_up(&mut self) {
+        self.writer = None;
+    }
+
+    fn share(&mut self) -> &mut ClientShare {
+        &mut self.share
+    }
+}
+
+impl TablesInFlight {
+    /// Waits for the next rows; `false` at the end.
+    async fn advance(&mut self) -> Result<bool, ServiceError> {
+        let batches = &mut self.batches;
+        let next = self.stop.guard(async { batches.next().await.transpose() });
+        self.ahead = next.await?;
+        Ok(self.ahead.is_some())
+    }
+
     /// Writes the rows at the head of those that were fetched.
     async fn write(&mut self) -> Result<(), ServiceError> {
         let (Some(batch), Some(mut writer)) = (self.ahead.take(), self.writer.take()) else {
             return Ok(());
         };
-        let count = rows_within(&batch, PART_BYTES);
-        let part = batch.slice(0, count);
-        if count < batch.num_rows() {
-            self.ahead = Some(batch.slice(count, batch.num_rows() - count));
-        }
-        if count > ROWS_INLINE {
-            let work = move || {
-                writer.batch(&part);
-                writer
-            };
-            writer = run_blocking(work).await?;
-        } else {
+        let (part, rest) = next_part(batch);
+        self.ahead = rest;
+        let is_short = part.num_rows() <= ROWS_INLINE;
+        let work = move || {
             writer.batch(&part);
-        }
+            writer
+        };
+        let writer = run_inline_if(is_short, work).await?;
         self.writer = Some(writer);
         Ok(())
-    }
-
-    /// The bytes as they are sent.
-    async fn pack(&mut self, bytes: Vec<u8>) -> Result<Vec<u8>, ServiceError> {
-        let is_last = self.writer.is_none();
-        let Some(mut packer) = self.packer.take() else {
-            return Ok(bytes);
-        };
-        let work = move || {
-            packer.write_all(&bytes)?;
-            if is_last {
-                return Ok((packer.finish()?, None));
-            }
-            packer.flush()?;
-            Ok((std::mem::take(packer.get_mut()), Some(packer)))
-        };
-        let packed: std::io::Result<_> = run_blocking(work).await?;
-        let (bytes, packer) = packed.map_err(|error| ServiceError::Internal(error.to_string()))?;
-        self.packer = packer;
-        Ok(bytes)
     }
 }

@@ -1,8 +1,8 @@
 //! Statements of InfluxQL that requests run: on databases, retention policies and deletes.
 
 use crate::http::HttpShared;
+use crate::http::client_share::StopTime;
 use crate::http::error::HttpError;
-use crate::http::response_body::StopTime;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;

@@ -3,11 +3,12 @@
 use super::error::V3Error;
 use super::placeholders::{bound_sql, has_second_statement};
 use crate::http::HttpShared;
+use crate::http::client_share::{ClientShare, StopTime};
 use crate::http::error::HttpError;
 use crate::http::format::ResponseFormat;
 use crate::http::influx::{FormValues, bound_parameter, read_body};
 use crate::http::request_context::RequestContext;
-use crate::http::response_body::{self, StopTime};
+use crate::http::response_body;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
@@ -251,7 +252,7 @@ async fn send(
 ) -> Result<Response, HttpError> {
     match answer {
         Answer::Rows(rows) => {
-            let share = response_body::ClientShare::new(shared, ticket);
+            let share = ClientShare::new(shared, ticket);
             response_body::stream(rows, form, begin, stop, share).await
         }
         Answer::Done { .. } => Ok(match form {

@@ -236,7 +236,7 @@ impl CopyTarget {
     async fn store(self, batch: CopyBatch) -> Result<u64, PgError> {
         let report = self
             .ingest
-            .write_arrow(&self.database, &self.table, batch.rows)
+            .write_arrow(&self.database, &self.table, batch.rows, None)
             .await?;
         let Some(rejected) = report.rejected.first() else {
             return Ok(report.stored as u64);
