@@ -204,7 +204,7 @@ fn lists_hold_only_what_one_may_see() {
 }
 
 /// SQL that names a database in place of `DB`.
-const SQL_ELSEWHERE: [&str; 40] = [
+const SQL_ELSEWHERE: [&str; 42] = [
     "EXPLAIN ANALYZE SELECT * FROM DB.secrets",
     "EXPLAIN VERBOSE SELECT * FROM DB.secrets",
     "SUMMARIZE DB.secrets",
@@ -235,6 +235,8 @@ const SQL_ELSEWHERE: [&str; 40] = [
     "SELECT * FROM m WHERE v IN (SELECT v FROM DB.secrets)",
     "SELECT * FROM m UNION ALL SELECT time, 'x', v FROM DB.secrets",
     "SELECT * FROM DB.information_schema.columns",
+    "SELECT * FROM DB.information_schema.table_constraints",
+    "SELECT * FROM DB.information_schema.key_column_usage",
     "SELECT * FROM DB.pg_catalog.pg_class",
     "PREPARE p AS SELECT * FROM DB.secrets",
     "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM DB.secrets",
