@@ -27,9 +27,6 @@ const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resour
 const ASKS_PRIVATE: HeaderName = HeaderName::from_static("access-control-request-private-network");
 const ALLOWS_PRIVATE: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// What every browser's name begins with.
-const BROWSERS: &str = "Mozilla/";
-
 /// Seconds for which a browser may cache the answer to a preflight request.
 const PREFLIGHT_AGE_S: &str = "600";
 
@@ -161,21 +158,6 @@ fn check_site(headers: &HeaderMap) -> Result<(), HttpError> {
                 .to_owned(),
         )),
     }
-}
-
-/// Whether a request names a program that sends it, and has nothing that a browser adds: so no page has made
-/// a browser send it.
-pub fn is_of_program(headers: &HeaderMap) -> bool {
-    let added = [
-        header::ORIGIN,
-        header::REFERER,
-        header::COOKIE,
-        SEC_FETCH_SITE,
-    ];
-    let agent = headers.get(header::USER_AGENT);
-    let agent = agent.and_then(|agent| agent.to_str().ok());
-    agent.is_some_and(|agent| !agent.is_empty() && !agent.contains(BROWSERS))
-        && !added.iter().any(|name| headers.contains_key(name))
 }
 
 /// The value of a header that may occur at most once.

@@ -6,7 +6,6 @@ use super::parameters::{FormValues, QueryParameters};
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use crate::http::body::{self, ContentEncoding};
-use crate::http::browser::is_of_program;
 use crate::http::error::HttpError;
 use crate::http::request_context::RequestContext;
 use axum::body::Body;
@@ -14,8 +13,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use marigram_service::{Language, LanguageRequest, Session, run_blocking};
 
-/// `GET /query?q=`: statements that only read, unless a program that is no browser asks: clients of
-/// InfluxDB send every statement like that.
+/// `GET /query?q=`: statements that only read.
 pub async fn get(
     RequestContext(shared): RequestContext,
     uri: Uri,
@@ -25,8 +23,7 @@ pub async fn get(
     let failed = |error| failed(error, &values, &headers);
     let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
     let ticket = ticket.map_err(failed)?;
-    let read_only = !is_of_program(&headers);
-    run(shared, &values, &headers, read_only, ticket)
+    run(shared, &values, &headers, true, ticket)
         .await
         .map_err(failed)
 }
