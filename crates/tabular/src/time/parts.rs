@@ -166,7 +166,11 @@ impl TimePart {
 
 /// Whether a text is AM or PM and nothing else. A letter alone may be a status.
 pub fn is_half_of_day(text: &str) -> bool {
-    let lower = text.trim().to_ascii_lowercase();
+    let text = text.trim();
+    if !matches!(text.len(), 2 | 4) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
     matches!(lower.as_str(), "am" | "pm" | "a.m." | "p.m.")
 }
 
