@@ -5,7 +5,7 @@
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
-//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`],
+//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`],
 //! [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
 //!
@@ -26,6 +26,7 @@ pub mod client_statements;
 pub mod column_names;
 pub mod copy_syntax;
 pub mod ddl;
+pub mod declared_parameters;
 pub mod exact_numbers;
 pub mod foreign_names;
 pub mod from_first;

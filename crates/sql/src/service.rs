@@ -11,6 +11,7 @@ mod planned;
 use crate::SqlOptions;
 use crate::access::{AccessControl, check_sight};
 use crate::dialect::access_statement::AccessStatement;
+use crate::dialect::declared_parameters::cast_intervals;
 use crate::dialect::parse;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
 use crate::dialect::write_detection;
@@ -451,7 +452,8 @@ impl SqlService {
         let timeout = session.statement_timeout;
         let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
-            let statement = statement.into_inner();
+            let mut statement = statement.into_inner();
+            cast_intervals(&mut statement, &types);
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;

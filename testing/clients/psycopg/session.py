@@ -1,6 +1,8 @@
 """What a Python program keeps in a session: statements, cursors and arrays, through psycopg 3."""
 
+import datetime
 import os
+from decimal import Decimal
 
 import psycopg
 
@@ -36,6 +38,17 @@ with psycopg.connect(
     connection.execute("PREPARE one AS SELECT 1")
     connection.execute("DISCARD ALL")
     fails("EXECUTE one", "26000")
+
+    # Values whose types Python knows better than the statement.
+    for binary in ("%s", "%b", "%t"):
+        sql = f"SELECT count(*) FROM numbers WHERE time >= to_timestamp_nanos(3000000000) - {binary}"
+        assert one(sql, datetime.timedelta(seconds=3)) == 5000, binary
+        assert one(sql, datetime.timedelta(seconds=1)) == 0, binary
+        assert one(f"SELECT count(*) FROM numbers WHERE n > {binary}", Decimal("4990.5")) == 10, binary
+        sql = f"SELECT count(*) FROM generate_series('2024-01-01'::timestamp, '2024-01-02', {binary})"
+        assert one(sql, datetime.timedelta(hours=6)) == 5, binary
+    sql = "SELECT count(*) FROM numbers WHERE time >= to_timestamp_nanos(0) - %t"
+    assert one(sql, -datetime.timedelta(days=1, microseconds=1)) == 0
 
     # Cursors, of SQL and of the driver.
     fails("DECLARE c CURSOR FOR SELECT 1", "25P01")

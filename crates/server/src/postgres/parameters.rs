@@ -169,6 +169,8 @@ fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, S
                 number.map_err(|_| no(text, "a number"))?,
             ]))
         }
+        // PostgreSQL takes commas between the parts, as Python's `timedelta` writes them.
+        DataType::Interval(_) => Arc::new(StringArray::from(vec![text.replace(',', " ")])),
         _ => Arc::new(StringArray::from(vec![text])),
     })
 }

@@ -12,7 +12,7 @@ use crate::postgres::portal::{
 use crate::postgres::session_syntax::SessionStatement;
 use crate::postgres::setting_scope::setting_scope;
 use crate::postgres::types::{PgType, arrow_type, columns};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, IntervalUnit};
 use std::sync::Arc;
 
 impl PostgresConnection<'_> {
@@ -206,9 +206,12 @@ impl PostgresConnection<'_> {
 /// The type that a client named for a parameter; Null if it left the type open or sent text, which
 /// drivers use for types that they do not know.
 fn named_type(oid: u32) -> DataType {
-    let is_text = oid == PgType::Text.oid() || oid == PgType::Varchar.oid();
-    let kind = arrow_type(oid).filter(|_| !is_text);
-    kind.unwrap_or(DataType::Null)
+    match PgType::from_oid(oid) {
+        Some(PgType::Text | PgType::Varchar) => DataType::Null,
+        Some(PgType::Interval) => DataType::Interval(IntervalUnit::MonthDayNano),
+        Some(PgType::Numeric) => DataType::Decimal128(38, 18),
+        _ => arrow_type(oid).unwrap_or(DataType::Null),
+    }
 }
 
 fn no_portal(name: &str) -> StatementHalt {

@@ -6,6 +6,7 @@ use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
 use crate::plan_cache::generic_plan::GenericPlan;
 use crate::plan_cache::text_memory::TextMemory;
+use crate::planning::parameter_types::counts_always;
 use crate::planning::zones::{plan_scope, times_of_integers};
 use crate::stack::DeepTree;
 use arrow::array::{Array, ArrayRef};
@@ -127,8 +128,12 @@ impl PreparedStatement {
         Self { named, ..self }
     }
 
-    /// Whether the types that a client names would be used: the plan leaves such a type open.
+    /// Whether the types that a client names would be used: the plan leaves such a type open, or the
+    /// type counts in any case.
     pub fn wants(&self, named: &[DataType]) -> bool {
+        if counts_always(named) {
+            return true;
+        }
         let pairs = self.planned.iter().zip(named);
         let mut open = pairs.filter(|(kind, _)| matches!(kind, None | Some(DataType::Null)));
         open.any(|(_, named)| *named != DataType::Null)

@@ -1,15 +1,22 @@
 //! Determines the types of parameters that DataFusion leaves open: those of casts and of
-//! `= ANY($1)`, and then those that the client named.
+//! `= ANY($1)`, and then those that the client named. An exact number that the client names is one beside
+//! an integer, too, from which DataFusion would conclude that the parameter is an integer.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Placeholder, TryCast};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator};
 use marigram_functions::compared_with_array;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// Whether types that a client named count although a statement tells others.
+pub fn counts_always(named: &[DataType]) -> bool {
+    let counts = |kind: &DataType| matches!(kind, DataType::Interval(_) | DataType::Decimal128(..));
+    named.iter().any(counts)
+}
 
 /// The plan with a type for each parameter whose type can be determined. `named` are the types that
 /// the client named for `$1…$n`, or Null.
@@ -17,6 +24,7 @@ use std::sync::Arc;
 /// DataFusion's errors, for plans that cannot be traversed.
 pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<LogicalPlan> {
     let (mut known, mut open, mut types) = (HashSet::new(), HashSet::new(), HashMap::new());
+    let mut numbers = HashMap::new();
     plan.apply_with_subqueries(|node| {
         // The inputs do not matter unless they determine a type.
         let mut schema = None;
@@ -28,6 +36,9 @@ pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<Log
                         None => &mut open,
                     };
                     set.insert(placeholder.id.clone());
+                }
+                if counts_always(named) {
+                    exact_numbers(part, named, &mut numbers);
                 }
                 let told = told_by(part, || {
                     schema
@@ -42,13 +53,15 @@ pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<Log
         })
     })?;
     for id in &open {
-        let number = id.strip_prefix('$').and_then(|digits| digits.parse().ok());
-        let kind = number.and_then(|number: usize| named.get(number.checked_sub(1)?));
-        if let Some(kind) = kind.filter(|kind| **kind != DataType::Null) {
+        let kind = named_type(id, named);
+        // An exact number has as many digits as its value, which no type of Arrow says beforehand.
+        let is_told = |kind: &DataType| !matches!(kind, DataType::Null | DataType::Decimal128(..));
+        if let Some(kind) = kind.filter(|kind| is_told(kind)) {
             types.entry(id.clone()).or_insert_with(|| kind.clone());
         }
     }
     types.retain(|id, _| open.contains(id) && !known.contains(id));
+    types.extend(numbers);
     if types.is_empty() {
         return Ok(plan);
     }
@@ -79,6 +92,54 @@ pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<Log
         return Ok(typed.data.transform_up(anew)?.data);
     }
     Ok(typed.data)
+}
+
+/// The type that the client named for a parameter.
+fn named_type<'a>(id: &str, named: &'a [DataType]) -> Option<&'a DataType> {
+    let number: usize = id.strip_prefix('$')?.parse().ok()?;
+    named.get(number.checked_sub(1)?)
+}
+
+/// Notes the parameters of an expression that are exact numbers for the client, and integers for DataFusion
+/// because they stand beside one. In a comparison they stay exact; arithmetic makes them floats, which need
+/// no number of digits.
+fn exact_numbers(expr: &Expr, named: &[DataType], numbers: &mut HashMap<String, DataType>) {
+    let exact = DataType::Decimal128(38, 18);
+    let (operands, kind): (Vec<&Expr>, DataType) = match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let kind = match op {
+                Operator::Eq
+                | Operator::NotEq
+                | Operator::Lt
+                | Operator::LtEq
+                | Operator::Gt
+                | Operator::GtEq => exact,
+                Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide => {
+                    DataType::Float64
+                }
+                _ => return,
+            };
+            (vec![left, right], kind)
+        }
+        Expr::Between(Between {
+            expr, low, high, ..
+        }) => (vec![expr, low, high], exact),
+        Expr::InList(InList { list, .. }) => (list.iter().collect(), exact),
+        _ => return,
+    };
+    for operand in operands {
+        let Expr::Placeholder(Placeholder {
+            id,
+            field: Some(field),
+        }) = operand
+        else {
+            continue;
+        };
+        let is_exact = matches!(named_type(id, named), Some(DataType::Decimal128(..)));
+        if is_exact && field.data_type().is_integer() {
+            numbers.entry(id.clone()).or_insert_with(|| kind.clone());
+        }
+    }
 }
 
 /// The parameter whose type an expression determines, and that type.

@@ -2,8 +2,11 @@
 
 use super::Database;
 use super::service::{block_on, rows};
-use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, StringArray};
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use arrow::array::{
+    ArrayRef, Decimal128Array, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
+    StringArray,
+};
+use arrow::datatypes::{DataType, Int32Type, Int64Type, IntervalMonthDayNano, IntervalUnit};
 use marigram_service::Query;
 use std::sync::Arc;
 
@@ -145,6 +148,100 @@ fn types_that_a_client_names_hold_where_the_statement_tells_none() {
             ask(&mut db, sql, vec![Arc::new(Int64Array::from(vec![7]))]).await,
             [["7"]]
         );
+    });
+}
+
+#[test]
+fn intervals_and_exact_numbers_that_a_client_names_hold_beside_times_and_integers() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE p (time TIMESTAMP, n BIGINT, v DOUBLE)")
+            .await;
+        db.done(
+            "INSERT INTO p VALUES ('2024-01-01 00:00', 2, 0.5), ('2024-01-01 02:00', 3, 123.5)",
+        )
+        .await;
+        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+        let exact = DataType::Decimal128(38, 18);
+        let hour = IntervalMonthDayNano::new(0, 0, 3_600_000_000_000);
+        let hour: ArrayRef = Arc::new(IntervalMonthDayNanoArray::from(vec![hour]));
+        let half = Decimal128Array::from(vec![2_500_000_000_000_000_000]);
+        let half: ArrayRef = Arc::new(half.with_precision_and_scale(38, 18).unwrap());
+        let float: ArrayRef = Arc::new(Float64Array::from(vec![2.5]));
+        let cases: [(&str, &DataType, DataType, &ArrayRef, &[&str]); 8] = [
+            (
+                "SELECT n FROM p WHERE time > TIMESTAMP '2024-01-01 02:30' - $1",
+                &interval,
+                interval.clone(),
+                &hour,
+                &["3"],
+            ),
+            (
+                "SELECT n FROM p WHERE time + $1 = '2024-01-01 01:00'",
+                &interval,
+                interval.clone(),
+                &hour,
+                &["2"],
+            ),
+            (
+                "SELECT count(*) FROM p GROUP BY time_bucket($1, time)",
+                &interval,
+                interval.clone(),
+                &hour,
+                &["1", "1"],
+            ),
+            (
+                "SELECT count(*) FROM generate_series('2024-01-01 00:00'::timestamp, '2024-01-01 02:00', $1)",
+                &interval,
+                interval.clone(),
+                &hour,
+                &["3"],
+            ),
+            (
+                "SELECT n FROM p WHERE n > $1",
+                &exact,
+                exact.clone(),
+                &half,
+                &["3"],
+            ),
+            (
+                "SELECT n FROM p WHERE n BETWEEN $1 AND 9",
+                &exact,
+                exact.clone(),
+                &half,
+                &["3"],
+            ),
+            (
+                "SELECT n + $1 FROM p ORDER BY 1",
+                &exact,
+                DataType::Float64,
+                &float,
+                &["4.5", "5.5"],
+            ),
+            // Beside a float, it is one, and keeps all of its digits.
+            (
+                "SELECT n FROM p WHERE v > $1",
+                &exact,
+                DataType::Float64,
+                &float,
+                &["3"],
+            ),
+        ];
+        for (sql, named, planned, value, rows) in cases {
+            let named = [named.clone()];
+            let prepared = db.sql.prepare_typed(&db.session, sql, &named).await;
+            let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(prepared.parameters(), [planned], "{sql}");
+            let service = db.sql.clone();
+            let values = vec![value.clone()];
+            let answer = service.execute_prepared(&mut db.session, prepared.as_ref(), values);
+            let answer = answer
+                .await
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let shown = super::service::rows(answer).await;
+            let shown = shown.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(shown.concat(), rows, "{sql}");
+        }
     });
 }
 
