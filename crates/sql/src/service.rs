@@ -453,7 +453,9 @@ impl SqlService {
         let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
             let mut statement = statement.into_inner();
-            cast_intervals(&mut statement, &types);
+            if let Statement::Statement(statement) = &mut statement {
+                cast_intervals(statement, &types);
+            }
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;
