@@ -169,10 +169,27 @@ fn text(bytes: &[u8], kind: &DataType, session_zone: &str) -> Result<ArrayRef, S
                 number.map_err(|_| no(text, "a number"))?,
             ]))
         }
-        // PostgreSQL takes commas between the parts, as Python's `timedelta` writes them.
-        DataType::Interval(_) => Arc::new(StringArray::from(vec![text.replace(',', " ")])),
+        DataType::Interval(_) => Arc::new(StringArray::from(vec![interval_in_words(text)])),
         _ => Arc::new(StringArray::from(vec![text])),
     })
+}
+
+/// The text of an interval as Arrow reads it. PostgreSQL also takes `h:m:s`, and commas between the parts:
+/// Python writes a `timedelta` as `-1 day, 23:59:59`.
+fn interval_in_words(text: &str) -> String {
+    let in_words = |part: &str| {
+        let fields: Vec<&str> = part.split(':').collect();
+        let (hours, minutes, seconds) = match fields.as_slice() {
+            [hours, minutes] => (hours, minutes, &"0"),
+            [hours, minutes, seconds] => (hours, minutes, seconds),
+            _ => return part.to_owned(),
+        };
+        let sign = if hours.starts_with('-') { "-" } else { "" };
+        format!("{hours} hours {sign}{minutes} mins {sign}{seconds} secs")
+    };
+    let plain = text.replace(',', " ");
+    let parts: Vec<String> = plain.split_whitespace().map(in_words).collect();
+    parts.join(" ")
 }
 
 /// Decodes bytes of the type `oid`; if the client did not name it, of PostgreSQL's type for `kind`.
@@ -289,7 +306,9 @@ pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::datatypes::{Int64Type, TimestampNanosecondType, UInt64Type};
+    use arrow::datatypes::{
+        Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimestampNanosecondType, UInt64Type,
+    };
     use bytes::Bytes;
 
     fn one(value: &[u8], binary: bool, oid: u32, kind: DataType) -> Result<ArrayRef, PgError> {
@@ -326,6 +345,24 @@ mod tests {
             array.as_primitive::<TimestampNanosecondType>().value(0),
             EPOCH_US * 1000
         );
+    }
+
+    #[test]
+    fn intervals_are_read_as_postgresql_and_python_write_them() {
+        let kind = DataType::Interval(IntervalUnit::MonthDayNano);
+        for (text, months, days, ns) in [
+            ("0:00:03", 0, 0, 3_000_000_000_i64),
+            ("-1 day, 23:59:59.5", 0, -1, 86_399_500_000_000),
+            ("2 days", 0, 2, 0),
+            ("1 mon 2 days 01:30", 1, 2, 5_400_000_000_000),
+            ("-00:00:01.5", 0, 0, -1_500_000_000),
+        ] {
+            let array = one(text.as_bytes(), false, 1186, kind.clone()).unwrap();
+            let value = array.as_primitive::<IntervalMonthDayNanoType>().value(0);
+            let expected = IntervalMonthDayNano::new(months, days, ns);
+            assert_eq!(value, expected, "{text}");
+        }
+        assert!(one(b"soon", false, 1186, kind).is_err());
     }
 
     #[test]
