@@ -126,10 +126,7 @@ pub(crate) fn open_shard(
     let segment_dir = context.blobs.location(&segment_prefix(number));
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
-    let of = WitnessOwner {
-        lineage: owner.lineage,
-        shard: Some(owner.shard),
-    };
+    let of = WitnessOwner::from(owner);
     let witnessed = Witnessed {
         log: Some(manifest.extent()),
         wal: known.witnessed.wal.clone(),

@@ -158,11 +158,7 @@ pub(crate) fn look_at_shard(
         }
         return Ok((KnownLogs::default(), None));
     }
-    let of = WitnessOwner {
-        lineage: owner.lineage,
-        shard: Some(owner.shard),
-    };
-    let mut known = known_logs(env, &path, of, must_exist)?;
+    let mut known = known_logs(env, &path, owner.into(), must_exist)?;
     if let Some(shard) = catalog.witnessed.shards.get(&owner.shard) {
         known.witnessed.take_shard(shard);
     }

@@ -16,6 +16,7 @@ use crate::log::{io, read_file};
 use crate::replay::LogExtent;
 use marigram_codec::{ChecksummedPrefix, crc32c};
 use marigram_env::{File, LogStore};
+use marigram_model::LogOwner;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,6 +46,15 @@ pub struct WitnessOwner {
     pub lineage: u64,
     /// Number of the shard; `None`: the catalog's.
     pub shard: Option<u32>,
+}
+
+impl From<LogOwner> for WitnessOwner {
+    fn from(owner: LogOwner) -> Self {
+        Self {
+            lineage: owner.lineage,
+            shard: Some(owner.shard),
+        }
+    }
 }
 
 /// What was durable at some moment.

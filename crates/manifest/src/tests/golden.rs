@@ -212,7 +212,8 @@ fn the_witness_of_a_data_directory_is_read() {
     witness.note_shard(4095, shard(5));
     let bytes = crate::log::read_file(&*fs.open(&dir.join(WitnessFile::FILE)).unwrap()).unwrap();
     let file = "witness/v1-directory.bin";
-    let (found, known) = WitnessFile::decode(&path(file), &golden(file, &bytes)).unwrap();
+    let (found, known) =
+        WitnessFile::decode(&golden_path(file), &golden_of_this_version(file, &bytes)).unwrap();
     assert_eq!((found, known.log), (of, Some(log(9))));
     let shards: Vec<_> = known.shards.into_iter().collect();
     assert_eq!(shards, [(0, shard(3)), (4095, shard(5))]);
