@@ -86,8 +86,8 @@ pub fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawB
     };
     use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, Minus, NotEq, Plus};
     let is_interval = match (&expr.op, &kind) {
-        (Plus, DataType::Timestamp(..)) => true,
-        (
+        (Plus, DataType::Timestamp(..))
+        | (
             Eq | NotEq | Lt | LtEq | Gt | GtEq | Plus | Minus,
             DataType::Interval(_) | DataType::Duration(_),
         ) => true,

@@ -78,10 +78,12 @@ fn folder(allowed: Option<&Path>, asked: Option<PathBuf>) -> Result<PathBuf, Htt
         ));
     }
     let folder = allowed.join(asked);
-    let is_plain = folder
-        .components()
-        .all(|part| !matches!(part, Component::ParentDir));
-    if is_plain && folder.starts_with(allowed) {
+    // What the operator configured may lead upwards; what a client adds may not.
+    let is_plain = |below: &Path| {
+        let mut parts = below.components();
+        parts.all(|part| !matches!(part, Component::ParentDir))
+    };
+    if folder.strip_prefix(allowed).is_ok_and(is_plain) {
         // Without the slash that joining an empty path leaves.
         return Ok(folder.components().collect());
     }
@@ -241,6 +243,11 @@ mod tests {
         ] {
             assert_eq!(folder(outside), None, "{outside}");
         }
+        let upwards = Some(Path::new("../backups"));
+        let folder = |asked: &str| super::folder(upwards, Some(PathBuf::from(asked))).ok();
+        assert_eq!(folder(""), Some("../backups".into()));
+        assert_eq!(folder("nightly"), Some("../backups/nightly".into()));
+        assert_eq!(folder("../x"), None);
         let error = super::folder(None, None).unwrap_err();
         assert!(error.message.contains("--backup-dir"), "{}", error.message);
     }

@@ -32,6 +32,6 @@ pub fn month_name(text: &str) -> Option<(i64, &str)> {
     let (name, rest) = text.split_at(bytes);
     let name = name.to_lowercase();
     let is_named = |names: &&[&str]| names.iter().any(|begin| name.starts_with(begin));
-    let month = MONTHS.iter().position(|names| is_named(names))?;
+    let month = MONTHS.iter().position(is_named)?;
     Some((month as i64 + 1, rest.trim_start_matches('.')))
 }

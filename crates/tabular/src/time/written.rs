@@ -386,10 +386,9 @@ pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
     };
     let bytes = text.as_bytes();
     match bytes {
-        [] => Some((None, None)),
+        // `Uhr` is German for "o'clock".
+        [] | b"Uhr" => Some((None, None)),
         [b'Z' | b'z'] => Some((Some(0), None)),
-        // German for "o'clock".
-        b"Uhr" => Some((None, None)),
         [sign @ (b'+' | b'-'), ..] => {
             let (hours, digits, rest) = number(&text[1..], 4)?;
             let (hours, minutes) = match (digits, rest) {
