@@ -3,6 +3,7 @@
 //! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`]), and limits on the
 //! size of a plan ([`growth`]).
 
+pub mod answer_types;
 pub mod empty_subqueries;
 pub mod growth;
 pub mod parameter_types;

@@ -23,6 +23,7 @@ use crate::plan_cache::generic_plan::marked;
 use crate::plan_cache::prepared::PreparedStatement;
 use crate::plan_cache::text_memory::TextMemory;
 use crate::plan_cache::{PlanCache, PlanCacheStats, PlanRetention};
+use crate::planning::answer_types::final_types;
 use crate::planning::parameter_types::with_parameter_types;
 use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
@@ -301,13 +302,7 @@ impl SqlService {
                 done(if value.is_some() { "SET" } else { "RESET" })
             }
             Command::Use(name) => {
-                let (name, rights) = (name.clone(), Arc::clone(&session.rights));
-                let engine = inner.engine.clone();
-                let found = inner
-                    .workers
-                    .block(move || find_database(&engine, &rights, &name))
-                    .await?;
-                session.database = found;
+                session.database = self.database(session, name).await?;
                 done("USE")
             }
             Command::Show(ShowStatement::Pages {
@@ -390,6 +385,14 @@ impl SqlService {
         Ok(Some(answer))
     }
 
+    /// The name of a database that the session may see.
+    async fn database(&self, session: &Session, name: &str) -> SqlResult<String> {
+        let (name, rights) = (name.to_owned(), Arc::clone(&session.rights));
+        let engine = self.inner.engine.clone();
+        let find = move || find_database(&engine, &rights, &name);
+        self.inner.workers.block(find).await
+    }
+
     async fn show(&self, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
         if let ShowStatement::Views(database) = what {
             let database = database.clone().unwrap_or(session.database.clone());
@@ -460,8 +463,10 @@ impl SqlService {
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;
             let rows = matches!(inner.kind(&plan)?, PlannedStatementKind::Rows);
+            let answer = final_types(&state, &plan)?;
             let plan = DeepTree::new(plan, need);
             let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
+            let planned = planned.answering(answer.as_deref());
             Ok(planned.through(views).naming(types))
         });
         self.inner.workers.run(timeout, planning).await
@@ -504,6 +509,28 @@ impl SqlServiceInner {
         TextMemory::for_statement(sql, self.contexts.memory_pool())
     }
 
+    fn drop_database(
+        &self,
+        session: &Session,
+        name: &str,
+        if_exists: bool,
+    ) -> SqlResult<StatementDone> {
+        if *name == session.database {
+            let message = format!("database '{name}' is in use by this session; USE another");
+            return Err(SqlError::named("55006", name, message));
+        }
+        if self.engine.databases().iter().any(|known| known == name) {
+            // First, so that a later database of the name never has them.
+            self.access.change(|catalog| {
+                catalog.forget_database(name);
+                Ok(())
+            })?;
+        }
+        self.engine.drop_database(name, if_exists)?;
+        self.contexts.forget(name);
+        Ok(StatementDone::new("DROP DATABASE"))
+    }
+
     /// A change of databases, tables or storage. Blocks.
     fn change(&self, session: &Session, command: &Command) -> SqlResult<StatementDone> {
         let engine = &self.engine;
@@ -519,21 +546,7 @@ impl SqlServiceInner {
                 Ok(StatementDone::new("CREATE DATABASE"))
             }
             Command::DropDatabase { name, if_exists } => {
-                if *name == session.database {
-                    let message =
-                        format!("database '{name}' is in use by this session; USE another");
-                    return Err(SqlError::named("55006", name, message));
-                }
-                if engine.databases().contains(name) {
-                    // First, so that a later database of the name never has them.
-                    self.access.change(|catalog| {
-                        catalog.forget_database(name);
-                        Ok(())
-                    })?;
-                }
-                engine.drop_database(name, *if_exists)?;
-                self.contexts.forget(name);
-                Ok(StatementDone::new("DROP DATABASE"))
+                self.drop_database(session, name, *if_exists)
             }
             Command::CreateTable {
                 target,

@@ -180,22 +180,13 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     };
     let found = time_search::find(&search)?;
     let parts = &found.columns.parts;
-    let zones = |at: usize| profiles[at].times.zones();
-    let is_number = matches!(found.reader.form, TimeFormat::Number(_));
-    let names_zone = parts
-        .iter()
-        .any(|(part, at)| *part == TimePart::Zone || zones(*at) != (0, 0));
-    plan.without_zone = !is_number && !names_zone && found.reader.zone.name().is_none();
+    plan.without_zone = is_without_zone(&found.reader, parts, &profiles);
     plan.notes.extend(found.notes);
     if let [(_, at)] = parts.as_slice() {
         let note = mixed_zones(&found.reader, &profiles[*at].times);
         plan.notes.extend(note);
     }
-    plan.time_name = match (known, parts.as_slice()) {
-        (Some(known), _) => known.time.clone(),
-        (None, [(_, at)]) => plan.dialect.names[*at].clone(),
-        (None, _) => "time".to_owned(),
-    };
+    plan.time_name = time_name(known, parts, &plan.dialect.names);
     // Rows without a time are refused, so they do not decide the types of the others.
     let mut refused = HashSet::new();
     for (_, at) in parts {
@@ -214,15 +205,9 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
             CsvRole::Dropped
         } else {
-            CsvRole::Field(kind_of(
-                reading,
-                known,
-                &file_name,
-                &name,
-                profile,
-                plan.decimal,
-                &refused,
-            )?)
+            let mark = plan.decimal;
+            let kind = kind_of(reading, known, &file_name, &name, profile, mark, &refused)?;
+            CsvRole::Field(kind)
         };
         let decimal = profile.decimal(plan.decimal);
         plan.columns.push(CsvColumn {
@@ -240,6 +225,32 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         note_column(&mut plan, reading, at, profile)?;
     }
     Ok(plan)
+}
+
+/// Whether nothing says in which zone the times are.
+fn is_without_zone(
+    reader: &TimeReader,
+    parts: &[(TimePart, usize)],
+    profiles: &[ColumnProfile],
+) -> bool {
+    let names_zone = parts
+        .iter()
+        .any(|(part, at)| *part == TimePart::Zone || profiles[*at].times.zones() != (0, 0));
+    let is_number = matches!(reader.form, TimeFormat::Number(_));
+    !is_number && !names_zone && reader.zone.name().is_none()
+}
+
+/// The name of the time column: the table's, or that of the only column that makes up the times.
+fn time_name(
+    known: Option<&ColumnLayout>,
+    parts: &[(TimePart, usize)],
+    names: &[String],
+) -> String {
+    match (known, parts) {
+        (Some(known), _) => known.time.clone(),
+        (None, [(_, at)]) => names[*at].clone(),
+        (None, _) => "time".to_owned(),
+    }
 }
 
 /// The note for times of which only some name a zone.

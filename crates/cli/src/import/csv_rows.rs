@@ -244,9 +244,10 @@ impl<'a> CsvRows<'a> {
         if !self.plan.fits(record) {
             let (found, expected) = (record.len(), self.plan.columns.len());
             let (_, ended) = record.lines_of(record.len().saturating_sub(1));
-            let joined = match ended > record.line {
-                true => format!("; quotation marks join it with the lines up to {ended}"),
-                false => String::new(),
+            let joined = if ended > record.line {
+                format!("; quotation marks join it with the lines up to {ended}")
+            } else {
+                String::new()
             };
             return Err(format!("{found} values for {expected} columns{joined}"));
         }

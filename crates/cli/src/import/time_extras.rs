@@ -287,7 +287,8 @@ impl ExtraSearch<'_> {
             let (name, times) = (self.name(at), self.times(at));
             let is_named = TimePart::Zone.is_named(name);
             let is_zone = times.is_part(TimePart::Zone);
-            if !is_zone && !(is_named && times.offset_unit().is_some()) {
+            let is_offset = is_named && times.offset_unit().is_some();
+            if !is_zone && !is_offset {
                 return None;
             }
             let lower = name.to_lowercase();

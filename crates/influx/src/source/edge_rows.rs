@@ -64,7 +64,7 @@ pub fn edge_rows(
     if request.needs != NeededFields::None && needed.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let edge = EdgeColumns::new(table, rows.read_columns(), &needed)?;
+    let edge = EdgeColumns::new(table, rows.read_columns(), &needed);
     let found = edge.find((&snapshot, budget), selection, request, rows_max)?;
     let mut batches = Vec::with_capacity(found.len());
     for (shard, part) in found {
@@ -93,7 +93,7 @@ struct EdgeColumns {
 }
 
 impl EdgeColumns {
-    fn new(table: &TableSchema, read: &[ReadColumn], needed: &[usize]) -> SqlResult<Self> {
+    fn new(table: &TableSchema, read: &[ReadColumn], needed: &[usize]) -> Self {
         let (mut ids, mut places): (Vec<ColumnId>, Vec<Option<usize>>) = Default::default();
         for column in read {
             let field = match column {
@@ -110,11 +110,11 @@ impl EdgeColumns {
         }
         let needed = needed.iter().filter_map(|place| *places.get(*place)?);
         let present = needed.collect();
-        Ok(Self {
+        Self {
             ids,
             places,
             present,
-        })
+        }
     }
 
     /// The rows, by shard.
@@ -131,7 +131,7 @@ impl EdgeColumns {
         // What is cached is of no use before the newest rows.
         if newest && rows_max == 1 && snapshot.estimate().1.max <= max {
             found = snapshot.last_rows(&selection, &self.ids)?;
-            let shards = selection.shards.iter().map(|_| Default::default());
+            let shards = std::iter::repeat_with(Default::default).take(selection.shards.len());
             let mut left = SeriesSelection {
                 shards: shards.collect(),
             };

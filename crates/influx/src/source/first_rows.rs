@@ -131,7 +131,7 @@ impl FirstRows {
     }
 
     /// The first rows of each series, of which those of the groups are taken.
-    fn from_edges(&self) -> SqlResult<Option<Vec<Row>>> {
+    fn rows_from_edges(&self) -> SqlResult<Option<Vec<Row>>> {
         let parts = (&self.engine, &self.state, &self.budget);
         let Some(mut rows) = edge_rows(parts, &self.request, self.group_rows)? else {
             return Ok(None);
@@ -144,7 +144,7 @@ impl FirstRows {
     }
 
     async fn begin(&mut self) -> SqlResult<()> {
-        if let Some(found) = self.from_edges()? {
+        if let Some(found) = self.rows_from_edges()? {
             self.reading = Reading::Found(found.into_iter());
             return Ok(());
         }

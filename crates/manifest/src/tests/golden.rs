@@ -1,11 +1,6 @@
 //! Files of every version of the formats are read for ever. `MARIGRAM_BLESS=1` writes those of this
 //! version.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "golden files are on the real disk"
-)]
-
 use super::catalog::{
     edits, edits_with_access, edits_with_order, edits_with_policies, edits_with_rollups,
     edits_with_settings, edits_with_views,

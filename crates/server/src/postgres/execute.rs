@@ -2,6 +2,7 @@
 
 use crate::admission::RequestPermit;
 use crate::audit::{AuditEvent, AuditOutcome, AuditedAction, ClientAddress};
+use crate::postgres::announced::with_announced_types;
 use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
@@ -121,6 +122,7 @@ impl PostgresConnection<'_> {
                 PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
+                let rows = with_announced_types(rows, prepared.schema());
                 let zone = &self.session.time_zone;
                 PortalProgress::Rows(Box::new((
                     PortalRows::new(rows, &portal.formats, zone),

@@ -4,6 +4,7 @@
 //! on messages that are shorter than they claim, and whose queries cannot be cancelled once their
 //! rows stream.
 
+mod announced;
 mod cancel;
 mod connection;
 mod control;

@@ -209,7 +209,7 @@ fn alias(field: &Field) -> Option<PgType> {
 }
 
 /// OID and size of a column's type.
-fn column_type(field: &Field) -> (u32, i16) {
+pub fn column_type(field: &Field) -> (u32, i16) {
     if let Some(inner) = element(field.data_type()) {
         let kind = alias(inner).or_else(|| alias(field));
         let kind = kind.unwrap_or_else(|| pg_type(inner.data_type()));

@@ -373,13 +373,16 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
     })
 }
 
+/// The names of columns, and what they hold.
+type NamedKinds = Vec<(String, ColumnKind)>;
+
 /// Finds the time column: the one that is declared as such, or else the TIMESTAMP column named
 /// `time` without a role, or else the first TIMESTAMP column without a role. Returns the columns, and
 /// what the client is told of keys.
 fn resolve(
     mut written: Vec<ColumnDefinition>,
     mut keys: Vec<TableKey>,
-) -> SqlResult<(Vec<(String, ColumnKind)>, Vec<String>)> {
+) -> SqlResult<(NamedKinds, Vec<String>)> {
     keys.extend(written.iter().filter_map(|column| {
         Some(TableKey {
             kind: column.key?,

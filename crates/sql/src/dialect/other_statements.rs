@@ -416,7 +416,7 @@ fn absent(
     let may_be_missing = accept_words(parser, &["IF", "EXISTS"]);
     let name = parser.parse_object_name(false)?;
     let parts = name.0.iter().filter_map(|part| part.as_ident());
-    let name = parts.map(crate::name_forms::fold_case).last();
+    let name = parts.map(crate::name_forms::fold_case).next_back();
     let name = name.unwrap_or_default();
     skip_rest(parser);
     if kind == "schema" && name == "public" {

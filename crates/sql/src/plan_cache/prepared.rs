@@ -6,6 +6,7 @@ use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
 use crate::plan_cache::generic_plan::GenericPlan;
 use crate::plan_cache::text_memory::TextMemory;
+use crate::planning::answer_types::with_types;
 use crate::planning::parameter_types::counts_always;
 use crate::planning::zones::{plan_scope, times_of_integers};
 use crate::stack::DeepTree;
@@ -121,6 +122,15 @@ impl PreparedStatement {
             plan: Some(plan),
             _memory: TextMemory::default(),
         })
+    }
+
+    /// The same with the types that its columns will have, where they differ from those of the plan.
+    pub fn answering(self, types: Option<&[DataType]>) -> Self {
+        let schema = match types {
+            Some(types) => self.schema.map(|schema| with_types(&schema, types)),
+            None => self.schema,
+        };
+        Self { schema, ..self }
     }
 
     /// The same with the types that the client named for its parameters.

@@ -6,8 +6,10 @@ use arrow::array::{
     ArrayRef, Decimal128Array, Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray,
     StringArray,
 };
-use arrow::datatypes::{DataType, Int32Type, Int64Type, IntervalMonthDayNano, IntervalUnit};
-use marigram_service::Query;
+use arrow::datatypes::{
+    DataType, Int32Type, Int64Type, IntervalMonthDayNano, IntervalUnit, Schema,
+};
+use marigram_service::{Answer, Query};
 use std::sync::Arc;
 
 async fn ask(db: &mut Database, sql: &str, values: Vec<ArrayRef>) -> Vec<Vec<String>> {
@@ -241,6 +243,42 @@ fn intervals_and_exact_numbers_that_a_client_names_hold_beside_times_and_integer
             let shown = super::service::rows(answer).await;
             let shown = shown.unwrap_or_else(|error| panic!("{sql}: {error}"));
             assert_eq!(shown.concat(), rows, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn the_types_of_columns_are_told_as_they_will_be() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        db.done("CREATE TABLE c (time TIMESTAMP, dev TEXT TAG, i INT, f REAL, n BIGINT, v DOUBLE)")
+            .await;
+        db.done("INSERT INTO c VALUES ('2024-01-01', 'a', 3, 2.5, 4, 1.5)")
+            .await;
+        for sql in [
+            "SELECT CASE WHEN v = 1.5 THEN i ELSE 0 END FROM c",
+            "SELECT CASE WHEN v = 1.5 THEN i ELSE n END FROM c",
+            "SELECT CASE WHEN v = 1.5 THEN f ELSE 1.0 END FROM c",
+            "SELECT max(CASE WHEN v = 1.5 THEN i ELSE n END) FROM c",
+            "SELECT i FROM c UNION ALL SELECT 0",
+            "SELECT i FROM c UNION ALL SELECT n FROM c",
+            "SELECT i FROM c UNION SELECT v FROM c",
+            "SELECT x + 1 FROM (SELECT i AS x FROM c UNION ALL SELECT n FROM c) u",
+            "SELECT dev FROM c UNION ALL SELECT 'b'",
+            "SELECT coalesce(i, n), greatest(i, v), nullif(i, n) FROM c",
+        ] {
+            let prepared = db.sql.prepare(&db.session, sql).await.unwrap();
+            let told = prepared.schema().unwrap();
+            let service = db.sql.clone();
+            let answer = service.execute_prepared(&mut db.session, prepared.as_ref(), Vec::new());
+            let Answer::Rows(rows) = answer.await.unwrap() else {
+                panic!("{sql} has rows");
+            };
+            let types = |schema: &Schema| -> Vec<DataType> {
+                let fields = schema.fields().iter();
+                fields.map(|field| field.data_type().clone()).collect()
+            };
+            assert_eq!(types(&told), types(&rows.schema), "{sql}");
         }
     });
 }
