@@ -99,7 +99,7 @@ fn the_guide_to_influxql_says_what_is_answered() {
         &answers_of(&["docs/guides/influxdb.md", "docs/guides/influxql.md"]),
         &[
             r#""tags":{"station":"south"},"columns":["time","temperature"],"values":[["2024-01-01T00:00:00Z",24.1]]"#,
-            "CREATE CONTINUOUS QUERY hourly ON plant BEGIN SELECT mean(temperature)",
+            "CREATE CONTINUOUS QUERY hourly ON greenhouse BEGIN SELECT mean(temperature)",
         ],
     );
 }
