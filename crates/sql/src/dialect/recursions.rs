@@ -14,12 +14,20 @@ const PER_LEVEL: usize = 2;
 
 /// Whether the parser reports a place of the text.
 pub fn is_syntax_error(error: &SqlError) -> bool {
-    let error = match error {
-        SqlError::Parser(error) => error,
-        SqlError::DataFusion(DataFusionError::SQL(error, _)) => error.as_ref(),
-        _ => return false,
-    };
-    matches!(error, ParserError::ParserError(_))
+    match error {
+        SqlError::Parser(error) => matches!(error, ParserError::ParserError(_)),
+        SqlError::DataFusion(error) => is_of_parser(error),
+        _ => false,
+    }
+}
+
+fn is_of_parser(error: &DataFusionError) -> bool {
+    match error {
+        DataFusionError::SQL(error, _) => matches!(error.as_ref(), ParserError::ParserError(_)),
+        // It has the place of the error, and the error itself.
+        DataFusionError::Diagnostic(_, error) => is_of_parser(error),
+        _ => false,
+    }
 }
 
 /// Whether the parser may have recursed too deeply.
@@ -76,7 +84,7 @@ mod tests {
     fn what_is_wrong_is_a_syntax_error() {
         for sql in [
             "select (((1)) from r",
-            "select 1 + + - from r",
+            "select 1 + * 2 from r",
             "select case when true then 1 from r",
         ] {
             let error = parse(sql).expect_err("it is wrong").into_service(sql);

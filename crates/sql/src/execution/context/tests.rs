@@ -12,52 +12,55 @@ use tokio::runtime::Builder;
 
 /// Scalar functions whose values need no more memory than their arguments, except for a constant.
 const BOUNDED: &str = "
-    abs acos acosh age array_add array_any_value array_avg array_compact array_contains array_dims
-    array_distance array_distinct array_element array_empty array_except array_extract array_has
-    array_has_all array_has_any array_indexof array_intersect array_length array_lower array_max
-    array_min array_ndims array_normalize array_or_empty array_pop_back array_pop_front
-    array_position array_positions array_product array_remove array_remove_all array_remove_n
-    array_reverse array_scale array_slice array_sort array_subtract array_sum array_upper
-    arrays_overlap arrow_field arrow_metadata arrow_typeof ascii asin asinh asof_match atan atan2
-    atanh bit_length btrim cardinality cast_to_type cbrt ceil char_length character_length chr
+    abs acos acosh age all_equal all_greater all_greater_equal all_less all_less_equal
+    all_unequal any_equal any_greater any_greater_equal any_less any_less_equal any_unequal
+    array_add array_any_value array_avg array_compact array_contains array_dims array_distance
+    array_distinct array_element array_empty array_except array_extract array_has array_has_all
+    array_has_any array_indexof array_intersect array_length array_lower array_max array_min
+    array_ndims array_normalize array_or_empty array_pop_back array_pop_front array_position
+    array_positions array_product array_remove array_remove_all array_remove_n array_reverse
+    array_scale array_slice array_sort array_subtract array_sum array_upper arrays_overlap
+    arrow_field arrow_metadata arrow_typeof ascii asin asinh asof_match atan atan2 atanh
+    bit_length btrim cardinality cast_to_type cbrt ceil char_length character_length chr
     col_description contains cos cosh cosine_distance cot current_database current_date
     current_schema current_schemas current_setting current_time current_timestamp date_bin
     date_trunc date_trunc_in_zone datetrunc decode degrees digest dot_product element_at empty
     ends_with exp factorial file_row_index fill_value find_in_set flatten floor format_type
-    from_unixtime gcd get_field has_any_column_privilege has_database_privilege
-    has_schema_privilege has_table_privilege inet_client_addr inet_server_addr initcap
-    inner_product input_file_name instr interpolate isnan iszero justify_days justify_hours
-    justify_interval lcm left length list_add list_any_value list_avg list_compact list_contains
-    list_dims list_distance list_distinct list_element list_empty list_except list_extract list_has
-    list_has_all list_has_any list_indexof list_intersect list_length list_max list_ndims
-    list_normalize list_pop_back list_pop_front list_position list_positions list_product
-    list_remove list_remove_all list_remove_n list_reverse list_scale list_slice list_sort
-    list_subtract list_sum ln locf log log10 log2 lower ltrim make_date make_interval make_time
-    make_timestamp map_entries map_extract map_keys map_values md5 named_cast named_oid nanvl now
-    obj_description octet_length overlaps pg_advisory_unlock_all pg_backend_pid pg_collation_is_visible pg_current_xact_id
-    pg_database_size pg_encoding_to_char pg_function_is_visible pg_get_constraintdef pg_get_expr
+    from_unixtime gcd get_field getdatabaseencoding has_any_column_privilege
+    has_column_privilege has_database_privilege has_function_privilege has_language_privilege
+    has_parameter_privilege has_schema_privilege has_sequence_privilege has_table_privilege
+    has_tablespace_privilege has_type_privilege inet_client_addr inet_client_port
+    inet_server_addr inet_server_port initcap inner_product input_file_name instr interpolate
+    isnan iszero justify_days justify_hours justify_interval lcm left length list_add
+    list_any_value list_avg list_compact list_contains list_dims list_distance list_distinct
+    list_element list_empty list_except list_extract list_has list_has_all list_has_any
+    list_indexof list_intersect list_length list_max list_ndims list_normalize list_pop_back
+    list_pop_front list_position list_positions list_product list_remove list_remove_all
+    list_remove_n list_reverse list_scale list_slice list_sort list_subtract list_sum ln locf
+    log log10 log2 lower ltrim make_date make_interval make_time make_timestamp map_entries
+    map_extract map_keys map_values md5 named_cast named_oid nanvl now obj_description
+    octet_length overlaps pg_advisory_unlock_all pg_backend_pid pg_char_to_encoding
+    pg_client_encoding pg_collation_is_visible pg_column_size pg_conf_load_time
+    pg_conversion_is_visible pg_current_xact_id pg_database_size pg_describe_object
+    pg_encoding_to_char pg_function_is_visible pg_get_constraintdef pg_get_expr
     pg_get_function_arguments pg_get_function_identity_arguments pg_get_function_result
-    pg_get_indexdef pg_get_partkeydef pg_get_serial_sequence pg_get_statisticsobjdef_columns
-    pg_get_triggerdef pg_get_userbyid pg_get_viewdef pg_indexes_size pg_is_in_recovery
-    pg_is_other_temp_schema pg_my_temp_schema pg_partition_ancestors pg_relation_is_publishable
-    pg_relation_size pg_size_pretty pg_stat_get_numscans pg_table_is_visible pg_table_size
-    pg_tablespace_location pg_total_relation_size pg_type_is_visible pg_typeof pi position pow
-    power radians rand random regexp_count regexp_instr regexp_like reverse right round rtrim
-    session_user set_config sha224 sha256 sha384 sha512 shobj_description signum similar_to_regex
-    sin sinh split_part sqrt starts_with strpos substr substr_index substring substring_index tan
-    tanh time_bucket time_bucket_gapfill time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time
-    to_timestamp to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds
-    to_unixtime today trim trunc try_cast_to_type txid_current union_extract union_tag upper uuid
-    getdatabaseencoding pg_char_to_encoding pg_conversion_is_visible pg_get_function_sqlbody
-    pg_get_ruledef pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible
-    pg_statistics_obj_is_visible pg_ts_config_is_visible pg_ts_dict_is_visible
-    pg_ts_parser_is_visible pg_ts_template_is_visible
-    has_column_privilege has_function_privilege has_language_privilege has_parameter_privilege
-    has_sequence_privilege has_tablespace_privilege has_type_privilege inet_client_port
-    inet_server_port pg_client_encoding pg_column_size pg_conf_load_time pg_describe_object
-    pg_get_functiondef pg_get_partition_constraintdef pg_get_statisticsobjdef pg_has_role
-    pg_postmaster_start_time pg_tablespace_size txid_current_if_assigned
-    version width_bucket with_metadata
+    pg_get_function_sqlbody pg_get_functiondef pg_get_indexdef pg_get_partition_constraintdef
+    pg_get_partkeydef pg_get_ruledef pg_get_serial_sequence pg_get_statisticsobjdef
+    pg_get_statisticsobjdef_columns pg_get_triggerdef pg_get_userbyid pg_get_viewdef pg_has_role
+    pg_indexes_size pg_is_in_recovery pg_is_other_temp_schema pg_my_temp_schema
+    pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible pg_partition_ancestors
+    pg_postmaster_start_time pg_relation_is_publishable pg_relation_size pg_size_pretty
+    pg_stat_get_numscans pg_statistics_obj_is_visible pg_table_is_visible pg_table_size
+    pg_tablespace_location pg_tablespace_size pg_total_relation_size pg_ts_config_is_visible
+    pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
+    pg_typeof pi position pow power radians rand random regexp_count regexp_instr regexp_like
+    reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
+    shobj_description signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
+    substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill
+    time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time to_timestamp
+    to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime
+    today trim trunc try_cast_to_type txid_current txid_current_if_assigned union_extract
+    union_tag upper uuid version width_bucket with_metadata
 ";
 
 /// Aggregates whose state and value need no more memory than a constant or their input, which
