@@ -451,6 +451,8 @@ fn check(built: &BuiltDirectory, damage: &DirectoryDamage) -> Result<DamageOutco
             }
             continue;
         };
+        // An age that had no file in a folder had no folder either.
+        fs.create_dir_all(at.parent().unwrap()).unwrap();
         let original = fs.create(&at).unwrap();
         original.append(bytes).unwrap();
         original.sync().unwrap();

@@ -54,13 +54,13 @@ impl RowSource for Concatenated {
 /// Merges sources with the same order. Among equal rows, those of the earlier source come first.
 pub struct Merged {
     order: Arc<RowOrder>,
-    sources: Vec<MergeSource>,
+    sources: Vec<MergedRowSource>,
     /// The first row of each source that was opened; thousands of sources must not be looked at for each row.
     heads: BinaryHeap<MergeHead>,
     is_open: bool,
 }
 
-struct MergeSource {
+struct MergedRowSource {
     source: Box<dyn RowSource>,
     rows: VecDeque<Row>,
 }
@@ -99,7 +99,7 @@ impl Eq for MergeHead {}
 impl Merged {
     /// Merges sources.
     pub fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
-        let sources = sources.into_iter().map(|source| MergeSource {
+        let sources = sources.into_iter().map(|source| MergedRowSource {
             source,
             rows: VecDeque::new(),
         });
