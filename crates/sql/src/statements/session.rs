@@ -81,10 +81,9 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
         "all" if value.is_none() => {}
         "session_authorization" | "role" => become_user(session, value)?,
         "client_encoding" => {
-            let encoding = value
-                .unwrap_or("UTF8")
-                .to_uppercase()
-                .replace(['-', '_'], "");
+            // As in PostgreSQL, only letters and digits count: asyncpg sends the quotation marks, too.
+            let encoding = value.unwrap_or("UTF8").to_uppercase();
+            let encoding = encoding.replace(|c: char| !c.is_ascii_alphanumeric(), "");
             if !["UTF8", "UNICODE", "SQLASCII"].contains(&encoding.as_str()) {
                 let message = format!(
                     "client_encoding is UTF8, not {}: texts are not converted; let the client convert \
@@ -264,6 +263,7 @@ mod tests {
             "SET application_name = 'PostgreSQL JDBC Driver'",
             "set client_encoding to 'UTF8'",
             "SET NAMES 'utf-8'",
+            "SET client_encoding = '''utf-8'''",
             "SET DateStyle TO ISO, MDY",
             "set search_path = public, pg_catalog",
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED",
