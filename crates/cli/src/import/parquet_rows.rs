@@ -123,22 +123,17 @@ pub fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<Stri
 /// The columns with zoned times in a file that an export wrote; those of other files are stored in
 /// UTC without a zone.
 pub fn zoned(source: ImportSource) -> Vec<String> {
-    let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
-    let Some(builder) = source.into_file().ok().and_then(builder) else {
-        return Vec::new();
-    };
-    let schema = builder.schema();
-    if Roles::from_metadata(schema).is_none() {
-        return Vec::new();
-    }
-    let is_zoned =
-        |field: &&Arc<Field>| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
-    let fields = schema.fields().iter().filter(is_zoned);
-    fields.map(|field| field.name().clone()).collect()
+    let is_zoned = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
+    exported_names(source, is_zoned)
 }
 
 /// The columns of a file that an export wrote, in their order; those of other files have the usual one.
 pub fn order(source: ImportSource) -> Vec<String> {
+    exported_names(source, |_| true)
+}
+
+/// The names of some columns of a file that an export wrote; none of any other file.
+fn exported_names(source: ImportSource, is_wanted: impl Fn(&Field) -> bool) -> Vec<String> {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
         return Vec::new();
@@ -148,7 +143,8 @@ pub fn order(source: ImportSource) -> Vec<String> {
         return Vec::new();
     }
     let fields = schema.fields().iter();
-    fields.map(|field| field.name().clone()).collect()
+    let wanted = fields.filter(|field| is_wanted(field));
+    wanted.map(|field| field.name().clone()).collect()
 }
 
 /// Which columns are time and tags: from the options, then the table, then the file's metadata; the

@@ -184,7 +184,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Kinds of objects of which there are none: the words of the statement, the kind as PostgreSQL calls
+/// Kinds of objects that Marigram does not have: the words of the statement, the kind as PostgreSQL calls
 /// it, and the SQLSTATE of one that does not exist.
 const ABSENT: &[(&[&str], &str, &str)] = &[
     (&["DROP", "ACCESS", "METHOD"], "access method", "42704"),
@@ -405,7 +405,7 @@ fn maintained(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
     Ok(target)
 }
 
-/// A statement about an object of a kind of which there are none.
+/// A statement about an object of a kind that Marigram does not have.
 fn absent(
     parser: &mut Parser<'_>,
     begin: &[&str],
