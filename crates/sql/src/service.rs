@@ -28,7 +28,6 @@ use crate::planning::parameter_types::with_parameter_types;
 use crate::planning::zones::plan_scope;
 use crate::rollup::{self, RollupRefresher, RollupStatus};
 use crate::stack::{DeepTree, on_stack};
-use crate::statements::ddl_execution;
 use crate::statements::permissions;
 use crate::statements::session;
 use crate::statements::show;
@@ -507,126 +506,6 @@ fn find_database(engine: &Engine, rights: &AccessRights, name: &str) -> SqlResul
 impl SqlServiceInner {
     fn text_memory(&self, sql: &str) -> SqlResult<TextMemory> {
         TextMemory::for_statement(sql, self.contexts.memory_pool())
-    }
-
-    fn drop_database(
-        &self,
-        session: &Session,
-        name: &str,
-        if_exists: bool,
-    ) -> SqlResult<StatementDone> {
-        if *name == session.database {
-            let message = format!("database '{name}' is in use by this session; USE another");
-            return Err(SqlError::named("55006", name, message));
-        }
-        if self.engine.databases().iter().any(|known| known == name) {
-            // First, so that a later database of the name never has them.
-            self.access.change(|catalog| {
-                catalog.forget_database(name);
-                Ok(())
-            })?;
-        }
-        self.engine.drop_database(name, if_exists)?;
-        self.contexts.forget(name);
-        Ok(StatementDone::new("DROP DATABASE"))
-    }
-
-    /// A change of databases, tables or storage. Blocks.
-    fn change(&self, session: &Session, command: &Command) -> SqlResult<StatementDone> {
-        let engine = &self.engine;
-        let database = |target: &TableReferenceName| {
-            target.database.clone().unwrap_or(session.database.clone())
-        };
-        match command {
-            Command::CreateDatabase {
-                name,
-                if_not_exists,
-            } => {
-                engine.create_database(name, *if_not_exists)?;
-                Ok(StatementDone::new("CREATE DATABASE"))
-            }
-            Command::DropDatabase { name, if_exists } => {
-                self.drop_database(session, name, *if_exists)
-            }
-            Command::CreateTable {
-                target,
-                columns,
-                options,
-                if_not_exists,
-                notices,
-            } => {
-                let database = database(target);
-                let done =
-                    self.create_table(&database, target, columns, options, *if_not_exists)?;
-                Ok(done.telling(notices.iter().cloned()))
-            }
-            Command::AlterTable { target, changes } => {
-                let database = database(target);
-                let notices = ddl_execution::notices(changes);
-                ddl_execution::alter_table(engine, &database, &target.table, changes)?;
-                Ok(StatementDone::new("ALTER TABLE").telling(notices))
-            }
-            Command::CreateIndex {
-                target,
-                columns,
-                is_unique,
-            } => {
-                let table = engine.table(&database(target), &target.table)?;
-                ddl_execution::check_indexed(&table, columns)?;
-                if *is_unique {
-                    ddl_execution::check_key(&table, "a unique index", columns)?;
-                }
-                let notice = "tags and times are always indexed; there was nothing to create";
-                Ok(StatementDone::new("CREATE INDEX").telling(vec![notice.to_owned()]))
-            }
-            Command::Maintain { tag, targets } => {
-                for target in targets {
-                    engine.table(&database(target), &target.table)?;
-                }
-                let notice = "Marigram compacts by itself; COMPACT TABLE t does it now";
-                Ok(StatementDone::new(tag).telling(vec![notice.to_owned()]))
-            }
-            Command::RenameView { target, to } => {
-                self.rename_view(&database(target), &target.table, to)
-            }
-            Command::DropPlainView { targets, if_exists } => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.drop_plain_views(named, *if_exists)
-            }
-            Command::Truncate(targets) => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.truncate(named)
-            }
-            Command::DropTable { targets, if_exists } => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.drop_tables(named, *if_exists)
-            }
-            Command::AlterView { target, options } => {
-                self.alter_view(session, target, options)?;
-                Ok(StatementDone::new("ALTER MATERIALIZED VIEW"))
-            }
-            Command::DropView { targets, if_exists } => {
-                for target in targets {
-                    self.drop_view(session, target, *if_exists)?;
-                }
-                Ok(StatementDone::new("DROP MATERIALIZED VIEW"))
-            }
-            Command::Flush => {
-                engine.flush()?;
-                Ok(StatementDone::new("FLUSH"))
-            }
-            Command::Compact => {
-                engine.compact()?;
-                Ok(StatementDone::new("COMPACT"))
-            }
-            other => Err(ServiceError::Internal(format!("{other:?} changes nothing")).into()),
-        }
     }
 }
 
