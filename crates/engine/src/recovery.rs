@@ -172,6 +172,7 @@ pub(crate) fn open_shard(
             next_segment.max(highest.saturating_add(1))
         })),
         witness: Mutex::new(witness),
+        noted_ns: AtomicU64::new(0),
         is_certain,
         damaged,
         counted: MeasuredUsage::default(),

@@ -4,6 +4,7 @@
 //! the catalog, `log` (commit, freeze), `manifest`, `state`, `index`, `last`, `witness`. `state` is
 //! only held briefly: readers copy what they need from it, and no lock is held while they stream.
 
+mod directory_notes;
 mod group_leader;
 
 use crate::commit::{CommitChange, CommitQueue, CommitTicket};
@@ -149,6 +150,8 @@ pub(crate) struct Shard {
     pub next_segment: AtomicU64,
     /// The second record of what is durable.
     pub witness: Mutex<WitnessFile>,
+    /// When a write last recorded the log in the witness of the data directory, on the monotonic clock.
+    pub noted_ns: AtomicU64,
     /// Whether what the manifest does not name is certainly garbage.
     pub is_certain: bool,
     /// Segments whose files were missing or had another length when the shard was opened.
@@ -307,25 +310,8 @@ impl Shard {
             self.context.health.fail(&error.to_string());
             EngineError::from(error)
         })?;
-        self.witness
-            .lock()
-            .note_wal(log.wal.number(), log.wal.synced());
+        self.note_synced(&log);
         Ok(())
-    }
-
-    /// Records in the witness of the data directory how far the shard is durable. Called when the
-    /// directory opens and closes: in between, each flush and each edit of the manifest records it,
-    /// and no write does.
-    pub fn note_extent(&self) {
-        let log = Some(self.durable.lock().manifest.extent());
-        let wal = self.log().wal.newest_durable();
-        self.note_in_directory(WitnessedShard { log, wal });
-    }
-
-    /// Records in the witness of the data directory that this much is durable.
-    pub fn note_in_directory(&self, shard: WitnessedShard) {
-        let number = self.number as u32;
-        self.context.witness.lock().note_shard(number, shard);
     }
 
     /// Commits a change to the set of segments, together with the removal of spent tombstones, and

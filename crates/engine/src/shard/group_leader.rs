@@ -234,9 +234,7 @@ impl Shard {
             }
         }
         if sync {
-            self.witness
-                .lock()
-                .note_wal(log.wal.number(), log.wal.synced());
+            self.note_synced(log);
         }
         log.unsynced |= !sync;
         add(&self.context.stats.wal_syncs, usize::from(sync));

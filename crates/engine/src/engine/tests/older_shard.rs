@@ -84,3 +84,31 @@ fn edits_of_many_shards_do_not_let_the_witness_grow() {
     assert!(bytes <= 65 * 1024, "{bytes}");
     assert_eq!(read(&world.open(), "t").len(), 20 * 200);
 }
+
+/// After `kill -9` nothing was recorded at the end: the writes themselves record how far a log is.
+#[test]
+fn an_older_copy_is_refused_after_a_kill() {
+    let world = World::new(3);
+    write(&world, 1, false);
+    let older = files(&world);
+    let engine = world.open_db();
+    let devices: Vec<String> = (0..20).map(|device| format!("d{device}")).collect();
+    for time in 2..4 {
+        world.clock.advance(1_000_000_000);
+        let fields = [("x", V::F64(time as f64))];
+        let rows = devices
+            .iter()
+            .map(|device| (device.as_str(), time, &fields[..]));
+        store(&engine, "t", &rows.collect::<Vec<_>>());
+    }
+    let killed = files(&world);
+    drop(engine);
+    for shard in ["shards/0000", "shards/0001"] {
+        put_back(&world, &killed, "");
+        put_back(&world, &older, shard);
+        let error = Engine::open(world.env(), Path::new(DIR), options()).unwrap_err();
+        assert!(error.to_string().contains(shard), "{error}");
+    }
+    put_back(&world, &killed, "");
+    assert_eq!(read(&world.open(), "t").len(), 60);
+}
