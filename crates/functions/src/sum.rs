@@ -116,10 +116,18 @@ pub(crate) trait WholeNumber: ArrowPrimitiveType + Debug + Send + Sync {
     const NAME: &'static str;
     fn widen(value: Self::Native) -> i128;
     fn narrow(sum: i128) -> Option<Self::Native>;
+    /// The sum of at most [`BLOCK_ROWS`] values, in the width of the values if their extremes show
+    /// that it fits.
+    fn sum_of_block(values: &[Self::Native]) -> i128;
 }
 
+/// Rows that are summed at once: few enough for values of 49 bits to fit together into 63.
+const BLOCK_ROWS: usize = 1 << 13;
+/// Blocks of a column with nulls are copied first, with a zero for each null, to the stack.
+const COPIED_ROWS: usize = 512;
+
 macro_rules! whole {
-    ($kind:ty, $native:ty, $name:literal) => {
+    ($kind:ty, $native:ty, $name:literal, $bias:expr) => {
         impl WholeNumber for $kind {
             const NAME: &'static str = $name;
 
@@ -130,11 +138,26 @@ macro_rules! whole {
             fn narrow(sum: i128) -> Option<$native> {
                 <$native>::try_from(sum).ok()
             }
+
+            fn sum_of_block(values: &[$native]) -> i128 {
+                debug_assert!(values.len() <= BLOCK_ROWS);
+                let (mut sum, mut bits): ($native, $native) = (0, 0);
+                for value in values {
+                    sum = sum.wrapping_add(*value);
+                    bits |= value.wrapping_add($bias);
+                }
+                if (bits as u64) >> 50 == 0 {
+                    i128::from(sum)
+                } else {
+                    values.iter().map(|value| i128::from(*value)).sum()
+                }
+            }
         }
     };
 }
-whole!(Int64Type, i64, "BIGINT");
-whole!(UInt64Type, u64, "BIGINT UNSIGNED");
+// The bias makes numbers of 50 bits with a sign numbers of 50 bits without one.
+whole!(Int64Type, i64, "BIGINT", 1 << 49);
+whole!(UInt64Type, u64, "BIGINT UNSIGNED", 0);
 
 fn narrow<T: WholeNumber>(sum: i128) -> Result<T::Native> {
     T::narrow(sum).ok_or_else(|| {
@@ -164,11 +187,24 @@ pub(crate) fn numbers<T: ArrowPrimitiveType>(columns: &[ArrayRef]) -> Result<&Pr
 /// The sum of a column, and its number of values.
 pub(crate) fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize) {
     let count = column.len() - column.null_count();
-    let sum = if column.null_count() == 0 {
-        column.values().iter().map(|value| T::widen(*value)).sum()
-    } else {
-        column.iter().flatten().map(T::widen).sum()
+    let values = column.values();
+    let Some(nulls) = column.nulls().filter(|nulls| nulls.null_count() > 0) else {
+        let sums = values.chunks(BLOCK_ROWS).map(T::sum_of_block);
+        return (sums.sum(), count);
     };
+    let mut sum = 0;
+    let mut copy = [T::Native::default(); COPIED_ROWS];
+    for (block, values) in values.chunks(COPIED_ROWS).enumerate() {
+        let is_valid = nulls.slice(block * COPIED_ROWS, values.len());
+        for (slot, (value, is_valid)) in copy.iter_mut().zip(values.iter().zip(is_valid.iter())) {
+            *slot = if is_valid {
+                *value
+            } else {
+                T::Native::default()
+            };
+        }
+        sum += T::sum_of_block(&copy[..values.len()]);
+    }
     (sum, count)
 }
 
@@ -421,5 +457,54 @@ impl<T: WholeNumber> GroupsAccumulator for SumGroupsAccumulator<T> {
 
     fn size(&self) -> usize {
         self.sums.capacity() * size_of::<(i128, bool)>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Int64Array, UInt64Array};
+
+    /// Columns of every length around a block, small numbers and extremes, with and without nulls,
+    /// summed one by one.
+    #[test]
+    fn a_total_is_the_sum_of_its_values() {
+        let edges = [
+            0,
+            1,
+            -1,
+            (1 << 49) - 1,
+            1 << 49,
+            -(1 << 49),
+            i64::MAX,
+            i64::MIN,
+        ];
+        let mut seed = 7_u64;
+        for rows in [0, 1, 511, 512, 513, 1_025, 8_191, 8_192, 8_193, 20_000] {
+            for (extremes, nulls) in [(0, 0), (0, 3), (2, 0), (2, 3), (5_000, 50)] {
+                let mut random = |below: u64| {
+                    seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    (seed >> 33) % below
+                };
+                let values: Vec<Option<i64>> = (0..rows)
+                    .map(|_| {
+                        let is_edge = random(5_000) < extremes;
+                        let value = if is_edge {
+                            edges[random(8) as usize]
+                        } else {
+                            random(1_000) as i64 - 500
+                        };
+                        (random(100) >= nulls).then_some(value)
+                    })
+                    .collect();
+                let count = values.iter().flatten().count();
+                let signed = Int64Array::from(values.clone());
+                let expected: i128 = values.iter().flatten().map(|v| i128::from(*v)).sum();
+                assert_eq!(total(&signed), (expected, count), "{rows} rows");
+                let values: Vec<_> = values.iter().map(|v| v.map(|v| v as u64)).collect();
+                let expected: i128 = values.iter().flatten().map(|v| i128::from(*v)).sum();
+                assert_eq!(total(&UInt64Array::from(values)), (expected, count));
+            }
+        }
     }
 }
