@@ -169,7 +169,7 @@ fn environment_variables_that_the_guides_name_exist() {
 fn the_example_of_a_configuration_file_has_only_keys_that_exist() {
     let options = options(&help(&["serve"]));
     let mut count = 0;
-    for block in super::pages::page("docs/guides/configuration.md") {
+    for block in pages::page("docs/guides/configuration.md") {
         if !block.is_in("toml") {
             continue;
         }
