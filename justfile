@@ -29,6 +29,10 @@ shape:
 crash seeds="20000":
     MARIGRAM_CRASH_SEEDS={{seeds}} cargo test --release -p marigram-testing --test crash -- --nocapture
 
+# The same with the assertions of the storage crates, which cost speed: `just crash-asserting 20000`.
+crash-asserting seeds="5000":
+    MARIGRAM_CRASH_SEEDS={{seeds}} cargo --config testing/debug-assertions.toml test --release -p marigram-testing --test crash -- --nocapture
+
 # Rounds of `kill -9` for longer: `just kill-rounds 500`.
 kill-rounds rounds="500":
     MARIGRAM_KILL_ROUNDS={{rounds}} cargo test --release -p marigram-cli --test end_to_end kill_rounds -- --nocapture
@@ -42,6 +46,7 @@ differential queries="20000" seed="1":
 # of each load. The counts are those of docs/benchmarks/0.4-torture.
 torture seconds="3600":
     just crash 1000000
+    just crash-asserting 100000
     just kill-rounds 500
     just damaged-directories 10000
     just deep-statements

@@ -28,13 +28,13 @@ pub enum Command {
 /// The options of `marigram lab run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Studies by name, a beginning of their names with `*`, or `all`
+    /// Names of studies, the beginning of names followed by `*`, or `all`
     #[arg(required = true)]
     names: Vec<String>,
     /// How large: `small` ends within a quarter of an hour, `paper` is the published size
     #[arg(long, value_enum, default_value = "small")]
     scale: Scale,
-    /// Marigram's ways in, and `null`, which measures the client alone
+    /// Marigram's interfaces to measure, and `null`, which measures the client alone
     #[arg(
         long,
         value_delimiter = ',',
@@ -47,7 +47,7 @@ pub struct Run {
     /// Repetitions
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     repeat: u16,
-    /// Folder for results and report; what stands there already is not run again
+    /// Folder for results and report; results that it already has are not measured again
     /// [default: marigram-lab-SCALE]
     #[arg(long)]
     out: Option<PathBuf>,

@@ -13,7 +13,7 @@ use crate::data::{Source, Table};
 use crate::question::{Ask, Cell, Question, Select};
 use crate::target::Target;
 use anyhow::{Context, Result, bail, ensure};
-use cases::{Case, cases};
+use cases::{ConformanceCase, cases};
 use sample::Sample;
 use std::path::Path;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ fn write(target: &dyn Target, sample: &Sample) -> Result<()> {
 }
 
 /// Asks everything on one session. Fails with every wrong answer.
-fn ask_all(target: &dyn Target, tables: &Arc<[Table]>, cases: &[Case]) -> Result<()> {
+fn ask_all(target: &dyn Target, tables: &Arc<[Table]>, cases: &[ConformanceCase]) -> Result<()> {
     let mut session = target.connect(tables).context("connect")?;
     let mut wrong = Vec::new();
     for case in cases {

@@ -14,11 +14,11 @@ mod seen;
 use crate::data::Source;
 use crate::question::{Answer, Select};
 use evaluation::Evaluation;
-use seen::Seen;
+use seen::WrittenTimes;
 
 /// The part of a source that was written into one set of tables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Written {
+pub struct WrittenRows {
     /// Number of clients that shared the source.
     pub clients: usize,
     /// Rows a batch.
@@ -32,13 +32,13 @@ pub struct Written {
 ///
 /// The tables, tags and fields of `selects` are the source's.
 #[must_use]
-pub fn answers(source: &dyn Source, written: &Written, selects: &[&Select]) -> Vec<Answer> {
+pub fn answers(source: &dyn Source, written: &WrittenRows, selects: &[&Select]) -> Vec<Answer> {
     let tables = source.tables();
     let mut evaluations: Vec<Evaluation<'_>> = selects
         .iter()
         .map(|select| Evaluation::new(select, &tables[select.table]))
         .collect();
-    let mut seen = source.repeats().then(|| Seen::new(tables));
+    let mut seen = source.repeats().then(|| WrittenTimes::new(tables));
     for client in 0..written.clients {
         let batches = written.batches.get(client).copied().unwrap_or(0);
         let stream = source.stream(client, written.clients, written.batch_rows);

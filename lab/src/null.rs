@@ -3,7 +3,7 @@
 use crate::data::{Rows, Table};
 use crate::line_protocol;
 use crate::question::{Answer, Question};
-use crate::target::{Facts, Kind, Payload, Reply, Session, Settings, Target, Tuning};
+use crate::target::{Kind, Payload, Reply, Session, Settings, Target, TargetFacts, Tuning};
 use anyhow::{Result, bail};
 use std::path::Path;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ impl Target for Null {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: "null".to_owned(),
             path: "line protocol, encoded and dropped".to_owned(),
             durability: "none: nothing is kept".to_owned(),
@@ -86,7 +86,7 @@ impl Session for NullSession {
 mod tests {
     use super::*;
     use crate::data::{Column, FieldKind, TagKind, Values};
-    use crate::question::{Ask, Select, What};
+    use crate::question::{Ask, Select, Selection};
 
     #[test]
     fn encodes_and_takes_everything_and_answers_nothing() {
@@ -112,7 +112,7 @@ mod tests {
         session.write(&payload).expect("taken");
         let question = Question {
             name: "Q".to_owned(),
-            ask: Ask::Select(Select::all(0, What::Rows(vec![0]))),
+            ask: Ask::Select(Select::all(0, Selection::Rows(vec![0]))),
         };
         assert!(null.cannot(&tables, &question).is_some());
         assert!(session.ask(&question).is_err());

@@ -28,15 +28,15 @@ pub enum Ask {
 
 /// Rows, aggregates or latest rows of one table.
 ///
-/// The columns of the answer, in this order: for [`What::Rows`] and [`What::Last`] the table's key
-/// tag, the time, the fields; for [`What::Aggregates`] the tags of `by`, the start of the bucket if
+/// The columns of the answer, in this order: for [`Selection::Rows`] and [`Selection::Last`] the table's key
+/// tag, the time, the fields; for [`Selection::Aggregates`] the tags of `by`, the start of the bucket if
 /// there is one, the aggregates. Groups without rows are left out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Select {
     /// Index of the table among the source's tables.
     pub table: usize,
     /// What is selected.
-    pub what: What,
+    pub what: Selection,
     /// The devices.
     pub devices: Devices,
     /// Start of the range, nanoseconds; `None`: from the beginning.
@@ -55,7 +55,7 @@ pub struct Select {
 
 /// What is selected of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum What {
+pub enum Selection {
     /// The rows themselves, these fields (indices).
     Rows(Vec<usize>),
     /// Aggregates over fields (indices); the field of `Count` is the one whose values are counted.
@@ -95,7 +95,7 @@ pub enum Devices {
 impl Select {
     /// Everything of `what` in `table`.
     #[must_use]
-    pub fn all(table: usize, what: What) -> Self {
+    pub fn all(table: usize, what: Selection) -> Self {
         Self {
             table,
             what,

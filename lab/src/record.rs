@@ -11,7 +11,7 @@
 
 use crate::question::Answer;
 use crate::study::{Knobs, Scale};
-use crate::target::Facts;
+use crate::target::TargetFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub struct RunResult {
     /// Repetition, from 0.
     pub repeat: usize,
     /// The target's description; `None` if it did not start.
-    pub facts: Option<Facts>,
+    pub facts: Option<TargetFacts>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
     /// How long it took, seconds.

@@ -35,13 +35,13 @@ use crate::study::Study;
 use anyhow::{Context, Result};
 use document::{Block, Plot, Table};
 use load::{Lab, StudyRuns};
-use series::Arranged;
+use series::ArrangedView;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What was written.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WrittenReport {
     /// The page.
     pub html: PathBuf,
     /// The Markdown document; its plots are in `svg` next to it.
@@ -56,15 +56,15 @@ pub struct Written {
 /// Reads the runs in `folder`, and writes `folder/report`: `index.html`, `report.md`, `svg/`,
 /// `csv/`. Replaces an older report. Fails if `folder` holds no finished run, or if a file cannot
 /// be read or written.
-pub fn write(folder: &Path) -> Result<Written> {
+pub fn write(folder: &Path) -> Result<WrittenReport> {
     write_of(folder, &crate::studies::all())
 }
 
-fn write_of(folder: &Path, known: &[Study]) -> Result<Written> {
+fn write_of(folder: &Path, known: &[Study]) -> Result<WrittenReport> {
     let mut lab = load::load(folder, known)?;
     crosscheck::check(&mut lab);
-    let views = |study| -> Vec<Arranged> { arranged(&lab, study) };
-    let views: Vec<Vec<Arranged>> = lab.studies.iter().map(views).collect();
+    let views = |study| -> Vec<ArrangedView> { arranged(&lab, study) };
+    let views: Vec<Vec<ArrangedView>> = lab.studies.iter().map(views).collect();
 
     let report = folder.join("report");
     let csv = empty(&report.join("csv"))?;
@@ -100,7 +100,7 @@ fn write_of(folder: &Path, known: &[Study]) -> Result<Written> {
     store(&html, &html::page(head::TITLE, &blocks))?;
     let markdown = report.join("report.md");
     store(&markdown, &markdown::document(&blocks, "svg"))?;
-    Ok(Written {
+    Ok(WrittenReport {
         html,
         markdown,
         csv,
@@ -108,7 +108,7 @@ fn write_of(folder: &Path, known: &[Study]) -> Result<Written> {
     })
 }
 
-fn arranged<'a>(lab: &Lab, study: &'a StudyRuns) -> Vec<Arranged<'a>> {
+fn arranged<'a>(lab: &Lab, study: &'a StudyRuns) -> Vec<ArrangedView<'a>> {
     let views = study.plan.views.iter();
     views
         .map(|view| series::arrange(&lab.configuration, study, view))
@@ -116,7 +116,7 @@ fn arranged<'a>(lab: &Lab, study: &'a StudyRuns) -> Vec<Arranged<'a>> {
 }
 
 /// Where Marigram stands: as blocks, and as sentences.
-fn standing(lab: &Lab, views: &[Vec<Arranged>]) -> (Vec<Block>, Vec<String>) {
+fn standing(lab: &Lab, views: &[Vec<ArrangedView>]) -> (Vec<Block>, Vec<String>) {
     let mut count = standing::Count::default();
     let mut lists = Vec::new();
     let mut sentences = Vec::new();

@@ -78,12 +78,12 @@ pub struct Step {
     /// What the study varies here.
     pub knobs: Knobs,
     /// What is done.
-    pub act: Act,
+    pub act: StepAction,
 }
 
 /// What is done in a step. Durations are wall-clock time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Act {
+pub enum StepAction {
     /// Clients write as fast as they can. Figures: `rows_per_s`, `points_per_s`, latencies of
     /// requests.
     Write(Write),
@@ -106,7 +106,7 @@ pub enum Act {
     /// `question`.
     Ask(AskStep),
     /// Clients ask a mixture: each asks all names repeatedly, each time in another order, until
-    /// [`AskStep::time_max`]. Figures as for [`Act::Ask`] for each name, and for all names together
+    /// [`AskStep::time_max`]. Figures as for [`StepAction::Ask`] for each name, and for all names together
     /// under `question` = `all`.
     Mix(AskStep),
     /// One client asks the first instance of each name once, with nothing in memory: before each,
@@ -214,12 +214,12 @@ pub struct View {
     /// Logarithmic y axis.
     pub log: bool,
     /// Figures that others published for this view, from other hardware.
-    pub published: Vec<Published>,
+    pub published: Vec<PublishedFigures>,
 }
 
 /// A series of published figures.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Published {
+pub struct PublishedFigures {
     /// The system, `TDengine 1.6`.
     pub system: String,
     /// Where it was published, and on what hardware.

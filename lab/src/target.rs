@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A target's description in a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct TargetFacts {
     /// The product with its version, `InfluxDB 1.6.7`.
     pub version: String,
     /// How rows are written and questions asked, `line protocol over HTTP; InfluxQL`.
@@ -24,7 +24,7 @@ pub struct Facts {
     pub notes: String,
 }
 
-impl Facts {
+impl TargetFacts {
     /// What happens before an acknowledgement, in a word or two for tables.
     #[must_use]
     pub fn acknowledged_after(&self) -> &'static str {
@@ -155,7 +155,7 @@ pub trait Target: Send + Sync {
     fn start(&mut self, dir: &Path) -> Result<()>;
 
     /// Its description; called after `start`.
-    fn facts(&self) -> Facts;
+    fn facts(&self) -> TargetFacts;
 
     /// Processes of the server, without their children; none if the laboratory did not start them.
     fn processes(&self) -> Vec<u32> {

@@ -442,7 +442,7 @@ impl AccessCatalog {
         }
         for (number, token) in &self.tokens {
             if *number > self.last_token || !self.users.contains_key(&token.owner) {
-                return damaged(format!("token {number} belongs to nobody"));
+                return damaged(format!("token {number} belongs to no user"));
             }
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! Who may come in, and what they may do: users, roles, grants and tokens. No I/O, and no knowledge
 //! of protocols other than SCRAM's messages.
 //!
-//! [`AccessCatalog`] is the state; [`to_records`] and [`from_records`] make bytes of it. A server looks a
-//! client up there, checks its [`PasswordVerifiers`] or its token, and asks the [`AccessRights`] that
+//! [`AccessCatalog`] is the state; [`to_records`] turns it into bytes, and [`from_records`] reads them. A
+//! server looks up a client there, checks its [`PasswordVerifiers`] or its token, and asks the [`AccessRights`] that
 //! result from it.
 //!
 //! # Invariants
@@ -10,7 +10,7 @@
 //!   text of any type.
 //! - The comparison of secrets takes the same time wherever they differ, and a check of a user who
 //!   does not exist takes as long as one of a user who does ([`PasswordVerifiers::decoy`]).
-//! - Roles do not contain each other, so that whoever follows membership ends.
+//! - Roles do not contain each other, so following memberships always ends.
 
 mod base64_bytes;
 mod catalog;

@@ -27,7 +27,7 @@ pub struct Backup {
     /// Data directory that no process has open (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Keep this many backups, the new one included, and remove older ones
+    /// Keep this many backups, including the new one, and remove older ones
     #[arg(long, value_name = "NUMBER")]
     keep: Option<usize>,
     /// List the backups in the folder

@@ -78,7 +78,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run the server: HTTP with line protocol and SQL, and PostgreSQL's wire protocol
+    /// Run the server: HTTP with line protocol and SQL, PostgreSQL's wire protocol, and Arrow Flight SQL
     Serve(Box<serve::Serve>),
     /// Run SQL: in a shell, as single commands, or from a script
     Sql(sql::Sql),

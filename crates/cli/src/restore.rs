@@ -13,7 +13,7 @@ use crate::tls_trust::TlsTrust;
 use anyhow::{Context, Result, bail};
 use chrono::{DateTime, NaiveDate, NaiveTime};
 use clap::Args;
-use marigram::backup::{self, Wanted};
+use marigram::backup::{self, RestoreSelection};
 use marigram::{Env, Marigram, OpenOptions, Roles, TableSchema, TimeRange};
 use marigram_model::quoted;
 use marigram_model::{DAY_NS, partition_start};
@@ -131,12 +131,12 @@ impl Restore {
         let env = Env::real();
         let parts = self.parts(backup::schemas(&env, &self.folder, self.at)?)?;
         let wanted = parts.iter().flat_map(|part| {
-            part.ranges.iter().map(|range| Wanted {
+            part.ranges.iter().map(|range| RestoreSelection {
                 table: part.schema.id,
                 range: *range,
             })
         });
-        let wanted: Vec<Wanted> = wanted.collect();
+        let wanted: Vec<RestoreSelection> = wanted.collect();
         let temporary = match &self.temp {
             Some(dir) => tempfile::tempdir_in(dir),
             None => tempfile::tempdir(),

@@ -73,18 +73,6 @@ const NAMES: [&str; 12] = [
     "A",
 ];
 
-const TYPES: [FieldType; 9] = [
-    FieldType::Bool,
-    FieldType::I32,
-    FieldType::I64,
-    FieldType::U64,
-    FieldType::F32,
-    FieldType::F64,
-    FieldType::String,
-    FieldType::Bytes,
-    FieldType::Timestamp,
-];
-
 const TIMES: [i64; 6] = [
     i64::MIN + 1,
     -1,
@@ -139,7 +127,7 @@ fn write_table(client: &DataClient, table: &str, random: &mut XorShift, form: Ro
         .collect();
     let fields: Vec<(String, FieldType)> = names[tag_count..]
         .iter()
-        .map(|name| (name.clone(), *random.pick(&TYPES)))
+        .map(|name| (name.clone(), *random.pick(&FieldType::ALL)))
         .collect();
     let mut batch = BatchBuilder::new(table);
     for (name, kind) in &tags {

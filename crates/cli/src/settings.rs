@@ -95,23 +95,24 @@ settings! {
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
     /// Where Arrow Flight SQL listens, such as 127.0.0.1:8815, or "off" [default: off]
     "MARIGRAM_FLIGHT" "ADDRESS" flight: String,
-    /// PEM file with the certificate that encrypts connections, and those that lead to its root
+    /// PEM file with the certificate that encrypts connections, and its intermediate certificates
     /// [default: no encryption]
     "MARIGRAM_TLS_CERT" "FILE" tls_cert: PathBuf,
     /// PEM file with the private key of the certificate
     "MARIGRAM_TLS_KEY" "FILE" tls_key: PathBuf,
-    /// PEM file with the certificates that may sign those of clients [default: clients need none]
+    /// PEM file with the certificates of the authorities that may sign those of clients [default:
+    /// clients need none]
     "MARIGRAM_TLS_CLIENT_CA" "FILE" tls_client_ca: PathBuf,
-    /// Whether clients must show a certificate, with a tls_client_ca: required or optional
+    /// Whether clients must show a certificate, if there is a tls_client_ca: required or optional
     /// [default: required]
     "MARIGRAM_TLS_CLIENT_CERT" "RULE" tls_client_cert: ClientCertificateRule,
-    /// Whether connections without encryption are refused, with a tls_cert: true or false
+    /// Whether the server refuses connections without encryption, if it has a tls_cert: true or false
     /// [default: true]
     "MARIGRAM_TLS_REQUIRED" "WHETHER" tls_required: bool,
     /// Lowest version of TLS: 1.2 or 1.3 [default: 1.2]
     "MARIGRAM_TLS_MIN_VERSION" "VERSION" tls_min_version: TlsVersionName,
-    /// Secret with which JSON Web Tokens are signed that HTTP accepts, at least 16 bytes; give it in a
-    /// file or the environment, where other users do not see it [default: none are accepted]
+    /// Secret that signs the JSON Web Tokens that HTTP accepts, at least 16 bytes; other users can see
+    /// arguments, so give it in the configuration file or the environment [default: none are accepted]
     #[arg(hide_env_values = true)]
     "MARIGRAM_JWT_SECRET" "SECRET" jwt_secret: SecretText,
     /// File for the audit log: logins, refusals, changes of definitions, users and stored rows
@@ -119,14 +120,14 @@ settings! {
     "MARIGRAM_AUDIT_LOG" "FILE" audit_log: PathBuf,
     /// Size at which the audit log begins a new file [default: 16MiB]
     "MARIGRAM_AUDIT_LOG_SIZE" "SIZE" audit_log_size: ByteSize,
-    /// Files of the audit log, the newest included [default: 8]
+    /// Number of files of the audit log, including the newest [default: 8]
     "MARIGRAM_AUDIT_LOG_FILES" "NUMBER" audit_log_files: usize,
     /// Hosts under which HTTP accepts requests, besides its own addresses: names, *.name for all
     /// below it, or * [default: localhost, loopback and the address that a connection comes to]
     "MARIGRAM_ALLOWED_HOSTS" "HOSTS" allowed_hosts: NameList,
     /// Origins of web pages that may use HTTP, such as https://grafana.example.com [default: none]
     "MARIGRAM_ALLOWED_ORIGINS" "ORIGINS" allowed_origins: NameList,
-    /// Folder in which HTTP may ask for backups [default: no backups by request]
+    /// Folder into which clients of HTTP may take backups [default: no backups by request]
     "MARIGRAM_BACKUP_DIR" "DIR" backup_dir: PathBuf,
     /// What to log: error, warn, info, debug, trace, or a filter by module [default: info]
     "MARIGRAM_LOG" "LEVEL" log: String,
@@ -159,7 +160,7 @@ settings! {
     "MARIGRAM_QUERY_THREADS" "NUMBER" query_threads: usize,
     /// Segment files kept open at once [default: what the limit on open files leaves]
     "MARIGRAM_OPEN_FILES" "NUMBER" open_files: usize,
-    /// Rows of a row group of a segment [default: 1048576]
+    /// Approximate number of rows per row group, and the most rows of a page [default: 1048576]
     "MARIGRAM_ROW_GROUP_ROWS" "ROWS" row_group_rows: usize,
     /// Directory under which COPY may read and write files [default: none; COPY touches no files]
     "MARIGRAM_COPY_DIR" "DIR" copy_dir: PathBuf,
@@ -175,9 +176,9 @@ settings! {
     "MARIGRAM_REQUESTS_MAX" "NUMBER" requests_max: usize,
     /// Open connections of each protocol [default: 1000]
     "MARIGRAM_CONNECTIONS_MAX" "NUMBER" connections_max: usize,
-    /// Time after which a statement is stopped; 0 for never [default: 0]
+    /// Time after which the server stops a statement; 0 for never [default: 0]
     "MARIGRAM_STATEMENT_TIMEOUT" "TIME" statement_timeout: Span,
-    /// Time after which a client that takes nothing of its answer is disconnected; 0 for never
+    /// Time after which the server disconnects a client that reads nothing of its answer; 0 for never
     /// [default: 1m]
     "MARIGRAM_WRITE_TIMEOUT" "TIME" write_timeout: Span,
 }

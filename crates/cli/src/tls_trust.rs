@@ -8,7 +8,7 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 /// Certificates for `https://`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsTrust {
-    /// PEM file with the certificates that the server's must lead to [default: those of the web]
+    /// PEM file with the certificates of the authorities that may sign the server's [default: those of the web]
     #[arg(long, value_name = "FILE", env = "MARIGRAM_TLS_CA")]
     pub tls_ca: Option<PathBuf>,
     /// PEM file with a certificate and its private key, for servers that ask for one

@@ -46,8 +46,19 @@ pub(crate) fn read_lengths(reader: &mut ByteReader<'_>, count: usize) -> Result<
     Ok(lengths)
 }
 
+/// Reads runs, whose values `read_values` reads, as `count` values.
+pub(crate) fn read_runs<T: Copy>(
+    reader: &mut ByteReader<'_>,
+    count: usize,
+    read_values: impl FnOnce(&mut ByteReader<'_>, usize) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    let lengths = read_lengths(reader, count)?;
+    let values = read_values(reader, lengths.len())?;
+    Ok(expand(&values, &lengths, count))
+}
+
 /// Repeats each value by the length of its run.
-pub(crate) fn expand<T: Copy>(values: &[T], lengths: &[u32], count: usize) -> Vec<T> {
+fn expand<T: Copy>(values: &[T], lengths: &[u32], count: usize) -> Vec<T> {
     let mut out = Vec::with_capacity(count);
     for (value, length) in values.iter().zip(lengths) {
         out.resize(out.len() + *length as usize, *value);

@@ -15,7 +15,7 @@ use crate::health::EngineHealth;
 pub(crate) use dependents::computed_by_query;
 use marigram_env::LogStore;
 use marigram_manifest::{
-    Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, Witnessed,
+    Catalog, CatalogEdit, LogProof, ManifestError, WitnessFile, WitnessOwner, WitnessedState,
 };
 use marigram_model::{RetentionPolicies, RollupProgress, TableId, TableSchema};
 use parking_lot::{Mutex, MutexGuard, RwLock};
@@ -70,9 +70,9 @@ impl LiveCatalog {
         lineage: u64,
     ) -> Result<Arc<Mutex<WitnessFile>>> {
         let catalog = self.durable.lock();
-        let known = Witnessed {
+        let known = WitnessedState {
             log: Some(catalog.extent()),
-            ..Witnessed::default()
+            ..WitnessedState::default()
         };
         let of = WitnessOwner {
             lineage,

@@ -24,6 +24,10 @@ impl HighWaterMarks {
         }
         let marks = self.chunks[chunk].get_or_insert_with(|| vec![i64::MIN; CHUNK].into());
         marks[at] = marks[at].max(time);
+        debug_assert!(
+            self.mark(series) >= time,
+            "a mark too low lets rows overlap"
+        );
     }
 
     /// Raises marks to the times of rows.

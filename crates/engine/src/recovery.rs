@@ -21,7 +21,7 @@ use crate::shard::{
 use crate::survey::{KnownLogs, unknown_table};
 use crate::view::OpenSegment;
 use marigram_manifest::{
-    LogProof, Manifest, SegmentId, WitnessFile, WitnessOwner, Witnessed, WitnessedShard,
+    LogProof, Manifest, SegmentId, WitnessFile, WitnessOwner, WitnessedShard, WitnessedState,
 };
 use marigram_model::{ColumnId, FieldValue, LogOwner, TableId};
 use marigram_segment::SegmentError;
@@ -127,10 +127,10 @@ pub(crate) fn open_shard(
     let damaged = damaged(&segment_dir, durable.segments.values(), &files, live);
     let next_segment = durable.next_segment().0;
     let of = WitnessOwner::from(owner);
-    let witnessed = Witnessed {
+    let witnessed = WitnessedState {
         log: Some(manifest.extent()),
         wal: known.witnessed.wal.clone(),
-        ..Witnessed::default()
+        ..WitnessedState::default()
     };
     let witness = WitnessFile::open(fs.clone(), &dir, of, witnessed)?;
     let open = |meta: &marigram_manifest::SegmentMeta| {

@@ -356,6 +356,14 @@ impl Shard {
             .extract_if(.., |segment| gone.contains(&segment.meta.id));
         let left: Vec<_> = left.collect();
         state.segments.extend(added);
+        debug_assert!(
+            state.segments.len() == durable.manifest.state().segments.len(),
+            "readers see the segments of the manifest, each once"
+        );
+        debug_assert!(
+            !flushed || !state.frozen.is_empty(),
+            "a flush ends with the memtable that it began with"
+        );
         state
             .tombstones
             .retain(|t| !edit.tombstones_removed.contains(&t.sequence));

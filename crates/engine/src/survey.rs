@@ -12,7 +12,7 @@ use crate::error::{EngineError, Result};
 use marigram_env::Env;
 use marigram_manifest::{
     Catalog, CatalogState, LogProof, Manifest, ManifestError, ManifestState, WitnessFile,
-    WitnessOwner, Witnessed,
+    WitnessOwner, WitnessedState,
 };
 use marigram_model::{LogOwner, TableId};
 use std::path::Path;
@@ -20,7 +20,7 @@ use std::path::Path;
 /// What is known about some logs before they are opened.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownLogs {
-    pub witnessed: Witnessed,
+    pub witnessed: WitnessedState,
     /// Whether what the logs do not name is certainly garbage: the witness beside them is whole.
     pub is_certain: bool,
     /// The owner of a shard's logs; `None` for the catalog, and for a shard that is missing.

@@ -1,18 +1,19 @@
 //! Runs Flux: turns the syntax tree of a script into tables.
 //!
-//! A script is evaluated first (`evaluate`, `operators`, `library`): its functions of streams read
-//! nothing, they describe streams (`value`). Which buckets it reads is known and checked then
-//! (`access`, `statement`). Then its results run one after another (`run`): tables are read
-//! (`read`, with what `predicate` knows of filters), listed (`listing`), changed one by one or
-//! gathered (`apply`, `merge`, `windows`), and leave as batches of Arrow (`output`).
-//! `front_end` is what the service knows of all this.
+//! The interpreter first evaluates a script (`evaluate`, `operators`, `library`). Functions of streams
+//! read nothing at this point; they only describe streams (`value`). The interpreter now knows which
+//! buckets the script reads, and checks whether the client may read them (`access`, `statement`). It
+//! then runs the results one after another (`run`): it reads tables (`read`, with what `predicate`
+//! derives from filters), lists them (`listing`), changes them one by one or together (`apply`,
+//! `merge`, `windows`), and returns them as Arrow batches (`output`). `front_end` is the interface to
+//! the service.
 //!
 //! # Invariants
-//! - A bucket is read only if the client may read it.
+//! - The interpreter reads a bucket only if the client may read it.
 //! - An evaluation ends: its depth, its steps and its texts are bounded.
-//! - Tables are held as long as a function needs them, and their memory comes from the pool of all
+//! - A table stays in memory only as long as a function needs it. The memory comes from the pool of all
 //!   statements.
-//! - What is not supported is an error that names the function and its place.
+//! - A call that is not supported is an error that names the function and its position.
 
 #![expect(
     clippy::mutable_key_type,

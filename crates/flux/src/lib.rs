@@ -1,11 +1,11 @@
 //! Flux: text to a syntax tree. No I/O, no plans, and no knowledge of functions.
 //!
-//! `scanner` makes tokens of a text, `parser` makes the tree (`ast`) of them. Times and durations are
-//! read here (`literal`).
+//! `scanner` turns text into tokens, and `parser` turns the tokens into a tree (`ast`). `literal` reads
+//! times and durations.
 //!
 //! # Invariants
 //! - No text makes the parser panic or exhaust the stack: its size, the nesting and the depth of the
-//!   tree are bounded, so whoever walks the tree may recurse.
+//!   tree are bounded, so code that walks the tree may recurse.
 //! - Every error has a position: line and column, from 1.
 
 pub mod ast;

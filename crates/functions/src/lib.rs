@@ -4,8 +4,8 @@
 //! the plans of operators replace) and those of PostgreSQL that clients call; [`register`] adds
 //! them to a session. Functions that produce large values are [`bounded`]. Operators:
 //! [`arithmetic`] of whole numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the
-//! order of [`floats`] and of intervals ([`interval_order`]). Both use [`zoned`] times, [`duration`]s as people write them, and the
-//! [`interrupt`] that stops long loops.
+//! order of [`floats`] and of intervals ([`interval_order`]). Both use [`zoned`] times, [`duration`]s
+//! as people write them, and the [`interrupt`] that stops long loops.
 //!
 //! This crate knows neither tables nor sessions nor the engine.
 

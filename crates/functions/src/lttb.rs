@@ -3,12 +3,10 @@
 //! Rows whose value or time is null do not count. The state keeps all rows of a group until it is
 //! done.
 
-use super::aggregate::{
-    AccumulatorFactory, AggregateDescription, AggregateState, list_type, lists,
-};
+use super::aggregate::{AccumulatorFactory, AggregateDescription, list_type, lists};
 use super::arguments::{self, ConstantArguments, TIME};
 use super::numbers::NumberKind;
-use super::pairs::{self, TimeValueColumns, TimeValuePair, TimeValuePairs};
+use super::pairs::{self, AllPairsState, PairsAnswer, TimeValuePair, TimeValuePairs};
 use arrow::array::{ArrayRef, Float64Array, StructArray, TimestampNanosecondArray};
 use arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, plan_err};
@@ -60,56 +58,28 @@ impl AggregateDescription for Lttb {
         constants: &ConstantArguments<'_>,
         sliding: bool,
     ) -> Result<Box<dyn AccumulatorFactory>> {
-        Ok(Box::new(LttbState {
-            n: constants.count(2, "n", 2, POINTS_MAX)?,
+        Ok(Box::new(AllPairsState {
+            answer: LargestTriangles {
+                n: constants.count(2, "n", 2, POINTS_MAX)?,
+            },
+            time: 0,
+            value: 1,
             sliding,
         }))
     }
 }
 
 #[derive(Debug)]
-struct LttbState {
+struct LargestTriangles {
     n: usize,
-    sliding: bool,
 }
 
-impl AggregateState for LttbState {
-    type State = TimeValuePairs;
-    type Rows<'a> = TimeValueColumns<'a>;
-
-    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
-        TimeValueColumns::from_arrays(&columns[0], &columns[1])
-    }
-
-    fn add(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
-        if let Some(pair) = rows.pair(row) {
-            state.push(pair);
-        }
-    }
-
-    fn retracts(&self) -> bool {
-        self.sliding
-    }
-
-    fn retract(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
-        if rows.pair(row).is_some() {
-            state.pop();
-        }
-    }
-
-    fn states(&self, states: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
-        pairs::states(states)
-    }
-
-    fn merge(&self, state: &mut TimeValuePairs, columns: &[ArrayRef], row: usize) -> Result<()> {
-        state.merge(columns, row)
-    }
-
-    fn answers(&self, states: &mut [TimeValuePairs]) -> Result<ArrayRef> {
+impl PairsAnswer for LargestTriangles {
+    fn answers(&self, states: &mut [TimeValuePairs], keep: bool) -> Result<ArrayRef> {
         let (mut times, mut values, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
         for state in states {
             let before = times.len();
-            state.ordered(NumberKind::Float, self.sliding, |pairs| {
+            state.ordered(NumberKind::Float, keep, |pairs| {
                 for at in chosen(pairs, self.n) {
                     times.push(pairs[at].0);
                     values.push(f64::from_bits(pairs[at].1));
@@ -122,10 +92,6 @@ impl AggregateState for LttbState {
         let values: ArrayRef = Arc::new(Float64Array::from(values));
         let points = StructArray::try_new(fields(), vec![times, values], None)?;
         lists("lttb", &lengths, Arc::new(points))
-    }
-
-    fn heap_bytes(&self, state: &TimeValuePairs) -> usize {
-        state.heap_bytes()
     }
 }
 

@@ -9,7 +9,9 @@
 use super::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, column};
 use super::arguments::{self, ConstantArguments};
 use super::numbers::{NumberDifference, NumberKind};
-use super::pairs::{self, TimeValueColumns, TimeValuePair, TimeValuePairs};
+use super::pairs::{
+    self, AllPairsState, PairsAnswer, TimeValueColumns, TimeValuePair, TimeValuePairs,
+};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
@@ -138,7 +140,12 @@ impl AggregateDescription for OverTime {
         Ok(match self {
             // A sliding frame removes rows, and then needs the rows that follow them.
             Self::Delta | Self::Derivative if !sliding => Box::new(EndRowsState(finish)),
-            _ => Box::new(AllRowsState { finish, sliding }),
+            _ => Box::new(AllPairsState {
+                answer: finish,
+                time: 1,
+                value: 0,
+                sliding,
+            }),
         })
     }
 }
@@ -222,56 +229,12 @@ fn since(before: &TimeValuePair, after: &TimeValuePair) -> f64 {
     (i128::from(after.0) - i128::from(before.0)) as f64
 }
 
-/// Keeps all rows.
-#[derive(Debug)]
-struct AllRowsState {
-    finish: OverTimeFinish,
-    sliding: bool,
-}
-
-impl AggregateState for AllRowsState {
-    type State = TimeValuePairs;
-    type Rows<'a> = TimeValueColumns<'a>;
-
-    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
-        TimeValueColumns::from_arrays(&columns[1], &columns[0])
-    }
-
-    fn add(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
-        if let Some(pair) = rows.pair(row) {
-            state.push(pair);
-        }
-    }
-
-    fn retracts(&self) -> bool {
-        self.sliding
-    }
-
-    fn retract(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
-        if rows.pair(row).is_some() {
-            state.pop();
-        }
-    }
-
-    fn states(&self, states: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
-        pairs::states(states)
-    }
-
-    fn merge(&self, state: &mut TimeValuePairs, columns: &[ArrayRef], row: usize) -> Result<()> {
-        state.merge(columns, row)
-    }
-
-    fn answers(&self, states: &mut [TimeValuePairs]) -> Result<ArrayRef> {
-        let answers = states.iter_mut().map(|state| {
-            state.ordered(self.finish.kind, self.sliding, |pairs| {
-                self.finish.answer(pairs)
-            })
-        });
-        column(answers, &self.finish.answer)
-    }
-
-    fn heap_bytes(&self, state: &TimeValuePairs) -> usize {
-        state.heap_bytes()
+impl PairsAnswer for OverTimeFinish {
+    fn answers(&self, states: &mut [TimeValuePairs], keep: bool) -> Result<ArrayRef> {
+        let answers = states
+            .iter_mut()
+            .map(|state| state.ordered(self.kind, keep, |pairs| self.answer(pairs)));
+        column(answers, &self.answer)
     }
 }
 

@@ -1,12 +1,14 @@
 //! The rows of a group as pairs of time and value, for functions that need them in order of time
 //! although they arrive in any order.
 
+use super::aggregate::AggregateState;
 use super::arguments::TIME;
 use super::numbers::{NumberColumn, NumberKind};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, LargeListArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type, UInt64Type};
 use datafusion::common::{Result, exec_err};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A time and the bits of a value.
@@ -138,5 +140,65 @@ impl<'a> TimeValueColumns<'a> {
     /// The pair in a row, unless one of its parts is null.
     pub fn pair(&self, row: usize) -> Option<TimeValuePair> {
         Some((self.times.get(row)? as i64, self.values.get(row)?))
+    }
+}
+
+/// What a function computes from all pairs of a group.
+pub trait PairsAnswer: Debug + Send + Sync + 'static {
+    /// The results, one per group. `keep` says that the order of arrival is needed again.
+    fn answers(&self, groups: &mut [TimeValuePairs], keep: bool) -> Result<ArrayRef>;
+}
+
+/// Keeps all pairs of a group until it is done.
+#[derive(Debug)]
+pub struct AllPairsState<A> {
+    /// What is computed from them.
+    pub answer: A,
+    /// The position of the time among the arguments.
+    pub time: usize,
+    /// The position of the value among the arguments.
+    pub value: usize,
+    /// Whether the oldest pairs can be removed again.
+    pub sliding: bool,
+}
+
+impl<A: PairsAnswer> AggregateState for AllPairsState<A> {
+    type State = TimeValuePairs;
+    type Rows<'a> = TimeValueColumns<'a>;
+
+    fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<TimeValueColumns<'a>> {
+        TimeValueColumns::from_arrays(&columns[self.time], &columns[self.value])
+    }
+
+    fn add(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
+        if let Some(pair) = rows.pair(row) {
+            state.push(pair);
+        }
+    }
+
+    fn retracts(&self) -> bool {
+        self.sliding
+    }
+
+    fn retract(&self, state: &mut TimeValuePairs, rows: &TimeValueColumns<'_>, row: usize) {
+        if rows.pair(row).is_some() {
+            state.pop();
+        }
+    }
+
+    fn states(&self, groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
+        states(groups)
+    }
+
+    fn merge(&self, state: &mut TimeValuePairs, columns: &[ArrayRef], row: usize) -> Result<()> {
+        state.merge(columns, row)
+    }
+
+    fn answers(&self, groups: &mut [TimeValuePairs]) -> Result<ArrayRef> {
+        self.answer.answers(groups, self.sliding)
+    }
+
+    fn heap_bytes(&self, state: &TimeValuePairs) -> usize {
+        state.heap_bytes()
     }
 }

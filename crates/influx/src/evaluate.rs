@@ -236,28 +236,3 @@ pub fn math(name: &str, args: &[Value]) -> Value {
         _ => Value::Null,
     }
 }
-
-/// Whether a function is a mathematical one, which has a value for each row.
-pub fn is_math(name: &str) -> bool {
-    matches!(
-        name,
-        "abs"
-            | "sin"
-            | "cos"
-            | "tan"
-            | "asin"
-            | "acos"
-            | "atan"
-            | "atan2"
-            | "exp"
-            | "log"
-            | "ln"
-            | "log2"
-            | "log10"
-            | "sqrt"
-            | "pow"
-            | "floor"
-            | "ceil"
-            | "round"
-    )
-}

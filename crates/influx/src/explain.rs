@@ -1,6 +1,5 @@
 //! EXPLAIN: describes what a SELECT reads, in the form of InfluxDB's answer.
 
-use crate::evaluate::is_math;
 use crate::expression::Expression;
 use crate::listing::series_keys;
 use crate::output::Listing;
@@ -8,6 +7,7 @@ use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
 use crate::statement_run::StatementRun;
 use crate::value::{InfluxValueType, Value};
+use marigram_influxql::validate::is_math;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;

@@ -1,21 +1,26 @@
 //! InfluxQL on top of the service: turns a checked syntax tree into rows.
 //!
-//! A request is parsed by `marigram-influxql` (`front_end`), and each statement runs by itself
-//! (`statement`, with what `statement_run` holds). A SELECT is *prepared* (`prepare`): sources are found in the catalog (`schema`,
-//! `policies`), wildcards expanded, names given their types (`typing`). Then it becomes rows
-//! (`select`): its sources are plans of DataFusion over our scans, which get the times, and the
-//! conditions on tags and fields (`source`); functions are stages behind one another (`stage`,
-//! `reducer`), brought together by series and time; columns are computed over them (`expression`,
-//! `evaluate`). `output` makes Arrow of the rows. SHOW reads the catalog and the series index
-//! (`show`, `listing`). Databases and retention policies are the catalog's (`databases`,
-//! `catalog_policies`), and continuous queries are materialized views (`continuous_query`); `running_queries` knows the statements that run, and `server_state` tells of
-//! them and of the server.
+//! `marigram-influxql` parses a request (`front_end`), and each statement runs by itself (`statement`,
+//! with the state in `statement_run`). A SELECT is first *prepared* (`prepare`): the planner finds its
+//! sources in the catalog (`schema`, `policies`), expands wildcards, and gives names their types
+//! (`typing`). The SELECT then becomes rows (`select`):
+//!
+//! 1. Its sources are DataFusion plans over our scans, which take the times and the conditions on tags
+//!    and fields (`source`).
+//! 2. Its functions are stages in sequence (`stage`, `reducer`), joined by series and time.
+//! 3. Its columns are computed from them (`expression`, `evaluate`).
+//! 4. `output` turns the rows into Arrow.
+//!
+//! SHOW reads the catalog and the series index (`show`, `listing`). The catalog holds databases and
+//! retention policies (`databases`, `catalog_policies`), and continuous queries are materialized views
+//! (`continuous_query`). `running_queries` lists the running statements; `server_state` reports them and
+//! the state of the server.
 //!
 //! # Invariants
 //! - Answers equal those of InfluxDB 1.8, including its oddities. `docs/guides/influxql.md` names
 //!   them.
-//! - Rows stream: only incomplete groups are held, and their memory comes from the pool of all
-//!   statements (`budget`).
+//! - Rows stream: only incomplete groups stay in memory, which comes from the pool of all statements
+//!   (`budget`).
 
 mod budget;
 mod catalog_policies;

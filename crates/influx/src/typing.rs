@@ -1,10 +1,11 @@
 //! The types of columns, and the type errors that InfluxDB reports.
 
-use crate::evaluate::{Division, binary, is_math};
+use crate::evaluate::{Division, binary};
 use crate::expression::Expression;
 use crate::schema::refused;
 use crate::value::{InfluxValueType, Value};
 use marigram_influxql::ast::{BinaryOp, Cast, Literal};
+use marigram_influxql::validate::is_math;
 use marigram_sql::SqlResult;
 
 /// The type of an expression whose names carry their types; `None` if it is unknown.

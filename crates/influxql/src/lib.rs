@@ -28,9 +28,10 @@
 //! - The depth of nesting has a limit.
 //! - `SHOW TAG KEYS` accepts WITH KEY, which InfluxDB's documentation describes and only its later
 //!   versions support.
-//! - In cases in which InfluxDB panics (`1h / 0.5`, `a =~ /x/ * 2`, `GROUP BY time(0s, 1s)`), the
-//!   value is 0, the statement is refused, and there is no interval, respectively.
-//! - A time beyond 64 bits of nanoseconds is limited to them in comparisons, and does not wrap.
+//! - Where InfluxDB panics, this crate does not: the value of `1h / 0.5` is 0, `a =~ /x/ * 2` is
+//!   refused, and `GROUP BY time(0s, 1s)` has no interval.
+//! - In comparisons, a time beyond 64 bits of nanoseconds becomes the nearest time within them; it does
+//!   not wrap.
 //! - A text ends at its first NUL.
 
 pub mod ast;

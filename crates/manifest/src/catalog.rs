@@ -278,7 +278,7 @@ impl CatalogState {
             let read = self.tables.get(id);
             if read.is_none_or(|read| read.database != table.database) {
                 return Err(format!(
-                    "view '{name}' reads the table {id}, which is not there"
+                    "view '{name}' reads the table {id}, which does not exist"
                 ));
             }
         }
@@ -353,7 +353,7 @@ impl CatalogState {
             })
         };
         if source.is_some_and(|source| !source_is_there(&source)) {
-            return Err(format!("the source of rollup '{name}' is not there"));
+            return Err(format!("the source of rollup '{name}' does not exist"));
         }
         match self.tables.get(&id) {
             Some(old) => check_growth(old, table),

@@ -2,8 +2,8 @@
 //!
 //! A witness (`WITNESS`) beside each detects a log that was cut short or replaced. Both files are the
 //! same kind of log: a snapshot of a state and the edits since, each one checksummed and durable
-//! before it takes effect. The layouts are in
-//! `docs/formats/manifest.md` and `docs/formats/catalog.md`.
+//! before it takes effect. `docs/formats/manifest.md` and `docs/formats/catalog.md` describe the
+//! layouts.
 //!
 //! Invariant: a reader sees the state after some whole number of edits, and at least all those
 //! whose commit returned.
@@ -33,4 +33,4 @@ pub use replay::{LogExtent, TornTail};
 pub use state::{
     ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone,
 };
-pub use witness::{WitnessFile, WitnessOwner, Witnessed, WitnessedShard};
+pub use witness::{WitnessFile, WitnessOwner, WitnessedShard, WitnessedState};

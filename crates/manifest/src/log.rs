@@ -226,6 +226,11 @@ impl<S: LoggedState> EditLog<S> {
         let mut whole = self.whole;
         whole.grow(&bytes);
         put_seal(number, whole, &mut bytes);
+        debug_assert_eq!(
+            self.file.len().ok(),
+            Some(self.whole.bytes),
+            "the log ends where its extent does"
+        );
         self.append_edit(&bytes[..edit_bytes], bytes.len() as u64)?;
         self.file.sync().map_err(io(&self.path))?;
         self.state.apply_checked(edit);

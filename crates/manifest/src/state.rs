@@ -186,6 +186,10 @@ impl ManifestState {
             self.series_log_bytes = bytes;
             self.series_log_checksum = edit.series_log_checksum;
         }
+        debug_assert!(
+            self.tombstones.is_sorted_by(|a, b| a.sequence < b.sequence),
+            "tombstones are found by their sequence numbers"
+        );
     }
 
     /// The id for a new segment: above every id that was ever in the manifest, from 1.

@@ -59,7 +59,7 @@ impl From<LogOwner> for WitnessOwner {
 
 /// What was durable at some moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Witnessed {
+pub struct WitnessedState {
     /// Of the manifest, or of the catalog.
     pub log: Option<LogExtent>,
     /// Of the files of the write-ahead log, by number.
@@ -83,7 +83,7 @@ pub struct WitnessFile {
     fs: Arc<dyn LogStore>,
     dir: PathBuf,
     of: WitnessOwner,
-    known: Witnessed,
+    known: WitnessedState,
     /// `None` if an entry could not be written: the next one rewrites the file.
     file: Option<Arc<dyn File>>,
     bytes: u64,
@@ -102,7 +102,7 @@ impl WitnessFile {
     pub fn read(
         fs: &dyn LogStore,
         dir: &Path,
-    ) -> Result<Option<(WitnessOwner, Witnessed)>, ManifestError> {
+    ) -> Result<Option<(WitnessOwner, WitnessedState)>, ManifestError> {
         let path = dir.join(Self::FILE);
         if !fs.exists(&path).map_err(io(&path))? {
             return Ok(None);
@@ -116,7 +116,10 @@ impl WitnessFile {
     /// # Errors
     /// `Corrupt` if the header is damaged, `Version` for a newer format. Entries that are not whole
     /// are left out.
-    pub fn decode(path: &Path, bytes: &[u8]) -> Result<(WitnessOwner, Witnessed), ManifestError> {
+    pub fn decode(
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<(WitnessOwner, WitnessedState), ManifestError> {
         let mut slots = bytes.chunks_exact(SLOT_BYTES);
         let header = slots
             .next()
@@ -143,7 +146,7 @@ impl WitnessFile {
             lineage: u64_at(header, 12),
             shard: (shard != NO_SHARD).then_some(shard),
         };
-        let mut known = Witnessed::default();
+        let mut known = WitnessedState::default();
         for slot in slots.filter(|slot| is_whole(slot)) {
             let extent = ChecksummedPrefix {
                 bytes: u64_at(slot, 20),
@@ -177,13 +180,13 @@ impl WitnessFile {
         fs: Arc<dyn LogStore>,
         dir: &Path,
         of: WitnessOwner,
-        known: Witnessed,
+        known: WitnessedState,
     ) -> Result<Self, ManifestError> {
         let mut witness = Self {
             fs,
             dir: dir.to_owned(),
             of,
-            known: Witnessed::default(),
+            known: WitnessedState::default(),
             file: None,
             bytes: 0,
             bytes_max: BYTES_MAX,
@@ -328,7 +331,7 @@ impl WitnessFile {
     }
 }
 
-impl Witnessed {
+impl WitnessedState {
     fn take_log(&mut self, log: LogExtent) {
         if self.log.is_none_or(|known| known.number <= log.number) {
             self.log = Some(log);

@@ -54,7 +54,7 @@ impl Roles {
 
 /// Rows ready to be written.
 #[derive(Clone, Debug)]
-pub struct Converted {
+pub struct ConvertedRows {
     /// The rows that could be converted, in their order.
     pub batch: WriteBatch,
     /// The rows that could not be converted, by their number in the record batch; ascending.
@@ -63,7 +63,7 @@ pub struct Converted {
     pub rows: Option<Vec<u32>>,
 }
 
-impl Converted {
+impl ConvertedRows {
     /// The record batch's number for row `row` of the batch.
     pub fn source_row(&self, row: u32) -> u32 {
         self.rows
@@ -85,7 +85,7 @@ pub fn convert(
     roles: &Roles,
     schema: Option<&TableSchema>,
     rows: &RecordBatch,
-) -> Result<Converted> {
+) -> Result<ConvertedRows> {
     let mut refused = RefusedRows::default();
     let names: Vec<&str> = rows
         .schema_ref()
@@ -176,7 +176,7 @@ pub fn convert(
             .map(|row| u32::try_from(row).unwrap_or(u32::MAX))
             .collect()
     });
-    Ok(Converted {
+    Ok(ConvertedRows {
         batch,
         rejected: refused.finish(),
         rows: numbers,

@@ -35,7 +35,7 @@ mod units;
 
 pub use allocator::tune_allocator;
 pub use arrow;
-pub use arrow_rows::{Converted, Roles, convert};
+pub use arrow_rows::{ConvertedRows, Roles, convert};
 pub use database::{Marigram, restore};
 pub use descriptors::Descriptors;
 pub use error::{Error, Result};

@@ -9,17 +9,10 @@
 //! `ASOF JOIN`, or numbers the left side's rows and counts for each.
 
 mod decorrelate;
+mod refusal;
 mod rows;
 mod rule;
 
 pub use decorrelate::{CorrelatedCondition, DecorrelatedSubquery};
 pub use rows::{FIRST, columns_of};
 pub use rule::LateralLimitRule;
-
-use datafusion::common::DataFusionError;
-use marigram_functions::refused_at;
-
-/// An error of the statement, at the position of the join.
-fn lateral_error(message: impl Into<String>) -> DataFusionError {
-    refused_at("0A000", "lateral", message)
-}

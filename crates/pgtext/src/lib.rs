@@ -1,5 +1,5 @@
 //! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, those
-//! of `SIMILAR TO`, and the words and statements of a script. Nothing here knows a database, or does I/O.
+//! of `SIMILAR TO`, and the words and statements of a script. This crate knows no database, and does no I/O.
 //!
 //! The rules come from PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
 //! expected results in `tests/` come from PostgreSQL 15.

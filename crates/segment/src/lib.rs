@@ -4,7 +4,7 @@
 //! file and gives directories, page statistics and decoded pages one at a time. The format is
 //! specified in `docs/formats/segment.md`.
 //!
-//! Invariant: every byte is covered by a checksum and checked before it is believed. Damage is an
+//! Invariant: a checksum covers every byte, and is checked before the byte is used. Damage is an
 //! error with path and offset, never a panic and never a wrong value.
 
 mod error;

@@ -219,7 +219,7 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<CheckedPage<'
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     if word(12) as usize != rest.len() {
         return Err(BlockDamage::from(
-            "the page's length is not what its index says",
+            "the page's length differs from its index",
         ));
     }
     if checksum(bytes) != word(16) {
@@ -229,7 +229,7 @@ fn open_page(bytes: &[u8], kind: FieldType, rows: usize) -> Result<CheckedPage<'
     let compressor = Compressor::from_number(head[1]).ok_or("no compressor has this number")?;
     if head[3] != kind as u8 || word(4) as usize != rows {
         return Err(BlockDamage::from(
-            "the page's type or rows are not what its index says",
+            "the page's type or number of rows differs from its index",
         ));
     }
     if !encoding.suits(kind.value_type()) {

@@ -34,18 +34,25 @@ pub struct ListenerKind {
     pub serve: fn(TcpListener, ListenerContext) -> BoxFuture<'static, ()>,
 }
 
-/// What every listener serves its clients with.
+/// What a listener serves its clients with.
 #[derive(Clone)]
 pub struct ListenerContext {
+    pub server: ServerState,
+    pub tls: Option<Arc<ServerTls>>,
+    /// Fires when no new connections and requests may begin.
+    pub stop: CancellationToken,
+}
+
+/// What the requests of all listeners share. The listeners of HTTP, PostgreSQL and Flight SQL hold it
+/// inside their own state.
+#[derive(Clone)]
+pub struct ServerState {
     pub services: ServedDatabase,
     pub config: Arc<ServerConfig>,
     pub gate: AdmissionControl,
     pub telemetry: Arc<Telemetry>,
     pub failed_logins: Arc<FailedLogins>,
     pub audit: AuditLog,
-    pub tls: Option<Arc<ServerTls>>,
-    /// Fires when no new connections and requests may begin.
-    pub stop: CancellationToken,
     /// Fires when running requests must stop.
     pub kill: CancellationToken,
 }

@@ -7,7 +7,7 @@ use crate::admission::AdmissionControl;
 use crate::audit::{AuditLog, AuditWriter, audited};
 use crate::config::ServerConfig;
 use crate::http::is_loopback;
-use crate::listener::{ListenerContext, ListenerKind};
+use crate::listener::{ListenerContext, ListenerKind, ServerState};
 use crate::services::ServedDatabase;
 use crate::slow_log::TimedQuery;
 use crate::tls::ServerTls;
@@ -178,29 +178,30 @@ pub async fn start(
         services.status.clone(),
     );
     let context = ListenerContext {
-        services,
-        config,
-        gate,
-        telemetry: Arc::default(),
-        failed_logins: Arc::default(),
-        audit,
+        server: ServerState {
+            services,
+            config,
+            gate,
+            telemetry: Arc::default(),
+            failed_logins: Arc::default(),
+            audit,
+            kill: CancellationToken::new(),
+        },
         tls,
         stop: CancellationToken::new(),
-        kill: CancellationToken::new(),
     };
     let mut running = RunningServers {
         listening: Vec::new(),
         tls: context.tls.clone(),
         audit: audit_writer,
         stop: context.stop.clone(),
-        kill: context.kill.clone(),
+        kill: context.server.kill.clone(),
         tasks: Vec::new(),
     };
     for (kind, listener, address) in listeners {
-        let context = ListenerContext {
-            services: audited(context.services.clone(), &context.audit, kind.setting),
-            ..context.clone()
-        };
+        let mut context = context.clone();
+        let server = &mut context.server;
+        server.services = audited(server.services.clone(), &server.audit, kind.setting);
         running.listening.push((kind, address));
         let served = (kind.serve)(listener, context);
         running.tasks.push(tokio::spawn(served));

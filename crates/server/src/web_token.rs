@@ -28,7 +28,7 @@ pub enum WebTokenRefusal {
     #[error("the token needs the claims username and exp")]
     Claims,
     /// Its time has not come, or is over.
-    #[error("the token has ended, or is not valid yet")]
+    #[error("the token has expired, or is not valid yet")]
     Ended,
 }
 

@@ -41,6 +41,8 @@ pub mod other_statements;
 pub mod parse;
 pub mod postgres_calls;
 pub mod postgres_forms;
+#[cfg(test)]
+pub mod random_texts;
 pub mod recursions;
 pub mod rewriting;
 pub mod rows;

@@ -4,7 +4,7 @@
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `stack`, `name_forms`, `error` | stacks for deep trees, forms of names, errors in our words |
+//! | `stack`, `name_forms`, `error` | stacks for deep trees, forms of names, wording of errors |
 //! | `access` | users, roles and tokens, and what each may do |
 //! | `dialect` | parses text into statements |
 //! | `tables` | tables of series, as table providers of DataFusion |

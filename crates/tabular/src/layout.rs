@@ -158,25 +158,13 @@ impl ColumnLayout {
     /// If the type is not one of a field.
     pub fn field_types(&self) -> Result<Vec<(String, FieldType)>, LayoutError> {
         let find = |name: &str| {
-            let mut types = FIELD_TYPES.into_iter();
+            let mut types = FieldType::ALL.into_iter();
             let stored = types.find(|kind| kind.to_string() == name);
             stored.or((name == ZONED).then_some(FieldType::Timestamp))
         };
         typed(&self.fields, find)
     }
 }
-
-const FIELD_TYPES: [FieldType; 9] = [
-    FieldType::Bool,
-    FieldType::I32,
-    FieldType::I64,
-    FieldType::U64,
-    FieldType::F32,
-    FieldType::F64,
-    FieldType::String,
-    FieldType::Bytes,
-    FieldType::Timestamp,
-];
 
 fn typed<T>(
     columns: &[(String, String)],
@@ -198,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_layout_comes_back() {
-        let fields = FIELD_TYPES.map(|kind| (format!("f \"{kind}\""), kind));
+        let fields = FieldType::ALL.map(|kind| (format!("f \"{kind}\""), kind));
         let layout = ColumnLayout::new("t\n", "ts", [("dev".into(), TagType::I64)], fields.clone());
         let line = layout.to_line().unwrap();
         assert!(!line.contains('\n'));

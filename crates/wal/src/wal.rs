@@ -143,6 +143,10 @@ impl Wal {
 
     /// Makes the file with this number and appends to it from here on.
     fn begin(&mut self, number: u64) -> Result<Arc<dyn File>, WalError> {
+        debug_assert!(
+            self.files.keys().all(|earlier| *earlier <= number),
+            "files are numbered in the order of their records"
+        );
         let path = self.dir.join(file_name(number));
         let created = create(self.fs.as_ref(), &self.dir, number, self.owner);
         let made = created.and_then(|(file, header)| {
@@ -213,6 +217,8 @@ impl Wal {
                     self.files.insert(self.number, bytes);
                     self.room.written(bytes);
                     self.written.grow(records);
+                    // The witness records this extent: opening the log compares the file with it.
+                    debug_assert_eq!(self.written.bytes, bytes, "the extent is that of the file");
                     if sync {
                         self.synced = self.written;
                     }
@@ -258,6 +264,10 @@ impl Wal {
         };
         match file.sync() {
             Ok(()) => {
+                debug_assert!(
+                    self.synced.bytes <= self.written.bytes,
+                    "the durable part never shrinks"
+                );
                 self.synced = self.written;
                 Ok(())
             }
@@ -345,7 +355,7 @@ impl Wal {
         match &self.poisoned {
             None => Ok(()),
             Some((kind, reason)) => {
-                let reason = format!("the log takes no more since this error: {reason}");
+                let reason = format!("the log accepts no more records after this error: {reason}");
                 Err(WalError::Io {
                     path: self.path(),
                     source: io::Error::new(*kind, reason),

@@ -114,7 +114,7 @@ mod tests {
     use arrow_array::{
         ArrayRef, DictionaryArray, Float64Array, Int64Array, TimestampNanosecondArray,
     };
-    use marigram_lab::question::{Ask, Select, What};
+    use marigram_lab::question::{Ask, Select, Selection};
     use std::sync::Arc;
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
             ask: Ask::Select(Select {
                 by: vec![0, 1],
                 bucket_ns: Some(1),
-                ..Select::all(0, What::Aggregates(Vec::new()))
+                ..Select::all(0, Selection::Aggregates(Vec::new()))
             }),
         };
         let names: DictionaryArray<Key> = vec![Some("b"), None].into_iter().collect();

@@ -3,7 +3,7 @@
 use crate::time::parse_rfc3339;
 use anyhow::{Context, Result};
 use marigram_lab::data::{FieldKind, Table, Tag, TagKind};
-use marigram_lab::question::{Ask, Cell, Question, Select, What};
+use marigram_lab::question::{Ask, Cell, Question, Select, Selection};
 
 /// The type of a column of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -25,11 +25,11 @@ pub fn kinds(table: &Table, select: &Select) -> Vec<CellKind> {
         _ => CellKind::Number,
     };
     match &select.what {
-        What::Rows(fields) | What::Last(fields) => [CellKind::Text, CellKind::Time]
+        Selection::Rows(fields) | Selection::Last(fields) => [CellKind::Text, CellKind::Time]
             .into_iter()
             .chain(fields.iter().map(field))
             .collect(),
-        What::Aggregates(aggregates) => {
+        Selection::Aggregates(aggregates) => {
             let mut all = vec![CellKind::Text; select.by.len()];
             all.extend(select.bucket_ns.map(|_| CellKind::Time));
             all.extend(aggregates.iter().map(|_| CellKind::Number));
@@ -44,8 +44,8 @@ pub fn leading_tags(question: &Question) -> usize {
     match &question.ask {
         Ask::Sql(_) => 0,
         Ask::Select(select) => match select.what {
-            What::Rows(_) | What::Last(_) => 1,
-            What::Aggregates(_) => select.by.len(),
+            Selection::Rows(_) | Selection::Last(_) => 1,
+            Selection::Aggregates(_) => select.by.len(),
         },
     }
 }

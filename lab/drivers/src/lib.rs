@@ -1,7 +1,7 @@
 //! Drivers of the laboratory: what all of them share, and those of Marigram itself.
 //!
-//! A driver speaks to one database: it implements [`marigram_lab::target::Target`]. What is common
-//! to several databases stands here once; a driver holds only what is particular to its database.
+//! A driver speaks to one database: it implements [`marigram_lab::target::Target`]. Code that
+//! several databases share is here once; a driver holds only what is particular to its database.
 //! From below to above: [`wait`], [`process`] (a server process), [`instance`] (a process or somebody
 //! else's instance), [`http`], [`time`], [`sql`] (questions as SQL, by dialect), [`cells`] and [`arrow`]
 //! (answers), [`pg`] (PostgreSQL's protocol), [`marigram`] (the drivers of Marigram's server). The other

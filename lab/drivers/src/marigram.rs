@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use http::{HttpClient, HttpSession};
 use marigram_lab::data::Table;
 use marigram_lab::question::Question;
-use marigram_lab::target::{Facts, Kind, Session, Settings, Target, Tuning};
+use marigram_lab::target::{Kind, Session, Settings, Target, TargetFacts, Tuning};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -171,7 +171,7 @@ impl Target for MarigramServer {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> TargetFacts {
         let path = match self.interface {
             Interface::Http => "line protocol over HTTP; SQL over HTTP, answers in Arrow",
             Interface::Postgres => "binary COPY; SQL, answers in PostgreSQL's binary form",
@@ -185,7 +185,7 @@ impl Target for MarigramServer {
             None if self.instance.settings().tuning.is_default() => "Default settings. ",
             None => "Default settings but for those that the study chooses. ",
         };
-        Facts {
+        TargetFacts {
             version: self.version.clone(),
             path: path.to_owned(),
             durability: "fsync before acknowledgement".to_owned(),

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use marigram_lab::data::{Field, FieldKind, Table, TagKind};
-use marigram_lab::question::{Aggregate, Ask, Devices, Question, Select, What};
+use marigram_lab::question::{Aggregate, Ask, Devices, Question, Select, Selection};
 
 /// What is particular to a database's SQL.
 #[derive(Clone, Copy)]
@@ -55,8 +55,8 @@ pub fn select(question: &Question) -> Result<&Select> {
 pub fn cannot(table: &Table, select: &Select) -> Option<String> {
     let is_text = |index: usize| table.fields[index].kind == FieldKind::Text;
     let aggregates = match &select.what {
-        What::Aggregates(aggregates) => aggregates.as_slice(),
-        What::Rows(_) | What::Last(_) => &[],
+        Selection::Aggregates(aggregates) => aggregates.as_slice(),
+        Selection::Rows(_) | Selection::Last(_) => &[],
     };
     let arithmetic = aggregates
         .iter()
@@ -84,7 +84,7 @@ pub fn question_statement(
 #[must_use]
 pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
     match &select.what {
-        What::Rows(fields) => {
+        Selection::Rows(fields) => {
             let order = if select.descending {
                 format!(" ORDER BY {} DESC", dialect.time)
             } else {
@@ -92,8 +92,8 @@ pub fn statement(dialect: &Dialect, table: &Table, select: &Select) -> String {
             };
             rows(dialect, table, select, fields) + &order
         }
-        What::Last(fields) => last(dialect, table, select, fields),
-        What::Aggregates(aggregates) => aggregated(dialect, table, select, aggregates),
+        Selection::Last(fields) => last(dialect, table, select, fields),
+        Selection::Aggregates(aggregates) => aggregated(dialect, table, select, aggregates),
     }
 }
 

@@ -10,7 +10,7 @@ pub use schema::{DIALECT, create, optimize};
 use anyhow::{Context, Result};
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::question::{Answer, Question};
-use marigram_lab::target::{Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab::target::{Kind, Payload, Reply, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::cells;
 use marigram_lab_drivers::http::{Http, percent};
 use marigram_lab_drivers::sql;
@@ -28,7 +28,7 @@ pub const KIND: Kind = Kind {
 /// The laboratory's own database.
 const DATABASE: &str = "marigram_lab";
 
-/// For [`Facts::notes`]: the tables, in every form of ClickHouse.
+/// For [`TargetFacts::notes`]: the tables, in every form of ClickHouse.
 pub const TABLES: &str = "ReplacingMergeTree ORDER BY (key, ts), DoubleDelta and T64 with ZSTD(1); \
                           fields are Nullable. Rows that are sent twice count once when parts have \
                           been merged: settling is OPTIMIZE … FINAL.";
@@ -78,8 +78,8 @@ impl Target for ClickHouse {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: format!("ClickHouse {}", self.version),
             path: "RowBinary over HTTP; SQL over HTTP (tab-separated)".to_owned(),
             durability: "written, not synced (default)".to_owned(),

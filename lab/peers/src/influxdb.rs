@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::line_protocol;
 use marigram_lab::question::{Answer, Ask, Question};
-use marigram_lab::target::{Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab::target::{Kind, Payload, Reply, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::http::{FORM, Http, percent};
 use marigram_lab_drivers::sql;
 use marigram_lab_drivers::wait::wait_until;
@@ -87,8 +87,8 @@ impl Target for InfluxDb {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: format!("InfluxDB {}", self.server.version("1.x at ")),
             path: "line protocol over HTTP; InfluxQL over HTTP, answers as MessagePack".to_owned(),
             durability: "fsync of the write-ahead log before acknowledgement (wal-fsync-delay = 0s, \

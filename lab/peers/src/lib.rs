@@ -1,13 +1,13 @@
 //! Peers: other databases that the laboratory measures next to Marigram.
 //!
 //! Each module of a database has its driver (`KIND`) and, if a package registry has the database, how
-//! it is installed and started (`PEER`). To add one: a module, and its lines in [`catalog`]. What it
-//! shares with other drivers is in the crate `marigram-lab-drivers`.
+//! it is installed and started (`PEER`). To add a database, write a module and its lines in
+//! [`catalog`]. The crate `marigram-lab-drivers` has the code that drivers share.
 //!
 //! From below to above: [`install`] (the tools of registries), `write_history`, `line_server` and
-//! `text_tags` (shared by the two databases without SQL), `python` (shared by the databases that are Python packages), the databases,
-//! [`catalog`] (the list of them), [`manage`] (installs, starts and stops them), [`command`]
-//! (`marigram lab peers`).
+//! `text_tags` (shared by the two databases without SQL), `python` (shared by the databases that are
+//! Python packages), the databases, [`catalog`] (the list of them), [`manage`] (installs, starts and
+//! stops them), [`command`] (`marigram lab peers`).
 
 #![allow(
     clippy::disallowed_methods,

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use cluster::{Cluster, LAB_USER};
 use marigram_lab::data::Table;
 use marigram_lab::question::Question;
-use marigram_lab::target::{Facts, Kind, Session, Settings, Target};
+use marigram_lab::target::{Kind, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::instance::{Instance, no_less};
 use marigram_lab_drivers::pg::{Connection, PgSession};
 use marigram_lab_drivers::process::{Program, free_port};
@@ -135,7 +135,7 @@ impl Target for PostgresServer {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> TargetFacts {
         let settings = match self.instance.url() {
             None => format!(
                 "shared_buffers a quarter of the memory ({} MB), max_wal_size 4 GB.",
@@ -143,7 +143,7 @@ impl Target for PostgresServer {
             ),
             Some(_) => "Somebody else's instance; its settings are not known here.".to_owned(),
         };
-        Facts {
+        TargetFacts {
             version: self.version.clone(),
             path: "binary COPY; SQL, answers in PostgreSQL's binary form".to_owned(),
             durability: self.durability.clone(),

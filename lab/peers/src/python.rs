@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use link::Link;
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::question::{Answer, Question};
-use marigram_lab::target::{Facts, Payload, Reply, Session, Settings, Target};
+use marigram_lab::target::{Payload, Reply, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::cells;
 use marigram_lab_drivers::instance::{Instance, no_less};
 use marigram_lab_drivers::process::Program;
@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The child's program.
 const CHILD: &str = include_str!("python/child.py");
 
-/// For [`Facts::notes`] of all packages.
+/// For [`TargetFacts::notes`] of all packages.
 const NOTES: &str = "In process (Python): batches reach that process through a socket, which is \
                      timed; answers stay in it, where its users have them.";
 
@@ -37,11 +37,11 @@ pub struct PythonPackage {
     pub package: &'static str,
     /// The name of the product, without its version.
     pub product: &'static str,
-    /// For [`Facts::path`].
+    /// For [`TargetFacts::path`].
     pub path: &'static str,
-    /// For [`Facts::durability`].
+    /// For [`TargetFacts::durability`].
     pub durability: &'static str,
-    /// For [`Facts::notes`], in addition to the notes for all packages.
+    /// For [`TargetFacts::notes`], in addition to the notes for all packages.
     pub notes: &'static [&'static str],
     /// `CREATE TABLE …` with the columns of [`batch`]: the tags, the time `ts`, the fields.
     pub create: fn(&Table) -> String,
@@ -135,8 +135,8 @@ impl Target for PythonTarget {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: format!("{} {}", self.package.product, self.version),
             path: self.package.path.to_owned(),
             durability: self.package.durability.to_owned(),

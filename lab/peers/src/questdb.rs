@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use marigram_lab::data::Table;
 use marigram_lab::monitor::folder_bytes;
 use marigram_lab::question::Question;
-use marigram_lab::target::{Facts, Kind, Session, Settings, Target};
+use marigram_lab::target::{Kind, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::http::{Http, percent};
 use marigram_lab_drivers::instance::{Instance, no_less};
 use marigram_lab_drivers::process::{Program, free_port};
@@ -192,8 +192,8 @@ impl Target for QuestDb {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: self.version.clone(),
             path: "line protocol over HTTP; its SQL over HTTP (JSON)".to_owned(),
             durability: "written to the log, not synced (default)".to_owned(),

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 use marigram_lab::data::{Rows, Table};
 use marigram_lab::line_protocol;
 use marigram_lab::question::{Answer, Ask, Question};
-use marigram_lab::target::{Facts, Kind, Payload, Reply, Session, Settings, Target};
+use marigram_lab::target::{Kind, Payload, Reply, Session, Settings, Target, TargetFacts};
 use marigram_lab_drivers::http::{FORM, Http};
 use marigram_lab_drivers::sql;
 use marigram_lab_drivers::wait::wait_until;
@@ -72,8 +72,8 @@ impl Target for VictoriaMetrics {
         self.server.start(program::server, dir)
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: format!("VictoriaMetrics {}", self.server.version("at ")),
             path: "line protocol over HTTP; MetricsQL and export over HTTP, answers as JSON"
                 .to_owned(),

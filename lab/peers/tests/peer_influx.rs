@@ -8,7 +8,7 @@
 )]
 
 use marigram_lab::data::{Column, Field, FieldKind, Rows, Table, Tag, TagKind, Values};
-use marigram_lab::question::{Aggregate, Answer, Ask, Cell, Devices, Question, Select, What};
+use marigram_lab::question::{Aggregate, Answer, Ask, Cell, Devices, Question, Select, Selection};
 use marigram_lab::target::{Settings, Target};
 use marigram_lab_drivers::process::free_port;
 use marigram_lab_peers::manage::Peers;
@@ -100,9 +100,9 @@ fn cases() -> Vec<(Select, Vec<Vec<Cell>>)> {
         devices: Devices::Below(1, 2),
         from_ns: Some(time(3)),
         to_ns: Some(time(7)),
-        ..Select::all(0, What::Rows(vec![1]))
+        ..Select::all(0, Selection::Rows(vec![1]))
     };
-    let last = Select::all(0, What::Last(vec![1]));
+    let last = Select::all(0, Selection::Last(vec![1]));
     let windows = Select {
         by: vec![1],
         bucket_ns: Some(60 * SECOND_NS),
@@ -110,7 +110,7 @@ fn cases() -> Vec<(Select, Vec<Vec<Cell>>)> {
         to_ns: Some(time(95)),
         ..Select::all(
             0,
-            What::Aggregates(vec![(Aggregate::Count, 0), (Aggregate::Spread, 0)]),
+            Selection::Aggregates(vec![(Aggregate::Count, 0), (Aggregate::Spread, 0)]),
         )
     };
     let parts = [
@@ -137,7 +137,7 @@ fn cases() -> Vec<(Select, Vec<Vec<Cell>>)> {
         to_ns: Some(time(51)),
         ..Select::all(
             0,
-            What::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Min, 1)]),
+            Selection::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Min, 1)]),
         )
     };
     let single_row = vec![

@@ -3,7 +3,7 @@
 
 use marigram_lab::conformance;
 use marigram_lab::data::{Column, Field, FieldKind, Rows, SECOND_NS, Table, Tag, TagKind, Values};
-use marigram_lab::question::{Aggregate, Ask, Cell, Question, Select, What};
+use marigram_lab::question::{Aggregate, Ask, Cell, Question, Select, Selection};
 use marigram_lab::target::{Kind, Session, Settings, Target};
 use marigram_lab_peers::{chdb, duckdb, questdb};
 use std::sync::Arc;
@@ -87,7 +87,7 @@ fn batch(device: u32, batch: u32) -> Rows {
 fn ask(session: &mut dyn Session, aggregates: Vec<(Aggregate, usize)>) -> Vec<Vec<Cell>> {
     let question = Question {
         name: "all".to_owned(),
-        ask: Ask::Select(Select::all(0, What::Aggregates(aggregates))),
+        ask: Ask::Select(Select::all(0, Selection::Aggregates(aggregates))),
     };
     let reply = session.ask(&question).expect("an answer");
     session

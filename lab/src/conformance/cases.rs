@@ -5,11 +5,11 @@ use super::sample::{
     number, plain_time, rain,
 };
 use crate::data::SECOND_NS;
-use crate::question::{Aggregate, Answer, Cell, Devices, Select, What};
+use crate::question::{Aggregate, Answer, Cell, Devices, Select, Selection};
 use std::collections::BTreeMap;
 
 /// A question and its answer, sorted.
-pub struct Case {
+pub struct ConformanceCase {
     /// Short name.
     pub name: &'static str,
     /// What is asked.
@@ -23,8 +23,8 @@ const MINUTE_NS: i64 = 60 * SECOND_NS;
 /// The index of the time in answers to `select`.
 pub fn time_column(select: &Select) -> Option<usize> {
     match select.what {
-        What::Rows(_) | What::Last(_) => Some(1),
-        What::Aggregates(_) => select.bucket_ns.map(|_| select.by.len()),
+        Selection::Rows(_) | Selection::Last(_) => Some(1),
+        Selection::Aggregates(_) => select.bucket_ns.map(|_| select.by.len()),
     }
 }
 
@@ -32,8 +32,8 @@ fn text(text: &str) -> Cell {
     Cell::Text(text.to_owned())
 }
 
-fn case(name: &'static str, select: Select, rows: Vec<Vec<Cell>>) -> Case {
-    Case {
+fn case(name: &'static str, select: Select, rows: Vec<Vec<Cell>>) -> ConformanceCase {
+    ConformanceCase {
         name,
         select,
         answer: Answer { rows }.sorted(),
@@ -94,7 +94,7 @@ fn minute(row: usize) -> i64 {
 }
 
 /// Every question.
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<ConformanceCase> {
     let mut all = row_cases();
     all.extend(filter_cases());
     all.extend(last_cases());
@@ -103,9 +103,9 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-fn row_cases() -> Vec<Case> {
+fn row_cases() -> Vec<ConformanceCase> {
     let (from, to) = (plain_time(20), plain_time(60));
-    let rows = Select::all(0, What::Rows(vec![0, 1]));
+    let rows = Select::all(0, Selection::Rows(vec![0, 1]));
     let one = Select {
         devices: Devices::In(1, vec![name(2)]),
         ..rows.clone()
@@ -144,27 +144,27 @@ fn row_cases() -> Vec<Case> {
         ),
         case(
             "one field",
-            Select::all(0, What::Rows(vec![1])),
+            Select::all(0, Selection::Rows(vec![1])),
             plain().map(second_field).collect(),
         ),
         case(
             "no rows",
             Select {
                 from_ns: Some(plain_time(10 * PLAIN_ROWS)),
-                ..Select::all(0, What::Rows(vec![0]))
+                ..Select::all(0, Selection::Rows(vec![0]))
             },
             Vec::new(),
         ),
         case(
             "rows of every type",
-            Select::all(1, What::Rows(vec![0, 1, 2, 3])),
+            Select::all(1, Selection::Rows(vec![0, 1, 2, 3])),
             mixed().map(mixed_row).collect(),
         ),
     ]
 }
 
-fn filter_cases() -> Vec<Case> {
-    let rows = Select::all(0, What::Rows(vec![0, 1]));
+fn filter_cases() -> Vec<ConformanceCase> {
+    let rows = Select::all(0, Selection::Rows(vec![0, 1]));
     let of = |keep: &dyn Fn(usize, usize) -> bool| {
         let kept = plain().filter(|(device, row)| keep(*device, *row));
         kept.map(plain_row).collect()
@@ -210,19 +210,19 @@ fn filter_cases() -> Vec<Case> {
     ]
 }
 
-fn last_cases() -> Vec<Case> {
+fn last_cases() -> Vec<ConformanceCase> {
     let newest = |device| plain_row((device, PLAIN_ROWS - 1));
     vec![
         case(
             "last rows",
-            Select::all(0, What::Last(vec![0, 1])),
+            Select::all(0, Selection::Last(vec![0, 1])),
             (0..DEVICES).map(newest).collect(),
         ),
         case(
             "last row of a device",
             Select {
                 devices: Devices::In(1, vec![name(1)]),
-                ..Select::all(0, What::Last(vec![0, 1]))
+                ..Select::all(0, Selection::Last(vec![0, 1]))
             },
             vec![newest(1)],
         ),
@@ -230,13 +230,13 @@ fn last_cases() -> Vec<Case> {
             "last rows before a time",
             Select {
                 to_ns: Some(plain_time(100)),
-                ..Select::all(0, What::Last(vec![0, 1]))
+                ..Select::all(0, Selection::Last(vec![0, 1]))
             },
             (0..DEVICES).map(|device| plain_row((device, 99))).collect(),
         ),
         case(
             "last rows with nulls",
-            Select::all(1, What::Last(vec![0, 1, 2, 3])),
+            Select::all(1, Selection::Last(vec![0, 1, 2, 3])),
             (0..DEVICES)
                 .map(|device| mixed_row((device, MIXED_ROWS - 1)))
                 .collect(),
@@ -244,7 +244,7 @@ fn last_cases() -> Vec<Case> {
     ]
 }
 
-fn aggregate_cases() -> Vec<Case> {
+fn aggregate_cases() -> Vec<ConformanceCase> {
     let each = |field| {
         [
             Aggregate::Count,
@@ -271,27 +271,27 @@ fn aggregate_cases() -> Vec<Case> {
     vec![
         case(
             "aggregates of integers",
-            Select::all(0, What::Aggregates(each(0))),
+            Select::all(0, Selection::Aggregates(each(0))),
             fold(integers.collect()),
         ),
         case(
             "aggregates of a device",
             Select {
                 devices: Devices::In(1, vec![name(2)]),
-                ..Select::all(0, What::Aggregates(each(1)))
+                ..Select::all(0, Selection::Aggregates(each(1)))
             },
             fold(singles.collect()),
         ),
         case(
             "aggregates of doubles with nulls",
-            Select::all(1, What::Aggregates(each(0))),
+            Select::all(1, Selection::Aggregates(each(0))),
             fold(doubles.collect()),
         ),
         case(
             "count above a value",
             Select {
                 above: Some((0, 24.0)),
-                ..Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]))
+                ..Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 0)]))
             },
             vec![vec![Cell::Number(
                 plain().filter(|at| celsius(at.0, at.1) > 24).count() as f64,
@@ -300,8 +300,8 @@ fn aggregate_cases() -> Vec<Case> {
     ]
 }
 
-fn group_cases() -> Vec<Case> {
-    let what = || What::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Max, 0)]);
+fn group_cases() -> Vec<ConformanceCase> {
+    let what = || Selection::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Max, 0)]);
     let by_tag = mean_and_max(plain().map(|at| (at.0, celsius(at.0, at.1))));
     let by_minute = mean_and_max(plain().map(|at| (minute(at.1), celsius(at.0, at.1))));
     let by_both = mean_and_max(plain().map(|at| ((at.0, minute(at.1)), celsius(at.0, at.1))));
@@ -353,7 +353,7 @@ fn group_cases() -> Vec<Case> {
             "by a tag that a device has not",
             Select {
                 by: vec![0],
-                ..Select::all(1, What::Aggregates(vec![(Aggregate::Count, 0)]))
+                ..Select::all(1, Selection::Aggregates(vec![(Aggregate::Count, 0)]))
             },
             by_site.collect(),
         ),

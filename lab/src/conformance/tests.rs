@@ -3,7 +3,7 @@
 use super::*;
 use crate::data::Rows;
 use crate::question::Answer;
-use crate::target::{Body, Facts, Payload, Reply, Session};
+use crate::target::{Body, Payload, Reply, Session, TargetFacts};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ impl Target for Fake {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> TargetFacts {
         let text = || "fake".to_owned();
-        Facts {
+        TargetFacts {
             version: text(),
             path: text(),
             durability: text(),
@@ -70,9 +70,9 @@ impl Target for Fake {
     }
 }
 
-static CASES: LazyLock<Vec<Case>> = LazyLock::new(cases);
+static CASES: LazyLock<Vec<ConformanceCase>> = LazyLock::new(cases);
 
-fn known(question: &Question) -> &'static Case {
+fn known(question: &Question) -> &'static ConformanceCase {
     let found = CASES.iter().find(|case| case.name == question.name);
     found.expect("a question of the check")
 }
@@ -98,7 +98,7 @@ impl Session for Fake {
     }
 
     fn decode(&mut self, question: &Question, _: Reply) -> Result<Answer> {
-        let Case {
+        let ConformanceCase {
             name,
             select,
             answer,

@@ -1,7 +1,7 @@
 //! One question, answered row by row.
 
 use crate::data::{Column, Rows, Table, Values};
-use crate::question::{Aggregate, Answer, Cell, Devices, Select, What};
+use crate::question::{Aggregate, Answer, Cell, Devices, Select, Selection};
 use std::collections::HashMap;
 
 /// A series that the question does not include.
@@ -151,9 +151,9 @@ impl<'a> Evaluation<'a> {
         let mut tags: Vec<Vec<Cell>> = Vec::new();
         let key = [table.key];
         let by_tags: &[usize] = match select.what {
-            What::Rows(_) => &[],
-            What::Last(_) => &key,
-            What::Aggregates(_) => &select.by,
+            Selection::Rows(_) => &[],
+            Selection::Last(_) => &key,
+            Selection::Aggregates(_) => &select.by,
         };
         for (number, values) in table.series.iter().enumerate() {
             if !is_asked(&select.devices, values) {
@@ -167,12 +167,12 @@ impl<'a> Evaluation<'a> {
             });
         }
         let state = match select.what {
-            What::Rows(_) => State::Rows(Vec::new()),
-            What::Last(_) => {
+            Selection::Rows(_) => State::Rows(Vec::new()),
+            Selection::Last(_) => {
                 let keys = tags.into_iter().map(|mut tags| tags.remove(0));
                 State::Last(keys.map(|key| (key, None)).collect())
             }
-            What::Aggregates(_) => State::Groups(Groups::new(tags)),
+            Selection::Aggregates(_) => State::Groups(Groups::new(tags)),
         };
         Self {
             select,
@@ -204,7 +204,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
             match (&mut self.state, &select.what) {
-                (State::Groups(groups), What::Aggregates(aggregates)) => {
+                (State::Groups(groups), Selection::Aggregates(aggregates)) => {
                     let start = select
                         .bucket_ns
                         .map_or(0, |window| time - time.rem_euclid(window.max(1)));
@@ -213,7 +213,7 @@ impl<'a> Evaluation<'a> {
                         sums.add(&batch.columns[*field], row);
                     }
                 }
-                (State::Last(newest), What::Last(fields)) => {
+                (State::Last(newest), Selection::Last(fields)) => {
                     let (_, newest) = &mut newest[group as usize];
                     if newest.as_ref().is_none_or(|(newest, _)| *newest < time) {
                         let (newest, cells) = newest.get_or_insert_default();
@@ -223,7 +223,7 @@ impl<'a> Evaluation<'a> {
                         cells.extend(fields.map(|column| cell(column, row)));
                     }
                 }
-                (State::Rows(found), What::Rows(fields)) => {
+                (State::Rows(found), Selection::Rows(fields)) => {
                     let key = tag(self.table.series[series][self.table.key].as_ref());
                     let fields = fields.iter().map(|field| &batch.columns[*field]);
                     let cells = fields.map(|column| cell(column, row));
@@ -246,7 +246,7 @@ impl<'a> Evaluation<'a> {
                 });
                 found.collect()
             }
-            (State::Groups(groups), What::Aggregates(aggregates)) => {
+            (State::Groups(groups), Selection::Aggregates(aggregates)) => {
                 let cells = |sums: &[Sums]| -> Vec<Cell> {
                     let pairs = sums.iter().zip(aggregates);
                     pairs.map(|(sums, (kind, _))| sums.cell(*kind)).collect()
@@ -266,7 +266,7 @@ impl<'a> Evaluation<'a> {
                 }
             }
             // The state was made for this kind of question.
-            (State::Groups(_), What::Rows(_) | What::Last(_)) => Vec::new(),
+            (State::Groups(_), Selection::Rows(_) | Selection::Last(_)) => Vec::new(),
         };
         Answer { rows }
     }

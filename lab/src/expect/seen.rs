@@ -6,9 +6,9 @@ use crate::data::{Rows, Table};
 ///
 /// Except for late rows, the rows of a series arrive in the order of time, so most are appended; a
 /// hash set would need four times the memory.
-pub struct Seen(Vec<Vec<Vec<i64>>>);
+pub struct WrittenTimes(Vec<Vec<Vec<i64>>>);
 
-impl Seen {
+impl WrittenTimes {
     /// Nothing of `tables` yet.
     pub fn new(tables: &[Table]) -> Self {
         let series = |table: &Table| vec![Vec::new(); table.series.len()];

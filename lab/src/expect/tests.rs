@@ -4,7 +4,7 @@ mod second;
 
 use super::*;
 use crate::data::{Column, Field, FieldKind, Rows, Stream, Table, Tag, TagKind, Values};
-use crate::question::{Aggregate, Cell, Devices, What};
+use crate::question::{Aggregate, Cell, Devices, Selection};
 use std::sync::Arc;
 
 /// Two clients' batches of one table: tags `name` (key) and `room` (a number, or missing); fields
@@ -114,7 +114,7 @@ impl Source for ByHand {
 }
 
 fn ask_after(batches: &[usize], select: &Select) -> Vec<String> {
-    let written = Written {
+    let written = WrittenRows {
         clients: 2,
         batch_rows: 3,
         batches: batches.to_vec(),
@@ -145,12 +145,12 @@ const ALL: [Aggregate; 6] = [
 
 fn aggregates(field: usize) -> Select {
     let all = ALL.map(|aggregate| (aggregate, field));
-    Select::all(0, What::Aggregates(all.to_vec()))
+    Select::all(0, Selection::Aggregates(all.to_vec()))
 }
 
 #[test]
 fn rows_have_key_time_and_fields() {
-    let all = Select::all(0, What::Rows(vec![2, 0, 1]));
+    let all = Select::all(0, Selection::Rows(vec![2, 0, 1]));
     assert_eq!(
         ask(&all),
         [
@@ -172,11 +172,11 @@ fn rows_have_key_time_and_fields() {
 
 #[test]
 fn only_what_was_written_and_only_once() {
-    let count = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]));
+    let count = Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 0)]));
     assert_eq!(ask_after(&[1, 0], &count), ["2"]);
     assert_eq!(ask_after(&[1], &count), ["2"]);
     assert_eq!(ask_after(&[2, 1], &count), ["5"]);
-    let written = Written {
+    let written = WrittenRows {
         clients: 2,
         batch_rows: 3,
         batches: vec![2, 1],
@@ -222,7 +222,7 @@ fn nothing_is_one_row_without_groups_and_none_with_them() {
 
 #[test]
 fn groups_are_tags_and_windows_with_rows() {
-    let count = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]));
+    let count = Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 0)]));
     let rooms = Select {
         by: vec![0],
         ..count.clone()
@@ -254,7 +254,7 @@ fn groups_are_tags_and_windows_with_rows() {
 
 #[test]
 fn devices_are_chosen_by_value_and_by_number() {
-    let count = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]));
+    let count = Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 0)]));
     let of = |devices| {
         ask(&Select {
             devices,
@@ -271,7 +271,7 @@ fn devices_are_chosen_by_value_and_by_number() {
 
 #[test]
 fn the_newest_row_is_one_of_those_that_match() {
-    let last = Select::all(0, What::Last(vec![0, 2]));
+    let last = Select::all(0, Selection::Last(vec![0, 2]));
     assert_eq!(
         ask(&last),
         ["x @20 null null", "y @12 4 null", "z @25 -7 null"]
@@ -293,7 +293,7 @@ fn above_holds_for_numbers_only() {
     let rows = |above| {
         ask(&Select {
             above: Some(above),
-            ..Select::all(0, What::Rows(vec![0]))
+            ..Select::all(0, Selection::Rows(vec![0]))
         })
     };
     assert_eq!(rows((0, 4.0)), ["x @-5 9", "z @11 5"]);

@@ -23,7 +23,7 @@ mod tests;
 use crate::data::{Field, FieldKind, SECOND_NS, Source, Stream, Table, Tag, TagKind};
 use arrival::Arrival;
 use client::{Batches, Client};
-use faults::{Faults, Lost};
+use faults::{Faults, LostTag};
 use std::sync::Arc;
 use truck::{DIAGNOSTICS_FIELDS, FIXED_FIELDS, READINGS_FIELDS};
 
@@ -67,7 +67,7 @@ impl Trucks {
                         continue;
                     };
                     rows += 1;
-                    if let Some(Lost::Tag(tag)) = fault.lost {
+                    if let Some(LostTag::Tag(tag)) = fault.lost {
                         reduced.push(reduced_key(truck, tag));
                     }
                 }
@@ -100,10 +100,10 @@ impl Trucks {
     }
 
     /// Index of the series of `truck` without the tag that was `lost`.
-    fn series(&self, truck: usize, lost: Option<Lost>) -> u32 {
+    fn series(&self, truck: usize, lost: Option<LostTag>) -> u32 {
         let reduced = match lost {
-            Some(Lost::Tag(tag)) => self.reduced.binary_search(&reduced_key(truck, tag)).ok(),
-            Some(Lost::Field(_)) | None => None,
+            Some(LostTag::Tag(tag)) => self.reduced.binary_search(&reduced_key(truck, tag)).ok(),
+            Some(LostTag::Field(_)) | None => None,
         };
         reduced.map_or(truck, |place| self.count + place) as u32
     }

@@ -2,7 +2,7 @@
 
 use super::document::{RowKind, Table};
 use super::load::{Lab, derived};
-use super::series::{Arranged, Cell, State};
+use super::series::{ArrangedView, Cell, State};
 use crate::record::Verdict;
 use crate::study::Knobs;
 use ::csv::Writer;
@@ -53,7 +53,7 @@ pub fn results(path: &Path, lab: &Lab) -> Result<()> {
 }
 
 /// Writes the figures of a view, one cell per row, in the view's unit.
-pub fn view(path: &Path, arranged: &Arranged) -> Result<()> {
+pub fn view(path: &Path, arranged: &ArrangedView) -> Result<()> {
     let view = arranged.view;
     let mut writer = create(path)?;
     let split = view.split.as_deref().unwrap_or("split");

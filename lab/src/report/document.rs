@@ -103,14 +103,14 @@ pub struct TableCell {
     /// Follows it, less prominent: the interval, the second figure.
     pub detail: String,
     /// Its emphasis.
-    pub mark: Mark,
+    pub mark: CellMark,
     /// Footnote, from 1.
     pub note: Option<usize>,
 }
 
 /// The emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mark {
+pub enum CellMark {
     /// None.
     #[default]
     None,

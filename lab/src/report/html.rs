@@ -1,6 +1,6 @@
 //! The report as one self-contained HTML page: no script, no font, no other file.
 
-use super::document::{Block, Line, Mark, Plot, RowKind, Table, TableCell, Tone, put};
+use super::document::{Block, CellMark, Line, Plot, RowKind, Table, TableCell, Tone, put};
 use super::plot::GREYS;
 
 /// The page.
@@ -191,10 +191,10 @@ fn mark_of(note: Option<usize>) -> String {
 
 fn show_cell(page: &mut String, cell: &TableCell) {
     let class = match cell.mark {
-        Mark::None => "",
-        Mark::Best => " class=\"best\"",
-        Mark::Wrong => " class=\"wrong\"",
-        Mark::Absent => " class=\"absent\"",
+        CellMark::None => "",
+        CellMark::Best => " class=\"best\"",
+        CellMark::Wrong => " class=\"wrong\"",
+        CellMark::Absent => " class=\"absent\"",
     };
     put(
         page,

@@ -1,6 +1,6 @@
 //! Latencies of requests: a table of every step, and plots of the steps with the longest tails.
 
-use super::document::{Block, Mark, Plot, Table, TableCell};
+use super::document::{Block, CellMark, Plot, Table, TableCell};
 use super::load::StudyRuns;
 use super::names::{is_null, label, look};
 use super::number::plain;
@@ -8,7 +8,7 @@ use super::plot::{self, Chart, Point, Series, X};
 use super::series::act;
 use super::statistics::median;
 use crate::record::{Configuration, Latency, Verdict};
-use crate::study::{Act, Knobs};
+use crate::study::{Knobs, StepAction};
 use anyhow::Result;
 use std::collections::BTreeMap;
 
@@ -29,17 +29,17 @@ const LATENCY_FIGURES: [(&str, LatencyFigure); 6] = [
 struct Stage {
     kind: &'static str,
     name: String,
-    by_target: Vec<(String, Taken)>,
+    by_target: Vec<(String, RequestLatencies)>,
 }
 
 /// Latencies of requests.
 #[derive(Default)]
-struct Taken {
+struct RequestLatencies {
     all: Vec<Latency>,
     wrong: bool,
 }
 
-impl Taken {
+impl RequestLatencies {
     fn part(&self, part: LatencyFigure) -> Option<f64> {
         median(&self.all.iter().map(part).collect::<Vec<f64>>())
     }
@@ -93,7 +93,8 @@ pub fn blocks(
 
 fn stages(configuration: &Configuration, study: &StudyRuns) -> Vec<Stage> {
     let mut order: Vec<(&str, usize, &Knobs)> = Vec::new();
-    let mut found: BTreeMap<(&str, usize, &Knobs), BTreeMap<&str, Taken>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, usize, &Knobs), BTreeMap<&str, RequestLatencies>> =
+        BTreeMap::new();
     for run in study.runs.iter().filter(|run| !is_null(&run.result.target)) {
         for step in &run.result.steps {
             let Some(latency) = step.latency.filter(|latency| latency.count > 0) else {
@@ -129,11 +130,13 @@ fn stages(configuration: &Configuration, study: &StudyRuns) -> Vec<Stage> {
         );
         stages.push(Stage {
             kind: match act(study, setup, step) {
-                Some(Act::Ask(_) | Act::Mix(_) | Act::Cold(_)) => "asking",
-                Some(Act::Mixed { .. }) if knobs.get("side").is_some_and(|side| side == "ask") => {
+                Some(StepAction::Ask(_) | StepAction::Mix(_) | StepAction::Cold(_)) => "asking",
+                Some(StepAction::Mixed { .. })
+                    if knobs.get("side").is_some_and(|side| side == "ask") =>
+                {
                     "asking"
                 }
-                Some(Act::Clock(_)) => "on the clock",
+                Some(StepAction::Clock(_)) => "on the clock",
                 _ => "writing",
             },
             name: name.join(", "),
@@ -168,7 +171,7 @@ fn table(prefix: &str, stages: &[Stage]) -> Table {
             let mut cells = vec![TableCell::plain(label(target))];
             if taken.wrong {
                 cells[0].detail.push_str("wrong answers");
-                cells[0].mark = Mark::Wrong;
+                cells[0].mark = CellMark::Wrong;
             }
             cells.push(cell(|latency| latency.count as f64));
             cells.extend(LATENCY_FIGURES.iter().map(|(_, part)| cell(*part)));

@@ -3,7 +3,7 @@
 use super::names;
 use crate::record::{Configuration, RunResult, StepResult};
 use crate::study::{Plan, Study};
-use crate::target::Facts;
+use crate::target::TargetFacts;
 use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -153,7 +153,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 impl Lab {
     /// The description of `target` in its first run that started.
     #[must_use]
-    pub fn facts(&self, target: &str) -> Option<&Facts> {
+    pub fn facts(&self, target: &str) -> Option<&TargetFacts> {
         let runs = self.studies.iter().flat_map(|study| &study.runs);
         runs.filter(|run| run.result.target == target)
             .find_map(|run| run.result.facts.as_ref())

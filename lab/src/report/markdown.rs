@@ -1,6 +1,6 @@
 //! The report as GitHub's Markdown with plots in files, so that it can be stored with the sources.
 
-use super::document::{Block, Line, Mark, RowKind, Table, TableCell, put};
+use super::document::{Block, CellMark, Line, RowKind, Table, TableCell, put};
 
 /// The document; its plots are in `svg`, a folder next to it.
 #[must_use]
@@ -112,8 +112,8 @@ fn note(note: Option<usize>) -> String {
 
 fn cell(cell: &TableCell) -> String {
     let figure = match cell.mark {
-        Mark::Best | Mark::Wrong => format!("**{}**", escape(&cell.text)),
-        Mark::None | Mark::Absent => escape(&cell.text),
+        CellMark::Best | CellMark::Wrong => format!("**{}**", escape(&cell.text)),
+        CellMark::None | CellMark::Absent => escape(&cell.text),
     };
     let shown = format!("{figure}{} {}", note(cell.note), escape(&cell.detail));
     shown.trim_end().to_owned()

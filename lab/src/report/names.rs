@@ -46,7 +46,7 @@ pub type Colour = (u8, u8, u8);
 
 /// A mark in a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum PointMark {
     /// A disc.
     Circle,
     /// A square.
@@ -61,11 +61,11 @@ pub enum Mark {
 
 /// The appearance of a target in every plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TargetStyle {
     /// Its colour.
     pub colour: Colour,
     /// Its mark, for readers who cannot distinguish the colour.
-    pub mark: Mark,
+    pub mark: PointMark,
 }
 
 /// Marigram's interfaces are blue discs of three lightnesses.
@@ -74,24 +74,24 @@ const BLUES: [Colour; 3] = [(0, 114, 178), (86, 180, 233), (68, 85, 170)];
 /// The peers: colours that the colour-blind can distinguish (M. Okabe, K. Ito, *Color Universal
 /// Design*, 2008, without its blues, yellow and black; the last three from P. Tol's *muted*
 /// scheme).
-const PEERS: [(Colour, Mark); 8] = [
-    ((213, 94, 0), Mark::Square),
-    ((0, 158, 115), Mark::Triangle),
-    ((204, 121, 167), Mark::Diamond),
-    ((230, 159, 0), Mark::Wedge),
-    ((136, 34, 85), Mark::Square),
-    ((153, 153, 51), Mark::Triangle),
-    ((125, 125, 125), Mark::Diamond),
-    ((170, 68, 153), Mark::Wedge),
+const PEERS: [(Colour, PointMark); 8] = [
+    ((213, 94, 0), PointMark::Square),
+    ((0, 158, 115), PointMark::Triangle),
+    ((204, 121, 167), PointMark::Diamond),
+    ((230, 159, 0), PointMark::Wedge),
+    ((136, 34, 85), PointMark::Square),
+    ((153, 153, 51), PointMark::Triangle),
+    ((125, 125, 125), PointMark::Diamond),
+    ((170, 68, 153), PointMark::Wedge),
 ];
 
 /// The appearance of `target`, which depends on its index in `targets`, all targets of the report.
 #[must_use]
-pub fn look(targets: &[String], target: &str) -> Look {
+pub fn look(targets: &[String], target: &str) -> TargetStyle {
     if let Some(way) = MARIGRAM.iter().position(|way| *way == target) {
-        return Look {
+        return TargetStyle {
             colour: BLUES[way],
-            mark: Mark::Circle,
+            mark: PointMark::Circle,
         };
     }
     let mut peers = targets
@@ -99,7 +99,7 @@ pub fn look(targets: &[String], target: &str) -> Look {
         .filter(|name| !is_marigram(name) && !is_null(name));
     let place = peers.position(|name| name == target).unwrap_or(0);
     let (colour, mark) = PEERS[place % PEERS.len()];
-    Look { colour, mark }
+    TargetStyle { colour, mark }
 }
 
 /// The largest number of characters of a reason in a report; the record of the run has all of it.

@@ -3,14 +3,14 @@
 use super::document::Plot;
 use super::names::look;
 use super::plot::{self, Chart, Point, Series, X};
-use super::series::{Arranged, Panel, Row, State, numbers};
+use super::series::{ArrangedView, Panel, Row, State, numbers};
 use anyhow::Result;
 
 /// The plot of `panel`: lines if the x knob is a number with several values, otherwise bars. `None` if
 /// nothing was measured. `name` is the name of its file; `targets` are all targets of the report.
 pub fn picture(
     name: &str,
-    arranged: &Arranged,
+    arranged: &ArrangedView,
     panel: &Panel,
     targets: &[String],
 ) -> Result<Option<Plot>> {

@@ -9,7 +9,7 @@ mod draw;
 mod legend;
 mod scale;
 
-use super::names::Look;
+use super::names::TargetStyle;
 use anyhow::Result;
 pub use canvas::GREYS;
 use scale::Scale;
@@ -47,7 +47,7 @@ pub struct Series {
     /// Its name.
     pub label: String,
     /// Its appearance.
-    pub look: Look,
+    pub look: TargetStyle,
     /// Its points.
     pub points: Vec<Point>,
     /// Points against the right axis.

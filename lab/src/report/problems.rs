@@ -63,7 +63,7 @@ pub fn blocks(lab: &Lab) -> Vec<Block> {
             .map(|count| TableCell::plain(count.to_string()))
             .collect();
         for cell in cells[1..3].iter_mut().filter(|cell| cell.text != "0") {
-            cell.mark = super::document::Mark::Wrong;
+            cell.mark = super::document::CellMark::Wrong;
         }
         table.push(label(target), cells);
         let kinds = [

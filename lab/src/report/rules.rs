@@ -12,7 +12,7 @@ use crate::study::{Bound, Comparison, Knobs, Rule, Scale};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A result that a rule is about.
-struct Case {
+struct RuleCase {
     /// The knobs of the result.
     knobs: Knobs,
     /// The figure, or its ratio to what it is compared with: median and interval.
@@ -79,7 +79,7 @@ fn summaries(study: &StudyRuns, rule: &Rule, target: &str) -> BTreeMap<Knobs, Su
 }
 
 /// Every result of the rule that has something to compare it with.
-fn cases(summaries: &BTreeMap<Knobs, Summary>, rule: &Rule) -> Vec<Case> {
+fn cases(summaries: &BTreeMap<Knobs, Summary>, rule: &Rule) -> Vec<RuleCase> {
     let is_of = |knobs: &Knobs| {
         rule.of
             .iter()
@@ -88,7 +88,7 @@ fn cases(summaries: &BTreeMap<Knobs, Summary>, rule: &Rule) -> Vec<Case> {
     let subjects = summaries.iter().filter(|(knobs, _)| is_of(knobs));
     subjects
         .filter_map(|(knobs, own)| {
-            let case = |value, low, high, repetitions| Case {
+            let case = |value, low, high, repetitions| RuleCase {
                 knobs: knobs.clone(),
                 value,
                 low,
@@ -144,7 +144,7 @@ fn holds(bound: Bound, value: f64) -> bool {
 }
 
 /// The judgement of `cases` of the target `label`; `None` if there are none.
-fn verdict(rule: &Rule, label: &str, cases: &[Case]) -> Option<String> {
+fn verdict(rule: &Rule, label: &str, cases: &[RuleCase]) -> Option<String> {
     let worst = cases.iter().reduce(|worst, case| {
         let worse = match rule.bound {
             Bound::AtMost(_) => case.value > worst.value,
@@ -181,7 +181,7 @@ fn verdict(rule: &Rule, label: &str, cases: &[Case]) -> Option<String> {
 }
 
 /// The worst case, by the knobs in which cases differ.
-fn place(cases: &[Case], worst: &Knobs) -> String {
+fn place(cases: &[RuleCase], worst: &Knobs) -> String {
     let differs = |(name, _): &(&String, &String)| {
         let values: BTreeSet<_> = cases.iter().map(|case| case.knobs.get(*name)).collect();
         values.len() > 1
@@ -197,9 +197,9 @@ fn place(cases: &[Case], worst: &Knobs) -> String {
 }
 
 /// Whether chance could explain the result.
-fn doubt(bound: Bound, cases: &[Case]) -> String {
+fn doubt(bound: Bound, cases: &[RuleCase]) -> String {
     let fewest = cases.iter().map(|case| case.repetitions).min().unwrap_or(0);
-    let open = |case: &&Case| holds(bound, case.low) != holds(bound, case.high);
+    let open = |case: &&RuleCase| holds(bound, case.low) != holds(bound, case.high);
     let open = cases.iter().filter(open).count();
     if fewest < JUDGED_MIN {
         let times = match fewest {

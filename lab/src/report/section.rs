@@ -2,7 +2,7 @@
 
 use super::document::{Block, slug};
 use super::load::{Lab, StudyRuns};
-use super::series::Arranged;
+use super::series::ArrangedView;
 use super::{latencies, picture, problems, resources, rules, sentences, table};
 use anyhow::Result;
 
@@ -14,7 +14,7 @@ pub fn view_name(study: &StudyRuns, index: usize) -> String {
 }
 
 /// The blocks of `study`, whose views are `views`.
-pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[Arranged]) -> Result<Vec<Block>> {
+pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[ArrangedView]) -> Result<Vec<Block>> {
     let prefix = slug(&study.name);
     let mut blocks = vec![Block::heading(
         2,

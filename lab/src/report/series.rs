@@ -6,14 +6,14 @@ mod cell;
 use super::load::{StudyRuns, figure};
 use super::names;
 use crate::record::{Configuration, StepResult};
-use crate::study::{Act, Knobs, View};
-use crate::target::Facts;
+use crate::study::{Knobs, StepAction, View};
+use crate::target::TargetFacts;
 pub use cell::{Cell, State};
-use cell::{Lost, cell, lost};
+use cell::{LostRepetitions, cell, lost};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A view with its figures.
-pub struct Arranged<'a> {
+pub struct ArrangedView<'a> {
     /// What was to be shown.
     pub view: &'a View,
     /// One for each value of the split knob; one if there is none. Empty if nothing was measured.
@@ -60,7 +60,7 @@ struct Entry<'a> {
 type Spot<'a> = (Option<&'a str>, &'a str, String);
 
 /// The results that a view shows, by their coordinates.
-struct Arrangement<'a> {
+struct ViewEntries<'a> {
     configuration: &'a Configuration,
     study: &'a StudyRuns,
     view: &'a View,
@@ -79,10 +79,10 @@ pub fn arrange<'a>(
     configuration: &Configuration,
     study: &'a StudyRuns,
     view: &'a View,
-) -> Arranged<'a> {
+) -> ArrangedView<'a> {
     let entries = entries(study, view);
     let other = varying(&entries, view);
-    let mut arrangement = Arrangement {
+    let mut arrangement = ViewEntries {
         configuration,
         study,
         view,
@@ -97,13 +97,13 @@ pub fn arrange<'a>(
     }
     sort_numbers(&mut arrangement.splits, |split| split.unwrap_or(""));
     let splits = arrangement.splits.iter();
-    Arranged {
+    ArrangedView {
         view,
         panels: splits.map(|split| arrangement.panel(*split)).collect(),
     }
 }
 
-impl<'a> Arrangement<'a> {
+impl<'a> ViewEntries<'a> {
     fn add(&mut self, entry: &'a Entry<'a>, variant: String) {
         push_new(&mut self.splits, entry.split);
         push_new(&mut self.variants, variant.clone());
@@ -148,7 +148,7 @@ impl<'a> Arrangement<'a> {
             let steps = self.steps.get(&spot);
             let results = self.results.get(&(spot, target));
             let results = results.map_or(&[][..], Vec::as_slice);
-            let lost = steps.map_or_else(Lost::default, |steps| {
+            let lost = steps.map_or_else(LostRepetitions::default, |steps| {
                 lost(self.configuration, self.study, target, steps, results)
             });
             cell(self.view, results, lost)
@@ -170,14 +170,14 @@ fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
         let facts = run.result.facts.as_ref()?;
         (run.result.target == target).then_some(facts)
     });
-    facts.map_or("", Facts::acknowledged_after)
+    facts.map_or("", TargetFacts::acknowledged_after)
 }
 
 /// The published series that belong to the panel of `split`.
 pub fn published<'a>(
     view: &'a View,
     split: Option<&str>,
-) -> impl Iterator<Item = &'a crate::study::Published> {
+) -> impl Iterator<Item = &'a crate::study::PublishedFigures> {
     let split = split.map(str::to_owned);
     let belongs = move |of: &Option<String>| of.is_none() || *of == split;
     view.published
@@ -227,21 +227,24 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
 
 /// The action of a step.
 #[must_use]
-pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a Act> {
+pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a StepAction> {
     let setup = study.plan.setups.iter().find(|own| own.name == setup)?;
     setup.steps.get(step).map(|step| &step.act)
 }
 
-/// Whether [`Act`] promises `figure`.
-fn yields(act: &Act, figure: &str) -> bool {
+/// Whether [`StepAction`] promises `figure`.
+fn yields(act: &StepAction, figure: &str) -> bool {
     match act {
-        Act::Write(_) => matches!(figure, "rows_per_s" | "points_per_s"),
-        Act::Settle => figure == "settle_s",
-        Act::Flush => figure == "flush_s",
-        Act::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
-        Act::Restart => figure == "restart_ms",
-        Act::Ask(_) | Act::Mix(_) => figure.starts_with("latency_"),
-        Act::Cold(_) | Act::Mixed { .. } | Act::Clock(_) | Act::Observe { .. } => false,
+        StepAction::Write(_) => matches!(figure, "rows_per_s" | "points_per_s"),
+        StepAction::Settle => figure == "settle_s",
+        StepAction::Flush => figure == "flush_s",
+        StepAction::Size => matches!(figure, "bytes_per_row" | "bytes_per_point" | "disk_bytes"),
+        StepAction::Restart => figure == "restart_ms",
+        StepAction::Ask(_) | StepAction::Mix(_) => figure.starts_with("latency_"),
+        StepAction::Cold(_)
+        | StepAction::Mixed { .. }
+        | StepAction::Clock(_)
+        | StepAction::Observe { .. } => false,
     }
 }
 

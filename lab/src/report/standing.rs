@@ -4,7 +4,7 @@ use super::document::{Line, Tone, put};
 use super::names;
 use super::number::times;
 use super::sentences::{comparatives, ratio};
-use super::series::{Arranged, Cell, Panel, Row, State};
+use super::series::{ArrangedView, Cell, Panel, Row, State};
 use super::statistics::{Judgement, Summary, judge};
 use crate::study::View;
 
@@ -37,7 +37,7 @@ impl Count {
 
 /// Marigram compared with one peer in one view.
 #[derive(Default)]
-struct Duel {
+struct PeerComparison {
     count: Count,
     /// Ratios beyond noise, and all of them; more than 1 is better.
     ahead: Vec<f64>,
@@ -51,7 +51,7 @@ struct Duel {
 /// The line of one view, and the outcome of its comparisons; `None` if Marigram or every peer is
 /// missing.
 #[must_use]
-pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
+pub fn line(arranged: &ArrangedView) -> Option<(Line, Count)> {
     let view = arranged.view;
     let rows = || arranged.panels.iter().flat_map(|panel| &panel.rows);
     if !rows().any(|row| names::is_marigram(&row.target)) {
@@ -67,7 +67,7 @@ pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
     let mut count = Count::default();
     let mut phrases = Vec::new();
     for peer in peers {
-        let mut duel = Duel::default();
+        let mut duel = PeerComparison::default();
         for panel in &arranged.panels {
             fight(view, panel, peer, &mut duel, &mut ways);
         }
@@ -87,7 +87,13 @@ pub fn line(arranged: &Arranged) -> Option<(Line, Count)> {
 }
 
 /// Compares in every cell of `panel`.
-fn fight<'a>(view: &View, panel: &'a Panel, peer: &str, duel: &mut Duel, ways: &mut Vec<&'a str>) {
+fn fight<'a>(
+    view: &View,
+    panel: &'a Panel,
+    peer: &str,
+    duel: &mut PeerComparison,
+    ways: &mut Vec<&'a str>,
+) {
     for theirs in panel.rows.iter().filter(|row| row.target == peer) {
         let mut rows = panel.rows.iter();
         let over_a_wire =
@@ -140,7 +146,7 @@ fn better(view: &View, a: &Summary, b: &Summary) -> bool {
     (a.median > b.median) == view.more_is_better && a.median != b.median
 }
 
-fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut Duel) {
+fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut PeerComparison) {
     let ratio = ratio(view, ours, theirs);
     duel.all.extend(ratio);
     match judge(ours, theirs) {
@@ -174,7 +180,7 @@ fn mean(ratios: &[f64]) -> f64 {
 }
 
 /// The phrase about one peer; `None` if there is nothing to say.
-fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
+fn phrase(view: &View, peer: &str, duel: &PeerComparison) -> Option<(Tone, String)> {
     let count = duel.count;
     let cells = count.all();
     if cells + duel.ours_absent + duel.theirs_absent == 0 {
@@ -221,7 +227,7 @@ fn phrase(view: &View, peer: &str, duel: &Duel) -> Option<(Tone, String)> {
 }
 
 /// The cells in which Marigram is ahead, behind, or not different, if it is not mostly one of them.
-fn parts(view: &View, duel: &Duel) -> (Tone, String) {
+fn parts(view: &View, duel: &PeerComparison) -> (Tone, String) {
     let count = duel.count;
     let (better, worse) = comparatives(view);
     let mut parts = Vec::new();

@@ -1,9 +1,9 @@
 //! The table of a panel, in the form of the published ones: one row per target, one column per
 //! value of the knob.
 
-use super::document::{Mark, RowKind, Table, TableCell, TableRow, put};
+use super::document::{CellMark, RowKind, Table, TableCell, TableRow, put};
 use super::number::plain;
-use super::series::{Arranged, Cell, Panel, Row, State, published};
+use super::series::{ArrangedView, Cell, Panel, Row, State, published};
 use super::statistics::{Judgement, Summary, judge};
 use crate::study::View;
 
@@ -12,7 +12,7 @@ const CLIENT_LIMITS: f64 = 0.7;
 
 /// The table of `panel`; `name` is that of its file.
 #[must_use]
-pub fn table(name: &str, arranged: &Arranged, panel: &Panel) -> Table {
+pub fn table(name: &str, arranged: &ArrangedView, panel: &Panel) -> Table {
     let view = arranged.view;
     let mut table = Table {
         name: name.to_owned(),
@@ -123,7 +123,7 @@ fn show(
     best: Option<&Summary>,
     null: Option<&Summary>,
 ) -> TableCell {
-    let mut word = |text: &str, mark: Mark, why: Option<String>| TableCell {
+    let mut word = |text: &str, mark: CellMark, why: Option<String>| TableCell {
         text: text.to_owned(),
         detail: String::new(),
         mark,
@@ -132,12 +132,20 @@ fn show(
     let summary = match &cell.state {
         State::Value(summary) => summary,
         State::Wrong(why) => {
-            return word("wrong", Mark::Wrong, Some(format!("Wrong answer: {why}.")));
+            return word(
+                "wrong",
+                CellMark::Wrong,
+                Some(format!("Wrong answer: {why}.")),
+            );
         }
-        State::Failed(why) => return word("failed", Mark::Wrong, Some(format!("Failed: {why}."))),
-        State::Cannot(why) => return word("cannot", Mark::Absent, Some(format!("Cannot: {why}."))),
-        State::Missing => return word("not run", Mark::Absent, None),
-        State::Empty => return word("–", Mark::Absent, None),
+        State::Failed(why) => {
+            return word("failed", CellMark::Wrong, Some(format!("Failed: {why}.")));
+        }
+        State::Cannot(why) => {
+            return word("cannot", CellMark::Absent, Some(format!("Cannot: {why}.")));
+        }
+        State::Missing => return word("not run", CellMark::Absent, None),
+        State::Empty => return word("–", CellMark::Absent, None),
     };
     let is_best = best.is_some_and(|best| {
         best.median == summary.median || matches!(judge(summary, best), Judgement::Noise)
@@ -161,7 +169,11 @@ fn show(
     TableCell {
         text: plain(summary.median),
         detail: detail(cell, summary),
-        mark: if is_best { Mark::Best } else { Mark::None },
+        mark: if is_best {
+            CellMark::Best
+        } else {
+            CellMark::None
+        },
         note: (!why.is_empty()).then(|| table.note(why.join(" "))),
     }
 }

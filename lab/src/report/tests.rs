@@ -2,7 +2,7 @@
 
 pub(super) mod fixture;
 
-use super::{Written, write, write_of};
+use super::{WrittenReport, write, write_of};
 use crate::record::Verdict;
 use fixture::{Fixture, STUDY, answer};
 use std::fs;
@@ -18,7 +18,7 @@ const TARGETS: [(&str, f64); 6] = [
 ];
 
 /// The report of `fixture`: HTML, Markdown, and where they are.
-fn report(fixture: &Fixture) -> (tempfile::TempDir, Written, String, String) {
+fn report(fixture: &Fixture) -> (tempfile::TempDir, WrittenReport, String, String) {
     let folder = tempfile::tempdir().expect("temporary folder");
     fixture.write(folder.path());
     let written = write_of(folder.path(), &[STUDY]).expect("report");

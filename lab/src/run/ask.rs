@@ -1,11 +1,11 @@
 //! Asking clients.
 
 use super::client::{Halt, Tally, all};
-use super::life::{At, Life, put_asked};
+use super::life::{At, RunningTarget, put_asked};
 use crate::data::Table;
 use crate::question::{Answer, Ask, Cell, Question, Select};
 use crate::record::{StepResult, Verdict};
-use crate::study::{Act, AskStep};
+use crate::study::{AskStep, StepAction};
 use crate::target::{Reply, Session};
 use anyhow::{Context, Result};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Asker {
 
 /// Connects `clients` of them.
 pub(super) fn connect(
-    life: &Life<'_>,
+    life: &RunningTarget<'_>,
     tables: &Arc<[Table]>,
     clients: usize,
 ) -> Result<Vec<Asker>> {
@@ -41,7 +41,7 @@ pub(super) fn connect(
 
 /// The step: one question name after the other. If a question fails, the failure is recorded, and
 /// new connections ask the next one.
-pub(super) fn ask<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
+pub(super) fn ask<'a>(life: &mut RunningTarget<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
     let tables = life.tables(&plan.suffix)?;
     let mut askers = Vec::new();
     for (name, instances) in by_name(&plan.questions) {
@@ -80,7 +80,7 @@ pub(super) fn by_name(questions: &[Question]) -> Vec<(&str, Vec<&Question>)> {
 }
 
 fn ask_one(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     result: &mut StepResult,
     askers: &mut [Asker],
     plan: &AskStep,
@@ -95,7 +95,7 @@ fn ask_one(
     let halt = Halt::new(life.stop);
     // In a thread, like every use of a session, so that a driver's panic is a failure of this
     // question only.
-    let mut checked = Checked::default();
+    let mut checked = CheckedAnswers::default();
     all(
         &mut [(&mut first[0], &mut checked)],
         &halt,
@@ -128,7 +128,7 @@ fn ask_one(
 
 /// Figures and samples of `askers`.
 pub(super) fn conclude(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     result: &mut StepResult,
     askers: &mut [Asker],
     seconds: f64,
@@ -147,7 +147,7 @@ pub(super) fn conclude(
 /// The right answers to `instances`; `None` if only targets can answer. Also computes and caches
 /// the answers to all other questions about the same tables.
 pub(super) fn expected(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     plan: &AskStep,
     instances: &[&Question],
 ) -> Result<Vec<Option<Arc<Answer>>>> {
@@ -155,7 +155,9 @@ pub(super) fn expected(
     let selects: Vec<&Select> = instances.iter().filter_map(|q| select(q)).collect();
     let steps = life.setup.steps.iter();
     let same_tables = steps.filter_map(|step| match &step.act {
-        Act::Ask(ask) | Act::Mix(ask) | Act::Cold(ask) if ask.suffix == plan.suffix => {
+        StepAction::Ask(ask) | StepAction::Mix(ask) | StepAction::Cold(ask)
+            if ask.suffix == plan.suffix =>
+        {
             Some(&ask.questions)
         }
         _ => None,
@@ -178,7 +180,7 @@ fn select(question: &Question) -> Option<&Select> {
 
 /// The result of checking the answers.
 #[derive(Default)]
-pub(super) struct Checked {
+pub(super) struct CheckedAnswers {
     right: usize,
     /// The first wrong answer.
     wrong: Option<String>,
@@ -188,7 +190,7 @@ pub(super) struct Checked {
     pub(super) rows: Vec<usize>,
 }
 
-impl Checked {
+impl CheckedAnswers {
     pub(super) fn verdict(&mut self) -> Verdict {
         match self.wrong.take() {
             Some(why) => Verdict::Wrong(why),
@@ -204,7 +206,7 @@ impl Asker {
         &mut self,
         instances: &[&Question],
         expected: &[Option<Arc<Answer>>],
-        checked: &mut Checked,
+        checked: &mut CheckedAnswers,
     ) -> Result<()> {
         for (question, expected) in instances.iter().zip(expected) {
             let reply = self.session.ask(question).context("warming up")?;
@@ -219,7 +221,7 @@ impl Asker {
         question: &Question,
         reply: Reply,
         expected: Option<&Answer>,
-        checked: &mut Checked,
+        checked: &mut CheckedAnswers,
     ) -> Result<()> {
         let answer = self.session.decode(question, reply);
         let answer = answer.context("decoding the answer")?.sorted();

@@ -1,7 +1,7 @@
 //! Asking with nothing in memory: what a question reads from disk, and how long that takes.
 
-use super::ask::{self, Checked};
-use super::life::{At, Life, put, put_asked};
+use super::ask::{self, CheckedAnswers};
+use super::life::{At, RunningTarget, put, put_asked};
 use crate::data::Table;
 use crate::monitor::Latencies;
 use crate::question::Question;
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// The step: each name by itself. If a question fails, the failure is recorded, and the next one is
 /// asked.
-pub(super) fn cold<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
+pub(super) fn cold<'a>(life: &mut RunningTarget<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
     let tables = life.tables(&plan.suffix)?;
     for (name, instances) in ask::by_name(&plan.questions) {
         life.go_on()?;
@@ -35,7 +35,7 @@ pub(super) fn cold<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Re
 }
 
 fn ask_one(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     result: &mut StepResult,
     tables: &Arc<[Table]>,
     plan: &AskStep,
@@ -58,7 +58,7 @@ fn ask_one(
     put_asked(result, &[latencies], took.as_secs_f64());
     put(result, "read_bytes", read as f64);
     result.resources = Some(used);
-    let mut checked = Checked::default();
+    let mut checked = CheckedAnswers::default();
     asker.compare(question, reply, expected[0].as_deref(), &mut checked)?;
     result.verdict = checked.verdict();
     result.answers = checked.kept;

@@ -2,14 +2,14 @@
 //! costly.
 
 use crate::data::Source;
-use crate::expect::Written;
+use crate::expect::WrittenRows;
 use crate::question::{Answer, Select};
 use anyhow::{Context, Result, ensure};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Computes answers, like [`crate::expect::answers`].
-pub(super) type Expect = dyn Fn(&dyn Source, &Written, &[&Select]) -> Vec<Answer> + Send + Sync;
+pub(super) type Expect = dyn Fn(&dyn Source, &WrittenRows, &[&Select]) -> Vec<Answer> + Send + Sync;
 
 /// The largest number of cached cells; beyond it, the cache is emptied.
 const CELLS_MAX: usize = 20_000_000;
@@ -18,7 +18,7 @@ const CELLS_MAX: usize = 20_000_000;
 pub(super) struct Expected {
     work: Arc<Expect>,
     /// By what was written, and the question as JSON (floats have no hash).
-    known: HashMap<(Written, String), Arc<Answer>>,
+    known: HashMap<(WrittenRows, String), Arc<Answer>>,
     cells: usize,
 }
 
@@ -36,7 +36,7 @@ impl Expected {
     pub(super) fn answers(
         &mut self,
         source: &dyn Source,
-        written: &Written,
+        written: &WrittenRows,
         selects: &[&Select],
         later: &[&Select],
     ) -> Result<Vec<Arc<Answer>>> {

@@ -4,10 +4,10 @@ use super::client::Tally;
 use super::expected::Expected;
 use super::samples::{OPERATIONS_MAX, Operations};
 use crate::data::{Source, Table};
-use crate::expect::Written;
+use crate::expect::WrittenRows;
 use crate::monitor::{Latencies, Monitor};
 use crate::record::{Resources, StepResult, Verdict};
-use crate::study::{Act, AskStep, Knobs, Setup};
+use crate::study::{AskStep, Knobs, Setup, StepAction};
 use crate::target::{Session, Target};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, HashSet};
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// A target at work.
-pub(super) struct Life<'a> {
+pub(super) struct RunningTarget<'a> {
     pub(super) source: &'a dyn Source,
     pub(super) setup: &'a Setup,
     /// The target's own folder.
@@ -38,7 +38,7 @@ pub(super) struct Life<'a> {
     pub(super) failures: Vec<String>,
     /// By suffix: the tables that were created, and what was written into them.
     pub(super) tables: BTreeMap<String, Arc<[Table]>>,
-    pub(super) written: BTreeMap<String, Written>,
+    pub(super) written: BTreeMap<String, WrittenRows>,
     /// Acknowledged, over all suffixes.
     pub(super) rows: u64,
     pub(super) points: u64,
@@ -66,7 +66,7 @@ impl At<'_> {
     }
 }
 
-impl Life<'_> {
+impl RunningTarget<'_> {
     /// Fails after the user wanted everything to end.
     pub(super) fn go_on(&self) -> Result<()> {
         ensure!(!self.stop.load(Ordering::Relaxed), "interrupted");
@@ -117,8 +117,8 @@ impl Life<'_> {
             names.collect::<HashSet<_>>().len()
         };
         let parts = self.setup.steps.iter().map(|step| match &step.act {
-            Act::Ask(ask) | Act::Cold(ask) => names(ask),
-            Act::Mixed { .. } => 2,
+            StepAction::Ask(ask) | StepAction::Cold(ask) => names(ask),
+            StepAction::Mixed { .. } => 2,
             _ => 1,
         });
         let samples_max = OPERATIONS_MAX / parts.sum::<usize>().max(1) / clients.max(1);

@@ -1,8 +1,8 @@
 //! Clients that ask a mixture of questions at once, like people with dashboards.
 
-use super::ask::{self, Asker, Checked};
+use super::ask::{self, Asker, CheckedAnswers};
 use super::client::{Halt, all};
-use super::life::{At, Life, put_asked};
+use super::life::{At, RunningTarget, put_asked};
 use crate::monitor::Latencies;
 use crate::question::Question;
 use crate::record::{StepResult, Verdict};
@@ -37,7 +37,7 @@ struct Client {
 }
 
 /// The step.
-pub(super) fn mix<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
+pub(super) fn mix<'a>(life: &mut RunningTarget<'a>, at: At<'_>, plan: &'a AskStep) -> Result<()> {
     let names = names(plan);
     let mut results: Vec<StepResult> = names
         .iter()
@@ -61,7 +61,7 @@ pub(super) fn mix<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a AskStep) -> Res
 }
 
 fn ask_all(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     results: &mut [StepResult],
     names: &[&str],
     plan: &AskStep,
@@ -95,7 +95,7 @@ fn ask_all(
 
 /// Lets every client ask every question once, off the clock, and checks the first client's answers.
 fn check<'a>(
-    life: &mut Life<'_>,
+    life: &mut RunningTarget<'_>,
     results: &mut [StepResult],
     clients: &mut [Client],
     plan: &'a AskStep,
@@ -104,7 +104,7 @@ fn check<'a>(
     for ((_, instances), result) in ask::by_name(&plan.questions).into_iter().zip(results) {
         let expected = ask::expected(life, plan, &instances)?;
         let halt = Halt::new(life.stop);
-        let mut checked = Checked::default();
+        let mut checked = CheckedAnswers::default();
         let (first, others) = clients.split_at_mut(1);
         all(
             &mut [(&mut first[0], &mut checked)],

@@ -2,7 +2,7 @@
 
 use super::ask::{self, Asker};
 use super::client::{Halt, all, sleep_until};
-use super::life::{At, Life};
+use super::life::{At, RunningTarget};
 use super::write::{Round, Writer, Writers};
 use crate::monitor::{Mark, Monitor};
 use crate::question::Question;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const LEAD: Duration = Duration::from_millis(2);
 
 /// The step that writes.
-pub(super) fn write<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a Write) -> Result<()> {
+pub(super) fn write<'a>(life: &mut RunningTarget<'a>, at: At<'_>, plan: &'a Write) -> Result<()> {
     let mut writers = Writers::open(life, plan)?;
     let mut result = at.result(None);
     let mut cost = Cost::default();
@@ -31,7 +31,7 @@ pub(super) fn write<'a>(life: &mut Life<'a>, at: At<'_>, plan: &'a Write) -> Res
 
 /// The step that writes and asks.
 pub(super) fn mixed<'a>(
-    life: &mut Life<'a>,
+    life: &mut RunningTarget<'a>,
     at: At<'_>,
     plan: &'a Write,
     ask: &'a AskStep,
@@ -112,7 +112,7 @@ enum Role<'w, 'a> {
 
 /// Lets the writers write everything, while the askers ask whenever the clock runs.
 fn rounds(
-    life: &Life<'_>,
+    life: &RunningTarget<'_>,
     writers: &mut Writers<'_>,
     askers: &mut [Asker],
     questions: &[Question],

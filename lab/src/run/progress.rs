@@ -27,11 +27,11 @@ pub(super) struct Progress {
     known: RunDurations,
     due: VecDeque<Job>,
     count: usize,
-    left: Arc<Mutex<Option<Left>>>,
+    left: Arc<Mutex<Option<RemainingTime>>>,
 }
 
 /// Estimates of the remaining time, as of the start of the current run.
-struct Left {
+struct RemainingTime {
     /// Of the current run, seconds.
     this: f64,
     /// Of the runs after it, seconds.
@@ -122,7 +122,7 @@ impl Progress {
         let others = self.due.iter().skip(1);
         let others: Option<f64> = others.map(|job| self.known.estimate(job)).sum();
         let this = self.known.estimate(job);
-        let left = this.zip(others).map(|(this, others)| Left {
+        let left = this.zip(others).map(|(this, others)| RemainingTime {
             this,
             others,
             began: Instant::now(),

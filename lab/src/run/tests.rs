@@ -7,7 +7,7 @@ mod settings;
 
 use super::Outcome;
 use crate::record::{StepResult, Verdict};
-use crate::study::{Act, Plan, Scale, Write};
+use crate::study::{Plan, Scale, StepAction, Write};
 use fakes::{DEVICES, ROWS, asking, plan, writing};
 use lab::Lab;
 use std::time::Duration;
@@ -19,11 +19,11 @@ fn full(_scale: Scale) -> Plan {
     plan(vec![(
         "main",
         vec![
-            Act::Write(writing()),
-            Act::Settle,
-            Act::Size,
-            Act::Restart,
-            Act::Ask(asking(&["easy", "sql", "hard"])),
+            StepAction::Write(writing()),
+            StepAction::Settle,
+            StepAction::Size,
+            StepAction::Restart,
+            StepAction::Ask(asking(&["easy", "sql", "hard"])),
         ],
     )])
 }
@@ -115,7 +115,7 @@ fn a_mixture_has_figures_of_all_questions_and_of_each() {
         asking.clients = 3;
         plan(vec![(
             "main",
-            vec![Act::Write(writing()), Act::Mix(asking)],
+            vec![StepAction::Write(writing()), StepAction::Mix(asking)],
         )])
     };
     let lab = Lab::new(mixture, &["right"]);
@@ -141,7 +141,10 @@ fn a_target_that_cannot_answer_all_of_a_mixture_is_asked_nothing() {
     let mixture = |_| {
         plan(vec![(
             "main",
-            vec![Act::Write(writing()), Act::Mix(asking(&["easy", "hard"]))],
+            vec![
+                StepAction::Write(writing()),
+                StepAction::Mix(asking(&["easy", "hard"])),
+            ],
         )])
     };
     let lab = Lab::new(mixture, &["right"]);
@@ -161,8 +164,8 @@ fn a_cold_question_is_asked_once_after_a_restart_and_checked() {
         plan(vec![(
             "main",
             vec![
-                Act::Write(writing()),
-                Act::Cold(asking(&["easy", "sql", "hard"])),
+                StepAction::Write(writing()),
+                StepAction::Cold(asking(&["easy", "sql", "hard"])),
             ],
         )])
     };
@@ -248,7 +251,7 @@ fn paced(_scale: Scale) -> Plan {
         rows_per_s: Some(1_000.0),
         ..writing()
     };
-    plan(vec![("main", vec![Act::Write(write)])])
+    plan(vec![("main", vec![StepAction::Write(write)])])
 }
 
 #[test]
@@ -276,13 +279,18 @@ fn bounded(_scale: Scale) -> Plan {
         rows_max: Some(70),
         ..writing()
     };
-    let ask = || Act::Ask(asking(&["easy"]));
+    let ask = || StepAction::Ask(asking(&["easy"]));
     plan(vec![
-        ("time", vec![Act::Write(time), ask()]),
+        ("time", vec![StepAction::Write(time), ask()]),
         // The second step continues where the first stopped.
         (
             "rows",
-            vec![Act::Write(rows.clone()), ask(), Act::Write(rows), ask()],
+            vec![
+                StepAction::Write(rows.clone()),
+                ask(),
+                StepAction::Write(rows),
+                ask(),
+            ],
         ),
     ])
 }
@@ -328,15 +336,15 @@ fn both(_scale: Scale) -> Plan {
         rows_per_s: Some(2_000.0),
         ..writing()
     };
-    let mixed = |names: &[&str]| Act::Mixed {
+    let mixed = |names: &[&str]| StepAction::Mixed {
         write: more.clone(),
         ask: asking(names),
     };
-    let load = || Act::Write(load.clone());
+    let load = || StepAction::Write(load.clone());
     plan(vec![
         (
             "easy",
-            vec![load(), mixed(&["easy"]), Act::Ask(asking(&["easy"]))],
+            vec![load(), mixed(&["easy"]), StepAction::Ask(asking(&["easy"]))],
         ),
         ("hard", vec![load(), mixed(&["easy", "hard"])]),
     ])

@@ -2,13 +2,13 @@
 
 use super::client::said;
 use super::expected::Expected;
-use super::life::{At, Life};
+use super::life::{At, RunningTarget};
 use super::samples::{self, Operations};
 use super::{ask, clock, cold, mix, mixed, store};
 use crate::data::Source;
 use crate::monitor::Monitor;
 use crate::record::{RunResult, StepResult, Verdict};
-use crate::study::{Act, ClockStep, Scale, Setup, Step};
+use crate::study::{ClockStep, Scale, Setup, Step, StepAction};
 use crate::target::{Kind, Settings, Tuning};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -37,9 +37,9 @@ pub(super) struct Unit<'a> {
 }
 
 /// A target's own folder, removed at the end.
-struct Fresh(PathBuf);
+struct TargetFolder(PathBuf);
 
-impl Fresh {
+impl TargetFolder {
     fn new(data: &Path) -> Result<Self> {
         // Short, because sockets are in it; with the process id, because `data` may be shared.
         let folder = data.join(format!("lab-{}", std::process::id()));
@@ -59,7 +59,7 @@ impl Fresh {
     }
 }
 
-impl Drop for Fresh {
+impl Drop for TargetFolder {
     fn drop(&mut self) {
         // A failure was reported already, and the next run also empties the folder.
         let _ = store::remove(&self.0);
@@ -105,7 +105,7 @@ impl Unit<'_> {
     /// The target's settings, with the setup's settings and the limits of a search on the clock.
     fn settings(&self) -> Settings {
         let clock = |step: &Step| match &step.act {
-            Act::Clock(clock) => Some((clock.cores, clock.memory_bytes)),
+            StepAction::Clock(clock) => Some((clock.cores, clock.memory_bytes)),
             _ => None,
         };
         let settings = Settings {
@@ -129,7 +129,7 @@ impl Unit<'_> {
         result: &mut RunResult,
     ) -> Result<()> {
         // Declared before the target, so that the target is dropped first after a panic.
-        let fresh = Fresh::new(self.data)?;
+        let fresh = TargetFolder::new(self.data)?;
         let kind = self.target.0;
         let mut settings = self.settings();
         let mut target = (kind.make)(&settings).context("making the target")?;
@@ -144,7 +144,7 @@ impl Unit<'_> {
             Scale::Tiny | Scale::Small => Duration::from_millis(100),
             Scale::Medium | Scale::Paper => Duration::from_secs(1),
         };
-        let mut life = Life {
+        let mut life = RunningTarget {
             source: self.source,
             setup: self.setup,
             dir: &fresh.0,
@@ -165,7 +165,7 @@ impl Unit<'_> {
             rss_first_bytes: None,
         };
         let done = steps(&mut life, refused);
-        let Life {
+        let RunningTarget {
             mut target,
             monitor,
             operations,
@@ -186,7 +186,7 @@ impl Unit<'_> {
 }
 
 /// Executes the steps; `refused` is the reason why the target cannot have their settings.
-fn steps(life: &mut Life<'_>, refused: Option<String>) -> Result<()> {
+fn steps(life: &mut RunningTarget<'_>, refused: Option<String>) -> Result<()> {
     let setup = life.setup;
     let cannot = refused.or_else(|| life.target.cannot_keep(life.source.tables()));
     for (index, step) in setup.steps.iter().enumerate() {
@@ -204,45 +204,45 @@ fn steps(life: &mut Life<'_>, refused: Option<String>) -> Result<()> {
     Ok(())
 }
 
-fn act<'a>(life: &mut Life<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
+fn act<'a>(life: &mut RunningTarget<'a>, at: At<'_>, step: &'a Step) -> Result<()> {
     match &step.act {
-        Act::Write(plan) => mixed::write(life, at, plan),
-        Act::Settle => life.settle(at),
-        Act::Flush => life.flush(at),
-        Act::Size => life.size(at),
-        Act::Restart => life.restart(at),
-        Act::Observe { known } => life.observe(at, known),
-        Act::Ask(plan) => ask::ask(life, at, plan),
-        Act::Mix(plan) => mix::mix(life, at, plan),
-        Act::Cold(plan) => cold::cold(life, at, plan),
-        Act::Mixed { write, ask } => mixed::mixed(life, at, write, ask),
-        Act::Clock(plan) => search(life, at, plan),
+        StepAction::Write(plan) => mixed::write(life, at, plan),
+        StepAction::Settle => life.settle(at),
+        StepAction::Flush => life.flush(at),
+        StepAction::Size => life.size(at),
+        StepAction::Restart => life.restart(at),
+        StepAction::Observe { known } => life.observe(at, known),
+        StepAction::Ask(plan) => ask::ask(life, at, plan),
+        StepAction::Mix(plan) => mix::mix(life, at, plan),
+        StepAction::Cold(plan) => cold::cold(life, at, plan),
+        StepAction::Mixed { write, ask } => mixed::mixed(life, at, write, ask),
+        StepAction::Clock(plan) => search(life, at, plan),
     }
 }
 
 /// The results of a step about tables that the target cannot store, or with settings that it
 /// refuses.
-fn refusals(at: At<'_>, act: &Act, why: &str) -> Vec<StepResult> {
+fn refusals(at: At<'_>, act: &StepAction, why: &str) -> Vec<StepResult> {
     let of = |knob: Option<(&str, &str)>| StepResult {
         verdict: Verdict::Cannot(why.to_owned()),
         ..at.result(knob)
     };
     match act {
-        Act::Ask(plan) | Act::Cold(plan) => ask::by_name(&plan.questions)
+        StepAction::Ask(plan) | StepAction::Cold(plan) => ask::by_name(&plan.questions)
             .into_iter()
             .map(|(name, _)| of(Some(("question", name))))
             .collect(),
-        Act::Mix(plan) => mix::names(plan)
+        StepAction::Mix(plan) => mix::names(plan)
             .into_iter()
             .map(|name| of(Some(("question", name))))
             .collect(),
-        Act::Mixed { .. } => ["write", "ask"].map(|side| of(Some(("side", side)))).into(),
+        StepAction::Mixed { .. } => ["write", "ask"].map(|side| of(Some(("side", side)))).into(),
         _ => vec![of(None)],
     }
 }
 
 /// The search on the clock: its trials are results of this step, and start the target themselves.
-fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
+fn search(life: &mut RunningTarget<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
     life.monitor.follow(&[]);
     life.target.stop().context("stopping before the search")?;
     let place = clock::TrialContext {
@@ -263,18 +263,18 @@ fn search(life: &mut Life<'_>, at: At<'_>, plan: &ClockStep) -> Result<()> {
     Ok(())
 }
 
-fn name(act: &Act) -> &'static str {
+fn name(act: &StepAction) -> &'static str {
     match act {
-        Act::Write(_) => "write",
-        Act::Settle => "settle",
-        Act::Flush => "flush",
-        Act::Size => "size",
-        Act::Restart => "restart",
-        Act::Observe { .. } => "observe",
-        Act::Ask(_) => "ask",
-        Act::Mix(_) => "mix",
-        Act::Cold(_) => "cold",
-        Act::Mixed { .. } => "mixed",
-        Act::Clock(_) => "clock",
+        StepAction::Write(_) => "write",
+        StepAction::Settle => "settle",
+        StepAction::Flush => "flush",
+        StepAction::Size => "size",
+        StepAction::Restart => "restart",
+        StepAction::Observe { .. } => "observe",
+        StepAction::Ask(_) => "ask",
+        StepAction::Mix(_) => "mix",
+        StepAction::Cold(_) => "cold",
+        StepAction::Mixed { .. } => "mixed",
+        StepAction::Clock(_) => "clock",
     }
 }

@@ -8,9 +8,9 @@
 //! time. So the requests that a stalled server delays count, too (otherwise: coordinated omission).
 
 use super::client::{Halt, Tally, all, sleep_until};
-use super::life::{Life, put, put_cpu};
+use super::life::{RunningTarget, put, put_cpu};
 use crate::data::Stream;
-use crate::expect::Written;
+use crate::expect::WrittenRows;
 use crate::monitor::Latencies;
 use crate::record::{Resources, StepResult};
 use crate::study::Write;
@@ -101,7 +101,7 @@ impl<'a> Writers<'a> {
     /// Creates the tables, and connects. If an earlier step wrote the tables with the same clients
     /// and batches, writing continues where that step stopped. Any other combination is refused,
     /// because the contents of the tables would be undefined.
-    pub(super) fn open(life: &mut Life<'a>, plan: &'a Write) -> Result<Self> {
+    pub(super) fn open(life: &mut RunningTarget<'a>, plan: &'a Write) -> Result<Self> {
         ensure!(
             plan.clients > 0 && plan.batch_rows > 0,
             "a step that writes needs clients, and batches of rows"
@@ -162,7 +162,7 @@ impl<'a> Writers<'a> {
     /// The result of all clients, which took `time` and `resources`; also recorded in `life`.
     pub(super) fn conclude(
         self,
-        life: &mut Life<'_>,
+        life: &mut RunningTarget<'_>,
         result: &mut StepResult,
         time: Duration,
         resources: Resources,
@@ -183,7 +183,7 @@ impl<'a> Writers<'a> {
         life.rows += rows;
         life.points += points;
         let batches = self.before.iter().zip(&self.clients);
-        let written = Written {
+        let written = WrittenRows {
             clients: self.plan.clients,
             batch_rows: self.plan.batch_rows,
             batches: batches.map(|(before, now)| before + now.batches).collect(),

@@ -4,7 +4,7 @@ use super::parts::{knobs, pick, step, view};
 use super::published;
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, Late, SourceSpec};
-use crate::study::{Act, ClockStep, Plan, Scale, Setup, Study, View};
+use crate::study::{ClockStep, Plan, Scale, Setup, StepAction, Study, View};
 use crate::target::Tuning;
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ fn plan(scale: Scale) -> Plan {
         setups: vec![Setup {
             name: "search".to_owned(),
             source: SourceSpec::Iot(kind),
-            steps: vec![step(varied, Act::Clock(search))],
+            steps: vec![step(varied, StepAction::Clock(search))],
             tuning: Tuning::default(),
         }],
         views: views(),

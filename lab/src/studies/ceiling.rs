@@ -6,7 +6,7 @@ use super::parts::{
 };
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Question, Select};
-use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
 
 /// Columns of the table `s`.
 const DEVGROUP: usize = 2;
@@ -39,7 +39,7 @@ fn plan(scale: Scale) -> Plan {
         ]);
         step(varied, act)
     };
-    let together = Act::Mixed {
+    let together = StepAction::Mixed {
         write: write(2, 5000),
         ask: AskStep {
             // The asking ends with the writing.
@@ -55,10 +55,10 @@ fn plan(scale: Scale) -> Plan {
     let steps = vec![
         phase("together", together),
         phase("held", observe()),
-        phase("settle", Act::Settle),
+        phase("settle", StepAction::Settle),
         phase(
             "count",
-            Act::Ask(ask(scale, vec![question("count", counted)])),
+            StepAction::Ask(ask(scale, vec![question("count", counted)])),
         ),
         phase("settled", observe()),
     ];

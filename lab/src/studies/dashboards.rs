@@ -4,7 +4,7 @@ use super::parts::{ask, knobs, latencies, limit, pick, size, step, view, write};
 use super::set_s;
 use crate::generate::SourceSpec;
 use crate::question::Question;
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Step, Study, View};
+use crate::study::{AskStep, Plan, Scale, Setup, Step, StepAction, Study, View};
 use crate::target::Tuning;
 
 /// The questions of dashboards, by their names in the set.
@@ -47,8 +47,8 @@ fn plan(scale: Scale, more: Vec<Step>, views: Vec<View>) -> Plan {
     let (devices, rows) = set(scale);
     let phase = |phase: &str, act| step(knobs([("phase", phase.to_owned())]), act);
     let mut steps = vec![
-        phase("load", Act::Write(write(2, 5000))),
-        phase("settle", Act::Settle),
+        phase("load", StepAction::Write(write(2, 5000))),
+        phase("settle", StepAction::Settle),
     ];
     steps.extend(more);
     Plan {
@@ -80,7 +80,7 @@ fn plan_many(scale: Scale) -> Plan {
             time_max: limit(scale, [10, 300, 2000, 10_000]),
             ..ask(scale, questions.clone())
         };
-        step(varied, Act::Mix(asked))
+        step(varied, StepAction::Mix(asked))
     };
     let all = knobs([("phase", "ask".to_owned()), ("question", "all".to_owned())]);
     let each = knobs([("phase", "ask".to_owned())]);
@@ -115,7 +115,10 @@ fn plan_cold(scale: Scale) -> Plan {
         step(varied, act)
     };
     let asked = ask(scale, set_s::questions(devices, rows));
-    let steps = vec![phase("size", Act::Size), phase("cold", Act::Cold(asked))];
+    let steps = vec![
+        phase("size", StepAction::Size),
+        phase("cold", StepAction::Cold(asked)),
+    ];
     let only = || knobs([("phase", "cold".to_owned())]);
     let views = vec![
         View {

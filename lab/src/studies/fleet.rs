@@ -8,7 +8,7 @@ mod write;
 use super::parts::{knobs, latencies, pick, step, write};
 use crate::generate::SourceSpec;
 use crate::question::{Devices, Question};
-use crate::study::{Act, Plan, Scale, Setup, Step, Study, View};
+use crate::study::{Plan, Scale, Setup, Step, StepAction, Study, View};
 use crate::target::Tuning;
 
 /// Columns of the table `devices`.
@@ -49,8 +49,8 @@ fn fleet(scale: Scale) -> (usize, usize) {
 fn loaded(name: &str, (devices, rows): (usize, usize), steps: Vec<Step>) -> Setup {
     let phase = |phase: &str| knobs([("phase", phase.to_owned())]);
     let load = [
-        step(phase("load"), Act::Write(write(2, 1000))),
-        step(phase("settle"), Act::Settle),
+        step(phase("load"), StepAction::Write(write(2, 1000))),
+        step(phase("settle"), StepAction::Settle),
     ];
     Setup {
         name: name.to_owned(),
@@ -85,7 +85,7 @@ fn over_parts(
         ]);
         step(
             varied,
-            Act::Ask(super::parts::ask(scale, questions(&devices))),
+            StepAction::Ask(super::parts::ask(scale, questions(&devices))),
         )
     };
     Plan {

@@ -5,8 +5,8 @@ use super::parts::{
 };
 use crate::data::{FieldKind, SECOND_NS};
 use crate::generate::{IotSpec, Late, Path, SourceSpec};
-use crate::question::{Aggregate, Devices, Question, Select, What};
-use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::question::{Aggregate, Devices, Question, Select, Selection};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
 use std::collections::BTreeMap;
 
 /// Bytes of a SHA-256 digest.
@@ -39,7 +39,7 @@ pub fn study() -> Study {
 
 /// What is varied.
 #[derive(Clone, Copy)]
-struct Case {
+struct IdentityCase {
     path: (&'static str, Path),
     identity: &'static str,
     clients: usize,
@@ -52,7 +52,7 @@ fn plan(scale: Scale) -> Plan {
     for path in paths {
         for identity in ["plain", "sha256"] {
             for clients in clients {
-                let case = Case {
+                let case = IdentityCase {
                     path: *path,
                     identity,
                     clients: *clients,
@@ -69,7 +69,7 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-fn setup(scale: Scale, case: Case) -> Setup {
+fn setup(scale: Scale, case: IdentityCase) -> Setup {
     let devices = pick(scale, [200, 2000, 20_000, 100_000]);
     let rows = pick(scale, [10, 20, 20, 100]);
     let spec = IotSpec {
@@ -105,13 +105,16 @@ fn setup(scale: Scale, case: Case) -> Setup {
         source: SourceSpec::Paths { spec, path },
         tuning: tuning(&[("series_identity", case.identity)], &[]),
         steps: vec![
-            step(varied("write"), Act::Write(write(case.clients, BATCH_ROWS))),
-            step(varied("settle"), Act::Settle),
-            step(varied("index"), Act::Observe { known }),
-            step(varied("size"), Act::Size),
+            step(
+                varied("write"),
+                StepAction::Write(write(case.clients, BATCH_ROWS)),
+            ),
+            step(varied("settle"), StepAction::Settle),
+            step(varied("index"), StepAction::Observe { known }),
+            step(varied("size"), StepAction::Size),
             step(
                 varied("ask"),
-                Act::Ask(ask(scale, questions(path, devices, rows))),
+                StepAction::Ask(ask(scale, questions(path, devices, rows))),
             ),
         ],
     }
@@ -127,13 +130,13 @@ fn questions(path: Path, devices: usize, rows: usize) -> Vec<Question> {
             devices: of(instance),
             from_ns: Some(IOT_START_NS),
             to_ns: Some(IOT_START_NS + rows as i64 * SECOND_NS),
-            ..Select::all(0, What::Rows(vec![0]))
+            ..Select::all(0, Selection::Rows(vec![0]))
         };
         let average = Select {
             devices: of(instance),
             ..Select::all(
                 0,
-                What::Aggregates(vec![(Aggregate::Count, 0), (Aggregate::Avg, 0)]),
+                Selection::Aggregates(vec![(Aggregate::Count, 0), (Aggregate::Avg, 0)]),
             )
         };
         [

@@ -2,7 +2,9 @@
 
 use super::parts::{knobs, observe, pick, step, tuning, view, write};
 use crate::generate::SourceSpec;
-use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Step, Study, View, Write};
+use crate::study::{
+    Bound, Comparison, Plan, Rule, Scale, Setup, Step, StepAction, Study, View, Write,
+};
 
 /// The study.
 pub fn study() -> Study {
@@ -38,7 +40,7 @@ fn plan(scale: Scale) -> Plan {
         step(varied, act)
     };
     let rows = |rows: u64| {
-        Act::Write(Write {
+        StepAction::Write(Write {
             rows_max: Some(rows),
             ..write(2, batch_rows)
         })
@@ -46,15 +48,15 @@ fn plan(scale: Scale) -> Plan {
     let resident: Vec<Step> = vec![
         phase("empty", observe()),
         phase("write", rows(devices as u64)),
-        phase("settle", Act::Settle),
+        phase("settle", StepAction::Settle),
         phase("idle", observe()),
     ];
     let restart: Vec<Step> = vec![
         phase("load", rows(devices as u64)),
-        phase("flush", Act::Settle),
+        phase("flush", StepAction::Settle),
         phase("log", rows(logged)),
         phase("logged", observe()),
-        phase("restart", Act::Restart),
+        phase("restart", StepAction::Restart),
     ];
     // Small memtables, so that their memory is not mistaken for that of series.
     let large = pick(scale, ["256MiB", "256MiB", "256MiB", "2GiB"]);

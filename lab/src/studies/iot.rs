@@ -18,7 +18,7 @@ mod types;
 use super::parts::{ask, pick, step, write};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, Late};
-use crate::study::{Act, AskStep, Knobs, Scale, Step, Study, Write};
+use crate::study::{AskStep, Knobs, Scale, Step, StepAction, Study, Write};
 
 /// Distance of two rows of a device, milliseconds.
 const STEP_MS: u32 = 400;
@@ -88,20 +88,20 @@ fn load() -> Write {
 /// measures the size. `phase` gives the knobs of a step by its name.
 fn stored(phase: impl Fn(&str) -> Knobs) -> Vec<Step> {
     vec![
-        step(phase("write"), Act::Write(load())),
-        step(phase("settle"), Act::Settle),
-        step(phase("size"), Act::Size),
+        step(phase("write"), StepAction::Write(load())),
+        step(phase("settle"), StepAction::Settle),
+        step(phase("size"), StepAction::Size),
     ]
 }
 
 /// Asks the usual questions about `spec`, over this many seconds.
-fn ask_usual(scale: Scale, spec: &IotSpec, range_s: u32) -> Act {
+fn ask_usual(scale: Scale, spec: &IotSpec, range_s: u32) -> StepAction {
     let extent = questions::Extent {
         devices: QUERY_DEVICES,
         sensors: SENSORS,
         range_s,
     };
-    Act::Ask(AskStep {
+    StepAction::Ask(AskStep {
         clients: askers(scale),
         ..ask(scale, questions::questions(spec, extent, &questions::USUAL))
     })

@@ -10,7 +10,7 @@ use super::parts::{
 };
 use crate::generate::{Delay, SourceSpec};
 use crate::question::{Aggregate, Question, Select};
-use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
 use crate::target::Tuning;
 
 /// Fields of the table `s`.
@@ -96,11 +96,11 @@ fn plan(scale: Scale) -> Plan {
             source: source(devices, rows, *percent),
             tuning: small_memtables(scale),
             steps: vec![
-                phase("write", Act::Write(write(2, 5000))),
-                phase("before", Act::Ask(ask(scale, questions()))),
-                phase("settle", Act::Settle),
-                phase("after", Act::Ask(ask(scale, questions()))),
-                phase("size", Act::Size),
+                phase("write", StepAction::Write(write(2, 5000))),
+                phase("before", StepAction::Ask(ask(scale, questions()))),
+                phase("settle", StepAction::Settle),
+                phase("after", StepAction::Ask(ask(scale, questions()))),
+                phase("size", StepAction::Size),
             ],
         }
     };
@@ -200,11 +200,11 @@ fn plan_amplification(scale: Scale) -> Plan {
             source: source(devices, rows, 10),
             tuning: small_memtables(scale),
             steps: vec![
-                phase("write", Act::Write(write(2, 5000))),
+                phase("write", StepAction::Write(write(2, 5000))),
                 phase("left", observe()),
-                phase("settle", Act::Settle),
+                phase("settle", StepAction::Settle),
                 phase("settled", observe()),
-                phase("size", Act::Size),
+                phase("size", StepAction::Size),
             ],
         }],
         views: vec![

@@ -6,8 +6,8 @@ use super::parts::{
 };
 use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
-use crate::question::{Aggregate, Devices, Question, Select, What};
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View, Write};
+use crate::question::{Aggregate, Devices, Question, Select, Selection};
+use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View, Write};
 use crate::target::Tuning;
 
 /// Columns of the table `s`.
@@ -67,10 +67,10 @@ fn plan(scale: Scale) -> Plan {
     let mut at_rest = varied("together", 0);
     at_rest.insert("side".to_owned(), "ask".to_owned());
     let mut steps = vec![
-        step(varied("load", 0), Act::Write(rest)),
+        step(varied("load", 0), StepAction::Write(rest)),
         step(
             at_rest,
-            Act::Ask(asked("_p0", pick(scale, [1, 10, 20, 100]))),
+            StepAction::Ask(asked("_p0", pick(scale, [1, 10, 20, 100]))),
         ),
     ];
     for pace in paces {
@@ -81,7 +81,7 @@ fn plan(scale: Scale) -> Plan {
             suffix: suffix.clone(),
             ..write(2, BATCH_ROWS)
         };
-        let together = Act::Mixed {
+        let together = StepAction::Mixed {
             write: written,
             // The asking ends with the writing.
             ask: asked(&suffix, 100_000),
@@ -101,7 +101,7 @@ fn plan(scale: Scale) -> Plan {
 }
 
 fn questions(devices: usize, rows: usize) -> Vec<Question> {
-    let last = Select::all(0, What::Last(vec![TEMPERATURE, HUMIDITY]));
+    let last = Select::all(0, Selection::Last(vec![TEMPERATURE, HUMIDITY]));
     let group = (devices / 2).min(50).to_string();
     let hour = Select {
         devices: Devices::In(DEVGROUP, vec![group]),
@@ -110,7 +110,7 @@ fn questions(devices: usize, rows: usize) -> Vec<Question> {
         bucket_ns: Some(MINUTE_NS),
         ..Select::all(
             0,
-            What::Aggregates(vec![
+            Selection::Aggregates(vec![
                 (Aggregate::Avg, TEMPERATURE),
                 (Aggregate::Max, TEMPERATURE),
                 (Aggregate::Avg, HUMIDITY),
@@ -121,7 +121,7 @@ fn questions(devices: usize, rows: usize) -> Vec<Question> {
         by: vec![DEVGROUP],
         ..Select::all(
             0,
-            What::Aggregates(vec![
+            Selection::Aggregates(vec![
                 (Aggregate::Count, TEMPERATURE),
                 (Aggregate::Avg, TEMPERATURE),
             ]),

@@ -1,8 +1,8 @@
 //! The parts of plans, with their usual settings.
 
 use crate::data::SECOND_NS;
-use crate::question::{Aggregate, Question, Select, What};
-use crate::study::{Act, AskStep, Knobs, Scale, Step, View, Write};
+use crate::question::{Aggregate, Question, Select, Selection};
+use crate::study::{AskStep, Knobs, Scale, Step, StepAction, View, Write};
 use crate::target::{Options, Tuning};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub fn knobs<const N: usize>(pairs: [(&str, String); N]) -> Knobs {
 }
 
 /// A step.
-pub fn step(knobs: Knobs, act: Act) -> Step {
+pub fn step(knobs: Knobs, act: StepAction) -> Step {
     Step { knobs, act }
 }
 
@@ -58,8 +58,8 @@ pub fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
 }
 
 /// The target's memory and metrics, without figures that are known in advance.
-pub fn observe() -> Act {
-    Act::Observe {
+pub fn observe() -> StepAction {
+    StepAction::Observe {
         known: BTreeMap::new(),
     }
 }
@@ -96,8 +96,8 @@ pub fn question(name: &str, select: Select) -> Question {
 }
 
 /// These aggregates of one field.
-pub fn aggregates(functions: &[Aggregate], field: usize) -> What {
-    What::Aggregates(
+pub fn aggregates(functions: &[Aggregate], field: usize) -> Selection {
+    Selection::Aggregates(
         functions
             .iter()
             .map(|function| (*function, field))

@@ -3,7 +3,7 @@
 //! They contain only figures that were found in text, each with its source and hardware; none was
 //! read from a picture.
 
-use crate::study::Published;
+use crate::study::PublishedFigures;
 use serde::Deserialize;
 use std::sync::OnceLock;
 
@@ -50,10 +50,10 @@ fn all() -> &'static [Series] {
 }
 
 /// Published figures for the view of `figure` in `study`, in the view's unit.
-pub fn points(study: &str, figure: &str) -> Vec<Published> {
+pub fn points(study: &str, figure: &str) -> Vec<PublishedFigures> {
     let name = format!("{study}/{figure}");
     let series = all().iter().filter(|series| series.view == name);
-    let published = |series: &Series| Published {
+    let published = |series: &Series| PublishedFigures {
         system: series.system.clone(),
         source: series.source.clone().unwrap_or_default(),
         split: series.split.clone(),

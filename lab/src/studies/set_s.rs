@@ -6,8 +6,10 @@ use super::parts::{
 };
 use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
-use crate::question::{Aggregate, Devices, Question, Select, What};
-use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Step, Study, View, Write};
+use crate::question::{Aggregate, Devices, Question, Select, Selection};
+use crate::study::{
+    Bound, Comparison, Plan, Rule, Scale, Setup, Step, StepAction, Study, View, Write,
+};
 use crate::target::Tuning;
 
 /// Columns of the table `s`.
@@ -59,9 +61,9 @@ fn plan_growth(scale: Scale) -> Plan {
             name: format!("devices-{devices}"),
             source: SourceSpec::SetS { devices, rows },
             steps: vec![
-                phase("load", Act::Write(write(2, 5000))),
-                phase("settle", Act::Settle),
-                phase("ask", Act::Ask(ask(scale, questions(devices, rows)))),
+                phase("load", StepAction::Write(write(2, 5000))),
+                phase("settle", StepAction::Settle),
+                phase("ask", StepAction::Ask(ask(scale, questions(devices, rows)))),
             ],
             tuning: Tuning::default(),
         }
@@ -147,7 +149,7 @@ fn ingest(scale: Scale) -> Vec<Step> {
             ("clients", clients.to_string()),
             ("batch_rows", batch_rows.to_string()),
         ]);
-        step(varied, Act::Write(case))
+        step(varied, StepAction::Write(case))
     };
     let cases = clients
         .iter()
@@ -161,11 +163,11 @@ fn load(scale: Scale, devices: usize, rows: usize) -> Vec<Step> {
         step(varied, act)
     };
     vec![
-        phase("load", Act::Write(write(2, 5000))),
-        phase("settle", Act::Settle),
-        phase("size", Act::Size),
-        phase("restart", Act::Restart),
-        phase("ask", Act::Ask(ask(scale, questions(devices, rows)))),
+        phase("load", StepAction::Write(write(2, 5000))),
+        phase("settle", StepAction::Settle),
+        phase("size", StepAction::Size),
+        phase("restart", StepAction::Restart),
+        phase("ask", StepAction::Ask(ask(scale, questions(devices, rows)))),
     ]
 }
 
@@ -176,7 +178,7 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
     let group = (devices / 2).min(50).to_string();
     let one_group = Select {
         devices: Devices::In(DEVGROUP, vec![group]),
-        ..Select::all(0, What::Rows(both.clone()))
+        ..Select::all(0, Selection::Rows(both.clone()))
     };
     let whole = |function, field| Select::all(0, aggregates(&[function], field));
     let by_group = totals_by(DEVGROUP, TEMPERATURE);
@@ -199,7 +201,7 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
         question("Q3 by group", by_group),
         question("Q4 by minute", by_minute_of_all),
         question("Q4 by group, minute", by_group_and_minute),
-        question("Q5 last", Select::all(0, What::Last(both.clone()))),
+        question("Q5 last", Select::all(0, Selection::Last(both.clone()))),
     ];
     // An hour of 10,000 seconds, and the same fraction of shorter sets.
     let range_ns = (rows * 36 / 100) as i64 * SECOND_NS;
@@ -210,10 +212,10 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
             devices: Devices::In(DEVNAME, vec![format!("device_{device:06}")]),
             from_ns: Some(from_ns),
             to_ns: Some(from_ns + range_ns),
-            ..Select::all(0, What::Rows(both.clone()))
+            ..Select::all(0, Selection::Rows(both.clone()))
         };
         let by_minute = Select {
-            what: What::Aggregates(vec![
+            what: Selection::Aggregates(vec![
                 (Aggregate::Avg, TEMPERATURE),
                 (Aggregate::Avg, HUMIDITY),
             ]),

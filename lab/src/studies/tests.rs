@@ -2,7 +2,7 @@
 
 use crate::generate::SourceSpec;
 use crate::question::Question;
-use crate::study::{Act, AskStep, Comparison, Knobs, Plan, Scale, Setup, Step, View};
+use crate::study::{AskStep, Comparison, Knobs, Plan, Scale, Setup, Step, StepAction, View};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod sources;
@@ -42,9 +42,9 @@ fn plans() -> impl Iterator<Item = (&'static str, Scale, Plan)> {
     studies.flat_map(|study| SCALES.map(|scale| (study.name, scale, (study.plan)(scale))))
 }
 
-fn asks(act: &Act) -> Option<&AskStep> {
+fn asks(act: &StepAction) -> Option<&AskStep> {
     match act {
-        Act::Ask(ask) | Act::Mixed { ask, .. } => Some(ask),
+        StepAction::Ask(ask) | StepAction::Mixed { ask, .. } => Some(ask),
         _ => None,
     }
 }
@@ -98,13 +98,13 @@ fn results(step: &Step) -> Vec<Knobs> {
         each.collect::<Vec<_>>()
     };
     match &step.act {
-        Act::Ask(ask) | Act::Cold(ask) => with("question", &names(&ask.questions)),
-        Act::Mix(ask) => {
+        StepAction::Ask(ask) | StepAction::Cold(ask) => with("question", &names(&ask.questions)),
+        StepAction::Mix(ask) => {
             let mut all = with("question", &["all"]);
             all.extend(with("question", &names(&ask.questions)));
             all
         }
-        Act::Mixed { ask, .. } => {
+        StepAction::Mixed { ask, .. } => {
             let mut all = with("side", &["write"]);
             for mut knobs in with("question", &names(&ask.questions)) {
                 knobs.insert("side".to_owned(), "ask".to_owned());
@@ -112,7 +112,7 @@ fn results(step: &Step) -> Vec<Knobs> {
             }
             all
         }
-        Act::Clock(_) => {
+        StepAction::Clock(_) => {
             let mut all = with("series", &["10"]);
             all.extend(with("trial", &["largest"]));
             all
@@ -121,19 +121,19 @@ fn results(step: &Step) -> Vec<Knobs> {
     }
 }
 
-fn promises(act: &Act, figure: &str) -> bool {
+fn promises(act: &StepAction, figure: &str) -> bool {
     let write = ["rows_per_s", "points_per_s", "latency_ms"];
     match act {
-        Act::Write(_) | Act::Mixed { .. } => write.contains(&figure),
-        Act::Ask(_) => figure == "latency_ms",
-        Act::Mix(_) => ["latency_ms", "p99_ms", "asked_per_s"].contains(&figure),
-        Act::Cold(_) => ["latency_ms", "read_bytes"].contains(&figure),
-        Act::Settle => figure == "settle_s",
-        Act::Flush => figure == "flush_s",
-        Act::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
-        Act::Restart => figure == "restart_ms",
-        Act::Observe { known } => OBSERVED.contains(&figure) || known.contains_key(figure),
-        Act::Clock(_) => FIGURES[8..].contains(&figure) || figure == "bytes_per_point",
+        StepAction::Write(_) | StepAction::Mixed { .. } => write.contains(&figure),
+        StepAction::Ask(_) => figure == "latency_ms",
+        StepAction::Mix(_) => ["latency_ms", "p99_ms", "asked_per_s"].contains(&figure),
+        StepAction::Cold(_) => ["latency_ms", "read_bytes"].contains(&figure),
+        StepAction::Settle => figure == "settle_s",
+        StepAction::Flush => figure == "flush_s",
+        StepAction::Size => ["bytes_per_row", "bytes_per_point", "disk_bytes"].contains(&figure),
+        StepAction::Restart => figure == "restart_ms",
+        StepAction::Observe { known } => OBSERVED.contains(&figure) || known.contains_key(figure),
+        StepAction::Clock(_) => FIGURES[8..].contains(&figure) || figure == "bytes_per_point",
     }
 }
 
@@ -204,7 +204,7 @@ fn no_step_writes_where_another_has_written() {
         for setup in &plan.setups {
             let mut written = BTreeMap::new();
             for step in &setup.steps {
-                if let Act::Write(write) | Act::Mixed { write, .. } = &step.act {
+                if let StepAction::Write(write) | StepAction::Mixed { write, .. } = &step.act {
                     assert!(write.clients > 0 && write.batch_rows > 0);
                     let name = &write.suffix;
                     assert!(name.is_empty() || is_plain(name), "{study}: {name}");
@@ -240,7 +240,7 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
     };
     let all = (devices * rows * fields) as f64 / points_per_s;
     let of = |step: &Step| match &step.act {
-        Act::Write(write) | Act::Mixed { write, .. } => {
+        StepAction::Write(write) | StepAction::Mixed { write, .. } => {
             let limit = write.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
             let cap = write
                 .rows_max
@@ -250,21 +250,21 @@ fn seconds(setup: &Setup, points_per_s: f64, ask_s: f64, start_s: f64) -> f64 {
                 .map_or(0.0, |pace| (devices * rows) as f64 / pace);
             all.max(paced).min(limit).min(cap)
         }
-        Act::Ask(ask) => {
+        StepAction::Ask(ask) => {
             let limit = ask.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
             let once = ask_s * (ask.clients as f64 / 2.0).max(1.0);
             names(&ask.questions).len() as f64
                 * (once + (once * ask.times as f64).min(limit.max(once)))
         }
-        Act::Mix(ask) => {
+        StepAction::Mix(ask) => {
             let limit = ask.time_max.map_or(f64::MAX, |limit| limit.as_secs_f64());
             let once = ask_s * ask.clients as f64 * names(&ask.questions).len() as f64;
             once + (once * ask.times as f64).min(limit.max(once))
         }
-        Act::Cold(ask) => names(&ask.questions).len() as f64 * (start_s + ask_s),
-        Act::Settle | Act::Flush | Act::Restart => start_s,
-        Act::Size | Act::Observe { .. } => 0.0,
-        Act::Clock(clock) => {
+        StepAction::Cold(ask) => names(&ask.questions).len() as f64 * (start_s + ask_s),
+        StepAction::Settle | StepAction::Flush | StepAction::Restart => start_s,
+        StepAction::Size | StepAction::Observe { .. } => 0.0,
+        StepAction::Clock(clock) => {
             let trials = (clock.devices_max as f64 / clock.devices_min as f64).log2() + 3.0;
             // Without waiting, the trials before the last ones end early.
             let waits = if clock.virtual_time { 0.5 } else { 1.0 };

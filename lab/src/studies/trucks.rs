@@ -7,7 +7,9 @@
 mod questions;
 
 use crate::generate::SourceSpec;
-use crate::study::{Act, AskStep, Knobs, Plan, Published, Scale, Setup, Step, Study, View, Write};
+use crate::study::{
+    AskStep, Knobs, Plan, PublishedFigures, Scale, Setup, Step, StepAction, Study, View, Write,
+};
 use crate::target::Tuning;
 use questions::{QUESTIONS, Window};
 use std::time::Duration;
@@ -99,7 +101,7 @@ impl Scenario {
         (trucks, (cells / trucks).max(self.steps_min))
     }
 
-    fn setup(self, scale: Scale, acts: Vec<Act>) -> Setup {
+    fn setup(self, scale: Scale, acts: Vec<StepAction>) -> Setup {
         let (trucks, steps) = self.source(scale);
         let knobs: Knobs = [
             ("scenario", self.name.to_owned()),
@@ -124,14 +126,14 @@ impl Scenario {
     }
 }
 
-fn write(scale: Scale) -> Act {
+fn write(scale: Scale) -> StepAction {
     let (clients, batch_rows) = match scale {
         Scale::Tiny => (2, 100),
         Scale::Small => (4, 1_000),
         Scale::Medium => (4, 5_000),
         Scale::Paper => (16, 10_000),
     };
-    Act::Write(Write {
+    StepAction::Write(Write {
         clients,
         batch_rows,
         rows_max: None,
@@ -143,7 +145,7 @@ fn write(scale: Scale) -> Act {
 
 fn plan_load(scale: Scale) -> Plan {
     let setup = |scenario: Scenario| {
-        let acts = vec![write(scale), Act::Settle, Act::Size];
+        let acts = vec![write(scale), StepAction::Settle, StepAction::Size];
         scenario.setup(scale, acts)
     };
     let view = |title: &str, figure: &str, unit: &str, scale: f64, more_is_better| View {
@@ -179,14 +181,14 @@ fn plan_query(scale: Scale) -> Plan {
     };
     let setup = |scenario: Scenario| {
         let (trucks, steps) = scenario.source(scale);
-        let ask = Act::Ask(AskStep {
+        let ask = StepAction::Ask(AskStep {
             clients,
             questions: questions::questions(trucks, Window::whole(steps, STEP_S)),
             times,
             time_max: Some(Duration::from_secs(seconds_max)),
             suffix: String::new(),
         });
-        scenario.setup(scale, vec![write(scale), Act::Settle, ask])
+        scenario.setup(scale, vec![write(scale), StepAction::Settle, ask])
     };
     Plan {
         setups: ASKED.map(setup).into(),
@@ -209,8 +211,8 @@ fn plan_query(scale: Scale) -> Plan {
 
 /// Figures of TDengine's report for 4,000 trucks, as far as its text has them: the means of 500
 /// questions by four clients, in TSBS's unit, milliseconds.
-fn published_latencies() -> Vec<Published> {
-    let published = |system: &str, points: &[(&str, f64)]| Published {
+fn published_latencies() -> Vec<PublishedFigures> {
+    let published = |system: &str, points: &[(&str, f64)]| PublishedFigures {
         system: system.to_owned(),
         source: "TDengine's TSBS IoT report, copy at coloradmin.cn/o/765312.html; on AWS, \
                  the kind of instance is not in that text"

@@ -76,7 +76,7 @@ try:
     assert ask("SELECT 41 + 1", trust | bearer) == [(42,)]
     refused(["permission", "not authorized", "PermissionDenied"], "CREATE DATABASE other", trust | bearer)
     refused(["wrong"], "SELECT 1", trust | password | {"password": "battery staple"})
-    refused(["wrong or has ended"], "SELECT 1", trust | {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer mgt_x"})
+    refused(["wrong or has expired"], "SELECT 1", trust | {DatabaseOptions.AUTHORIZATION_HEADER.value: "Bearer mgt_x"})
     refused(["has users"], "SELECT 1", trust)
     refused(["certificate"], "SELECT 1", {DatabaseOptions.TLS_ROOT_CERTS.value: foreign} | password)
     refused(["Unavailable", "error reading"], "SELECT 1", password, f"grpc://localhost:{flight_port}")

@@ -9,7 +9,7 @@ use marigram_lab::data::{Rows, Table};
 use marigram_lab::monitor::folder_bytes;
 use marigram_lab::question::{Answer, Question};
 use marigram_lab::target::{
-    Facts, Kind, Options, Payload, Reply, Session, Settings, Target, Tuning,
+    Kind, Options, Payload, Reply, Session, Settings, Target, TargetFacts, Tuning,
 };
 use marigram_lab_drivers::marigram::{figures, schema};
 use marigram_lab_drivers::{arrow, sql};
@@ -95,8 +95,8 @@ impl Target for Embedded {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: concat!("Marigram ", env!("CARGO_PKG_VERSION")).to_owned(),
             path: "columnar batches in the client's process; SQL, answers in Arrow".to_owned(),
             durability: "fsync before acknowledgement".to_owned(),

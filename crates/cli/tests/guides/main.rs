@@ -1,5 +1,5 @@
-//! Checks README and the guides against the program: every name in them exists, every existing
-//! option is named, and their examples run.
+//! Checks README, the guides and `contrib` against the program: every name in them exists, every
+//! existing option is named, and their examples run.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,6 +8,7 @@
 
 mod clients;
 mod commands;
+mod contrib;
 mod examples;
 mod options;
 mod pages;

@@ -140,3 +140,45 @@ fn the_guide_to_configuration_has_every_key_and_no_other() {
         assert!(keys.contains(&key), "http.md names {key}");
     }
 }
+
+/// Environment variables of ours in a text.
+fn variables(text: &str) -> BTreeSet<String> {
+    let found = text.match_indices("MARIGRAM_").map(|(at, _)| {
+        let rest = text[at..].chars();
+        rest.take_while(|c| c.is_ascii_uppercase() || *c == '_')
+            .collect()
+    });
+    found.collect()
+}
+
+#[test]
+fn environment_variables_that_the_guides_name_exist() {
+    let mut exist = BTreeSet::new();
+    for command in commands(&[]) {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        exist.extend(variables(&help(&words)));
+    }
+    assert!(exist.contains("MARIGRAM_TOKEN"), "{exist:?}");
+    for (page, text) in pages() {
+        let unknown: Vec<_> = variables(&text).difference(&exist).cloned().collect();
+        assert!(unknown.is_empty(), "{page} names {unknown:?}");
+    }
+}
+
+#[test]
+fn the_example_of_a_configuration_file_has_only_keys_that_exist() {
+    let options = options(&help(&["serve"]));
+    let mut count = 0;
+    for block in pages::page("docs/guides/configuration.md") {
+        if !block.is_in("toml") {
+            continue;
+        }
+        for line in block.text.lines() {
+            let key = line.split('=').next().unwrap_or("").trim();
+            let option = format!("--{}", key.replace('_', "-"));
+            assert!(options.contains(&option), "the example has {key}");
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "{count} keys");
+}

@@ -2,12 +2,13 @@
 //! one correctly without any option.
 
 use crate::ImportFixture;
+use marigram_fixtures::root;
 
 /// Imports a file and checks the columns of its table, and its rows.
 fn comes_in(file: &str, columns: &str, rows: &str) {
     let place = ImportFixture::new();
-    let path = format!("{}/tests/import/messy/{file}", env!("CARGO_MANIFEST_DIR"));
-    let said = place.import(&["--table", "t", &path]);
+    let path = root().join("crates/cli/tests/import/messy").join(file);
+    let said = place.import(&["--table", "t", &path.display().to_string()]);
     assert!(said.ok, "{file}: {}\n{}", said.out, said.err);
     assert_eq!(place.columns("t"), columns, "{file}: {}", said.err);
     let time = columns.split(' ').next().expect("there are columns");

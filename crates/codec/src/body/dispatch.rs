@@ -14,7 +14,7 @@ use crate::integer::{
 use crate::kinds::{Encoding, ValueType};
 use crate::pco::{PcoNumber, put_pco, read_pco};
 use crate::plain::{PlainNumber, put_bits, put_strings, read_bits, read_numbers, read_strings};
-use crate::runs::{expand, put_runs, read_lengths, read_string_runs, spread_bits};
+use crate::runs::{put_runs, read_lengths, read_runs, read_string_runs, spread_bits};
 use crate::tsfile_forms;
 use crate::values::{DecodeLimits, OwnedValues, PageValues};
 use std::ops::Range;
@@ -214,11 +214,7 @@ fn read_integers<T: PageInteger + PlainNumber + PcoNumber>(
         Encoding::Plain => read_numbers(reader, count),
         Encoding::For => read_for(reader, count),
         Encoding::Delta => read_delta(reader, count),
-        Encoding::Runs => {
-            let lengths = read_lengths(reader, count)?;
-            let values = read_for(reader, lengths.len())?;
-            Ok(expand(&values, &lengths, count))
-        }
+        Encoding::Runs => read_runs(reader, count, read_for),
         Encoding::Entries => numbers::read_entries(reader, count),
         Encoding::Pco => read_pco(reader.take(reader.remaining())?, count),
         _ => Err(unsupported(encoding, kind)),
@@ -236,11 +232,7 @@ fn read_floats<T: AlpFloat + PcoNumber>(
         Encoding::Alp => read_alp(reader, AlpPacking::Frame, count),
         Encoding::AlpDelta => read_alp(reader, AlpPacking::Steps, count),
         Encoding::AlpRd => read_alp_rd(reader, count),
-        Encoding::Runs => {
-            let lengths = read_lengths(reader, count)?;
-            let values = read_numbers(reader, lengths.len())?;
-            Ok(expand(&values, &lengths, count))
-        }
+        Encoding::Runs => read_runs(reader, count, read_numbers),
         Encoding::Entries => numbers::read_entries(reader, count),
         Encoding::Pco => read_pco(reader.take(reader.remaining())?, count),
         _ => Err(unsupported(encoding, kind)),

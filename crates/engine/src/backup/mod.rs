@@ -20,6 +20,6 @@ mod take;
 pub(crate) use check::verify;
 pub use folder::{is_backup, list};
 pub use record::BackupInfo;
-pub use restore::{RestoreReport, Wanted, restore, restore_part, schemas};
+pub use restore::{RestoreReport, RestoreSelection, restore, restore_part, schemas};
 pub use take::{BackupOptions, BackupReport};
 pub(crate) use take::{BackupOrigin, take};

@@ -31,7 +31,7 @@ pub struct RestoreReport {
 
 /// A part of a table to restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RestoreSelection {
     /// The table.
     pub table: TableId,
     /// Times of rows, ns.
@@ -59,7 +59,7 @@ pub fn restore_part(
     from: &Path,
     number: Option<u64>,
     into: &Path,
-    wanted: &[Wanted],
+    wanted: &[RestoreSelection],
 ) -> Result<RestoreReport> {
     restore_as(env, from, number, into, Some(wanted))
 }
@@ -88,7 +88,7 @@ fn restore_as(
     from: &Path,
     number: Option<u64>,
     into: &Path,
-    wanted: Option<&[Wanted]>,
+    wanted: Option<&[RestoreSelection]>,
 ) -> Result<RestoreReport> {
     let folder = BackupFolder::open(env, from)?;
     let record = find(&folder, from, number)?;
@@ -191,7 +191,7 @@ fn fill(
     folder: &BackupFolder,
     record: &BackupRecord,
     into: &Path,
-    wanted: Option<&[Wanted]>,
+    wanted: Option<&[RestoreSelection]>,
 ) -> Result<RestoreReport> {
     let marker = into.join(RESTORING);
     let mark = || {
@@ -341,7 +341,7 @@ fn leave_out(
     env: &Env,
     record: &BackupRecord,
     into: &Path,
-    wanted: &[Wanted],
+    wanted: &[RestoreSelection],
 ) -> Result<HashSet<String>> {
     let is_wanted = |meta: &SegmentMeta| {
         wanted.iter().any(|part| {

@@ -6,6 +6,7 @@ use crate::value::{
     FluxArguments, FluxBuiltin, FluxCaller, FluxCells, FluxColumn, FluxKind, FluxSpan, FluxStream,
     FluxTable, FluxValue,
 };
+use marigram_flux::FluxPosition;
 use marigram_sql::SqlResult;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -114,8 +115,20 @@ impl DifferenceRules {
     }
 }
 
-fn is_number(kind: FluxKind) -> bool {
-    matches!(kind, FluxKind::Int | FluxKind::UInt | FluxKind::Float)
+/// A column that must be there and contain numbers. `place` is the position and the name of the call.
+fn needed_number<'a>(
+    place: (FluxPosition, &str),
+    table: &'a FluxTable,
+    name: &str,
+) -> SqlResult<&'a FluxColumn> {
+    let column = needed(place, table, name)?;
+    match column.kind {
+        FluxKind::Int | FluxKind::UInt | FluxKind::Float => Ok(column),
+        kind => {
+            let message = format!("{}: unsupported column type {}", place.1, kind.name());
+            Err(fault(place.0, message))
+        }
+    }
 }
 
 /// The differences of columns; the first row goes, unless `keeps_first`.
@@ -129,12 +142,7 @@ fn differences(
     let make = move |table: FluxTable, _: &mut dyn FluxCaller| {
         let mut made = table.clone();
         for name in &names {
-            let column = needed(place, &table, name)?;
-            if !is_number(column.kind) {
-                let kind = column.kind.name();
-                let message = format!("{}: unsupported column type {kind}", place.1);
-                return Err(fault(place.0, message));
-            }
+            let column = needed_number(place, &table, name)?;
             let mut last = FluxValue::Null;
             let values = (0..table.rows).map(|row| {
                 let value = column.value(row);
@@ -213,12 +221,7 @@ fn summed(
     let make = move |table: FluxTable, _: &mut dyn FluxCaller| {
         let mut made = table.clone();
         for name in &names {
-            let column = needed(place, &table, name)?;
-            if !is_number(column.kind) {
-                let kind = column.kind.name();
-                let message = format!("{}: unsupported column type {kind}", place.1);
-                return Err(fault(place.0, message));
-            }
+            let column = needed_number(place, &table, name)?;
             let mut total = FluxValue::Null;
             let values = (0..table.rows).map(|row| {
                 let value = column.value(row);
@@ -267,12 +270,7 @@ fn derivative(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResul
         let mut made = table.clone();
         let times = needed(place, &table, &times.name)?;
         for name in &names {
-            let column = needed(place, &table, name)?;
-            if !is_number(column.kind) {
-                let kind = column.kind.name();
-                let message = format!("derivative: unsupported column type {kind}");
-                return Err(fault(place.0, message));
-            }
+            let column = needed_number(place, &table, name)?;
             let mut last: Option<(f64, i64)> = None;
             let values = (0..table.rows).map(|row| {
                 let (Some(value), FluxValue::Time(ns)) =
@@ -308,14 +306,7 @@ fn moving_average(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlR
     }
     let place = (arguments.at, arguments.function);
     let make = move |table: FluxTable, _: &mut dyn FluxCaller| {
-        let column = needed(place, &table, "_value")?;
-        if !is_number(column.kind) {
-            let kind = column.kind.name();
-            return Err(fault(
-                place.0,
-                format!("movingAverage: unsupported column type {kind}"),
-            ));
-        }
+        let column = needed_number(place, &table, "_value")?;
         let mut window: VecDeque<Option<f64>> = VecDeque::new();
         let (mut rows, mut values) = (Vec::new(), Vec::new());
         for row in 0..table.rows {

@@ -1,7 +1,6 @@
 //! Decides what a SELECT reads of its tables: their rows, or less where that gives the same answer.
 
 use super::{Around, Grouping, SymbolChain};
-use crate::evaluate::is_math;
 use crate::expression::Expression;
 use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::reducer::Aggregate;
@@ -14,6 +13,7 @@ use crate::typing::type_of;
 use crate::value::InfluxValueType;
 use crate::window::Windows;
 use marigram_influxql::ast::{BinaryOp, VarRef};
+use marigram_influxql::validate::is_math;
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
 //! Collects what a SELECT needs from its sources: names, functions, and the columns that they read.
 
 use super::cursor::Symbol;
-use crate::evaluate::is_math;
 use crate::expression::Expression;
 use crate::prepare::{PreparedSelect, extra_columns};
 use crate::source::SourceColumn;
 use crate::typing::type_of;
 use crate::value::InfluxValueType;
 use marigram_influxql::ast::VarRef;
+use marigram_influxql::validate::is_math;
 use std::collections::HashMap;
 use std::sync::Arc;
 

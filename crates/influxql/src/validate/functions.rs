@@ -6,7 +6,7 @@ use crate::duration::InfluxDuration;
 use crate::select_error::{Arity, SelectError};
 
 /// Whether a function is computed for each row.
-pub(super) fn is_math(name: &str) -> bool {
+pub fn is_math(name: &str) -> bool {
     matches!(
         name,
         "abs"

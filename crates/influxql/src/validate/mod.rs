@@ -20,6 +20,7 @@ use crate::time_range::{
 };
 use state::IntervalUse;
 
+pub use functions::is_math;
 pub use statements::check_statement;
 
 /// The groups of time of GROUP BY.

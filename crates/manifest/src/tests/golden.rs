@@ -8,7 +8,7 @@ use super::catalog::{
 use super::{disk, edit, pinned_edit};
 use crate::{
     Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, LogProof, Manifest, ManifestEdit,
-    ManifestState, WitnessFile, WitnessOwner, Witnessed, WitnessedShard,
+    ManifestState, WitnessFile, WitnessOwner, WitnessedShard, WitnessedState,
 };
 use marigram_codec::ChecksummedPrefix;
 use marigram_fixtures::{golden, golden_of_this_version, golden_path};
@@ -154,7 +154,8 @@ fn version_1_of_the_witness_is_read() {
         shard: Some(3),
     };
     let extent = |bytes: u64| ChecksummedPrefix::new(&vec![1; bytes as usize]);
-    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
+    let mut witness =
+        WitnessFile::open(Arc::clone(&fs), &dir, of, WitnessedState::default()).unwrap();
     for nth in 1..6 {
         let (base, number) = (nth / 3, nth);
         let extent = extent(100 * nth);
@@ -197,7 +198,8 @@ fn the_witness_of_a_data_directory_is_read() {
         log: Some(log(number)),
         wal: Some((number, extent(10 * number))),
     };
-    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, of, Witnessed::default()).unwrap();
+    let mut witness =
+        WitnessFile::open(Arc::clone(&fs), &dir, of, WitnessedState::default()).unwrap();
     witness.note_log(log(9));
     witness.note_shard(0, shard(3));
     // An older extent, and the same one again, add nothing.

@@ -3,7 +3,8 @@
 use super::catalog::edits;
 use super::{disk, edit, pinned_edit};
 use crate::{
-    Catalog, LogProof, Manifest, ManifestError, ManifestState, WitnessFile, WitnessOwner, Witnessed,
+    Catalog, LogProof, Manifest, ManifestError, ManifestState, WitnessFile, WitnessOwner,
+    WitnessedState,
 };
 use marigram_codec::ChecksummedPrefix;
 use marigram_env::{FaultRepeat, LogStore, OpKind, PlannedFault};
@@ -42,9 +43,9 @@ fn a_manifest_that_lost_its_end_or_grew_old_is_told() {
     let (_, fs, dir) = disk(1);
     let path = dir.join("MANIFEST");
     let (mut manifest, _) = Manifest::open(Arc::clone(&fs), &dir).unwrap();
-    let known = Witnessed {
+    let known = WitnessedState {
         log: Some(manifest.extent()),
-        ..Witnessed::default()
+        ..WitnessedState::default()
     };
     let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, OF, known).unwrap();
     let mut versions = vec![file(&*fs, &path)];
@@ -155,7 +156,8 @@ fn a_witness_that_is_behind_is_no_reason_to_refuse() {
 #[test]
 fn a_witness_says_what_is_known_whatever_becomes_of_its_entries() {
     let (sim, fs, dir) = disk(1);
-    let mut witness = WitnessFile::open(Arc::clone(&fs), &dir, OF, Witnessed::default()).unwrap();
+    let mut witness =
+        WitnessFile::open(Arc::clone(&fs), &dir, OF, WitnessedState::default()).unwrap();
     let path = dir.join(WitnessFile::FILE);
     let extent = |bytes: u64| ChecksummedPrefix {
         bytes,

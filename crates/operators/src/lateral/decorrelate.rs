@@ -1,6 +1,6 @@
 //! Removes references to the left side from a lateral subquery.
 
-use super::lateral_error;
+use super::refusal::lateral_error;
 use super::rows::RowLimit;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{Transformed, TreeNode};

@@ -1,6 +1,6 @@
 //! The rows that a LIMIT takes, of all rows or of each partition.
 
-use super::lateral_error;
+use super::refusal::lateral_error;
 use datafusion::common::{Column, Result};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_window::expr_fn::row_number;

@@ -1,7 +1,7 @@
 //! The rule that finds lateral subqueries with a LIMIT, and joins them.
 
 use super::decorrelate::{CorrelatedCondition, DecorrelatedSubquery, is_correlated};
-use super::lateral_error;
+use super::refusal::lateral_error;
 use super::rows::{FIRST, columns_of};
 use crate::asof::{AsOfCondition, AsOfJoin};
 use arrow::datatypes::{DataType, TimeUnit};

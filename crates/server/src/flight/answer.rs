@@ -59,8 +59,8 @@ pub async fn stream(
     };
     let (to_client, from_server) = mpsc::channel(1);
     let (tell_end, end) = oneshot::channel();
-    let memory = call.shared.gate.lease();
-    let write_timeout = call.shared.config.write_timeout();
+    let memory = call.shared.server.gate.lease();
+    let write_timeout = call.shared.server.config.write_timeout();
     tokio::spawn(async move {
         let rest = unfold((batches, hold), |(mut batches, hold)| async move {
             let next = hold
@@ -71,7 +71,7 @@ pub async fn stream(
         });
         let batches = futures::stream::iter([Ok(first)]).chain(rest);
         let parts = batches.map_ok(parts_of).try_flatten();
-        let offered = Offer {
+        let offered = MessageSender {
             to_client: to_client.clone(),
             memory,
             write_timeout,
@@ -133,13 +133,13 @@ impl Stream for EncodedAnswer {
 }
 
 /// Offers messages to a client.
-struct Offer {
+struct MessageSender {
     to_client: mpsc::Sender<FlightData>,
     memory: MemoryPermit,
     write_timeout: Option<Duration>,
 }
 
-impl Offer {
+impl MessageSender {
     /// Offers all messages, one after the other.
     async fn all(mut self, mut messages: EncodedAnswer) -> Result<(), Status> {
         let wait_max = self.write_timeout.unwrap_or(crate::http::ANSWER_WAIT_MAX);
@@ -159,7 +159,7 @@ impl Offer {
                     Ok(taken) => taken,
                     Err(_) => {
                         tracing::info!(
-                            "a Flight client takes nothing of its answer; the answer ends"
+                            "a Flight client reads nothing of its answer, so the server ends it"
                         );
                         let message = format!(
                             "the client took nothing of its answer for {} ms (write_timeout); the \

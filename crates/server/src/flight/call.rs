@@ -4,20 +4,16 @@ use super::call_memory::CallMemory;
 use super::fault::FlightFault;
 use super::login_sessions::LoginSessions;
 use super::running_statements::FlightStatements;
-use crate::admission::{AdmissionControl, RequestPermit};
-use crate::audit::{AuditEvent, AuditLog, AuditOutcome, AuditedAction, ClientAddress};
-use crate::config::ServerConfig;
+use crate::admission::RequestPermit;
+use crate::audit::{AuditEvent, AuditOutcome, AuditedAction, ClientAddress};
 use crate::http::{Credentials, NO_USERS, StopTime, is_loopback};
-use crate::logins::FailedLogins;
-use crate::services::ServedDatabase;
-use crate::telemetry::Telemetry;
+use crate::listener::ServerState;
 use axum::http::{HeaderMap, Uri};
 use marigram_access::{DatabasePrivileges, PasswordVerifiers};
 use marigram_service::{DEFAULT_DATABASE, Identity, ServiceError, Session};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 
 /// Headers that name the database, the first of them first.
@@ -31,16 +27,9 @@ const DATABASE_HEADERS: [&str; 5] = [
 
 /// State that the calls share.
 pub struct FlightShared {
-    pub services: ServedDatabase,
-    pub config: Arc<ServerConfig>,
-    pub gate: AdmissionControl,
-    pub telemetry: Arc<Telemetry>,
-    pub failed_logins: Arc<FailedLogins>,
-    pub audit: AuditLog,
+    pub server: ServerState,
     pub sessions: LoginSessions,
     pub running: FlightStatements,
-    /// Fires when running calls must stop.
-    pub kill: CancellationToken,
 }
 
 /// A client of this listener, for the audit log.
@@ -83,7 +72,7 @@ impl FlightShared {
         headers: &HeaderMap,
         address: SocketAddr,
     ) -> Result<(Identity, Option<HandshakeProof>), FlightFault> {
-        let access = &self.services.access;
+        let access = &self.server.services.access;
         let is_login = uri.path().ends_with("/Handshake");
         let credentials = Credentials::new(uri, headers);
         if access.is_open() {
@@ -108,11 +97,13 @@ impl FlightShared {
         let found = self.check(&credentials, is_login).await;
         let client = client_at(address);
         match &found {
-            Ok(identity) => self.audit.note_login(client, identity, true),
+            Ok(identity) => self.server.audit.note_login(client, identity, true),
             // Who sends nothing guesses nothing.
             Err(ServiceError::Unauthenticated(_)) if credentials != Credentials::None => {
-                self.audit.note_failed_login(client, credentials.user());
-                self.failed_logins.slow_down(address.ip()).await;
+                self.server
+                    .audit
+                    .note_failed_login(client, credentials.user());
+                self.server.failed_logins.slow_down(address.ip()).await;
             }
             Err(_) => {}
         }
@@ -137,13 +128,17 @@ impl FlightShared {
                  the handshake gave",
             ),
             Credentials::Password(user, password) => {
-                self.services.access.check_password(user, password).await
+                self.server
+                    .services
+                    .access
+                    .check_password(user, password)
+                    .await
             }
             Credentials::Token(text) => match self.identity_of_token(text) {
                 Some(identity) => Ok(identity),
-                None => wrong("the token is wrong or has ended"),
+                None => wrong("the token is wrong or has expired"),
             },
-            Credentials::WebToken { .. } => wrong("Arrow Flight takes no JSON Web Tokens"),
+            Credentials::WebToken { .. } => wrong("Arrow Flight does not accept JSON Web Tokens"),
             Credentials::Cookie(_) | Credentials::Unreadable => {
                 wrong("the header authorization is not Basic, Token or Bearer")
             }
@@ -151,7 +146,7 @@ impl FlightShared {
     }
 
     fn identity_of_token(&self, text: &str) -> Option<Identity> {
-        let access = &self.services.access;
+        let access = &self.server.services.access;
         if !LoginSessions::is_token(text) {
             return access.check_token(text);
         }
@@ -169,8 +164,8 @@ impl FlightShared {
         begin: Instant,
     ) {
         let status = fault.http_status();
-        self.telemetry.request(route, status, begin);
-        let failures = &self.telemetry.failures;
+        self.server.telemetry.request(route, status, begin);
+        let failures = &self.server.telemetry.failures;
         // What is not offered is no fault of the server; some clients ask it with each connection.
         if status >= 500 && status != 501 {
             failures.note(route, status, &fault.to_failure());
@@ -236,7 +231,10 @@ impl FlightCall {
     pub fn finish<T>(&self, result: Result<T, FlightFault>) -> Result<Response<T>, Status> {
         match result {
             Ok(answer) => {
-                self.shared.telemetry.request(self.route, 200, self.begin);
+                self.shared
+                    .server
+                    .telemetry
+                    .request(self.route, 200, self.begin);
                 Ok(Response::new(answer))
             }
             Err(fault) => {
@@ -248,7 +246,7 @@ impl FlightCall {
 
     /// Counts stored rows.
     pub fn stored(&self, rows: usize) {
-        self.shared.telemetry.rows(self.route, rows as u64);
+        self.shared.server.telemetry.rows(self.route, rows as u64);
     }
 
     /// The right to run.
@@ -256,7 +254,11 @@ impl FlightCall {
     /// # Errors
     /// If too many requests run.
     pub fn enter(&self) -> Result<RequestPermit, FlightFault> {
-        self.shared.gate.enter().ok_or_else(FlightFault::too_many)
+        self.shared
+            .server
+            .gate
+            .enter()
+            .ok_or_else(FlightFault::too_many)
     }
 
     /// A session in `database`; where it is empty, in the one of the headers or the client's first.
@@ -264,11 +266,11 @@ impl FlightCall {
     /// # Errors
     /// As `Query::session`.
     pub async fn session(&self, database: &str) -> Result<Session, FlightFault> {
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         let database = Some(database).filter(|name| !name.is_empty());
         let database = database.or(self.database.as_deref());
         let mut session = query.session(database, &self.identity).await?;
-        session.statement_timeout = self.shared.config.statement_timeout();
+        session.statement_timeout = self.shared.server.config.statement_timeout();
         Ok(session)
     }
 
@@ -281,8 +283,8 @@ impl FlightCall {
 
     /// When a statement that begins now must stop.
     pub fn stop_time(&self) -> StopTime {
-        let timeout = self.shared.config.statement_timeout();
-        StopTime::after(timeout, self.shared.kill.clone())
+        let timeout = self.shared.server.config.statement_timeout();
+        StopTime::after(timeout, self.shared.server.kill.clone())
     }
 
     /// Refuses a client that lacks `privileges` in a database.
@@ -294,11 +296,11 @@ impl FlightCall {
         database: &str,
         privileges: DatabasePrivileges,
     ) -> Result<(), FlightFault> {
-        let access = &self.shared.services.access;
+        let access = &self.shared.server.services.access;
         if access.rights(&self.identity)?.allow(database, privileges) {
             return Ok(());
         }
-        self.shared.audit.note(&AuditEvent {
+        self.shared.server.audit.note(&AuditEvent {
             outcome: AuditOutcome::Refused,
             database: Some(database),
             statement: Some(self.route),

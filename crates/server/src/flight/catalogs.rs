@@ -102,7 +102,7 @@ pub async fn tables(call: &FlightCall, asked: CommandGetTables) -> Result<RowStr
         }
     }
     let lister = Arc::new(TableLister {
-        query: Arc::clone(&call.shared.services.query),
+        query: Arc::clone(&call.shared.server.services.query),
         asked,
     });
     let batches = futures::stream::iter(sessions)
@@ -188,7 +188,7 @@ fn text_columns(batch: &RecordBatch) -> Result<Vec<(String, String)>, FlightFaul
 async fn databases(call: &FlightCall) -> Result<Vec<String>, FlightFault> {
     const SQL: &str = "SELECT datname FROM pg_catalog.pg_database ORDER BY datname";
     let mut session = call.session("").await?;
-    let query = &call.shared.services.query;
+    let query = &call.shared.server.services.query;
     let mut names = Vec::new();
     if let Answer::Rows(mut rows) = query.execute(&mut session, SQL).await? {
         while let Some(batch) = rows.batches.try_next().await? {
@@ -241,7 +241,7 @@ pub async fn primary_keys(
 ) -> Result<RowStream, FlightFault> {
     let session = call.session(&asked.catalog.unwrap_or_default()).await?;
     call.check_database(&session.database, DatabasePrivileges::READ)?;
-    let ingest = &call.shared.services.ingest;
+    let ingest = &call.shared.server.services.ingest;
     let table = ingest.table_schema(&session.database, &asked.table).await?;
     let of_role = |role: &'static str| {
         let fields = table.fields().iter();

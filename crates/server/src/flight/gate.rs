@@ -88,7 +88,7 @@ async fn admit(
         identity,
         proof,
         peer: address,
-        memory: CallMemory::new(shared.gate.lease()),
+        memory: CallMemory::new(shared.server.gate.lease()),
     })
 }
 
@@ -100,7 +100,7 @@ async fn pass(
     body: Body,
 ) -> Response<Body> {
     let (peer, memory) = (caller.peer, caller.memory.clone());
-    let pause_max = Duration::from_millis(shared.config.http_idle_timeout_ms.max(1));
+    let pause_max = Duration::from_millis(shared.server.config.http_idle_timeout_ms.max(1));
     head.extensions.insert(caller);
     let body = Body::new(CountedBody::new(body, memory, pause_max));
     let request = Request::from_parts(head, body);

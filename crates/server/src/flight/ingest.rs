@@ -223,7 +223,7 @@ pub async fn store(
             .enter()
             .map_err(|fault| with_stored(fault, stored, batches))?;
         let rows = batch.num_rows();
-        let ingest = &call.shared.services.ingest;
+        let ingest = &call.shared.server.services.ingest;
         let roles = creates.as_ref().and_then(Option::as_ref);
         let report = ingest
             .write_arrow(&database, &target.table, batch, roles)
@@ -273,6 +273,7 @@ async fn make_ready(
     let IngestTarget { table, .. } = target;
     let found = call
         .shared
+        .server
         .services
         .ingest
         .table_schema(database, table)
@@ -303,7 +304,7 @@ async fn make_ready(
 async fn drop_table(call: &FlightCall, database: &str, table: &str) -> Result<(), FlightFault> {
     let mut session = call.session(database).await?;
     let statement = format!("DROP TABLE \"{}\"", table.replace('"', "\"\""));
-    let query = &call.shared.services.query;
+    let query = &call.shared.server.services.query;
     match query.execute(&mut session, &statement).await? {
         Answer::Done { .. } | Answer::Rows(_) => Ok(()),
     }

@@ -78,17 +78,7 @@ pub const LISTENER: ListenerKind = ListenerKind {
 
 /// Serves Flight SQL on `listener` until the server stops, then finishes running calls.
 async fn serve(listener: TcpListener, context: ListenerContext) {
-    let ListenerContext {
-        services,
-        config,
-        gate,
-        telemetry,
-        failed_logins,
-        audit,
-        tls,
-        stop,
-        kill,
-    } = context;
+    let ListenerContext { server, tls, stop } = context;
     let listener = ClientListener::new(
         listener,
         tls,
@@ -96,13 +86,7 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
         PLAIN_ANSWER,
         stop.clone(),
     );
-    let listener = HttpConnections::new(
-        listener,
-        config.connections_max,
-        Duration::from_millis(config.http_idle_timeout_ms.max(1)),
-        config.write_timeout(),
-        stop.clone(),
-    );
+    let listener = HttpConnections::new(listener, &server.config, stop.clone());
     let info = match ServerInfo::new() {
         Ok(info) => info,
         Err(error) => {
@@ -110,17 +94,12 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
             return;
         }
     };
-    let message_bytes_max = gate.body_limit("body_limit", config.body_limit).bytes;
+    let body_limit = server.config.body_limit;
+    let message_bytes_max = server.gate.body_limit("body_limit", body_limit).bytes;
     let shared = Arc::new(FlightShared {
-        services,
-        config,
-        gate,
-        telemetry,
-        failed_logins,
-        audit,
+        server,
         sessions: login_sessions::LoginSessions::default(),
         running: running_statements::FlightStatements::default(),
-        kill,
     });
     let service = FlightServiceServer::new(FlightSqlServer::new(Arc::clone(&shared), info))
         .max_decoding_message_size(message_bytes_max)

@@ -173,7 +173,7 @@ impl FlightSqlServer {
         call: &FlightCall,
         messages: Streaming<FlightData>,
     ) -> Result<PutResult, FlightFault> {
-        let limit = call.shared.config.body_limit;
+        let limit = call.shared.server.config.body_limit;
         let (descriptor, incoming) = IncomingRows::begin(messages, limit).await?;
         if descriptor.r#type() == DescriptorType::Path {
             let target = IngestTarget::from_path(descriptor.path)?;

@@ -57,7 +57,7 @@ pub async fn plan_for(
     let session = call.session(&handle.database).await?;
     let types = parameters.fields().iter();
     let types: Vec<DataType> = types.map(|field| value_type(field.data_type())).collect();
-    let query = &call.shared.services.query;
+    let query = &call.shared.server.services.query;
     let stop = call.stop_time();
     let prepared = stop
         .guard(query.prepare_typed(&session, &handle.text, &types))
@@ -149,7 +149,7 @@ async fn run_to_end(
     planned: &mut PlannedStatement,
     parameters: Vec<ArrayRef>,
 ) -> Result<u64, ServiceError> {
-    let query = &call.shared.services.query;
+    let query = &call.shared.server.services.query;
     let PlannedStatement {
         session, prepared, ..
     } = planned;
@@ -177,7 +177,7 @@ pub async fn rows(call: &FlightCall, handle: FlightHandle) -> Result<AnswerStrea
     }
     if handle.parameters.is_empty() {
         let mut session = call.session(&handle.database).await?;
-        let query = &call.shared.services.query;
+        let query = &call.shared.server.services.query;
         let answer = query.execute(&mut session, &handle.text);
         let answer = hold.guarded(answer).await?;
         return answer::stream(call, as_announced(as_rows(answer)?), hold).await;
@@ -211,7 +211,7 @@ fn rows_of_all(call: &FlightCall, planned: PlannedStatement) -> Result<RowStream
         .iter()
         .map(|row| to_parameters(row, prepared.parameters()))
         .collect::<Result<Vec<_>, _>>()?;
-    let query = Arc::clone(&call.shared.services.query);
+    let query = Arc::clone(&call.shared.server.services.query);
     let runs = futures::stream::iter(parameters).then(move |parameters| {
         let (query, prepared) = (Arc::clone(&query), Arc::clone(&prepared));
         let mut session = session.clone();
@@ -279,7 +279,7 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
         stop: call.stop_time(),
     };
     let mut session = Session::new(&asked.database, call.identity.clone());
-    session.statement_timeout = call.shared.config.statement_timeout();
+    session.statement_timeout = call.shared.server.config.statement_timeout();
     let params = asked.params.into_iter();
     let request = LanguageRequest {
         prelude: String::new(),
@@ -290,7 +290,7 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
             .map(|(name, value)| (name, bound_parameter(value)))
             .collect(),
     };
-    let languages = &call.shared.services.languages;
+    let languages = &call.shared.server.services.languages;
     let mut answers = hold.guarded(languages.run(&session, request)).await?;
     let next = hold.guarded(async { Ok(answers.next().await) }).await?;
     let answer = next.ok_or_else(|| FlightFault::malformed("there is no statement"))?;

@@ -36,14 +36,15 @@ pub async fn post(
     let Query(parameters) =
         given.map_err(|error| HttpError::bad_request(format!("bad parameters: {error}")))?;
     shared.check_administrator("a backup")?;
-    let folder = folder(shared.config.backup_dir.as_deref(), parameters.dir)?;
-    let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let folder = folder(shared.server.config.backup_dir.as_deref(), parameters.dir)?;
+    let _ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
     let begin = Instant::now();
-    if let Some(allowed) = shared.config.backup_dir.clone() {
+    if let Some(allowed) = shared.server.config.backup_dir.clone() {
         let folder = folder.clone();
         run_blocking(move || check_links(&allowed, &folder)).await??;
     }
     let report = shared
+        .server
         .services
         .backup
         .backup(&folder, parameters.keep)

@@ -27,7 +27,7 @@ pub struct StopTime {
 impl StopTime {
     /// That of a statement which begins now.
     pub(super) fn new(shared: &HttpShared, timeout: Option<Duration>) -> Self {
-        Self::after(timeout, shared.kill.clone())
+        Self::after(timeout, shared.server.kill.clone())
     }
 
     /// That of a statement which begins now, on a server that stops with `kill`.
@@ -80,9 +80,9 @@ impl ClientShare {
     /// The share of the request that was admitted with `ticket`.
     pub fn new(shared: &HttpShared, ticket: RequestPermit) -> Self {
         Self {
-            gate: shared.gate.clone(),
-            lease: shared.gate.lease(),
-            wait_max: shared.config.write_timeout().unwrap_or(WAIT_MAX),
+            gate: shared.server.gate.clone(),
+            lease: shared.server.gate.lease(),
+            wait_max: shared.server.config.write_timeout().unwrap_or(WAIT_MAX),
             _ticket: ticket,
         }
     }

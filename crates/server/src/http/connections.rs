@@ -9,6 +9,7 @@
 //! path does not exist. The connection then [lingers](LingeringConnection).
 
 use super::connection_activity::{BusyGuard, ConnectionActivity, OpenConnections};
+use crate::config::ServerConfig;
 use crate::linger::LingeringConnection;
 use crate::tls::{ClientListener, ClientStream};
 use crate::write_stall::WriteStall;
@@ -48,29 +49,20 @@ pub struct HttpConnections {
 
 impl HttpConnections {
     /// Accepts from a listener until `stop` fires.
-    pub fn new(
-        listener: ClientListener,
-        connections_max: usize,
-        idle_max: Duration,
-        write_max: Option<Duration>,
-        stop: CancellationToken,
-    ) -> Self {
-        let places = Arc::new(Semaphore::new(
-            connections_max.clamp(1, Semaphore::MAX_PERMITS),
-        ));
+    pub fn new(listener: ClientListener, config: &ServerConfig, stop: CancellationToken) -> Self {
+        let connections_max = config.connections_max.clamp(1, Semaphore::MAX_PERMITS);
+        let places = Arc::new(Semaphore::new(connections_max));
         Self {
             listener,
             open: OpenConnections::default(),
             places,
             reserved: Arc::new(Semaphore::new(RESERVED_PLACES)),
-            idle_max,
-            write_max,
+            idle_max: Duration::from_millis(config.http_idle_timeout_ms.max(1)),
+            write_max: config.write_timeout(),
             stop,
         }
     }
-}
 
-impl HttpConnections {
     /// A slot for a connection that was accepted: a regular one, or else a reserved one. If there is
     /// neither, idle connections give way.
     async fn slot(&self) -> ConnectionSlot {
@@ -274,7 +266,9 @@ impl HttpConnection {
         }
         self.activity.used().is_stalled = true;
         ready!(self.stall.poll(context));
-        tracing::info!("an HTTP client takes nothing of its answer; its connection is closed");
+        tracing::info!(
+            "an HTTP client reads nothing of its answer, so the server closes its connection"
+        );
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }

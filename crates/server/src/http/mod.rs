@@ -22,15 +22,11 @@ mod streamed_body;
 mod web_sessions;
 mod write;
 
-use crate::admission::AdmissionControl;
-use crate::audit::{AuditEvent, AuditLog, AuditOutcome, AuditedAction, ClientAddress};
+use crate::audit::{AuditEvent, AuditOutcome, AuditedAction, ClientAddress};
 use crate::config::ServerConfig;
 use crate::failures::RequestFailure;
-use crate::listener::{ListenerContext, ListenerKind};
-use crate::logins::FailedLogins;
-use crate::services::ServedDatabase;
+use crate::listener::{ListenerContext, ListenerKind, ServerState};
 use crate::slow_log::PEER;
-use crate::telemetry::Telemetry;
 use crate::tls::{ClientListener, TlsProtocol};
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -57,24 +53,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 use web_sessions::WebSessions;
 
 /// State that the routes share.
 #[derive(Clone)]
 struct HttpShared {
-    services: ServedDatabase,
-    config: Arc<ServerConfig>,
-    gate: AdmissionControl,
-    telemetry: Arc<Telemetry>,
+    server: ServerState,
     rules: Arc<BrowserRules>,
-    failed_logins: Arc<FailedLogins>,
-    audit: AuditLog,
     sessions: Arc<WebSessions>,
     /// The client of a request.
     identity: Identity,
-    /// Fires when running requests must stop.
-    kill: CancellationToken,
 }
 
 /// The existing paths, for the answer to unknown ones and as metric labels.
@@ -127,18 +115,8 @@ pub fn check_settings(config: &ServerConfig) -> Result<(), (&'static str, String
 
 /// Serves HTTP on `listener` until the server stops, then finishes running requests.
 async fn serve(listener: TcpListener, context: ListenerContext) {
-    let ListenerContext {
-        services,
-        config,
-        gate,
-        telemetry,
-        failed_logins,
-        audit,
-        tls,
-        stop,
-        kill,
-    } = context;
-    let rules = match BrowserRules::new(&config) {
+    let ListenerContext { server, tls, stop } = context;
+    let rules = match BrowserRules::new(&server.config) {
         Ok(rules) => Arc::new(rules),
         Err((setting, reason)) => {
             tracing::error!(setting, reason, "the HTTP server cannot start");
@@ -147,24 +125,12 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
     };
     let listener =
         ClientListener::new(listener, tls, TlsProtocol::Http, PLAIN_ANSWER, stop.clone());
-    let listener = HttpConnections::new(
-        listener,
-        config.connections_max,
-        Duration::from_millis(config.http_idle_timeout_ms.max(1)),
-        config.write_timeout(),
-        stop.clone(),
-    );
+    let listener = HttpConnections::new(listener, &server.config, stop.clone());
     let shared = HttpShared {
-        services,
-        config,
-        gate,
-        telemetry,
+        server,
         rules,
-        failed_logins,
-        audit,
         sessions: Arc::default(),
         identity: Identity::unproved(NOBODY),
-        kill,
     };
     let router = Router::new()
         .route("/health", get(status::health))
@@ -239,7 +205,7 @@ async fn measure(
     };
     let mut response = tokio::select! {
         response = answer => response,
-        () = shared.kill.cancelled() => {
+        () = shared.server.kill.cancelled() => {
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
                 .retry(Duration::from_secs(5))
                 .into_response()
@@ -254,9 +220,9 @@ async fn measure(
         .headers_mut()
         .insert(HeaderName::from_static("x-influxdb-build"), build);
     let status = response.status().as_u16();
-    shared.telemetry.request(route, status, begin);
+    shared.server.telemetry.request(route, status, begin);
     if let Some(failure) = response.extensions_mut().remove::<RequestFailure>() {
-        let failures = &shared.telemetry.failures;
+        let failures = &shared.server.telemetry.failures;
         if response.status().is_server_error() {
             failures.note(route, status, &failure);
         } else if is_logged(route, status) {
@@ -292,7 +258,7 @@ async fn run_authenticated(
 
 /// What a request is for the audit log, if no statement that the log tells of is behind it.
 fn audited_path<'a>(shared: &HttpShared, request: &'a Request) -> Option<(AuditedAction, &'a str)> {
-    if !shared.audit.is_on() {
+    if !shared.server.audit.is_on() {
         return None;
     }
     match request.uri().path() {
@@ -319,7 +285,7 @@ fn note_request(
         listener: "http",
         address,
     };
-    shared.audit.note(&AuditEvent {
+    shared.server.audit.note(&AuditEvent {
         outcome,
         statement: Some(path),
         ..AuditEvent::for_client(client, action, user)

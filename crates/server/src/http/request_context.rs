@@ -57,7 +57,7 @@ impl HttpShared {
         credentials: Option<Credentials>,
         peer: SocketAddr,
     ) -> Result<Identity, HttpError> {
-        let access = &self.services.access;
+        let access = &self.server.services.access;
         let Some(credentials) = credentials else {
             return Ok(Identity::unproved(NOBODY));
         };
@@ -76,7 +76,7 @@ impl HttpShared {
             Credentials::Password(user, password) => access.check_password(user, password).await,
             Credentials::Token(text) => access
                 .check_token(text)
-                .ok_or_else(|| refused("the token is wrong or has ended")),
+                .ok_or_else(|| refused("the token is wrong or has expired")),
             Credentials::WebToken { text, .. } => self.check_web_token(text),
             Credentials::Cookie(cookie) => self.check_cookie(cookie),
             Credentials::Unreadable => Err(refused(
@@ -88,10 +88,12 @@ impl HttpShared {
             address: peer,
         };
         match &found {
-            Ok(identity) => self.audit.note_login(client, identity, true),
+            Ok(identity) => self.server.audit.note_login(client, identity, true),
             Err(ServiceError::Unauthenticated(_)) => {
-                self.audit.note_failed_login(client, credentials.user());
-                self.failed_logins.slow_down(peer.ip()).await;
+                self.server
+                    .audit
+                    .note_failed_login(client, credentials.user());
+                self.server.failed_logins.slow_down(peer.ip()).await;
             }
             Err(_) => {}
         }
@@ -100,7 +102,7 @@ impl HttpShared {
 
     /// Whose JSON Web Token this is.
     fn check_web_token(&self, text: &str) -> Result<Identity, ServiceError> {
-        let Some(key) = &self.config.web_token_key else {
+        let Some(key) = &self.server.config.web_token_key else {
             return Err(refused(
                 "JSON Web Tokens are not accepted: this server has no jwt_secret",
             ));
@@ -115,26 +117,26 @@ impl HttpShared {
 
     /// Whose cookie this is.
     fn check_cookie(&self, cookie: &str) -> Result<Identity, ServiceError> {
-        let access = &self.services.access;
+        let access = &self.server.services.access;
         let verifiers = |user: &str| access.verifiers(user);
         match self.sessions.user_of(cookie, Instant::now(), verifiers) {
             Some(user) => self.user_who_may_log_in(&user),
-            None => Err(refused("the session has ended: sign in again")),
+            None => Err(refused("the session has expired: sign in again")),
         }
     }
 
     fn user_who_may_log_in(&self, user: &str) -> Result<Identity, ServiceError> {
-        let access = &self.services.access;
+        let access = &self.server.services.access;
         let identity = Identity::of_password(user, access.user_number(user));
         match access.rights(&identity) {
             Ok(_) => Ok(identity),
-            Err(_) => Err(refused("the token or session is of nobody who may log in")),
+            Err(_) => Err(refused("the user of the token or session may not log in")),
         }
     }
 
     /// What the client may do.
     pub fn rights(&self) -> Result<Arc<AccessRights>, HttpError> {
-        Ok(self.services.access.rights(&self.identity)?)
+        Ok(self.server.services.access.rights(&self.identity)?)
     }
 
     /// Refuses a client that lacks one of `privileges` in a database.

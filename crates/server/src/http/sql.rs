@@ -44,11 +44,12 @@ pub async fn post(
     let parameters = parameters(given)?;
     let form = ResponseFormat::from_headers(&headers)?;
     // A body may arrive slowly: the request is admitted only once its body is complete.
-    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
-    let mut lease = shared.gate.lease();
+    drop(shared.server.gate.enter().ok_or_else(HttpError::too_many)?);
+    let mut lease = shared.server.gate.lease();
     let limit = shared
+        .server
         .gate
-        .body_limit("body_limit", shared.config.body_limit);
+        .body_limit("body_limit", shared.server.config.body_limit);
     let body = body::read(body, &headers, limit, &mut lease).await?;
     let packing = ContentEncoding::from_headers(&headers)?;
     let unpack = move || body::unpack(body, packing, limit, &mut lease).map(|body| (body, lease));
@@ -59,7 +60,7 @@ pub async fn post(
     };
     let script = String::from_utf8(body.to_vec())
         .map_err(|error| HttpError::bad_request(format!("the SQL is not UTF-8: {error}")))?;
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
     run(shared, parameters, &script, (form, false), ticket).await
 }
 
@@ -71,7 +72,7 @@ pub async fn get(
 ) -> Result<Response, HttpError> {
     let mut parameters = parameters(given)?;
     let form = ResponseFormat::from_headers(&headers)?;
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
     let missing = || HttpError::bad_request("the parameter 'q' with the SQL is missing");
     let script = parameters.q.take().ok_or_else(missing)?;
     run(shared, parameters, &script, (form, true), ticket).await
@@ -93,7 +94,7 @@ async fn run(
     ticket: RequestPermit,
 ) -> Result<Response, HttpError> {
     let begin = Instant::now();
-    let query = &shared.services.query;
+    let query = &shared.server.services.query;
     let database = parameters.db.as_deref().filter(|name| !name.is_empty());
     let mut session = if read_only {
         query.read_only_session(database, &shared.identity).await?
@@ -101,7 +102,7 @@ async fn run(
         query.session(database, &shared.identity).await?
     };
     session.statement_timeout = match parameters.timeout_ms {
-        Some(0) | None => shared.config.statement_timeout(),
+        Some(0) | None => shared.server.config.statement_timeout(),
         Some(timeout_ms) => Some(Duration::from_millis(timeout_ms)),
     };
     if let Some(zone) = parameters.tz.filter(|zone| !zone.is_empty()) {

@@ -13,7 +13,7 @@ use serde_json::json;
 /// `warnings` lists what an operator should know.
 pub async fn health(RequestContext(shared): RequestContext) -> Response {
     let version = env!("CARGO_PKG_VERSION");
-    let (status, word, message) = match shared.services.status.health() {
+    let (status, word, message) = match shared.server.services.status.health() {
         Ok(()) => (
             StatusCode::OK,
             "pass",
@@ -21,7 +21,7 @@ pub async fn health(RequestContext(shared): RequestContext) -> Response {
         ),
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, "fail", reason),
     };
-    let warnings = shared.services.status.warnings();
+    let warnings = shared.server.services.status.warnings();
     let body = json!({
         "name": "marigram", "status": word, "version": version, "message": message,
         "warnings": warnings,
@@ -52,12 +52,12 @@ pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Respo
 /// know.
 pub async fn metrics(RequestContext(shared): RequestContext) -> Result<Response, HttpError> {
     let rights = shared.rights()?;
-    let mut known = shared.services.status.metrics();
+    let mut known = shared.server.services.status.metrics();
     known.retain(|metric| {
         let mut databases = metric.labels.iter().filter(|(name, _)| *name == "database");
         databases.all(|(_, database)| rights.see(database))
     });
-    let text = shared.telemetry.text(known);
+    let text = shared.server.telemetry.text(known);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

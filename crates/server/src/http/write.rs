@@ -289,13 +289,17 @@ async fn store(
     shared.check_database(target.database, DatabasePrivileges::WRITE)?;
     let packing = ContentEncoding::from_headers(headers)?;
     // A body may arrive slowly: the request is admitted only once its body is complete.
-    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
-    let mut lease = shared.gate.lease();
-    let limits = &shared.config;
-    let limit = shared.gate.body_limit("body_limit", limits.body_limit);
-    let body = body::read(body, headers, limit, &mut lease).await?;
-    let _ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    drop(shared.server.gate.enter().ok_or_else(HttpError::too_many)?);
+    let mut lease = shared.server.gate.lease();
+    let limits = &shared.server.config;
     let limit = shared
+        .server
+        .gate
+        .body_limit("body_limit", limits.body_limit);
+    let body = body::read(body, headers, limit, &mut lease).await?;
+    let _ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
+    let limit = shared
+        .server
         .gate
         .body_limit("unpacked_limit", limits.unpacked_limit);
     let names_lines = target.names_lines;
@@ -334,17 +338,18 @@ async fn store(
             retention_policy,
             ..
         } = target;
-        let create = shared.config.write_creates_databases
+        let create = shared.server.config.write_creates_databases
             && rights.allow(database, DatabasePrivileges::ALL);
-        let write =
-            shared
-                .services
-                .ingest
-                .write_measurements(database, retention_policy, batches, create);
+        let write = shared.server.services.ingest.write_measurements(
+            database,
+            retention_policy,
+            batches,
+            create,
+        );
         write.await.map_err(|error| not_found(database, error))?
     };
     let stored: usize = reports.iter().map(|report| report.stored).sum();
-    shared.telemetry.rows(target.route, stored as u64);
+    shared.server.telemetry.rows(target.route, stored as u64);
     let last = rejected_rows(&reports, &lines).max_by_key(|(line, ..)| *line);
     refused.last_reason = last.map(|(_, table, reason)| (tables[table].clone(), reason.to_owned()));
     let unread = bad.len();

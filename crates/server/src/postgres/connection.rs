@@ -80,12 +80,13 @@ impl<'a> PostgresConnection<'a> {
         places: Arc<Semaphore>,
     ) -> Result<(), ConnectionEnd> {
         let limit = shared
+            .server
             .gate
-            .body_limit("body_limit", shared.config.body_limit);
-        let write_timeout = shared.config.write_timeout();
+            .body_limit("body_limit", shared.server.config.body_limit);
+        let write_timeout = shared.server.config.write_timeout();
         // Before the login, messages are as small as those of a startup.
         let stream = ClientStream::plain(socket);
-        let mut io = PostgresSocket::new(stream, 0, &shared.gate, write_timeout);
+        let mut io = PostgresSocket::new(stream, 0, &shared.server.gate, write_timeout);
         let until = tokio::time::Instant::now() + STARTUP_TIMEOUT;
         let opening = shared.openings.enter();
         let startup = tokio::select! {
@@ -150,7 +151,7 @@ impl<'a> PostgresConnection<'a> {
                 error: error.message.clone(),
                 statement: None,
             };
-            let failures = &shared.telemetry.failures;
+            let failures = &shared.server.telemetry.failures;
             failures.note_refused("postgres connect", 400, &failure, peer);
         }
         PgError {
@@ -201,7 +202,7 @@ impl<'a> PostgresConnection<'a> {
         place: bool,
     ) -> Result<(Session, RegistryEntry), StatementHalt> {
         if !place {
-            let max = shared.config.connections_max;
+            let max = shared.server.config.connections_max;
             let message = format!("all {max} connections are taken; close some or try again");
             return Err(PgError::fatal("53300", message).into());
         }
@@ -224,7 +225,7 @@ impl<'a> PostgresConnection<'a> {
         let user = parameter("user").unwrap_or("postgres");
         let identity = log_in(io, shared, user).await?;
         let mut session = open_session(shared, parameter("database"), &identity).await?;
-        session.statement_timeout = shared.config.statement_timeout();
+        session.statement_timeout = shared.server.config.statement_timeout();
         apply_settings(shared, &mut session, parameters).await?;
         let entry = shared.registry.enter();
         let out = &mut io.out;
@@ -363,7 +364,7 @@ impl<'a> PostgresConnection<'a> {
             Err(StatementHalt::Error(_)) => 400,
             Err(StatementHalt::Gone(_)) => 499,
         };
-        self.shared.telemetry.request(route, status, begin);
+        self.shared.server.telemetry.request(route, status, begin);
         if let Err(StatementHalt::Error(error)) = done
             && error.is_of_server()
         {
@@ -372,7 +373,11 @@ impl<'a> PostgresConnection<'a> {
                 error: error.message.clone(),
                 statement: sql.map(kind_of),
             };
-            self.shared.telemetry.failures.note(route, status, &failure);
+            self.shared
+                .server
+                .telemetry
+                .failures
+                .note(route, status, &failure);
         }
     }
 
@@ -521,7 +526,7 @@ impl<'a> PostgresConnection<'a> {
             .and_then(|timeout| Some((tokio::time::Instant::now().checked_add(timeout)?, timeout)));
         HaltWatch {
             flag: self.entry.flag.clone(),
-            kill: self.shared.kill.clone(),
+            kill: self.shared.server.kill.clone(),
             deadline,
         }
     }
@@ -535,7 +540,7 @@ async fn open_session(
     database: Option<&str>,
     identity: &Identity,
 ) -> Result<Session, ServiceError> {
-    let query = &shared.services.query;
+    let query = &shared.server.services.query;
     match query.session(database, identity).await {
         Err(ServiceError::NotFound(..) | ServiceError::Forbidden(_))
             if database.is_none_or(|name| name == identity.user || name == "postgres") =>
@@ -571,7 +576,7 @@ async fn apply_settings(
             "SET \"{}\" = '{quoted}'",
             name.to_lowercase().replace('"', "")
         );
-        match shared.services.query.execute(session, &set).await {
+        match shared.server.services.query.execute(session, &set).await {
             Ok(_) => {}
             Err(error) if error.sqlstate() == "42704" => {
                 // A client that asks for an unknown setting can do without it.

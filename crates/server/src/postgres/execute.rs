@@ -25,7 +25,7 @@ const POLICY: InlinePolicy = InlinePolicy::DEFAULT;
 impl PostgresConnection<'_> {
     /// The right to run a statement.
     pub(super) fn enter(&self) -> Result<RequestPermit, PgError> {
-        self.shared.gate.enter().ok_or_else(|| {
+        self.shared.server.gate.enter().ok_or_else(|| {
             PgError::new(
                 "53300",
                 "too many statements are running; send this one again later",
@@ -40,7 +40,7 @@ impl PostgresConnection<'_> {
         let zone = self.session.time_zone.clone();
         let scope = self.before_setting(setting_scope(sql));
         let before = SessionSettings::of_session(&self.session);
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         let answer = self
             .io
             .guard(&watch, query.execute(&mut self.session, sql))
@@ -110,7 +110,7 @@ impl PostgresConnection<'_> {
         let zone = self.session.time_zone.clone();
         let scope = self.before_setting(portal.statement.scope);
         let before = SessionSettings::of_session(&self.session);
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
         let answer = self.io.guard(watch, work).await?;
         self.after_setting(scope, &before);
@@ -288,7 +288,7 @@ impl PostgresConnection<'_> {
             address,
         };
         let statement = format!("COPY {table} FROM STDIN");
-        self.shared.audit.note(&AuditEvent {
+        self.shared.server.audit.note(&AuditEvent {
             outcome: AuditOutcome::Refused,
             database: Some(database),
             statement: Some(&loggable(&statement)),
@@ -305,7 +305,7 @@ impl PostgresConnection<'_> {
     ) -> Result<(), StatementHalt> {
         let _ticket = self.enter()?;
         let watch = self.watch();
-        let access = &self.shared.services.access;
+        let access = &self.shared.server.services.access;
         let rights = access.rights(&self.session.identity)?;
         if !rights.allow(database, DatabasePrivileges::WRITE) {
             self.note_refused_copy(database, table);
@@ -313,12 +313,12 @@ impl PostgresConnection<'_> {
                 format!("permission denied: this needs WRITE on the database '{database}'");
             return Err(ServiceError::Forbidden(message).into());
         }
-        let ingest = self.shared.services.ingest.clone();
+        let ingest = self.shared.server.services.ingest.clone();
         let schema = self
             .io
             .guard(&watch, ingest.table_schema(database, table))
             .await?;
-        let limit = self.shared.config.body_limit;
+        let limit = self.shared.server.config.body_limit;
         let read = (&schema, self.session.time_zone.as_str());
         let mut copy = CopyIn::new(ingest, (database, table), read, columns, options, limit)?;
         self.io.out.copy_response(b'G', copy.width, copy.binary);
@@ -348,7 +348,7 @@ impl PostgresConnection<'_> {
             }
         }
         let stored = copy.finish().await?;
-        self.shared.telemetry.rows("postgres copy", stored);
+        self.shared.server.telemetry.rows("postgres copy", stored);
         let tag = format!("COPY {stored}");
         self.note_change(&tag);
         self.io.out.complete(&tag);
@@ -358,7 +358,7 @@ impl PostgresConnection<'_> {
     async fn copy_out(&mut self, sql: &str, options: &CopyOptions) -> Result<(), StatementHalt> {
         let _ticket = self.enter()?;
         let watch = self.watch();
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         // Before it runs: DELETE would have deleted the rows by then.
         let no_rows = || PgError::new("0A000", "COPY (…) TO STDOUT needs a query with rows");
         let prepare = query.prepare(&self.session, sql);

@@ -50,7 +50,7 @@ pub enum ConnectionEnd {
     #[error("the server stops")]
     Stopping,
     /// The client takes nothing of its answer.
-    #[error("the client takes nothing of its answer")]
+    #[error("the client reads nothing of its answer")]
     Stalled,
     /// The client began a message and did not finish it.
     #[error("the rest of a message did not arrive within {} s", REST_WAIT_MAX.as_secs())]

@@ -38,7 +38,7 @@ pub async fn log_in(
 ) -> Result<Identity, StatementHalt> {
     let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let address = PEER.try_with(SocketAddr::ip).unwrap_or(unknown);
-    let access = &shared.services.access;
+    let access = &shared.server.services.access;
     if access.is_open() {
         if is_loopback(address) {
             return Ok(Identity::unproved(user));
@@ -54,13 +54,13 @@ pub async fn log_in(
     match exchange(io, shared, user).await? {
         Ok(()) => {
             let identity = Identity::of_password(user, number);
-            shared.audit.note_login(client, &identity, false);
+            shared.server.audit.note_login(client, &identity, false);
             Ok(identity)
         }
         Err(refusal) => {
             tracing::debug!(%refusal, "a login failed");
-            shared.audit.note_failed_login(client, user);
-            shared.failed_logins.slow_down(address).await;
+            shared.server.audit.note_failed_login(client, user);
+            shared.server.failed_logins.slow_down(address).await;
             let message = match refusal {
                 ScramRefusal::Password => {
                     format!("password authentication failed for user \"{user}\"")
@@ -105,7 +105,7 @@ async fn exchange(
             return Ok(Err(ScramRefusal::Malformed(message)));
         }
     };
-    let verifiers = shared.services.access.verifiers(user);
+    let verifiers = shared.server.services.access.verifiers(user);
     let begun = ScramExchange::begin(&verifiers, &initial.data, is_plus, channel);
     let begun = match begun {
         Ok(begun) => begun,

@@ -26,15 +26,9 @@ mod setting_scope;
 mod types;
 mod zones;
 
-use crate::admission::AdmissionControl;
-use crate::audit::AuditLog;
-use crate::config::ServerConfig;
 use crate::failures::ThrottledLines;
-use crate::listener::{ListenerContext, ListenerKind};
-use crate::logins::FailedLogins;
-use crate::services::ServedDatabase;
+use crate::listener::{ListenerContext, ListenerKind, ServerState};
 use crate::slow_log::PEER;
-use crate::telemetry::Telemetry;
 use crate::tls::{OpeningConnections, ServerTls};
 use cancel::ConnectionRegistry;
 use connection::PostgresConnection;
@@ -54,21 +48,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// State that connections share.
 #[derive(Clone)]
 struct PostgresShared {
-    services: ServedDatabase,
-    config: Arc<ServerConfig>,
-    gate: AdmissionControl,
-    telemetry: Arc<Telemetry>,
+    server: ServerState,
     registry: ConnectionRegistry,
-    failed_logins: Arc<FailedLogins>,
-    audit: AuditLog,
     tls: Option<Arc<ServerTls>>,
     /// Lines about handshakes that failed.
     tls_lines: Arc<ThrottledLines>,
     openings: OpeningConnections,
     /// Fires when no new statements may begin.
     stop: CancellationToken,
-    /// Fires when running statements must stop.
-    kill: CancellationToken,
 }
 
 /// How the server offers it.
@@ -84,34 +71,18 @@ pub const LISTENER: ListenerKind = ListenerKind {
 /// Serves the PostgreSQL protocol on `listener` until the server stops, then lets running statements
 /// finish.
 async fn serve(listener: TcpListener, context: ListenerContext) {
-    let ListenerContext {
-        services,
-        config,
-        gate,
-        telemetry,
-        failed_logins,
-        audit,
-        tls,
-        stop,
-        kill,
-    } = context;
+    let ListenerContext { server, tls, stop } = context;
     let places = Arc::new(Semaphore::new(
-        config.connections_max.min(Semaphore::MAX_PERMITS),
+        server.config.connections_max.min(Semaphore::MAX_PERMITS),
     ));
     let registry = ConnectionRegistry::default();
     let shared = PostgresShared {
-        services,
-        config,
-        gate,
-        telemetry,
+        server,
         registry,
-        failed_logins,
-        audit,
         tls,
         tls_lines: Arc::default(),
         openings: OpeningConnections::default(),
         stop,
-        kill,
     };
     let mut connections = JoinSet::new();
     loop {
@@ -132,12 +103,12 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
         }
         let (places, shared) = (places.clone(), shared.clone());
         connections.spawn(async move {
-            shared.telemetry.postgres_connections.inc();
+            shared.server.telemetry.postgres_connections.inc();
             let run = PEER.scope(peer, PostgresConnection::run(socket, &shared, places));
             if let Err(error) = run.await {
                 tracing::debug!(%error, "a PostgreSQL connection ended");
             }
-            shared.telemetry.postgres_connections.dec();
+            shared.server.telemetry.postgres_connections.dec();
         });
     }
     drop(listener);

@@ -56,7 +56,7 @@ impl PostgresConnection<'_> {
         };
         let (prepared, oids) = if let Some(sql) = planned {
             let watch = self.watch();
-            let query = &self.shared.services.query;
+            let query = &self.shared.server.services.query;
             let named: Vec<_> = types.iter().map(|oid| named_type(*oid)).collect();
             let work = query.prepare_typed(&self.session, sql, &named);
             let prepared = self.io.guard(&watch, work).await?;
@@ -219,6 +219,6 @@ fn no_portal(name: &str) -> StatementHalt {
 }
 
 fn bad_kind(kind: u8) -> StatementHalt {
-    let message = format!("there is no object of kind '{}'", kind.escape_ascii());
+    let message = format!("unknown kind of object '{}'", kind.escape_ascii());
     PgError::new("08P01", message).into()
 }

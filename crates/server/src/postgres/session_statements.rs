@@ -77,7 +77,7 @@ impl PostgresConnection<'_> {
                     let message = "DISCARD ALL cannot run inside a transaction block";
                     return Err(PgError::new("25001", message).into());
                 }
-                let query = &self.shared.services.query;
+                let query = &self.shared.server.services.query;
                 query.execute(&mut self.session, "RESET ALL").await?;
                 self.statements.clear();
                 self.portals.clear();
@@ -180,7 +180,7 @@ impl PostgresConnection<'_> {
             .collect();
         let sql = format!("SELECT {}", values.join(", "));
         let watch = self.watch();
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         let work = query.execute(&mut self.session, &sql);
         let Answer::Rows(mut rows) = self.io.guard(&watch, work).await? else {
             let message = "the arguments of EXECUTE must be values";
@@ -231,7 +231,7 @@ impl PostgresConnection<'_> {
         }
         let ticket = self.enter()?;
         let watch = self.watch();
-        let query = &self.shared.services.query;
+        let query = &self.shared.server.services.query;
         let prepared = match portal.statement.prepared.clone() {
             Some(prepared) => prepared,
             None => {

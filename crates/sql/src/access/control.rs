@@ -96,7 +96,7 @@ impl AccessControl {
                 let now_ns = self.engine.now_ns();
                 match state.catalog.rights_of_token(number, now_ns) {
                     Some(rights) => Ok(Arc::new(rights)),
-                    None => ended("the token has ended"),
+                    None => ended("the token has expired"),
                 }
             }
             _ => Err(ServiceError::Unauthenticated(

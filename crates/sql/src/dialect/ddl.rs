@@ -1,5 +1,6 @@
 //! Parses the statements that define databases and tables.
 
+pub mod columns;
 pub mod constraints;
 pub mod materialized_views;
 pub mod query;
@@ -9,13 +10,14 @@ use crate::dialect::settings::{codec_clause, settings};
 use crate::dialect::statement::{
     CodecChange, ColumnKind, Command, CreateTableAs, OptionChanges, TableAlteration,
 };
-use crate::dialect::types::{field_type, is_zoned, tag_type};
+use crate::dialect::types::field_type;
 use crate::error::{SqlError, SqlResult};
+use columns::{ColumnDefinition, ColumnRole};
 use constraints::TableKey;
 use datafusion::sql::sqlparser::ast::{DataType, Expr};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
-use marigram_model::{ColumnCodec, FieldType};
+use marigram_model::FieldType;
 
 /// `CREATE DATABASE [IF NOT EXISTS] name`
 pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
@@ -272,63 +274,6 @@ fn is_cast_to(expr: &Expr, column: &str, to: &DataType) -> bool {
     }
 }
 
-/// A column definition as it was written.
-struct ColumnDefinition {
-    name: String,
-    data_type: DataType,
-    role: Option<ColumnRole>,
-    codec: CodecChange,
-    /// The key that the column alone is declared to be.
-    key: Option<&'static str>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ColumnRole {
-    Time,
-    Tag,
-    Field,
-}
-
-impl ColumnDefinition {
-    fn kind(&self) -> SqlResult<ColumnKind> {
-        let name = &self.name;
-        let kind = match self.role {
-            Some(ColumnRole::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
-            Some(ColumnRole::Time) => ColumnKind::Time,
-            Some(ColumnRole::Tag) => ColumnKind::Tag(tag_type(name, &self.data_type)?),
-            Some(ColumnRole::Field) | None => {
-                let kind = field_type(name, &self.data_type)?;
-                let codec = self.codec.apply(ColumnCodec::default());
-                suited(name, kind, codec)?;
-                return Ok(if is_zoned(&self.data_type) {
-                    ColumnKind::ZonedField(codec)
-                } else {
-                    ColumnKind::Field(kind, codec)
-                });
-            }
-        };
-        if self.codec != CodecChange::default() {
-            let message = format!("column '{name}' is not a field: only fields have an encoding");
-            return Err(SqlError::named("42P16", name, message));
-        }
-        Ok(kind)
-    }
-}
-
-/// Refuses a codec that is not suitable for a field.
-///
-/// # Errors
-/// Lists the suitable codecs.
-pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
-    match codec.objection(kind) {
-        None => Ok(()),
-        Some(reason) => {
-            let message = format!("column '{name}': {reason}");
-            Err(SqlError::named("22023", name, message))
-        }
-    }
-}
-
 fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
     let name = parse_name(parser)?;
     constraints::refuse_serial(parser, &name)?;
@@ -440,7 +385,7 @@ fn resolve(
 mod tests {
     use super::*;
     use crate::dialect::parse::parse;
-    use marigram_model::{Compressor, DAY_NS, Encoding, TagType};
+    use marigram_model::{ColumnCodec, Compressor, DAY_NS, Encoding, TagType};
 
     fn field(kind: FieldType) -> ColumnKind {
         ColumnKind::Field(kind, ColumnCodec::default())

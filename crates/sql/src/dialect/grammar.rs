@@ -195,11 +195,9 @@ impl Dialect for MarigramDialect {
 mod tests {
     use super::MarigramDialect;
     use crate::dialect::parse::parse;
+    use crate::dialect::random_texts::random_texts;
     use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
     use marigram_pgtext::StatementLexer;
-    use rand::rngs::StdRng;
-    use rand::seq::IndexedRandom;
-    use rand::{RngExt, SeedableRng};
 
     #[test]
     fn calls_in_one_another_are_read_once() {
@@ -213,54 +211,8 @@ mod tests {
     /// The lexer splits scripts, and the tokenizer parses their statements.
     #[test]
     fn the_lexer_sees_the_semicolons_of_the_tokenizer() {
-        let pieces = [
-            ";",
-            ";",
-            ";",
-            "'",
-            "''",
-            "\"",
-            "E'",
-            "e'",
-            "\\",
-            "\\'",
-            "$$",
-            "$a$",
-            "$1 ",
-            "--",
-            "\n",
-            "/*",
-            "*/",
-            "-",
-            "/",
-            "*",
-            "1",
-            "1.5e3",
-            ".",
-            "(",
-            ")",
-            "a",
-            "é",
-            " ",
-            "::",
-            "N'",
-            "X'",
-            "U&'",
-            "b'",
-            "\t",
-            "<>",
-            "||",
-            "'it''s'",
-            "E'it\\'s'",
-            "$$it's$$",
-        ];
-        let mut rng = StdRng::seed_from_u64(1);
         let mut read = 0;
-        for _ in 0..200_000 {
-            let length = rng.random_range(1..14);
-            let text: String = (0..length)
-                .filter_map(|_| pieces.choose(&mut rng).copied())
-                .collect();
+        for text in random_texts(&[";", ";", "$1 "]) {
             // The tokenizer treats backslashes there as escapes, PostgreSQL does not.
             let has_prefix = ["N'", "X'", "b'", "&'"]
                 .iter()

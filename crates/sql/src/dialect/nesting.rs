@@ -268,27 +268,9 @@ struct NestingScanner {
     before: &'static str,
 }
 
-/// Words that are not operands.
-const KEYWORDS: [&str; 52] = [
+/// Words that are not operands, besides [`SPECIAL_CALLS`].
+const KEYWORDS: [&str; 34] = [
     "ARRAY",
-    "COALESCE",
-    "NVL",
-    "NVL2",
-    "IFNULL",
-    "NOT",
-    "CAST",
-    "TRY_CAST",
-    "SAFE_CAST",
-    "CONVERT",
-    "EXTRACT",
-    "CEIL",
-    "FLOOR",
-    "POSITION",
-    "SUBSTR",
-    "SUBSTRING",
-    "OVERLAY",
-    "TRIM",
-    "PRIOR",
     "SELECT",
     "FROM",
     "WHERE",
@@ -384,7 +366,8 @@ impl NestingScanner {
 
     fn word(&mut self, text: &str, before: &'static str) {
         let is_same = |keyword: &&&str| keyword.eq_ignore_ascii_case(text);
-        let Some(keyword) = KEYWORDS.iter().find(is_same) else {
+        let mut keywords = KEYWORDS.iter().chain(&SPECIAL_CALLS);
+        let Some(keyword) = keywords.find(is_same) else {
             self.frame.operand();
             return;
         };

@@ -1,6 +1,7 @@
 //! Executes the statements that define databases and tables.
 
-use crate::dialect::ddl::{constraints, suited};
+use crate::dialect::ddl::columns::suited;
+use crate::dialect::ddl::constraints;
 use crate::dialect::statement::{
     CodecChange, ColumnKind, OptionChanges, TableAlteration, TableReferenceName,
 };

@@ -26,7 +26,7 @@ const TEXT_TAGS: Dialect = Dialect {
     ..PLAIN
 };
 
-fn select_of(what: What) -> Select {
+fn select_of(what: Selection) -> Select {
     Select::all(0, what)
 }
 
@@ -38,7 +38,7 @@ fn rows_with_every_condition() {
         to_ns: Some(9),
         above: Some((0, 24.0)),
         descending: true,
-        ..select_of(What::Rows(vec![0, 2]))
+        ..select_of(Selection::Rows(vec![0, 2]))
     };
     assert_eq!(
         statement(&PLAIN, &table(), &select),
@@ -51,11 +51,11 @@ fn rows_with_every_condition() {
 fn integer_tags_are_numbers_where_the_database_has_them() {
     let one = Select {
         devices: Devices::In(0, vec!["7".to_owned()]),
-        ..select_of(What::Rows(vec![0]))
+        ..select_of(Selection::Rows(vec![0]))
     };
     let below = Select {
         devices: Devices::Below(0, 10),
-        ..select_of(What::Rows(vec![0]))
+        ..select_of(Selection::Rows(vec![0]))
     };
     let rows = "SELECT devname, ts, celsius FROM t WHERE";
     let written = |dialect, select| statement(dialect, &table(), select);
@@ -72,7 +72,7 @@ fn integer_tags_are_numbers_where_the_database_has_them() {
 fn last_rows_in_each_form() {
     let select = Select {
         to_ns: Some(9),
-        ..select_of(What::Last(vec![0]))
+        ..select_of(Selection::Last(vec![0]))
     };
     let written = |last| statement(&Dialect { last, ..PLAIN }, &table(), &select);
     assert_eq!(
@@ -98,7 +98,7 @@ fn aggregates_by_tag_and_window() {
         by: vec![1],
         bucket_ns: Some(60),
         descending: true,
-        ..select_of(What::Aggregates(vec![
+        ..select_of(Selection::Aggregates(vec![
             (Aggregate::Count, 1),
             (Aggregate::Spread, 0),
         ]))
@@ -108,7 +108,7 @@ fn aggregates_by_tag_and_window() {
         "SELECT devname, bucket(60, ts), count(rain), max(celsius) - min(celsius) FROM t \
          GROUP BY devname, bucket(60, ts) ORDER BY bucket(60, ts) DESC"
     );
-    let alone = select_of(What::Aggregates(vec![
+    let alone = select_of(Selection::Aggregates(vec![
         (Aggregate::Sum, 0),
         (Aggregate::Avg, 0),
         (Aggregate::Min, 0),
@@ -124,7 +124,7 @@ fn aggregates_by_tag_and_window() {
 fn truth_values_count_as_numbers_and_text_does_not() {
     let of_field = |field| Select {
         above: Some((field, 0.5)),
-        ..select_of(What::Aggregates(vec![(Aggregate::Max, field)]))
+        ..select_of(Selection::Aggregates(vec![(Aggregate::Max, field)]))
     };
     assert_eq!(
         statement(&PLAIN, &table(), &of_field(1)),
@@ -132,13 +132,13 @@ fn truth_values_count_as_numbers_and_text_does_not() {
     );
     assert_eq!(cannot(&table(), &of_field(1)), None);
     assert!(cannot(&table(), &of_field(2)).is_some());
-    let count = select_of(What::Aggregates(vec![(Aggregate::Count, 2)]));
+    let count = select_of(Selection::Aggregates(vec![(Aggregate::Count, 2)]));
     assert_eq!(cannot(&table(), &count), None);
 }
 
 #[test]
 fn a_dialect_may_write_its_own_aggregates() {
-    let select = select_of(What::Aggregates(vec![(Aggregate::Sum, 0)]));
+    let select = select_of(Selection::Aggregates(vec![(Aggregate::Sum, 0)]));
     let wide = Dialect {
         aggregate: |_, field| format!("sum({}::float8)", field.name),
         ..PLAIN

@@ -2,7 +2,7 @@
 
 use super::*;
 use marigram_lab::data::{Column, FieldKind, TagKind, Values};
-use marigram_lab::question::{Aggregate, Ask, Cell, Select, What};
+use marigram_lab::question::{Aggregate, Ask, Cell, Select, Selection};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -136,7 +136,7 @@ fn a_life_with_a_server() {
     session.write(&payload).expect("written");
     let question = Question {
         name: "q".to_owned(),
-        ask: Ask::Select(Select::all(0, What::Last(vec![0]))),
+        ask: Ask::Select(Select::all(0, Selection::Last(vec![0]))),
     };
     let reply = session.ask(&question).expect("asked");
     let answer = session.decode(&question, reply).expect("decoded");
@@ -192,12 +192,12 @@ fn text_is_not_added_up_and_marigrams_sql_not_asked() {
         name: "q".to_owned(),
         ask,
     };
-    let sum = Select::all(0, What::Aggregates(vec![(Aggregate::Sum, 1)]));
+    let sum = Select::all(0, Selection::Aggregates(vec![(Aggregate::Sum, 1)]));
     let sql = Ask::Sql("SELECT 1".to_owned());
     for ask in [Ask::Select(sum), sql] {
         assert!(target.cannot(&tables(), &question(ask)).is_some());
     }
-    let count = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 1)]));
+    let count = Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 1)]));
     assert_eq!(
         target.cannot(&tables(), &question(Ask::Select(count))),
         None

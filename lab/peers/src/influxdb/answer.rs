@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use marigram_lab::data::Table;
-use marigram_lab::question::{Aggregate, Answer, Cell, Select, What};
+use marigram_lab::question::{Aggregate, Answer, Cell, Select, Selection};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -73,8 +73,8 @@ fn cells(
     let time = Cell::Time(time.as_i64().context("a time that is no number")?);
     let group = |tag: usize| text(tags.get(&table.tags[tag].name).map(String::as_str));
     match &select.what {
-        What::Rows(fields) | What::Last(fields) => {
-            let ungrouped = matches!(select.what, What::Rows(_)) && select.descending;
+        Selection::Rows(fields) | Selection::Last(fields) => {
+            let ungrouped = matches!(select.what, Selection::Rows(_)) && select.descending;
             let (key, values) = if ungrouped {
                 let (key, values) = values.split_first().context("a row without a device")?;
                 (text(key.as_str()), values)
@@ -85,7 +85,7 @@ fn cells(
             let values = values[..fields.len()].iter().map(cell);
             [Ok(key), Ok(time)].into_iter().chain(values).collect()
         }
-        What::Aggregates(aggregates) => {
+        Selection::Aggregates(aggregates) => {
             ensure!(values.len() == aggregates.len(), "a row of another length");
             let groups = select.by.iter().map(|tag| Ok(group(*tag)));
             let window = select.bucket_ns.map(|_| Ok(time));
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn rows_take_their_device_from_the_group_or_the_row() {
-        let mut select = Select::all(0, What::Rows(vec![0, 1]));
+        let mut select = Select::all(0, Selection::Rows(vec![0, 1]));
         let grouped = r#"{"results":[{"statement_id":0,"series":[{"name":"t","tags":{"dev":"a"},"columns":["time","celsius","ok","note"],"values":[[1609459200000000001,1.5,true,"x"],[1609459201000000000,null,false,null]]}]}]}"#;
         let expected = vec![
             vec![
@@ -213,7 +213,7 @@ mod tests {
             bucket_ns: Some(60),
             ..Select::all(
                 0,
-                What::Aggregates(vec![(Aggregate::Sum, 0), (Aggregate::Count, 1)]),
+                Selection::Aggregates(vec![(Aggregate::Sum, 0), (Aggregate::Count, 1)]),
             )
         };
         let body = r#"{"results":[{"statement_id":0,"series":[{"name":"t","tags":{"site":""},"columns":["time","sum","count"],"values":[[60,7,null]]},{"name":"t","tags":{"site":"1"},"columns":["time","sum","count"],"values":[[120,null,2]]}]}]}"#;
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn nothing_is_an_empty_answer_and_errors_are_errors() {
-        let select = Select::all(0, What::Last(vec![0]));
+        let select = Select::all(0, Selection::Last(vec![0]));
         assert!(rows(&select, r#"{"results":[{"statement_id":0}]}"#).is_empty());
         for body in [
             r#"{"results":[{"statement_id":0,"error":"database not found: lab"}]}"#,
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_ends_with_a_full_chunk_is_whole_though_it_is_called_partial() {
-        let select = Select::all(0, What::Rows(vec![0]));
+        let select = Select::all(0, Selection::Rows(vec![0]));
         let row = r#"[1609459200000000001,"a",1.5,true]"#;
         let values = vec![row; CHUNK_ROWS / 2].join(",");
         let series = |partial: &str| {

@@ -2,7 +2,7 @@
 
 use crate::text_tags;
 use marigram_lab::data::{FieldKind, Table};
-use marigram_lab::question::{Aggregate, Devices, Select, What};
+use marigram_lab::question::{Aggregate, Devices, Select, Selection};
 
 /// An end of time (2100-01-01, nanoseconds). Without an end, windows end now, and later rows are
 /// missing.
@@ -18,11 +18,11 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
         return Some("InfluxQL compares numbers only by size".to_owned());
     }
     match &select.what {
-        What::Last(_) if select.descending => {
+        Selection::Last(_) if select.descending => {
             Some("InfluxQL orders the rows of a device, not the devices' last rows".to_owned())
         }
-        What::Rows(_) | What::Last(_) => None,
-        What::Aggregates(aggregates) => {
+        Selection::Rows(_) | Selection::Last(_) => None,
+        Selection::Aggregates(aggregates) => {
             let counts = |(function, field): &(Aggregate, usize)| {
                 *function == Aggregate::Count || is_number(*field)
             };
@@ -51,7 +51,7 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
         all.join(", ")
     };
     match &select.what {
-        What::Rows(wanted) => {
+        Selection::Rows(wanted) => {
             let filter = conditions(table, select, false);
             let fields = fields(wanted);
             if select.descending {
@@ -60,7 +60,7 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
                 format!("SELECT {fields} FROM {from}{filter} GROUP BY {key}")
             }
         }
-        What::Last(wanted) => {
+        Selection::Last(wanted) => {
             let filter = conditions(table, select, false);
             match wanted.as_slice() {
                 [field] if !nulls => {
@@ -75,7 +75,7 @@ pub(super) fn statement(table: &Table, select: &Select, nulls: bool) -> String {
                 ),
             }
         }
-        What::Aggregates(aggregates) => {
+        Selection::Aggregates(aggregates) => {
             let value = |(function, field): &(Aggregate, usize)| {
                 let field = quoted(&table.fields[*field].name);
                 match function {
@@ -122,7 +122,7 @@ pub(super) fn newest(table: &Table) -> String {
         .and_then(|tags| tags[table.key].clone());
     let select = Select {
         devices: first.map_or(Devices::All, |name| Devices::In(table.key, vec![name])),
-        ..Select::all(0, What::Last((0..table.fields.len()).collect()))
+        ..Select::all(0, Selection::Last((0..table.fields.len()).collect()))
     };
     statement(table, &select, true)
 }
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn rows_are_grouped_by_device_unless_order_is_asked_for() {
-        let rows = Select::all(0, What::Rows(vec![0, 1]));
+        let rows = Select::all(0, Selection::Rows(vec![0, 1]));
         assert_eq!(
             text(rows.clone()),
             r#"SELECT "celsius", "ok" FROM "t" GROUP BY "dev""#
@@ -191,7 +191,7 @@ mod tests {
             r#"SELECT "dev", "celsius", "ok" FROM "t" WHERE "dev" = 'it\'s' AND time >= 5 AND time < 9 AND "celsius" > -1.5 ORDER BY time DESC"#
         );
         let one = Select {
-            what: What::Rows(vec![1]),
+            what: Selection::Rows(vec![1]),
             devices: Devices::Below(1, 2),
             ..rows
         };
@@ -204,11 +204,11 @@ mod tests {
     #[test]
     fn last_rows_keep_the_time_of_the_row() {
         assert_eq!(
-            text(Select::all(0, What::Last(vec![0]))),
+            text(Select::all(0, Selection::Last(vec![0]))),
             r#"SELECT last("celsius") FROM "t" GROUP BY "dev""#
         );
         assert_eq!(
-            text(Select::all(0, What::Last(vec![0, 1]))),
+            text(Select::all(0, Selection::Last(vec![0, 1]))),
             r#"SELECT "celsius", "ok" FROM "t" GROUP BY "dev" ORDER BY time DESC LIMIT 1"#
         );
         assert_eq!(
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn aggregates_group_by_tags_and_windows() {
-        let aggregates = What::Aggregates(vec![
+        let aggregates = Selection::Aggregates(vec![
             (Aggregate::Count, 0),
             (Aggregate::Avg, 0),
             (Aggregate::Spread, 0),
@@ -230,7 +230,7 @@ mod tests {
             r#"SELECT count("celsius"), mean("celsius"), max("celsius") - min("celsius") FROM "t""#
         );
         let windows = Select {
-            what: What::Aggregates(vec![(Aggregate::Sum, 0)]),
+            what: Selection::Aggregates(vec![(Aggregate::Sum, 0)]),
             by: vec![1],
             bucket_ns: Some(60_000_000_000),
             ..all
@@ -255,14 +255,14 @@ mod tests {
     fn what_influxql_cannot_say_is_declined() {
         let cannot = |select: Select| cannot(&table(), &select).is_some();
         let aggregates =
-            |function, field| Select::all(0, What::Aggregates(vec![(function, field)]));
+            |function, field| Select::all(0, Selection::Aggregates(vec![(function, field)]));
         assert!(!cannot(aggregates(Aggregate::Count, 2)));
         assert!(!cannot(aggregates(Aggregate::Max, 0)));
         assert!(cannot(aggregates(Aggregate::Max, 1)));
         assert!(cannot(aggregates(Aggregate::Max, 2)));
         assert!(cannot(Select {
             above: Some((1, 0.5)),
-            ..Select::all(0, What::Rows(vec![0]))
+            ..Select::all(0, Selection::Rows(vec![0]))
         }));
         assert!(cannot(Select {
             by: vec![0],

@@ -146,7 +146,7 @@ impl Flavour {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::question::{Select, What};
+    use marigram_lab::question::{Select, Selection};
 
     fn table() -> Table {
         let tags = [("id", TagKind::Integer), ("site", TagKind::Text)];
@@ -169,7 +169,7 @@ mod tests {
         let select = Select {
             from_ns: Some(1_500_000_000),
             bucket_ns: Some(60_000_000_000),
-            ..Select::all(0, What::Aggregates(vec![(Aggregate::Sum, 0)]))
+            ..Select::all(0, Selection::Aggregates(vec![(Aggregate::Sum, 0)]))
         };
         let bucket = "date_bin('60000000 microseconds', time, TIMESTAMPTZ '1970-01-01T00:00:00Z')";
         assert_eq!(

@@ -3,7 +3,7 @@
 use super::question::statement;
 use super::*;
 use marigram_lab::data::{Column, FieldKind, Rows, SECOND_NS, TagKind, Values};
-use marigram_lab::question::{Aggregate, Ask, Cell, Devices, Select, What};
+use marigram_lab::question::{Aggregate, Ask, Cell, Devices, Select, Selection};
 use marigram_lab::target::{Body, Reply};
 
 fn table() -> Table {
@@ -63,7 +63,7 @@ fn numeric_tags_are_integer_columns() {
 #[test]
 fn statements_suit_its_types() {
     let table = table();
-    let all = |function| Select::all(0, What::Aggregates(vec![(function, 0), (function, 1)]));
+    let all = |function| Select::all(0, Selection::Aggregates(vec![(function, 0), (function, 1)]));
     let sum = Select {
         devices: Devices::Below(0, 9),
         bucket_ns: Some(60 * SECOND_NS),
@@ -86,7 +86,7 @@ fn statements_suit_its_types() {
     );
     let last = Select {
         devices: Devices::In(1, vec!["7".to_owned()]),
-        ..Select::all(0, What::Last(vec![0]))
+        ..Select::all(0, Selection::Last(vec![0]))
     };
     assert_eq!(
         statement(&table, &last),
@@ -100,7 +100,7 @@ fn answers_are_decoded_by_what_was_asked() {
     let mut session = session::QuestDbSession::new("http://127.0.0.1:1", &tables);
     let question = Question {
         name: "q".to_owned(),
-        ask: Ask::Select(Select::all(0, What::Rows(vec![0, 1]))),
+        ask: Ask::Select(Select::all(0, Selection::Rows(vec![0, 1]))),
     };
     let reply = |text: &str| Reply::Bytes(text.as_bytes().to_vec());
     let text = r#"{"dataset":[["d7","1970-01-01T00:00:01.000000002Z",null,true]],"count":1}"#;

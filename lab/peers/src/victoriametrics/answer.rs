@@ -3,7 +3,7 @@
 use super::metricsql::{LAST, LAST_TIME, MILLISECOND_NS, Request, rollups};
 use anyhow::{Context, Result, bail, ensure};
 use marigram_lab::data::Table;
-use marigram_lab::question::{Aggregate, Answer, Cell, Select, What};
+use marigram_lab::question::{Aggregate, Answer, Cell, Select, Selection};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 
@@ -44,9 +44,9 @@ pub(super) fn decode(
     answered: &[(Request, Vec<u8>)],
 ) -> Result<Answer> {
     match &select.what {
-        What::Rows(fields) => rows(table, fields, answered),
-        What::Last(fields) => last(table, fields, answered),
-        What::Aggregates(aggregates) => folded(table, select, aggregates, answered),
+        Selection::Rows(fields) => rows(table, fields, answered),
+        Selection::Last(fields) => last(table, fields, answered),
+        Selection::Aggregates(aggregates) => folded(table, select, aggregates, answered),
     }
 }
 

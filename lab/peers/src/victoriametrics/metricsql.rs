@@ -11,7 +11,7 @@ pub(super) use passes::{LAST, LAST_TIME, rollups};
 use crate::text_tags;
 use crate::write_history::TableHistory;
 use marigram_lab::data::{Field, FieldKind, Table};
-use marigram_lab::question::{Aggregate, Select, What};
+use marigram_lab::question::{Aggregate, Select, Selection};
 use marigram_lab_drivers::http::percent;
 use passes::Pass;
 use pieces::pieces;
@@ -116,8 +116,8 @@ pub(super) fn is_number(field: &Field) -> bool {
 /// Why the language cannot express `select`.
 pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
     let fields: Vec<usize> = match &select.what {
-        What::Rows(fields) | What::Last(fields) => fields.clone(),
-        What::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
+        Selection::Rows(fields) | Selection::Last(fields) => fields.clone(),
+        Selection::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
     };
     if !fields.iter().all(|field| is_number(&table.fields[*field])) {
         return Some("it keeps numbers only".to_owned());
@@ -131,7 +131,7 @@ pub(super) fn cannot(table: &Table, select: &Select) -> Option<String> {
         let can = |(function, field): &(Aggregate, usize)| {
             *field == above && matches!(function, Aggregate::Count | Aggregate::Max)
         };
-        let What::Aggregates(aggregates) = &select.what else {
+        let Selection::Aggregates(aggregates) = &select.what else {
             return Some("it has no filter on the values of a row".to_owned());
         };
         if !aggregates.iter().all(can) {
@@ -156,7 +156,7 @@ pub(super) fn requests(
 ) -> Vec<Request> {
     let pieces = pieces(select, history);
     let passes: Vec<Pass> = match &select.what {
-        What::Rows(wanted) => {
+        Selection::Rows(wanted) => {
             let fields = fields_of_rows(table, wanted, history);
             let matching = selector(table, select, &fields);
             let export = |windows: &Windows| Request::Export {
@@ -166,8 +166,8 @@ pub(super) fn requests(
             };
             return pieces.iter().map(export).collect();
         }
-        What::Last(wanted) => vec![Pass::last(fields_of_rows(table, wanted, history))],
-        What::Aggregates(aggregates) => passes::passes(table, select, aggregates),
+        Selection::Last(wanted) => vec![Pass::last(fields_of_rows(table, wanted, history))],
+        Selection::Aggregates(aggregates) => passes::passes(table, select, aggregates),
     };
     let query = |pass: &Pass, windows: &Windows| pass.query(table, select, windows);
     let all = passes
@@ -184,7 +184,7 @@ pub(super) fn recent(
     select: &Select,
     history: Option<TableHistory>,
 ) -> Option<(Request, usize)> {
-    let What::Last(wanted) = &select.what else {
+    let Selection::Last(wanted) = &select.what else {
         return None;
     };
     let [mut windows] = pieces(select, history)[..] else {

@@ -1,11 +1,11 @@
 //! Many questions about IoT-Benchmark's rows, compared with a second evaluation that reads one row
 //! at a time and takes no shortcut.
 
-use super::super::{Written, answers};
+use super::super::{WrittenRows, answers};
 use super::ALL;
 use crate::data::{Column, FieldKind, Source, Table};
 use crate::generate::{IotSpec, Late, SourceSpec};
-use crate::question::{Aggregate, Answer, Cell, Devices, Select, What};
+use crate::question::{Aggregate, Answer, Cell, Devices, Select, Selection};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All rows: (series, time) → fields.
@@ -25,11 +25,11 @@ fn evaluate(table: &Table, rows: &AllRows, select: &Select) -> Answer {
         line
     };
     let rows: Vec<Vec<Cell>> = match &select.what {
-        What::Rows(fields) => matching
+        Selection::Rows(fields) => matching
             .iter()
             .map(|((series, time), _)| line(*series, *time, fields))
             .collect(),
-        What::Last(fields) => {
+        Selection::Last(fields) => {
             let series: BTreeSet<u32> = matching.iter().map(|row| row.0.0).collect();
             let newest = |series: &u32| {
                 let times = matching.iter().filter(|row| row.0.0 == *series);
@@ -38,7 +38,7 @@ fn evaluate(table: &Table, rows: &AllRows, select: &Select) -> Answer {
             let lines = series.iter().map(|s| line(*s, newest(s), fields));
             lines.collect()
         }
-        What::Aggregates(aggregates) => aggregated(table, &matching, select, aggregates),
+        Selection::Aggregates(aggregates) => aggregated(table, &matching, select, aggregates),
     };
     Answer { rows }.sorted()
 }
@@ -122,9 +122,9 @@ fn many_selects(source: &dyn Source) -> Vec<Select> {
     let some = vec!["d_1".to_owned(), "d_4".to_owned()];
     let all = ALL.iter().enumerate();
     let whats = [
-        What::Rows(vec![0, 3]),
-        What::Last(vec![2]),
-        What::Aggregates(all.map(|(field, kind)| (*kind, field % 4)).collect()),
+        Selection::Rows(vec![0, 3]),
+        Selection::Last(vec![2]),
+        Selection::Aggregates(all.map(|(field, kind)| (*kind, field % 4)).collect()),
     ];
     let mut selects = Vec::new();
     for what in whats {
@@ -179,7 +179,7 @@ fn a_second_evaluation_agrees() {
             fresh_values: true,
         };
         let source = SourceSpec::Iot(spec).build(4);
-        let written = Written {
+        let written = WrittenRows {
             clients: 2,
             batch_rows: 8,
             batches: vec![5, 100],

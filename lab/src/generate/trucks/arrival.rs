@@ -7,7 +7,7 @@
 
 use super::client::Row;
 use super::faults::{BATCH, BATCH_LATE, CATCH_UP, ROW_LATE};
-use super::random::{Purpose, Random};
+use super::random::{Random, RandomPurpose};
 use std::collections::VecDeque;
 
 /// Rows of one client in the order of their arrival.
@@ -25,7 +25,7 @@ impl<I: Iterator<Item = Row>> Arrival<I> {
     pub(super) fn new(rows: I, seed: u64, client: usize) -> Self {
         Self {
             rows,
-            random: Random::new(seed, Purpose::Arrival, client as u64, 0),
+            random: Random::new(seed, RandomPurpose::Arrival, client as u64, 0),
             ready: VecDeque::with_capacity(BATCH),
             late_rows: VecDeque::new(),
             late_batches: VecDeque::new(),

@@ -1,6 +1,6 @@
 //! The rows of a client's trucks in the order of time, and batches of rows.
 
-use super::faults::Lost;
+use super::faults::LostTag;
 use super::truck::{FIELDS_MAX, FIXED_FIELDS, Load, Truck};
 use super::{DIAGNOSTICS, READINGS, START_NS, Trucks};
 use crate::data::{Rows, Table, Values};
@@ -89,7 +89,7 @@ impl Iterator for Client<'_> {
             let fault = self.source.faults.at_step(table, step, number);
             let row = fault.map(|fault| {
                 let mut nulls = 0;
-                if let Some(Lost::Field(field)) = fault.lost {
+                if let Some(LostTag::Field(field)) = fault.lost {
                     nulls |= 1 << field;
                 }
                 if let Some(field) = fault.null {

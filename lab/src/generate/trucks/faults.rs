@@ -4,7 +4,7 @@
 //! rows that may fill it; rows that replace missing or late rows have none. Here, each row has its
 //! own random numbers, with the same rates.
 
-use super::random::{Purpose, Random};
+use super::random::{Random, RandomPurpose};
 use super::truck::{DIAGNOSTICS_FIELDS, FIXED_FIELDS, READINGS_FIELDS};
 use super::{DIAGNOSTICS, TAGS};
 
@@ -54,7 +54,7 @@ pub(super) const ROW_NULL_TAG: f64 = (1.0 - MISSING) * NULL_TAG;
 
 /// Which of TSBS's eight tags is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lost {
+pub(super) enum LostTag {
     /// One of [`TAGS`], never the first.
     Tag(usize),
     /// One of [`FIXED_FIELDS`].
@@ -65,7 +65,7 @@ pub(super) enum Lost {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fault {
     /// A tag of TSBS's.
-    pub(super) lost: Option<Lost>,
+    pub(super) lost: Option<LostTag>,
     /// A field, counted from the end of the fixed ones.
     pub(super) null: Option<usize>,
 }
@@ -85,10 +85,10 @@ impl Faults {
     pub(super) fn at_step(&self, table: usize, step: usize, truck: usize) -> Option<Fault> {
         let key = (step * 2 + table) as u64;
         let group = (truck / BATCH) as u64;
-        if Random::new(self.seed, Purpose::Group, key, group).chance(GROUP_MISSING) {
+        if Random::new(self.seed, RandomPurpose::Group, key, group).chance(GROUP_MISSING) {
             return None;
         }
-        let mut random = Random::new(self.seed, Purpose::Row, key, truck as u64);
+        let mut random = Random::new(self.seed, RandomPurpose::Row, key, truck as u64);
         if random.chance(ROW_MISSING) {
             return None;
         }
@@ -107,8 +107,8 @@ impl Faults {
         Some(Fault {
             lost: lost.and_then(|tag| match tag {
                 0 => None,
-                tag if tag < TAGS.len() => Some(Lost::Tag(tag)),
-                field => Some(Lost::Field(field - TAGS.len())),
+                tag if tag < TAGS.len() => Some(LostTag::Tag(tag)),
+                field => Some(LostTag::Field(field - TAGS.len())),
             }),
             null,
         })

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 
 /// The purpose of a sequence of random numbers; it separates sequences that share other keys.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
+pub(super) enum RandomPurpose {
     Tags = 1,
     Walk,
     Load,
@@ -30,7 +30,7 @@ fn mix(mut bits: u64) -> u64 {
 
 impl Random {
     /// The sequence for these keys.
-    pub(super) fn new(seed: u64, purpose: Purpose, a: u64, b: u64) -> Self {
+    pub(super) fn new(seed: u64, purpose: RandomPurpose, a: u64, b: u64) -> Self {
         let keyed = mix(seed ^ (purpose as u64).wrapping_mul(GOLDEN));
         Self(mix(mix(keyed ^ a).wrapping_add(b.wrapping_mul(GOLDEN))))
     }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A row in the form that tests check.
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
+struct TruckRow {
     table: usize,
     truck: String,
     /// Seconds since the beginning.
@@ -19,7 +19,7 @@ struct Seen {
     values: Vec<Option<f64>>,
 }
 
-fn seen(source: &Trucks, batch: &Rows) -> Vec<Seen> {
+fn seen(source: &Trucks, batch: &Rows) -> Vec<TruckRow> {
     let table = &source.tables[batch.table];
     let row = |row: usize| {
         let tags = &table.series[batch.series[row] as usize];
@@ -28,7 +28,7 @@ fn seen(source: &Trucks, batch: &Rows) -> Vec<Seen> {
                 .is_present(row)
                 .then(|| column.values.number(row).expect("a number"))
         };
-        Seen {
+        TruckRow {
             table: batch.table,
             truck: tags[0].clone().expect("a truck has a name"),
             at_s: (batch.times[row] - START_NS) / SECOND_NS,
@@ -39,7 +39,7 @@ fn seen(source: &Trucks, batch: &Rows) -> Vec<Seen> {
     (0..batch.len()).map(row).collect()
 }
 
-fn all(source: &Trucks) -> Vec<Seen> {
+fn all(source: &Trucks) -> Vec<TruckRow> {
     let batches = source.stream(0, 1, 1000);
     batches.flat_map(|batch| seen(source, &batch)).collect()
 }
@@ -55,7 +55,7 @@ fn near(what: &str, measured: f64, expected: f64, tolerance: f64) {
 /// Differences of a field between neighbouring times of one truck, if both values are inside
 /// `bounds` by more than `margin`.
 fn differences(
-    rows: &[Seen],
+    rows: &[TruckRow],
     table: usize,
     field: usize,
     step_s: i64,
@@ -86,7 +86,7 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 /// Fraction of the rows that are older than a row before them in the same table.
-fn late_share(rows: &[Seen]) -> f64 {
+fn late_share(rows: &[TruckRow]) -> f64 {
     let mut newest = [0; 2];
     let mut late = 0;
     for row in rows {

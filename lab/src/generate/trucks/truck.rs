@@ -1,7 +1,7 @@
 //! One truck: its tags, and the random walks of its measurements (TSBS's `truck.go`, `readings.go`,
 //! `diagnostics.go`, `distribution.go`).
 
-use super::random::{Purpose, Random};
+use super::random::{Random, RandomPurpose};
 use rand_distr::{Distribution, StandardNormal};
 
 /// Fields of both tables that never change. They are tags in TSBS, but numbers, so line protocol
@@ -38,7 +38,7 @@ const MODELS: [(&str, [f64; 3]); 3] = [
 ];
 
 /// A random walk with uniform steps that stops at its bounds.
-struct Walk {
+struct RandomWalk {
     step: (f64, f64),
     bounds: (f64, f64),
     /// Where it begins: uniform between these.
@@ -47,8 +47,13 @@ struct Walk {
     precision: f64,
 }
 
-const fn walk(step: (f64, f64), bounds: (f64, f64), start: (f64, f64), precision: f64) -> Walk {
-    Walk {
+const fn walk(
+    step: (f64, f64),
+    bounds: (f64, f64),
+    start: (f64, f64),
+    precision: f64,
+) -> RandomWalk {
+    RandomWalk {
         step,
         bounds,
         start,
@@ -62,7 +67,7 @@ const BIG: (f64, f64) = (-10.0, 10.0);
 const SMALL: (f64, f64) = (-5.0, 5.0);
 
 /// The walks of the readings, in their order, and of the fuel state.
-const WALKS: [Walk; 8] = [
+const WALKS: [RandomWalk; 8] = [
     walk(GEO, (-90.0, 90.0), (0.0, 90.0), 1e5),
     walk(GEO, (-180.0, 180.0), (0.0, 180.0), 1e5),
     walk(BIG, (0.0, 5000.0), (0.0, 500.0), 1.0),
@@ -99,7 +104,7 @@ fn model(random: &mut Random) -> usize {
 
 /// Tags of truck `number`.
 pub(super) fn tags(seed: u64, number: usize) -> [Option<String>; 5] {
-    let mut random = Random::new(seed, Purpose::Tags, number as u64, 0);
+    let mut random = Random::new(seed, RandomPurpose::Tags, number as u64, 0);
     let model = MODELS[model(&mut random)].0;
     let mut choose = |choices: &[&str]| Some(choices[random.below(choices.len())].to_owned());
     [
@@ -114,10 +119,15 @@ pub(super) fn tags(seed: u64, number: usize) -> [Option<String>; 5] {
 impl Truck {
     /// Truck `number` at the first time.
     pub(super) fn new(seed: u64, number: usize) -> Self {
-        let mut random = Random::new(seed, Purpose::Walk, number as u64, 0);
+        let mut random = Random::new(seed, RandomPurpose::Walk, number as u64, 0);
         Self {
             number,
-            model: model(&mut Random::new(seed, Purpose::Tags, number as u64, 0)) as u8,
+            model: model(&mut Random::new(
+                seed,
+                RandomPurpose::Tags,
+                number as u64,
+                0,
+            )) as u8,
             walks: WALKS.map(|walk| {
                 let (low, high) = walk.start;
                 low + random.unit() * (high - low)
@@ -183,7 +193,7 @@ impl Load {
         Self {
             value: 0.0,
             change_chance: 1.0 - power(1.0 - LOAD_CHANGE_CHANCE, trucks),
-            random: Random::new(seed, Purpose::Load, 0, 0),
+            random: Random::new(seed, RandomPurpose::Load, 0, 0),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::scale::Scale;
 use super::{Axes, Chart};
-use crate::report::names::{Colour, Mark};
+use crate::report::names::{Colour, PointMark};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -104,18 +104,18 @@ pub(super) fn colour(colour: Colour) -> RGBColor {
 }
 
 /// Draws a mark.
-pub(super) fn mark(area: &Area, (x, y): (i32, i32), mark: Mark, ink: RGBColor) -> Drawn {
+pub(super) fn mark(area: &Area, (x, y): (i32, i32), mark: PointMark, ink: RGBColor) -> Drawn {
     let corners = match mark {
-        Mark::Circle => return area.draw(&Circle::new((x, y), 4, ink.filled())),
-        Mark::Square => vec![
+        PointMark::Circle => return area.draw(&Circle::new((x, y), 4, ink.filled())),
+        PointMark::Square => vec![
             (x - 4, y - 4),
             (x + 4, y - 4),
             (x + 4, y + 4),
             (x - 4, y + 4),
         ],
-        Mark::Triangle => vec![(x - 5, y + 4), (x, y - 5), (x + 5, y + 4)],
-        Mark::Diamond => vec![(x - 5, y), (x, y - 5), (x + 5, y), (x, y + 5)],
-        Mark::Wedge => vec![(x - 5, y - 4), (x, y + 5), (x + 5, y - 4)],
+        PointMark::Triangle => vec![(x - 5, y + 4), (x, y - 5), (x + 5, y + 4)],
+        PointMark::Diamond => vec![(x - 5, y), (x, y - 5), (x + 5, y), (x, y + 5)],
+        PointMark::Wedge => vec![(x - 5, y - 4), (x, y + 5), (x + 5, y - 4)],
     };
     area.draw(&Polygon::new(corners, ink.filled()))
 }

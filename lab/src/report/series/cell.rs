@@ -51,7 +51,7 @@ impl Cell {
 
 /// Repetitions of a cell without a figure.
 #[derive(Default)]
-pub(super) struct Lost {
+pub(super) struct LostRepetitions {
     /// Why repetitions that ended early failed.
     failed: Vec<String>,
     /// Repetitions that were not run.
@@ -65,8 +65,8 @@ pub(super) fn lost(
     target: &str,
     places: &BTreeSet<(&str, usize)>,
     found: &[&Entry],
-) -> Lost {
-    let mut lost = Lost::default();
+) -> LostRepetitions {
+    let mut lost = LostRepetitions::default();
     let setups: BTreeSet<&str> = places.iter().map(|(setup, _)| *setup).collect();
     for repeat in 0..configuration.repeat {
         if found.iter().any(|entry| entry.repeat == repeat) {
@@ -92,7 +92,7 @@ pub(super) fn lost(
 }
 
 /// The cell of the results `found`.
-pub(super) fn cell(view: &View, found: &[&Entry], lost: Lost) -> Cell {
+pub(super) fn cell(view: &View, found: &[&Entry], lost: LostRepetitions) -> Cell {
     let mut failed = lost.failed;
     let mut state = None;
     let mut by_repeat: BTreeMap<usize, Vec<f64>> = BTreeMap::new();

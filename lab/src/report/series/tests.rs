@@ -1,6 +1,6 @@
 //! Panels from results that do not fit a simple grid.
 
-use super::{Arranged, State, arrange};
+use super::{ArrangedView, State, arrange};
 use crate::record::{RunResult, StepResult, Verdict};
 use crate::report::load::{Run, StudyRuns};
 use crate::report::tests::fixture::{Fixture, knobs, plan};
@@ -18,7 +18,7 @@ fn step(pairs: &[(&str, &str)], value: Option<f64>) -> StepResult {
 }
 
 /// The cells of `steps`, each measured once by `http` and `questdb`.
-fn shown(ours: Vec<StepResult>, theirs: Vec<StepResult>, check: impl Fn(Arranged)) {
+fn shown(ours: Vec<StepResult>, theirs: Vec<StepResult>, check: impl Fn(ArrangedView)) {
     let fixture = Fixture::new(&[("http", 1.0), ("questdb", 1.0)], 1);
     let mut results: Vec<RunResult> = fixture.results;
     (results[0].steps, results[1].steps) = (ours, theirs);

@@ -4,8 +4,10 @@ use crate::question::{Answer, Cell};
 use crate::record::{
     Configuration, Latency, Machine, Resources, RunResult, StepResult, Usage, Verdict,
 };
-use crate::study::{Act, AskStep, Knobs, Plan, Published, Scale, Setup, Step, Study, View, Write};
-use crate::target::{Facts, Tuning};
+use crate::study::{
+    AskStep, Knobs, Plan, PublishedFigures, Scale, Setup, Step, StepAction, Study, View, Write,
+};
+use crate::target::{TargetFacts, Tuning};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
 use parquet::arrow::ArrowWriter;
 use std::collections::BTreeMap;
@@ -58,7 +60,7 @@ pub fn plan() -> Plan {
         for clients in CLIENTS {
             steps.push(Step {
                 knobs: knobs(&[("clients", clients), ("batch_rows", batch)]),
-                act: Act::Write(Write {
+                act: StepAction::Write(Write {
                     clients: clients.parse().expect("clients are numbers"),
                     batch_rows: batch.parse().expect("batches are numbers"),
                     rows_max: None,
@@ -71,11 +73,11 @@ pub fn plan() -> Plan {
     }
     steps.push(Step {
         knobs: knobs(&[("set", "S")]),
-        act: Act::Size,
+        act: StepAction::Size,
     });
     steps.push(Step {
         knobs: Knobs::new(),
-        act: Act::Ask(AskStep {
+        act: StepAction::Ask(AskStep {
             clients: 1,
             questions: Vec::new(),
             times: 10,
@@ -88,7 +90,7 @@ pub fn plan() -> Plan {
     rate.more_is_better = true;
     rate.split = Some("batch_rows".to_owned());
     rate.second = Some(("latency_p99_ms".to_owned(), "P99, ms".to_owned()));
-    rate.published = vec![Published {
+    rate.published = vec![PublishedFigures {
         system: "TDengine 1.6".to_owned(),
         source: "a comparison of 2019, 24 cores & <SSD>".to_owned(),
         split: Some("2000".to_owned()),
@@ -277,7 +279,7 @@ fn result(target: &str, speed: f64, repeat: usize) -> RunResult {
         setup: "all".to_owned(),
         target: target.to_owned(),
         repeat,
-        facts: Some(Facts {
+        facts: Some(TargetFacts {
             version: format!("{target} 1.{repeat}"),
             path: "rows over HTTP; SQL".to_owned(),
             durability: "fsync before acknowledgement".to_owned(),

@@ -4,7 +4,7 @@ use super::TrialContext;
 use super::devices::{START_NS, rows, table};
 use crate::data::Table;
 use crate::monitor::Latencies;
-use crate::question::{Aggregate, Ask, Devices, Question, Select, What};
+use crate::question::{Aggregate, Ask, Devices, Question, Select, Selection};
 use crate::record::{Latency, Resources, StepResult, Verdict};
 use crate::study::ClockStep;
 use crate::target::{Payload, Session, Target};
@@ -76,7 +76,7 @@ fn judge(
     step: &ClockStep,
     devices: u64,
     clients: &[Client],
-    behind: Behind,
+    behind: ClockLag,
     used: &Resources,
     bytes_per_point: f64,
 ) -> StepResult {
@@ -132,7 +132,7 @@ fn judge(
 
 /// How far behind the clock a trial fell.
 #[derive(Clone, Copy, Debug, Default)]
-struct Behind {
+struct ClockLag {
     /// The worst of all periods: from the end of the period to its last acknowledgement; in virtual
     /// time, the duration of the work of a period.
     worst: Duration,
@@ -230,18 +230,19 @@ fn questions(step: &ClockStep, device: u64) -> Vec<Question> {
     let all: Vec<usize> = (0..step.fields).collect();
     let one = Devices::In(0, vec![format!("d_{device}")]);
     let few = Devices::In(0, (device..device + 5).map(|d| format!("d_{d}")).collect());
-    let question = |name: &str, what: What, devices: &Devices, bucket_ns: Option<i64>| Question {
-        name: name.to_owned(),
-        ask: Ask::Select(Select {
-            devices: devices.clone(),
-            from_ns: Some(START_NS),
-            to_ns: Some(end),
-            bucket_ns,
-            ..Select::all(0, what)
-        }),
-    };
+    let question =
+        |name: &str, what: Selection, devices: &Devices, bucket_ns: Option<i64>| Question {
+            name: name.to_owned(),
+            ask: Ask::Select(Select {
+                devices: devices.clone(),
+                from_ns: Some(START_NS),
+                to_ns: Some(end),
+                bucket_ns,
+                ..Select::all(0, what)
+            }),
+        };
     let average = |fields: &[usize]| {
-        What::Aggregates(
+        Selection::Aggregates(
             fields
                 .iter()
                 .map(|field| (Aggregate::Avg, *field))
@@ -249,8 +250,8 @@ fn questions(step: &ClockStep, device: u64) -> Vec<Question> {
         )
     };
     vec![
-        question("last", What::Last(all.clone()), &one, None),
-        question("rows", What::Rows(all.clone()), &one, None),
+        question("last", Selection::Last(all.clone()), &one, None),
+        question("rows", Selection::Rows(all.clone()), &one, None),
         question("average", average(&all), &one, None),
         question(
             "average by minute",
@@ -265,15 +266,15 @@ fn questions(step: &ClockStep, device: u64) -> Vec<Question> {
 /// Runs `work` of every client in a thread of its own, and returns the largest result.
 fn together(
     clients: &mut [Client],
-    work: impl Fn(&mut Client) -> Result<Behind> + Sync,
-) -> Result<Behind> {
+    work: impl Fn(&mut Client) -> Result<ClockLag> + Sync,
+) -> Result<ClockLag> {
     let work = &work;
     std::thread::scope(|scope| {
         let threads: Vec<_> = clients
             .iter_mut()
             .map(|client| scope.spawn(move || work(client)))
             .collect();
-        let mut all = Behind::default();
+        let mut all = ClockLag::default();
         for thread in threads {
             let one = thread.join().map_err(|_| anyhow!("a client panicked"))??;
             all.worst = all.worst.max(one.worst);
@@ -284,7 +285,7 @@ fn together(
 }
 
 /// Runs the periods on schedule. The batches of a period are encoded before it begins.
-fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
+fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<ClockLag> {
     let encoded = std::sync::Barrier::new(clients.len());
     together(clients, |client| {
         let first = client.encode(step, 0);
@@ -310,13 +311,13 @@ fn by_the_clock(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
             payloads = client.encode(step, u64::from(tick) + 1)?;
         }
         let took = begin.elapsed();
-        Ok(Behind { worst, took })
+        Ok(ClockLag { worst, took })
     })
 }
 
 /// Runs the periods without waiting.
-fn without_waiting(clients: &mut [Client], step: &ClockStep) -> Result<Behind> {
-    let mut all = Behind::default();
+fn without_waiting(clients: &mut [Client], step: &ClockStep) -> Result<ClockLag> {
+    let mut all = ClockLag::default();
     for tick in 0..step.periods {
         let payloads = clients
             .iter_mut()

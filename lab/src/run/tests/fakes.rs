@@ -3,11 +3,13 @@
 use crate::data::{
     Column, Field, FieldKind, Rows, SECOND_NS, Source, Stream, Table, Tag, TagKind, Values,
 };
-use crate::expect::Written;
+use crate::expect::WrittenRows;
 use crate::generate::SourceSpec;
-use crate::question::{Aggregate, Answer, Ask, Cell, Question, Select, What};
-use crate::study::{Act, AskStep, Knobs, Plan, Setup, Step, Write};
-use crate::target::{Body, Facts, Kind, Make, Payload, Reply, Session, Settings, Target, Tuning};
+use crate::question::{Aggregate, Answer, Ask, Cell, Question, Select, Selection};
+use crate::study::{AskStep, Knobs, Plan, Setup, Step, StepAction, Write};
+use crate::target::{
+    Body, Kind, Make, Payload, Reply, Session, Settings, Target, TargetFacts, Tuning,
+};
 use anyhow::{Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -93,7 +95,11 @@ fn count(rows: &[Rows]) -> Answer {
 }
 
 /// The right answers, computed from the source.
-pub(super) fn expect(source: &dyn Source, written: &Written, selects: &[&Select]) -> Vec<Answer> {
+pub(super) fn expect(
+    source: &dyn Source,
+    written: &WrittenRows,
+    selects: &[&Select],
+) -> Vec<Answer> {
     let mut rows = Vec::new();
     for (client, batches) in written.batches.iter().enumerate() {
         let stream = source.stream(client, written.clients, written.batch_rows);
@@ -188,8 +194,8 @@ impl Target for Fake {
         Ok(())
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn facts(&self) -> TargetFacts {
+        TargetFacts {
             version: format!("{:?}", self.manner),
             path: String::new(),
             durability: String::new(),
@@ -300,7 +306,7 @@ impl Session for Client {
 
 /// A question by name; `sql` is one that only targets can answer.
 pub(super) fn question(name: &str, instance: i64) -> Question {
-    let mut select = Select::all(0, What::Aggregates(vec![(Aggregate::Count, 0)]));
+    let mut select = Select::all(0, Selection::Aggregates(vec![(Aggregate::Count, 0)]));
     select.from_ns = Some(-instance);
     Question {
         name: name.to_owned(),
@@ -336,12 +342,12 @@ pub(super) fn asking(names: &[&str]) -> AskStep {
 }
 
 /// A plan of setups of steps.
-pub(super) fn plan(setups: Vec<(&str, Vec<Act>)>) -> Plan {
+pub(super) fn plan(setups: Vec<(&str, Vec<StepAction>)>) -> Plan {
     let step = |act| Step {
         knobs: Knobs::from([("knob".to_owned(), "1".to_owned())]),
         act,
     };
-    let setup = |(name, acts): (&str, Vec<Act>)| Setup {
+    let setup = |(name, acts): (&str, Vec<StepAction>)| Setup {
         name: name.to_owned(),
         source: SourceSpec::SetS {
             devices: DEVICES,

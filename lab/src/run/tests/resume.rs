@@ -4,14 +4,14 @@ use super::fakes::{self, asking, plan, writing};
 use super::lab::Lab;
 use super::{full, outcome};
 use crate::record::Configuration;
-use crate::study::{Act, Plan, Scale, Write};
+use crate::study::{Plan, Scale, StepAction, Write};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 fn two_setups(_scale: Scale) -> Plan {
     plan(vec![
-        ("one", vec![Act::Write(writing())]),
-        ("two", vec![Act::Write(writing())]),
+        ("one", vec![StepAction::Write(writing())]),
+        ("two", vec![StepAction::Write(writing())]),
     ])
 }
 
@@ -82,9 +82,15 @@ fn again(_scale: Scale) -> Plan {
         ..writing()
     };
     plan(vec![
-        ("all", vec![Act::Write(writing()), Act::Write(writing())]),
-        ("other", vec![Act::Write(writing()), Act::Write(other)]),
-        ("unwritten", vec![Act::Ask(asking(&["easy"]))]),
+        (
+            "all",
+            vec![StepAction::Write(writing()), StepAction::Write(writing())],
+        ),
+        (
+            "other",
+            vec![StepAction::Write(writing()), StepAction::Write(other)],
+        ),
+        ("unwritten", vec![StepAction::Ask(asking(&["easy"]))]),
     ])
 }
 

@@ -4,12 +4,12 @@ use super::fakes::plan;
 use super::lab::Lab;
 use super::{figure, full, outcome};
 use crate::record::Verdict;
-use crate::study::{Act, Plan, Scale};
+use crate::study::{Plan, Scale, StepAction};
 use std::collections::BTreeMap;
 
 fn observed(_scale: Scale) -> Plan {
     let known = BTreeMap::from([("theory".to_owned(), 7.0)]);
-    plan(vec![("main", vec![Act::Observe { known }])])
+    plan(vec![("main", vec![StepAction::Observe { known }])])
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::parts::{knobs, pick, size, speed, step, view, write};
 use super::SOURCE;
 use crate::generate::SourceSpec;
-use crate::study::{Act, Plan, Published, Scale, Setup, Study, View};
+use crate::study::{Plan, PublishedFigures, Scale, Setup, StepAction, Study, View};
 use crate::target::Tuning;
 
 /// The study.
@@ -40,14 +40,14 @@ fn plan(scale: Scale) -> Plan {
             name: format!("{devices}x{rows}"),
             source: SourceSpec::Fleet { devices, rows },
             steps: vec![
-                step(varied("load"), Act::Write(write(2, 1000))),
-                step(varied("settle"), Act::Settle),
-                step(varied("size"), Act::Size),
+                step(varied("load"), StepAction::Write(write(2, 1000))),
+                step(varied("settle"), StepAction::Settle),
+                step(varied("size"), StepAction::Size),
             ],
             tuning: Tuning::default(),
         }
     };
-    let text = Published {
+    let text = PublishedFigures {
         system: "text file".to_owned(),
         source: "worked out from the format of TDengine's DataGenerator, to about a byte"
             .to_owned(),

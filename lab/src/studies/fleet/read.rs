@@ -4,8 +4,8 @@ use super::super::parts::{
     MINUTE_NS, aggregates as of_field, ask, knobs, latencies, pick, question, step,
 };
 use super::{DEVGROUP, HUMIDITY, SOURCE, TEMPERATURE, fleet, loaded, over_parts, parts};
-use crate::question::{Aggregate, Devices, Select, What};
-use crate::study::{Act, AskStep, Plan, Scale, Study, View};
+use crate::question::{Aggregate, Devices, Select, Selection};
+use crate::study::{AskStep, Plan, Scale, StepAction, Study, View};
 
 const COUNT_SUM_AVG: [Aggregate; 3] = [Aggregate::Count, Aggregate::Sum, Aggregate::Avg];
 
@@ -22,7 +22,7 @@ pub fn rows() -> Study {
 }
 
 fn read(scale: Scale) -> Plan {
-    let all = || What::Rows(vec![TEMPERATURE, HUMIDITY]);
+    let all = || Selection::Rows(vec![TEMPERATURE, HUMIDITY]);
     let groups = (0..10).map(|tenth| {
         let one = Select {
             devices: Devices::In(DEVGROUP, vec![(tenth * 10).to_string()]),
@@ -41,7 +41,7 @@ fn read(scale: Scale) -> Plan {
             times: pick(scale, [1, 3, 10, 50]),
             ..ask(scale, groups.clone())
         };
-        step(varied, Act::Ask(asked))
+        step(varied, StepAction::Ask(asked))
     });
     let by_part = parts().map(|(percent, devices)| {
         let part = Select {
@@ -56,7 +56,7 @@ fn read(scale: Scale) -> Plan {
             times: pick(scale, [1, 2, 2, 5]),
             ..ask(scale, vec![question("rows", part)])
         };
-        step(varied, Act::Ask(asked))
+        step(varied, StepAction::Ask(asked))
     });
     // The client receives every row several times, so there are fewer rows.
     let fleet = pick(

@@ -4,7 +4,7 @@ use super::super::parts::{knobs, limit, pick, speed, step, view, write};
 use super::super::published;
 use super::SOURCE;
 use crate::generate::SourceSpec;
-use crate::study::{Act, Plan, Scale, Setup, Study, View, Write};
+use crate::study::{Plan, Scale, Setup, StepAction, Study, View, Write};
 use crate::target::Tuning;
 
 const NAME: &str = "fleet-write";
@@ -47,7 +47,7 @@ fn plan(scale: Scale) -> Plan {
             ("clients", clients.to_string()),
             ("batch_rows", batch_rows.to_string()),
         ]);
-        step(varied, Act::Write(case))
+        step(varied, StepAction::Write(case))
     };
     let cases = BATCHES
         .iter()

@@ -5,7 +5,7 @@ use super::super::published;
 use super::questions::{ALL, Extent, USUAL, questions};
 use super::{BATCH_ROWS, QUERY_DEVICES, SENSORS, SOURCE, data, load};
 use crate::generate::SourceSpec;
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View, Write};
+use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View, Write};
 use crate::target::Tuning;
 
 const NAME: &str = "iot-clients";
@@ -53,15 +53,15 @@ fn plan(scale: Scale) -> Plan {
             suffix: format!("_c{clients}"),
             ..load()
         };
-        step(varied("write", clients), Act::Write(case))
+        step(varied("write", clients), StepAction::Write(case))
     });
     let before = Write {
         suffix: ASKED.to_owned(),
         ..load()
     };
     let before = [
-        step(varied("load", before.clients), Act::Write(before)),
-        step(knobs([("phase", "settle".to_owned())]), Act::Settle),
+        step(varied("load", before.clients), StepAction::Write(before)),
+        step(knobs([("phase", "settle".to_owned())]), StepAction::Settle),
     ];
     let extent = Extent {
         devices: QUERY_DEVICES,
@@ -76,7 +76,7 @@ fn plan(scale: Scale) -> Plan {
             suffix: ASKED.to_owned(),
             ..ask(scale, questions(&spec, extent, kinds))
         };
-        step(varied("ask", clients), Act::Ask(case))
+        step(varied("ask", clients), StepAction::Ask(case))
     });
     let steps = writes.chain(before).chain(asks).collect();
     Plan {

@@ -4,7 +4,7 @@ use super::super::parts::{ask, knobs, latencies, observe, pick, step, tuning, vi
 use super::questions::{Extent, Kind, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load};
 use crate::generate::{Delay, IotSpec, Late, SourceSpec};
-use crate::study::{Act, AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
 
 const POLICIES: [&str; 3] = ["balance", "inner_cross", "cross_inner"];
 
@@ -69,13 +69,13 @@ fn setup(scale: Scale, policy: &str, percent: u32) -> Setup {
         )
     };
     let steps = vec![
-        step(varied("write"), Act::Write(load())),
-        step(varied("before"), Act::Ask(asked())),
+        step(varied("write"), StepAction::Write(load())),
+        step(varied("before"), StepAction::Ask(asked())),
         step(varied("left"), observe()),
-        step(varied("settle"), Act::Settle),
-        step(varied("after"), Act::Ask(asked())),
+        step(varied("settle"), StepAction::Settle),
+        step(varied("after"), StepAction::Ask(asked())),
         step(varied("settled"), observe()),
-        step(varied("size"), Act::Size),
+        step(varied("size"), StepAction::Size),
     ];
     let flush = pick(scale, ["16KiB", "256KiB", "1MiB", ""]);
     Setup {

@@ -21,7 +21,7 @@ pub fn study() -> Study {
 
 /// What is varied.
 #[derive(Clone, Copy)]
-struct Case {
+struct CompressorCase {
     values: &'static str,
     encoding: &'static str,
     compressor: &'static str,
@@ -44,7 +44,7 @@ fn plan(scale: Scale) -> Plan {
     for values in models {
         for encoding in encodings {
             for compressor in compressors {
-                let case = Case {
+                let case = CompressorCase {
                     values,
                     encoding,
                     compressor,
@@ -62,7 +62,7 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-fn setup(scale: Scale, case: Case) -> Setup {
+fn setup(scale: Scale, case: CompressorCase) -> Setup {
     let spec = IotSpec {
         fresh_values: case.values == "fresh",
         ..data(

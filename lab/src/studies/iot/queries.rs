@@ -4,7 +4,7 @@ use super::super::parts::{ask, knobs, latencies, pick, speed, step};
 use super::questions::{Extent, Kind, USUAL, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Act, AskStep, Plan, Scale, Setup, Study, View};
+use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View};
 use crate::target::Tuning;
 
 /// Devices of the data.
@@ -91,9 +91,9 @@ fn plan(scale: Scale, spec: IotSpec, kinds: &[Kind], knob: &str, extents: Vec<Ex
                 ("phase", "load".to_owned()),
                 ("clients", load().clients.to_string()),
             ]),
-            Act::Write(load()),
+            StepAction::Write(load()),
         ),
-        step(phase("settle"), Act::Settle),
+        step(phase("settle"), StepAction::Settle),
     ];
     for extent in extents {
         let value = match knob {
@@ -106,7 +106,7 @@ fn plan(scale: Scale, spec: IotSpec, kinds: &[Kind], knob: &str, extents: Vec<Ex
             ..ask(scale, questions(&spec, extent, kinds))
         };
         let varied = knobs([("phase", "ask".to_owned()), (knob, value)]);
-        steps.push(step(varied, Act::Ask(asked)));
+        steps.push(step(varied, StepAction::Ask(asked)));
     }
     Plan {
         setups: vec![Setup {

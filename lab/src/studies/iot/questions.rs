@@ -3,7 +3,7 @@
 use super::super::parts::{IOT_START_NS, question};
 use crate::data::{FieldKind, SECOND_NS};
 use crate::generate::IotSpec;
-use crate::question::{Aggregate, Devices, Question, Select, What};
+use crate::question::{Aggregate, Devices, Question, Select, Selection};
 
 /// Buckets of Q7 and Q11, `GROUP_BY_TIME_UNIT`.
 const BUCKET_NS: i64 = 20 * SECOND_NS;
@@ -153,12 +153,12 @@ fn select(data: &IotSpec, extent: Extent, kind: Kind, instance: usize) -> Select
     }
 }
 
-fn what(values: FieldKind, sensors: usize, kind: Kind) -> What {
+fn what(values: FieldKind, sensors: usize, kind: Kind) -> Selection {
     if kind == Kind::Latest {
-        return What::Last((0..sensors).collect());
+        return Selection::Last((0..sensors).collect());
     }
     if !kind.aggregates() {
-        return What::Rows((0..sensors).collect());
+        return Selection::Rows((0..sensors).collect());
     }
     // IoT-Benchmark counts, which some databases answer without reading a value. So the question
     // includes the mean, if there is one.
@@ -167,5 +167,5 @@ fn what(values: FieldKind, sensors: usize, kind: Kind) -> What {
         _ => &[Aggregate::Count, Aggregate::Avg],
     };
     let of_sensor = |sensor| functions.iter().map(move |function| (*function, sensor));
-    What::Aggregates((0..sensors).flat_map(of_sensor).collect())
+    Selection::Aggregates((0..sensors).flat_map(of_sensor).collect())
 }

@@ -3,7 +3,7 @@
 use super::{AIM, devices_and_rows, small_memtables, source};
 use crate::studies::parts::{ask, knobs, latencies, step, write};
 use crate::studies::set_s;
-use crate::study::{Act, Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
 
 /// Late rows, %.
 const PERCENT: u32 = 30;
@@ -43,9 +43,9 @@ fn plan(scale: Scale) -> Plan {
             source: source(devices, rows, percent),
             tuning: tuning.clone(),
             steps: vec![
-                phase("write", Act::Write(write(2, 5000))),
-                phase("flush", Act::Flush),
-                phase("ask", Act::Ask(ask(scale, questions.clone()))),
+                phase("write", StepAction::Write(write(2, 5000))),
+                phase("flush", StepAction::Flush),
+                phase("ask", StepAction::Ask(ask(scale, questions.clone()))),
             ],
         }
     };

@@ -2,9 +2,9 @@
 
 use super::{asks, plans};
 use crate::data::{SECOND_NS, Source, Table};
-use crate::expect::{self, Written};
+use crate::expect::{self, WrittenRows};
 use crate::generate::SourceSpec;
-use crate::question::{Ask, Devices, Question, Select, What};
+use crate::question::{Ask, Devices, Question, Select, Selection};
 use crate::studies::parts::{IOT_START_NS, SET_S_START_NS};
 use crate::study::{AskStep, Scale};
 use std::sync::Arc;
@@ -92,8 +92,8 @@ fn short(source: &SourceSpec) -> SourceSpec {
 fn check(select: &Select, tables: &[Table]) -> Result<(), String> {
     let table = tables.get(select.table).ok_or("no such table")?;
     let mut fields: Vec<usize> = match &select.what {
-        What::Rows(fields) | What::Last(fields) => fields.clone(),
-        What::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
+        Selection::Rows(fields) | Selection::Last(fields) => fields.clone(),
+        Selection::Aggregates(aggregates) => aggregates.iter().map(|(_, field)| *field).collect(),
     };
     fields.extend(select.above.iter().map(|(field, _)| *field));
     if fields.is_empty() || fields.iter().any(|field| *field >= table.fields.len()) {
@@ -165,7 +165,7 @@ fn questions_have_answers() {
                 let reaches = source.repeats() || to_ns >= start_ns + length_ns;
                 assert!(reaches, "{study} {}", setup.name);
             }
-            let everything = Written {
+            let everything = WrittenRows {
                 clients: 1,
                 batch_rows: 1000,
                 batches: vec![source.stream(0, 1, 1000).count()],

@@ -1,7 +1,7 @@
 //! Backups: their content, their cost, and their behaviour on failures.
 
 use super::support::{Contents, DIR, GROW, World, batch, options, read, store};
-use crate::backup::{self, BackupOptions, Wanted};
+use crate::backup::{self, BackupOptions, RestoreSelection};
 use crate::{Engine, EngineError};
 use marigram_env::{Env, FaultRepeat, LogStore as _, OpKind, PlannedFault, SimClock};
 use marigram_model::{DAY_NS, FieldValueRef as V, TimeRange};
@@ -345,7 +345,7 @@ fn a_part_brings_the_segments_of_its_times_alone() {
     let from = Path::new(BACKUPS);
     let schemas = backup::schemas(&world.env(), from, None).unwrap();
     assert_eq!(schemas.len(), 1);
-    let wanted = [Wanted {
+    let wanted = [RestoreSelection {
         table: schemas[0].id,
         range,
     }];

@@ -190,7 +190,10 @@ impl AnswerInFlight {
                     layout: Arc::new(SeriesLayout::new(&rows.schema)),
                     batches: rows.batches.fuse().boxed(),
                     messages,
-                    stop: StopTime::new(&self.shared, self.shared.config.statement_timeout()),
+                    stop: StopTime::new(
+                        &self.shared,
+                        self.shared.server.config.statement_timeout(),
+                    ),
                 });
             }
             Ok(Answer::Done { notices, .. }) => {

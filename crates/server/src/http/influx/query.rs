@@ -21,7 +21,7 @@ pub async fn get(
 ) -> Result<Response, InfluxError> {
     let values = FormValues::from_url(&uri).map_err(InfluxError::json)?;
     let failed = |error| failed(error, &values, &headers);
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many);
     let ticket = ticket.map_err(failed)?;
     run(shared, &values, &headers, true, ticket)
         .await
@@ -44,7 +44,7 @@ pub async fn post(
     };
     let failed = |error| failed(error, &values, &headers);
     let _lease = added.map_err(failed)?;
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many);
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many);
     let ticket = ticket.map_err(failed)?;
     run(shared, &values, &headers, false, ticket)
         .await
@@ -65,11 +65,12 @@ pub async fn read_body(
     body: Body,
 ) -> Result<(Vec<u8>, MemoryPermit), HttpError> {
     // A body may come slowly: its request takes a place only once it is here.
-    drop(shared.gate.enter().ok_or_else(HttpError::too_many)?);
-    let mut lease = shared.gate.lease();
+    drop(shared.server.gate.enter().ok_or_else(HttpError::too_many)?);
+    let mut lease = shared.server.gate.lease();
     let limit = shared
+        .server
         .gate
-        .body_limit("body_limit", shared.config.body_limit);
+        .body_limit("body_limit", shared.server.config.body_limit);
     let body = body::read(body, headers, limit, &mut lease).await?;
     // Clients that pack their bodies say so of none, too.
     if body.is_empty() {
@@ -95,7 +96,7 @@ async fn run(
     let mut asked = QueryParameters::new(values, headers)?;
     let mut session = Session::new(&asked.database, shared.identity.clone());
     session.read_only = read_only;
-    session.statement_timeout = shared.config.statement_timeout();
+    session.statement_timeout = shared.server.config.statement_timeout();
     let request = LanguageRequest {
         language: Language::InfluxQl,
         text: std::mem::take(&mut asked.text),
@@ -103,7 +104,12 @@ async fn run(
         retention_policy: asked.retention_policy.clone(),
         parameters: asked.parameters.clone(),
     };
-    let answers = shared.services.languages.run(&session, request).await;
+    let answers = shared
+        .server
+        .services
+        .languages
+        .run(&session, request)
+        .await;
     let answers = answers.map_err(HttpError::from)?;
     answer::send(&shared, answers, &asked, headers, ticket).await
 }

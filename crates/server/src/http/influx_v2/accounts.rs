@@ -145,7 +145,7 @@ pub async fn sign_in(
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, V2Error> {
-    let access = &shared.services.access;
+    let access = &shared.server.services.access;
     let mut response = StatusCode::NO_CONTENT.into_response();
     // Not for tokens: a session would outlive them.
     if let Credentials::Password(user, password) = Credentials::new(&uri, &headers)
@@ -182,7 +182,7 @@ pub async fn sign_out(
 
 /// `GET /ready`
 pub async fn ready(RequestContext(shared): RequestContext) -> Result<Response, V2Error> {
-    match shared.services.status.health() {
+    match shared.server.services.status.health() {
         Ok(()) => Ok(ok(&json!({"status": "ready"}))),
         Err(reason) => Err(V2Error(HttpError::new(
             StatusCode::SERVICE_UNAVAILABLE,

@@ -105,16 +105,16 @@ async fn answer(
     asked: FluxRequest,
     headers: &HeaderMap,
 ) -> Result<Response, HttpError> {
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
     let mut session = Session::new(DEFAULT_DATABASE, shared.identity.clone());
     session.read_only = true;
-    session.statement_timeout = shared.config.statement_timeout();
+    session.statement_timeout = shared.server.config.statement_timeout();
     let request = LanguageRequest {
         prelude: asked.prelude,
         ..LanguageRequest::new(Language::Flux, &asked.script)
     };
     let stop = StopTime::new(shared, session.statement_timeout);
-    let languages = &shared.services.languages;
+    let languages = &shared.server.services.languages;
     let work = async {
         let mut answers = languages.run(&session, request).await?;
         Ok(answers.next().await)

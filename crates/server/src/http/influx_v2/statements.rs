@@ -34,10 +34,10 @@ pub(super) async fn run_as(
     columns: &[&str],
 ) -> Result<Vec<Vec<String>>, HttpError> {
     let mut session = Session::new(database, identity);
-    session.statement_timeout = shared.config.statement_timeout();
+    session.statement_timeout = shared.server.config.statement_timeout();
     let stop = StopTime::new(shared, session.statement_timeout);
     let request = LanguageRequest::new(Language::InfluxQl, &text);
-    let languages = &shared.services.languages;
+    let languages = &shared.server.services.languages;
     let work = async {
         let mut answers = languages.run(&session, request).await?;
         let mut found = Vec::new();

@@ -186,8 +186,8 @@ async fn sql(
     let form = format(&asked, headers)?;
     let text = bound_sql(&asked.text, &asked.params)?;
     let text = text.trim().trim_end_matches(';');
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
-    let query = &shared.services.query;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
+    let query = &shared.server.services.query;
     let database = Some(asked.database.as_str());
     let session = if asked.read_only {
         query.read_only_session(database, &shared.identity).await
@@ -195,7 +195,7 @@ async fn sql(
         query.session(database, &shared.identity).await
     };
     let mut session = session.map_err(|error| failed(error, &asked.database))?;
-    session.statement_timeout = shared.config.statement_timeout();
+    session.statement_timeout = shared.server.config.statement_timeout();
     let stop = StopTime::new(shared, session.statement_timeout);
     let answer = stop.guard(query.execute(&mut session, text)).await;
     let answer = answer.map_err(|error| failed(error, &asked.database).of_statement(text))?;
@@ -210,10 +210,10 @@ async fn influxql(
     let begin = Instant::now();
     check_single(&asked)?;
     let form = format(&asked, headers)?;
-    let ticket = shared.gate.enter().ok_or_else(HttpError::too_many)?;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
     let mut session = Session::new(&asked.database, shared.identity.clone());
     session.read_only = asked.read_only;
-    session.statement_timeout = shared.config.statement_timeout();
+    session.statement_timeout = shared.server.config.statement_timeout();
     let params = asked.params.into_iter();
     let request = LanguageRequest {
         language: Language::InfluxQl,
@@ -225,7 +225,7 @@ async fn influxql(
             .collect(),
     };
     let stop = StopTime::new(shared, session.statement_timeout);
-    let languages = &shared.services.languages;
+    let languages = &shared.server.services.languages;
     let mut answers = languages.run(&session, request).await?;
     let next = stop.guard(async { Ok(answers.next().await) }).await?;
     let answer = next.ok_or_else(|| missing("q"))?.answer;

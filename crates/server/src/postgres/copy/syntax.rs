@@ -263,7 +263,7 @@ impl CopyParser<'_> {
                     "text" => CopyDataFormat::Text,
                     "csv" => CopyDataFormat::Csv,
                     "binary" => CopyDataFormat::Binary,
-                    _ => return Err(self.error("the format is none of text, csv, binary")),
+                    _ => return Err(self.error("the format must be text, csv or binary")),
                 });
             }
             "binary" if !modern => given.form = Some(CopyDataFormat::Binary),

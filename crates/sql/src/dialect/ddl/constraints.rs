@@ -3,7 +3,7 @@
 //! The tags and the time of a table identify its rows, so a key of exactly these columns is true of
 //! every table, and is accepted. Marigram checks no other constraint, and refuses to seem to.
 
-use super::{ColumnDefinition, ColumnRole};
+use super::columns::{ColumnDefinition, ColumnRole};
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name};
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::parser::Parser;

@@ -38,7 +38,7 @@ fn vector(results: &str) -> String {
 
 #[test]
 fn exported_fields_are_put_together_as_rows() {
-    let select = Select::all(0, What::Rows(vec![1, 0]));
+    let select = Select::all(0, Selection::Rows(vec![1, 0]));
     let body = concat!(
         r#"{"metric":{"__name__":"t:celsius","dev":"a","site":"0"},"values":[68.8,-29],"timestamps":[1609459210000,1609459211001]}"#,
         "\n",
@@ -67,7 +67,7 @@ fn exported_fields_are_put_together_as_rows() {
 
 #[test]
 fn a_field_that_is_older_than_the_row_is_null_in_it() {
-    let select = Select::all(0, What::Last(vec![0, 1]));
+    let select = Select::all(0, Selection::Last(vec![0, 1]));
     let number = |field: &str, rollup: &str, value: &str| {
         format!(
             r#"{{"metric":{{"__name__":"t:{field}","dev":"a","site":"0","rollup":"{rollup}"}},"value":[1609459319,"{value}"]}}"#
@@ -98,7 +98,7 @@ fn means_of_groups_are_sums_over_counts() {
         by: vec![1],
         ..Select::all(
             0,
-            What::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Spread, 0)]),
+            Selection::Aggregates(vec![(Aggregate::Avg, 0), (Aggregate::Spread, 0)]),
         )
     };
     let sums = vector(
@@ -119,7 +119,7 @@ fn means_of_groups_are_sums_over_counts() {
 fn windows_are_named_by_their_start() {
     let mut select = Select {
         bucket_ns: Some(60_000 * MILLISECOND_NS),
-        ..Select::all(0, What::Aggregates(vec![(Aggregate::Max, 0)]))
+        ..Select::all(0, Selection::Aggregates(vec![(Aggregate::Max, 0)]))
     };
     let body = r#"{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1609459259.999,"7"],[1609459319.999,"9"]]}]}}"#;
     let expected = [
@@ -136,7 +136,7 @@ fn windows_are_named_by_their_start() {
 
 #[test]
 fn what_is_no_answer_is_an_error() {
-    let select = Select::all(0, What::Aggregates(vec![(Aggregate::Sum, 0)]));
+    let select = Select::all(0, Selection::Aggregates(vec![(Aggregate::Sum, 0)]));
     let request = || requests(&table(), &select, None).remove(0);
     for body in [
         "",

@@ -75,7 +75,7 @@ fn whole(from_ms: i64, to_ms: i64, bucket_ms: i64) -> Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use marigram_lab::question::What;
+    use marigram_lab::question::Selection;
 
     const SEEN: TableHistory = TableHistory {
         first_ns: 1_000_030 * MILLISECOND_NS,
@@ -91,7 +91,7 @@ mod tests {
             from_ns: bound(from),
             to_ns: bound(to),
             bucket_ns: bucket.map(|ms| ms * MILLISECOND_NS),
-            ..Select::all(0, What::Rows(vec![0]))
+            ..Select::all(0, Selection::Rows(vec![0]))
         };
         let all = pieces(&select, Some(SEEN));
         let short = |windows: Windows| {
@@ -144,7 +144,7 @@ mod tests {
         let select = Select {
             from_ns: Some(1_000_100 * MILLISECOND_NS + 1),
             to_ns: Some(1_000_200 * MILLISECOND_NS + 1),
-            ..Select::all(0, What::Rows(vec![0]))
+            ..Select::all(0, Selection::Rows(vec![0]))
         };
         let found = pieces(&select, Some(SEEN));
         assert_eq!(found, [whole(1_000_101, 1_000_201, 1_000_101)]);

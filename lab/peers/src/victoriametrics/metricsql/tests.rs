@@ -28,7 +28,7 @@ fn texts(select: &Select) -> Vec<(&'static str, String)> {
 }
 
 fn aggregates(of: &[(Aggregate, usize)]) -> Select {
-    Select::all(0, What::Aggregates(of.to_vec()))
+    Select::all(0, Selection::Aggregates(of.to_vec()))
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn rows_are_exported() {
         devices: Devices::In(0, vec!["a".to_owned(), "b".to_owned()]),
         from_ns: Some(1_609_459_200_000_000_001),
         to_ns: Some(1_609_459_210_000_000_000),
-        ..Select::all(0, What::Rows(vec![0, 1]))
+        ..Select::all(0, Selection::Rows(vec![0, 1]))
     };
     let requests = requests(&table(), &select, Some(HISTORY));
     assert_eq!(requests.len(), 1);
@@ -51,7 +51,7 @@ fn rows_are_exported() {
 
 #[test]
 fn rows_with_nulls_need_every_field() {
-    let select = Select::all(0, What::Rows(vec![1]));
+    let select = Select::all(0, Selection::Rows(vec![1]));
     let nulls = TableHistory {
         nulls: true,
         ..HISTORY
@@ -66,14 +66,14 @@ fn rows_with_nulls_need_every_field() {
 #[test]
 fn the_last_row_is_values_and_their_times() {
     assert_eq!(
-        texts(&Select::all(0, What::Last(vec![0]))),
+        texts(&Select::all(0, Selection::Last(vec![0]))),
         [(
             "/api/v1/query",
             r#"aggr_over_time(("last_over_time","tlast_over_time"),t:celsius[119001ms])"#
                 .to_owned()
         )]
     );
-    let both = texts(&Select::all(0, What::Last(vec![0, 1])));
+    let both = texts(&Select::all(0, Selection::Last(vec![0, 1])));
     assert!(
         both[0]
             .1
@@ -95,7 +95,7 @@ fn the_last_row_is_looked_for_in_the_last_minutes_first() {
     };
     let mut select = Select {
         devices: Devices::In(0, vec!["b".to_owned(), "z".to_owned()]),
-        ..Select::all(0, What::Last(vec![0]))
+        ..Select::all(0, Selection::Last(vec![0]))
     };
     let (request, numbers) = recent(&table(), &select, Some(long)).expect("a first try");
     assert_eq!(numbers, 2);
@@ -105,11 +105,11 @@ fn the_last_row_is_looked_for_in_the_last_minutes_first() {
     let form = format!("query={expression}&time=1609459319.0005&nocache=1");
     assert_eq!(request.form(), form);
     select.devices = Devices::All;
-    select.what = What::Last(vec![0, 1]);
+    select.what = Selection::Last(vec![0, 1]);
     let (_, numbers) = recent(&table(), &select, Some(long)).expect("a first try");
     assert_eq!(numbers, 2 * 2 * 2);
     assert_eq!(recent(&table(), &select, Some(HISTORY)), None);
-    select.what = What::Rows(vec![0]);
+    select.what = Selection::Rows(vec![0]);
     assert_eq!(recent(&table(), &select, Some(long)), None);
 }
 
@@ -190,9 +190,9 @@ fn values_above_a_limit_are_counted_and_their_greatest_found() {
 #[test]
 fn what_metricsql_cannot_say_is_declined() {
     let declined = |select: &Select| cannot(&table(), select).is_some();
-    let rows = Select::all(0, What::Rows(vec![0]));
+    let rows = Select::all(0, Selection::Rows(vec![0]));
     assert!(!declined(&rows));
-    assert!(declined(&Select::all(0, What::Rows(vec![0, 2]))));
+    assert!(declined(&Select::all(0, Selection::Rows(vec![0, 2]))));
     assert!(declined(&aggregates(&[(Aggregate::Count, 2)])));
     let above = Some((0, 1.0));
     assert!(declined(&Select {

@@ -9,7 +9,7 @@ const STEPS: usize = 2880;
 
 /// The rows that TSBS wrote, in its order, without those that lost their name, and the number of
 /// all rows. `None` if the folder of shared files is not known.
-fn recorded() -> Option<(Vec<Seen>, usize)> {
+fn recorded() -> Option<(Vec<TruckRow>, usize)> {
     let folder = PathBuf::from(std::env::var_os("MARIGRAM_SHARED")?);
     let file = std::fs::File::open(folder.join("tsbs/iot.influx.gz")).expect("the recorded data");
     let mut text = String::new();
@@ -20,7 +20,7 @@ fn recorded() -> Option<(Vec<Seen>, usize)> {
     Some((rows, lines.len()))
 }
 
-fn parse(line: &str) -> Option<Seen> {
+fn parse(line: &str) -> Option<TruckRow> {
     let parts: Vec<&str> = line.split(' ').collect();
     let [head, fields, time] = parts[..] else {
         panic!("three parts in {line}");
@@ -43,7 +43,7 @@ fn parse(line: &str) -> Option<Seen> {
         Some(text.parse().expect("a number"))
     };
     let time_ns: i64 = time.parse().expect("a time");
-    Some(Seen {
+    Some(TruckRow {
         table,
         truck: tags.get("name")?.clone(),
         at_s: (time_ns - START_NS) / SECOND_NS,
@@ -54,7 +54,7 @@ fn parse(line: &str) -> Option<Seen> {
     })
 }
 
-fn values(rows: &[Seen], table: usize, field: usize) -> Vec<f64> {
+fn values(rows: &[TruckRow], table: usize, field: usize) -> Vec<f64> {
     let rows = rows.iter().filter(|row| row.table == table);
     let mut values: Vec<f64> = rows.filter_map(|row| row.values[field]).collect();
     values.sort_by(f64::total_cmp);
@@ -62,7 +62,7 @@ fn values(rows: &[Seen], table: usize, field: usize) -> Vec<f64> {
 }
 
 /// Quantiles and means of the fields.
-fn values_are_distributed_alike(ours: &[Seen], theirs: &[Seen]) {
+fn values_are_distributed_alike(ours: &[TruckRow], theirs: &[TruckRow]) {
     // Tolerances are about three standard deviations of 20 trucks' walks. The walks forget their
     // position after 300 steps (velocity) or never (latitude).
     let fields = [
@@ -131,7 +131,7 @@ fn the_rows_are_distributed_as_those_of_tsbs() {
         (DIAGNOSTICS, 2),
         (DIAGNOSTICS, 3),
     ] {
-        let part = |rows: &[Seen]| {
+        let part = |rows: &[TruckRow]| {
             let rows = rows.iter().filter(|row| row.table == table);
             let lost: Vec<f64> = rows.map(|row| f64::from(row.lost.contains(&tag))).collect();
             mean(&lost)
@@ -140,9 +140,9 @@ fn the_rows_are_distributed_as_those_of_tsbs() {
     }
     for table in TABLES {
         for (field, described) in tables[table].fields.iter().enumerate() {
-            let part = |rows: &[Seen]| {
+            let part = |rows: &[TruckRow]| {
                 let rows = rows.iter().filter(|row| row.table == table);
-                let null = |row: &Seen| f64::from(row.values[field].is_none());
+                let null = |row: &TruckRow| f64::from(row.values[field].is_none());
                 mean(&rows.map(null).collect::<Vec<_>>())
             };
             near(&described.name, part(&ours), part(&theirs), 0.0025);
@@ -152,12 +152,12 @@ fn the_rows_are_distributed_as_those_of_tsbs() {
     // Single steps; comparing them needs no long run.
     for (field, low, high, step, _) in WALKS {
         let name = &tables[READINGS].fields[field].name;
-        let of = |rows: &[Seen]| differences(rows, READINGS, field, STEP_S, (low, high, step));
+        let of = |rows: &[TruckRow]| differences(rows, READINGS, field, STEP_S, (low, high, step));
         let (ours, theirs) = (of(&runs[0]), of(&theirs));
         near(name, mean(&ours) / step, mean(&theirs) / step, 0.02);
         near(name, deviation(&ours) / deviation(&theirs), 1.0, 0.02);
     }
-    let changes = |rows: &[Seen]| {
+    let changes = |rows: &[TruckRow]| {
         let mut loads = BTreeMap::new();
         for row in rows.iter().filter(|row| row.table == DIAGNOSTICS) {
             if let Some(load) = row.values[4] {

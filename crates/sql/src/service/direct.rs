@@ -1,0 +1,235 @@
+//! Commands that need no plan: settings, SHOW, users, and changes of databases, tables and views.
+//!
+//! Each runs on the threads for statements unless it only changes the session. The changes
+//! themselves are in [`super::changes`] and its neighbours; this file decides where each one runs and
+//! what its answer is.
+
+use super::changes::StatementDone;
+use super::materialized_views::CreateMaterializedView;
+use super::{SqlService, find_database};
+use crate::dialect::access_statement::AccessStatement;
+use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
+use crate::error::{SqlError, SqlResult};
+use crate::execution::thread_pool::{StatementOutput, StatementStart};
+use crate::rollup;
+use crate::stack::on_stack;
+use crate::statements::session;
+use crate::statements::show;
+use crate::statements::storage;
+use crate::statements::summarize;
+use crate::statements::users::{self, AccessAnswer};
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use marigram_engine::TableCompaction;
+use marigram_service::{Answer, RowStream, Session};
+use std::sync::Arc;
+
+impl SqlService {
+    /// Executes a command that needs no plan; `None` for a command that needs one.
+    pub(super) async fn direct(
+        &self,
+        session: &mut Session,
+        command: &Command,
+    ) -> SqlResult<Option<Answer>> {
+        let inner = Arc::clone(&self.inner);
+        let answer = match command {
+            Command::Plan(..) | Command::CopyFrom(_) => return Ok(None),
+            Command::Nothing(tag) => done(tag),
+            Command::Skipped { tag, notice } => {
+                StatementDone::new(tag).telling(vec![notice.clone()]).into()
+            }
+            Command::Set { name, value } => {
+                session::set(session, name, value.as_deref())?;
+                done(if value.is_some() { "SET" } else { "RESET" })
+            }
+            Command::Use(name) => {
+                session.database = self.database(session, name).await?;
+                done("USE")
+            }
+            Command::Show(ShowStatement::Pages {
+                target,
+                segment,
+                limit,
+            }) => self.pages(session, target, *segment, *limit).await?,
+            Command::Show(what) => one_batch(self.show(session, what).await?),
+            Command::Access(statement) => self.access_answer(session, statement).await?,
+            Command::CreateView {
+                target,
+                if_not_exists,
+                options,
+                query,
+                with_data,
+            } => {
+                let asked = CreateMaterializedView {
+                    rights: Arc::clone(&session.rights),
+                    database: target.database.clone().unwrap_or(session.database.clone()),
+                    name: target.table.clone(),
+                    if_not_exists: *if_not_exists,
+                    options: options.clone(),
+                    query: query.clone(),
+                    with_data: *with_data,
+                };
+                let create = async move { inner.create_view(asked).await };
+                let timeout = session.statement_timeout;
+                self.inner.workers.run(timeout, create).await?;
+                done("CREATE MATERIALIZED VIEW")
+            }
+            Command::RefreshView(target) => {
+                let table = inner.view(session, target)?;
+                let refresh = async move { inner.refresh_view(&table).await };
+                let timeout = session.statement_timeout;
+                self.inner.workers.run(timeout, refresh).await?;
+                done("REFRESH MATERIALIZED VIEW")
+            }
+            Command::CompactTable(target) => {
+                let database = target.database.clone().unwrap_or(session.database.clone());
+                let (table, work) = (target.table.clone(), Arc::clone(&inner));
+                let compact = move || {
+                    let done = work.engine.compact_table(&database, &table)?;
+                    show::compacted(&done)
+                };
+                one_batch(inner.workers.block(compact).await?)
+            }
+            Command::Summarize(statement) => {
+                let (session, statement) = (session.clone(), statement.clone());
+                let (timeout, need) = (session.statement_timeout, statement.need());
+                let work = async move { inner.summarize(&session, statement.into_inner()).await };
+                let rows = self
+                    .inner
+                    .workers
+                    .run(timeout, on_stack(need, work))
+                    .await?;
+                one_batch(rows)
+            }
+            Command::CreateTableAs(asked) => {
+                let (session, asked) = (session.clone(), asked.clone());
+                let timeout = session.statement_timeout;
+                let create = async move { inner.create_table_as(&session, asked).await };
+                self.inner.workers.run(timeout, create).await?.into()
+            }
+            Command::CreatePlainView(asked) => {
+                let (session, asked) = (session.clone(), asked.clone());
+                let timeout = session.statement_timeout;
+                let create = async move { inner.create_plain_view(&session, asked).await };
+                self.inner.workers.run(timeout, create).await?.into()
+            }
+            change => {
+                let (session, change) = (session.clone(), change.clone());
+                let work = Arc::clone(&inner);
+                let done = inner
+                    .workers
+                    .block(move || work.change(&session, &change))
+                    .await?;
+                done.into()
+            }
+        };
+        Ok(Some(answer))
+    }
+
+    /// The columns that a command without a plan answers with; `None` if it answers with no rows.
+    pub(super) async fn direct_schema(
+        &self,
+        session: &Session,
+        command: &Command,
+    ) -> SqlResult<Option<SchemaRef>> {
+        Ok(match command {
+            Command::Show(ShowStatement::Pages { .. }) => Some(storage::pages_schema()),
+            Command::Show(what) => Some(self.show(session, what).await?.schema()),
+            Command::Summarize(_) => Some(summarize::schema()),
+            Command::Access(asked) => users::schema(asked),
+            Command::CompactTable(_) => {
+                Some(show::compacted(&TableCompaction::default())?.schema())
+            }
+            _ => None,
+        })
+    }
+
+    /// Executes a statement about users, roles, grants and tokens.
+    async fn access_answer(
+        &self,
+        session: &Session,
+        statement: &AccessStatement,
+    ) -> SqlResult<Answer> {
+        let (inner, session, asked) = (Arc::clone(&self.inner), session.clone(), statement.clone());
+        let execute = move || {
+            let now_ns = inner.engine.now_ns();
+            users::execute(&inner.access, &session, &asked, now_ns)
+        };
+        Ok(match self.inner.workers.block(execute).await? {
+            AccessAnswer::Rows(rows) => one_batch(rows),
+            AccessAnswer::Done(tag, notices) => {
+                let missing = users::missing_databases(statement, &self.inner.engine.databases());
+                let done = StatementDone::new(tag).telling(notices).telling(missing);
+                done.into()
+            }
+        })
+    }
+
+    /// The name of a database that the session may see.
+    async fn database(&self, session: &Session, name: &str) -> SqlResult<String> {
+        let (name, rights) = (name.to_owned(), Arc::clone(&session.rights));
+        let engine = self.inner.engine.clone();
+        let find = move || find_database(&engine, &rights, &name);
+        self.inner.workers.block(find).await
+    }
+
+    async fn show(&self, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
+        if let ShowStatement::Views(database) = what {
+            let database = database.clone().unwrap_or(session.database.clone());
+            let inner = Arc::clone(&self.inner);
+            let show = move || rollup::views(&inner.views(), &database);
+            return self.inner.workers.block(show).await;
+        }
+        if let Some(shown) = self.show_view(session, what).await? {
+            return Ok(shown);
+        }
+        let (engine, session, what) = (self.inner.engine.clone(), session.clone(), what.clone());
+        self.inner
+            .workers
+            .block(move || show::show(&engine, &session, &what))
+            .await
+    }
+
+    /// Streams the pages of a table.
+    async fn pages(
+        &self,
+        session: &Session,
+        target: &TableReferenceName,
+        segment: Option<u64>,
+        limit: Option<u64>,
+    ) -> SqlResult<Answer> {
+        let (inner, target) = (Arc::clone(&self.inner), target.clone());
+        let database = target.database.unwrap_or(session.database.clone());
+        let engine = inner.engine.clone();
+        let seen = move || {
+            let snapshot = engine.snapshot(&database, &target.table)?;
+            Ok(storage::PageDetailStream::new(&snapshot, segment, limit))
+        };
+        let pages = self.inner.workers.block(seen).await?;
+        let work = move |out: StatementOutput| async move {
+            let batches = futures::stream::try_unfold(pages, |mut pages| async {
+                let read = move || Ok((pages.next_batch()?, pages));
+                let (batch, rest) = inner.workers.block(read).await?;
+                Ok::<_, SqlError>(batch.map(|batch| (batch, rest)))
+            });
+            out.rows(storage::pages_schema(), batches).await
+        };
+        // Positions in the statement are those of names, and all names have been resolved.
+        let answer =
+            self.inner
+                .workers
+                .answer(StatementStart::There, session.statement_timeout, "", work);
+        Ok(answer.await?)
+    }
+}
+
+fn one_batch(batch: RecordBatch) -> Answer {
+    let schema = batch.schema();
+    let batches = futures::stream::iter([Ok(batch)]).boxed();
+    Answer::Rows(RowStream { schema, batches })
+}
+
+fn done(tag: &str) -> Answer {
+    StatementDone::new(tag).into()
+}
