@@ -9,6 +9,7 @@ use arrow::datatypes::{
     DataType, Float32Type, Float64Type, Schema, TimeUnit, TimestampNanosecondType,
 };
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// Appends the column names.
@@ -22,8 +23,8 @@ pub fn put_header(schema: &Schema, out: &mut String) {
     out.push('\n');
 }
 
-/// Appends the rows of a batch.
-pub fn put_rows(batch: &RecordBatch, out: &mut String) -> Result<()> {
+/// Appends the rows of a batch; times are in `zone` with their offset, or else in UTC.
+pub fn put_rows(batch: &RecordBatch, zone: Option<&TimeZone>, out: &mut String) -> Result<()> {
     let columns = batch
         .columns()
         .iter()
@@ -40,7 +41,7 @@ pub fn put_rows(batch: &RecordBatch, out: &mut String) -> Result<()> {
                 out.push(',');
             }
             if column.is_valid(row) {
-                put_value(column, row, other, out)?;
+                put_value(column, row, (other, zone), out)?;
             }
         }
         out.push('\n');
@@ -66,7 +67,7 @@ fn plain(column: &ArrayRef) -> Result<ArrayRef> {
 fn put_value(
     column: &ArrayRef,
     row: usize,
-    other: &ArrayFormatter<'_>,
+    (other, zone): (&ArrayFormatter<'_>, Option<&TimeZone>),
     out: &mut String,
 ) -> Result<()> {
     match column.data_type() {
@@ -75,8 +76,7 @@ fn put_value(
         DataType::Float32 => write!(out, "{:?}", column.as_primitive::<Float32Type>().value(row))?,
         DataType::Timestamp(TimeUnit::Nanosecond, None) => {
             let ns = column.as_primitive::<TimestampNanosecondType>().value(row);
-            let time = chrono::DateTime::from_timestamp_nanos(ns);
-            write!(out, "{}", time.format("%Y-%m-%dT%H:%M:%S%.fZ"))?;
+            put_time(ns, zone, out)?;
         }
         DataType::Binary => {
             out.push_str("\\x");
@@ -85,6 +85,30 @@ fn put_value(
             }
         }
         _ => put_text(&other.value(row).to_string(), out),
+    }
+    Ok(())
+}
+
+/// Appends a time in `zone` with its offset, or in UTC.
+fn put_time(ns: i64, zone: Option<&TimeZone>, out: &mut String) -> Result<()> {
+    let time = chrono::DateTime::from_timestamp_nanos(ns);
+    let offset_s = match zone {
+        Some(zone) => {
+            let moment = jiff::Timestamp::from_nanosecond(i128::from(ns))?;
+            zone.to_offset(moment).seconds()
+        }
+        None => 0,
+    };
+    // Before clocks had time zones, offsets had seconds, which ISO 8601 does not know.
+    let offset = (offset_s != 0 && offset_s % 60 == 0)
+        .then(|| chrono::FixedOffset::east_opt(offset_s))
+        .flatten();
+    match offset {
+        Some(offset) => {
+            let local = time.with_timezone(&offset);
+            write!(out, "{}", local.format("%Y-%m-%dT%H:%M:%S%.f%:z"))?;
+        }
+        None => write!(out, "{}", time.format("%Y-%m-%dT%H:%M:%S%.fZ"))?,
     }
     Ok(())
 }
@@ -155,7 +179,7 @@ mod tests {
         let batch = RecordBatch::try_new(schema.clone(), columns).unwrap();
         let mut out = String::new();
         put_header(&schema, &mut out);
-        put_rows(&batch, &mut out).unwrap();
+        put_rows(&batch, None, &mut out).unwrap();
         let expected = "t,n,b,d\n,NaN,\\x00ff,a\n\"\",-0.0,\\x,\n\" s \",1e300,,\nNA,0.1,,\n\
                         \"a\"\"b,c\",,,\n";
         assert_eq!(out, expected);

@@ -15,6 +15,7 @@ use arrow::array::Array;
 use clap::{Args, ValueEnum};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use jiff::tz::TimeZone;
 use marigram::Roles;
 use marigram_model::quoted;
 use marigram_pgtext::StatementLexer;
@@ -81,6 +82,10 @@ pub struct Export {
     /// [default: ms]
     #[arg(long, value_name = "UNIT")]
     precision: Option<Precision>,
+    /// For CSV: write times as local times of this zone with their offset, such as Europe/Berlin
+    /// [default: UTC]
+    #[arg(long, value_name = "ZONE", value_parser = zone)]
+    tz: Option<TimeZone>,
     /// Where to record the roles and types of a table's columns, so that `import` creates the same
     /// table from the file; Parquet always contains them [default: next to a CSV or TsFile, in a
     /// comment of line protocol; nowhere for a CSV to stdout]
@@ -108,6 +113,7 @@ impl Export {
             time_column: None,
             tags: Vec::new(),
             precision: None,
+            tz: None,
             layout: Some(LayoutDestination::None),
             force: true,
         }
@@ -155,6 +161,9 @@ impl Export {
     /// Writes the file; returns the number of its rows.
     pub fn export_rows(&self, client: &mut DataClient) -> Result<u64> {
         let (form, gzip) = self.form()?;
+        if self.tz.is_some() && form != ExportFormat::Csv {
+            bail!("--tz is for CSV; the other formats hold moments, which need no zone");
+        }
         let to_stdout = self.file.as_os_str() == "-";
         let sql = match (&self.query, &self.table) {
             (Some(query), _) => query.trim().trim_end_matches(';').to_owned(),
@@ -348,7 +357,7 @@ impl Export {
                 for batch in rows.batches {
                     let batch = batch?;
                     count += batch.num_rows() as u64;
-                    csv_text::put_rows(&batch, &mut text)?;
+                    csv_text::put_rows(&batch, self.tz.as_ref(), &mut text)?;
                     out.write_all(text.as_bytes())?;
                     text.clear();
                 }
@@ -414,6 +423,12 @@ impl Export {
         }
         Ok(count)
     }
+}
+
+/// A time zone by its name.
+fn zone(name: &str) -> Result<TimeZone, String> {
+    TimeZone::get(name)
+        .map_err(|_| format!("'{name}' is not a time zone; give one such as Europe/Berlin"))
 }
 
 /// Temporary files are readable by their owner only; an export is an ordinary file.

@@ -5,11 +5,15 @@
 //! the first one is written. Then one thread reads and parses while this one writes. Good rows are
 //! stored, and bad ones are reported with their line; nothing is dropped silently.
 
+mod csv_notes;
 mod csv_plan;
 mod csv_rows;
 mod duplicate_advice;
 mod duplicate_check;
+mod existing_rows;
+mod json_records;
 mod line_rows;
+mod number_times;
 mod options;
 mod parquet_rows;
 mod plan_text;
@@ -27,9 +31,11 @@ use crate::{interrupt, terminal};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use duplicate_check::DuplicateCheck;
+use existing_rows::ExistingRows;
 use marigram_model::{FieldType, TableSchema, WriteBatch};
 pub use marigram_tabular::layout::ColumnLayout as KnownColumns;
 pub use marigram_tabular::time::Precision;
+use number_times::LineTimes;
 pub use options::{CellDelimiter, DateOrder, ReadOptions};
 pub use prepared::layout_path;
 use prepared::{PreparedFile, unify};
@@ -53,6 +59,8 @@ const BATCH_ROWS: usize = 20_000;
 pub enum ImportFormat {
     /// Comma-separated values with a header line
     Csv,
+    /// JSON lines: an object on each line
+    Jsonl,
     /// InfluxDB line protocol
     Lines,
     /// Apache Parquet
@@ -64,8 +72,8 @@ pub enum ImportFormat {
 /// Read files into a database.
 #[derive(Args)]
 pub struct Import {
-    /// Files (- for stdin); the extension selects the format: .csv, .tsv, .lp, .line, .txt,
-    /// .parquet, .tsfile, each also with .gz
+    /// Files (- for stdin); the extension selects the format: .csv, .tsv, .jsonl, .lp, .line,
+    /// .txt, .parquet, .tsfile, each also with .gz
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -135,10 +143,18 @@ impl Import {
                 eprint!("{}", file.describe());
             }
         }
-        let checked = check_all(&files, self.dry_run)?;
+        let checked = check_all(&files, client.as_mut(), self.dry_run)?;
         let found = checked.check.finish()?;
         if found.repeats > 0 && !self.replace {
             bail!("{}", duplicate_advice::reason(&found, &files)?);
+        }
+        let existing = &checked.existing;
+        let can_ask = !self.yes && is_asked();
+        if existing.changed > 0 && !self.replace && (self.dry_run || !can_ask) {
+            bail!("{}", existing.reason(&names(&files), "--replace"));
+        }
+        if let Some(summary) = existing.summary() {
+            eprintln!("{summary}");
         }
         if self.dry_run {
             let (rows, bad) = (checked.rows, checked.bad);
@@ -151,7 +167,15 @@ impl Import {
             );
             return Ok(ExitCode::SUCCESS);
         }
-        if !self.yes && !agreed()? {
+        let question = match existing.changed {
+            0 => "Import? [Y/n] ".to_owned(),
+            _ if self.replace => "Import? [Y/n] ".to_owned(),
+            changed => format!(
+                "Import, and replace the values of {}? [y/N] ",
+                terminal::counted(changed, "row")
+            ),
+        };
+        if can_ask && !agreed(&question)? {
             eprintln!("nothing was written");
             return Ok(ExitCode::FAILURE);
         }
@@ -206,13 +230,16 @@ pub fn copy_in(
         );
     }
     let mut files = vec![prepared];
-    let checked = check_all(&files, false)?;
+    let checked = check_all(&files, Some(&mut *client), false)?;
     let found = checked.check.finish()?;
     if found.repeats > 0 && !replace {
         bail!(
             "{}",
             duplicate_advice::reason(&found, &files)?.replace("--replace", "(replace)")
         );
+    }
+    if checked.existing.changed > 0 && !replace {
+        bail!("{}", checked.existing.reason(&names(&files), "(replace)"));
     }
     tables::create(client, &mut files, &checked.columns)?;
     let done = write_file(client, &files[0])?;
@@ -227,19 +254,25 @@ pub fn copy_in(
     ))
 }
 
-/// Asks whether to continue, if a user can answer.
-fn agreed() -> Result<bool> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Ok(true);
-    }
-    eprint!("Import? [Y/n] ");
+/// Whether a user can answer a question.
+fn is_asked() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks whether to continue; the capital letter in the question is the answer of an empty line.
+fn agreed(question: &str) -> Result<bool> {
+    eprint!("{question}");
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;
-    Ok(matches!(
-        answer.trim().to_ascii_lowercase().as_str(),
-        "" | "y" | "yes"
-    ))
+    Ok(match answer.trim().to_ascii_lowercase().as_str() {
+        "" => question.contains("[Y/"),
+        answer => matches!(answer, "y" | "yes"),
+    })
+}
+
+fn names(files: &[PreparedFile]) -> Vec<String> {
+    files.iter().map(|file| file.name.clone()).collect()
 }
 
 /// Reports rows that have no value.
@@ -274,7 +307,7 @@ pub fn read_csv(
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
     let open = || -> Result<Box<dyn Read>> { Ok(Box::new(csv)) };
-    let plan = csv_plan::plan(&open, reading, false)?;
+    let plan = csv_plan::plan(&open, reading, csv_plan::TextKind::Csv)?;
     csv_rows::read(open()?, reading, &plan, send)
 }
 
@@ -298,6 +331,7 @@ impl ImportedFile {
 /// Results of the first reading of all files.
 struct CheckedFiles {
     check: DuplicateCheck,
+    existing: ExistingRows,
     spans: tables::TableTimeSpans,
     columns: tables::NewTableColumns,
     rows: u64,
@@ -305,30 +339,50 @@ struct CheckedFiles {
     empty: u64,
 }
 
-/// Reads all files; `tells` says whether to report the rows that would be refused.
-fn check_all(files: &[PreparedFile], tells: bool) -> Result<CheckedFiles> {
+/// Reads all files, and compares their rows with those of `client`; `tells` says whether to report the
+/// rows that would be refused.
+fn check_all(
+    files: &[PreparedFile],
+    mut client: Option<&mut DataClient>,
+    tells: bool,
+) -> Result<CheckedFiles> {
     let mut check = DuplicateCheck::new();
+    let mut existing = ExistingRows::default();
     let mut columns = tables::NewTableColumns::new();
     let mut empty = 0;
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
         let by_field = file.form == ImportFormat::Lines;
         let mut refusals = RefusedLines::new(file.reading.options.show_refused);
+        let mut times = LineTimes::new();
+        let has_unit =
+            !by_field || file.reading.options.precision.is_some() || file.reading.layout.is_some();
         read_aside(file, "checking", |item, _| {
             check.add(&item, by_field)?;
+            for (batch, lines) in item.batches.iter().zip(&item.lines).filter(|_| !has_unit) {
+                times.add(&batch.times, lines);
+            }
             if tells {
-                refusals.extend(item.bad);
+                refusals.extend(item.bad.iter().cloned());
             }
             empty += item.empty;
             for batch in &item.batches {
                 tables::gather(&mut columns, batch, file.time_name());
             }
-            Ok(())
+            match client.as_deref_mut() {
+                Some(client) => existing.add(client, number as u64, item),
+                None => Ok(()),
+            }
         })
         .with_context(|| file.name.clone())?;
         refusals.print();
+        times.check().with_context(|| file.name.clone())?;
+    }
+    if let Some(client) = client {
+        existing.compare(client)?;
     }
     Ok(CheckedFiles {
+        existing,
         spans: check.spans.clone(),
         rows: check.rows,
         bad: check.bad,
@@ -349,7 +403,8 @@ fn write_file(client: &DataClient, file: &PreparedFile) -> Result<ImportedFile> 
         }
         refusals.extend(item.bad);
         empty += item.empty;
-        if !item.batches.is_empty() {
+        // A file without rows has a batch without rows, for its columns.
+        if item.batches.iter().any(|batch| batch.len() > 0) {
             let reports = client.write(item.batches)?;
             for (report, lines) in reports.iter().zip(&item.lines) {
                 stored += report.stored as u64;
@@ -439,17 +494,22 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
     match ending(path).0.as_deref() {
         Some("csv" | "tsv") => Ok(ImportFormat::Csv),
         Some("lp" | "line" | "lines" | "influx" | "txt") => Ok(ImportFormat::Lines),
+        Some("jsonl" | "ndjson" | "json") => Ok(ImportFormat::Jsonl),
         Some("parquet" | "pq") => Ok(ImportFormat::Parquet),
         Some("tsfile") => Ok(ImportFormat::Tsfile),
         _ => {
-            if let Some("json" | "jsonl" | "ndjson") = ending(path).0.as_deref() {
-                bail!(
-                    "JSON is not imported directly; create the table, and copy the file's rows into it: \
-                     marigram sql --data DIR -c \"INSERT INTO NAME SELECT … FROM '{}'\"",
-                    path.display()
-                );
-            }
-            bail!("its name does not tell its format; give --format csv, lines, parquet or tsfile")
+            let program = match ending(path).0.as_deref() {
+                Some("xlsx" | "xlsm" | "xls") => "Excel or LibreOffice",
+                Some("ods") => "LibreOffice",
+                _ => bail!(
+                    "its name does not tell its format; give --format csv, jsonl, lines, parquet or tsfile"
+                ),
+            };
+            bail!(
+                "spreadsheets are not read; save the sheet in {program} as CSV UTF-8, or convert all sheets: \
+                 soffice --headless --convert-to csv:\"Text - txt - csv (StarCalc)\":59,34,76,1,,0,false,\
+                 true,false,false,false,-1 FILE"
+            )
         }
     }
 }
@@ -463,7 +523,7 @@ pub fn import_for_test(
 ) -> Result<Vec<String>> {
     let mut files = vec![PreparedFile::new(path, options, Some(client))?];
     unify(&mut files);
-    let checked = check_all(&files, false)?;
+    let checked = check_all(&files, None, false)?;
     let found = checked.check.finish()?;
     if found.repeats > 0 {
         bail!("{}", duplicate_advice::reason(&found, &files)?);

@@ -37,6 +37,7 @@ mod interrupt;
 mod json_numbers;
 mod lab;
 mod line_comments;
+mod line_sender;
 mod line_text;
 mod log;
 mod names;

@@ -2,6 +2,7 @@
 
 use crate::credentials::ServerCredentials;
 use crate::interrupt::{CANCELLED, InterruptHook};
+use crate::line_sender::{LineSender, PartialWrite};
 use crate::line_text;
 use crate::names::texts;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
@@ -102,19 +103,6 @@ pub struct RemoteBackup {
     pub pruned: Vec<u64>,
     /// Problems that did not make the backup fail.
     pub warnings: Vec<String>,
-}
-
-/// The answer of `/write` when lines were refused.
-#[derive(Default, Deserialize)]
-struct PartialWrite {
-    rejected: usize,
-    lines: Vec<BadLine>,
-}
-
-#[derive(Deserialize)]
-struct BadLine {
-    line: usize,
-    message: String,
 }
 
 impl RemoteServer {
@@ -269,51 +257,25 @@ impl RemoteServer {
     /// Stores batches as line protocol, and the values that it cannot hold with statements; waits
     /// while the server is busy.
     pub fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
-        let mut body = String::new();
-        let mut lines = Vec::new();
-        let mut reports: Vec<WriteReport> = Vec::new();
+        let mut sender = LineSender::new(batches.len());
+        let send = |body: &str| self.send(database, body);
         let mut unsent = Vec::new();
         for (at, batch) in batches.iter().enumerate() {
             let mut beyond = Vec::new();
             for row in 0..batch.len() {
-                match line_text::put_row(batch, row, &mut body) {
-                    Ok(()) => lines.push((at, row)),
+                match line_text::put_row(batch, row, &mut sender.body) {
+                    Ok(()) => sender.pushed((at, row), &send)?,
                     Err(reason) => beyond.push(RejectedRow { row, reason }),
                 }
             }
-            reports.push(WriteReport::default());
             unsent.push(beyond);
         }
-        let refused = if lines.is_empty() {
-            PartialWrite::default()
-        } else {
-            self.send(database, &body)?
-        };
-        let mut named = 0;
-        for bad in refused.lines {
-            named += 1;
-            if let Some((at, row)) = bad.line.checked_sub(1).and_then(|line| lines.get(line)) {
-                reports[*at].rejected.push(RejectedRow {
-                    row: *row,
-                    reason: bad.message,
-                });
-            }
-        }
+        sender.flush(&send)?;
+        let mut reports = sender.reports;
         for ((report, batch), rows) in reports.iter_mut().zip(batches).zip(unsent) {
             report.rejected.extend(self.insert(database, batch, rows));
-            report.stored = batch.len() - report.rejected.len();
+            report.stored = batch.len().saturating_sub(report.rejected.len());
             report.rejected.sort_by_key(|rejected| rejected.row);
-        }
-        // The server names the first refused lines and only counts the others.
-        let unnamed = refused.rejected.saturating_sub(named);
-        if let Some(report) = reports.iter_mut().find(|report| report.stored >= unnamed) {
-            report.stored -= unnamed;
-            let reason = "refused by the server, which named only the first ones".to_owned();
-            let unnamed = (0..unnamed).map(|_| RejectedRow {
-                row: usize::MAX,
-                reason: reason.clone(),
-            });
-            report.rejected.extend(unnamed);
         }
         Ok(reports)
     }
@@ -380,7 +342,7 @@ impl RemoteServer {
             let request = self
                 .agent()
                 .agent
-                .post(format!("{}/write", self.url))
+                .post(format!("{}/api/v1/write", self.url))
                 .query("db", database)
                 .query("precision", "ns");
             let response = request
@@ -389,12 +351,9 @@ impl RemoteServer {
             match response.status().as_u16() {
                 204 => return Ok(PartialWrite::default()),
                 429 | 503 => std::thread::sleep(retry_after(&response)),
-                400 => {
-                    let text = text(response);
-                    return match serde_json::from_str(&text) {
-                        Ok(partial) => Ok(partial),
-                        Err(_) => bail!("{}", parse_failure(&text).message),
-                    };
+                200 => {
+                    let report = serde_json::from_str(&text_up_to(response, REPORT_BYTES_MAX));
+                    return report.context("the server's report on the rows is not understood");
                 }
                 _ => bail!("{}", failure(response).message),
             }
@@ -403,6 +362,8 @@ impl RemoteServer {
     }
 }
 
+/// Bytes of the longest report on refused lines.
+const REPORT_BYTES_MAX: u64 = 32 << 20;
 /// Header with the server's notice about an answer.
 const NOTICE: &str = "marigram-notice";
 /// The columns in which the server reports the result of a statement without rows.
@@ -418,11 +379,15 @@ fn retry_after(response: &Response<Body>) -> Duration {
 }
 
 fn text(response: Response<Body>) -> String {
+    text_up_to(response, 1 << 20)
+}
+
+fn text_up_to(response: Response<Body>, bytes_max: u64) -> String {
     let mut text = String::new();
     let read = response
         .into_body()
         .into_reader()
-        .take(1 << 20)
+        .take(bytes_max)
         .read_to_string(&mut text);
     if read.is_err() && text.is_empty() {
         "the answer could not be read".into()

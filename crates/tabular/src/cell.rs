@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Markers for a missing value in columns of numbers, truth values and times. In text columns, only
 /// an empty cell is missing: `NA` may be Namibia.
-pub const NULLS: [&str; 30] = [
+pub const NULLS: [&str; 41] = [
     "",
     "-",
     "--",
@@ -30,6 +30,15 @@ pub const NULLS: [&str; 30] = [
     "#VALUE!",
     "#WERT!",
     "#VALEUR!",
+    "#NUM!",
+    "#ZAHL!",
+    "#NOMBRE!",
+    "#REF!",
+    "#BEZUG!",
+    "#NAME?",
+    // Columns that are too narrow for their numbers.
+    "#####",
+    "########",
     // Home Assistant.
     "unavailable",
     "unknown",
@@ -38,11 +47,31 @@ pub const NULLS: [&str; 30] = [
     "No Data",
     "no data",
     "***",
+    // Historians of control systems.
+    "Bad",
+    "Bad Input",
+    "I/O Timeout",
 ];
+
+/// Texts for "not a number", in lower case and without a sign. Loggers and statistics programs write
+/// them for a missing value, and an average over one of them is one of them.
+const NANS: [&str; 4] = ["nan", "nan(ind)", "1.#qnan", "1.#ind"];
 
 /// Whether `cell` stands for a missing value; `told` has further markers.
 pub fn is_null(cell: &str, told: &[String]) -> bool {
-    NULLS.contains(&cell) || told.iter().any(|marker| marker == cell)
+    NULLS.contains(&cell) || is_nan(cell) || told.iter().any(|marker| marker == cell)
+}
+
+/// Whether `cell` is a text for "not a number".
+pub fn is_nan(cell: &str) -> bool {
+    let bare = cell.trim_start_matches(['-', '+']);
+    bare.len() <= 8 && NANS.iter().any(|nan| nan.eq_ignore_ascii_case(bare))
+}
+
+/// Whether `cell` is a number beyond those of a DOUBLE, or an infinity by its name.
+pub fn is_infinite(cell: &str) -> bool {
+    let text = cell.replace(',', ".");
+    text.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
 /// How fractions are written.
@@ -71,6 +100,14 @@ pub fn numeral(cell: &str) -> NumberStyle {
         read_f64(cell, DecimalMark::Point),
         read_f64(cell, DecimalMark::Comma),
     );
+    if point.is_none() && comma.is_none() && is_infinite(cell) {
+        // It makes its column no text: its row is refused.
+        return NumberStyle {
+            point: true,
+            comma: true,
+            differs: false,
+        };
+    }
     NumberStyle {
         point: point.is_some(),
         comma: comma.is_some(),
@@ -82,16 +119,15 @@ fn has_mark(cell: &str) -> bool {
     cell.bytes().any(|byte| matches!(byte, b',' | b'.'))
 }
 
-/// Parses a number, unless it is an integer that a DOUBLE cannot hold exactly.
+/// Parses a finite number, unless it is an integer that a DOUBLE cannot hold exactly.
 pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     let cell = &*ungrouped(cell);
     let number: f64 = match plain(cell, decimal)? {
         ParsedNumber::AsIs => cell.parse().ok()?,
         ParsedNumber::Text(text) => text.parse().ok()?,
     };
-    let is_exact =
-        number.abs() < DOUBLE_EXACT || cell.contains(['.', ',', 'e', 'E']) || !number.is_finite();
-    is_exact.then_some(number)
+    let is_exact = number.abs() < DOUBLE_EXACT || cell.contains(['.', ',', 'e', 'E']);
+    (is_exact && number.is_finite()).then_some(number)
 }
 
 /// Marks between groups of three digits that are no decimal marks: blanks and apostrophes.
@@ -222,6 +258,10 @@ mod tests {
             assert_eq!(read_f64(cell, DecimalMark::Comma), comma, "{cell}");
         }
         assert!(numeral("1,234").differs && !numeral("12").differs);
-        assert!(read_f64("NaN", DecimalMark::Comma).unwrap().is_nan());
+        for cell in ["NaN", "inf", "-Infinity", "1e999"] {
+            assert_eq!(read_f64(cell, DecimalMark::Point), None, "{cell}");
+        }
+        assert!(is_infinite("1e999") && is_infinite("-INF") && !is_infinite("1e99"));
+        assert!(is_null("NAN", &[]) && is_null("-nan", &[]) && !is_null("nano", &[]));
     }
 }

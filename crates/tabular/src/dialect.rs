@@ -40,19 +40,20 @@ pub struct TextDialect {
     pub described: Vec<(u64, Vec<String>)>,
     /// Names of the columns.
     pub names: Vec<String>,
-    /// Number of the last columns for which the header has no cell.
+    /// Names of the header that were changed, because they occur twice: the name in the file, and here.
+    pub renamed: Vec<(String, String)>,
+    /// Number of columns, behind those that the header names, for which it has no cell.
     pub beyond_header: usize,
+    /// Number of the last columns, which only headers between the rows name.
+    pub added_later: usize,
 }
 
 impl TextDialect {
-    /// Whether a record below the header is the header again, or a comment of InfluxDB's annotated
-    /// CSV: files that were joined have such lines between their rows.
+    /// Whether a record below the header is the header again: files that were joined have such lines
+    /// between their rows.
     pub fn is_header_again(&self, record: &TextRecord) -> bool {
         if self.header_line.is_none() {
             return false;
-        }
-        if is_annotation(record) {
-            return true;
         }
         let is_name = |(at, name): (usize, &String)| {
             let text = record.cell(at).text.trim();
@@ -64,7 +65,10 @@ impl TextDialect {
                         .strip_prefix(text)
                         .is_some_and(|rest| rest.starts_with('_')))
         };
-        record.cells().any(|cell| !cell.is_missing()) && self.names.iter().enumerate().all(is_name)
+        let first = &self.names[..self.names.len() - self.added_later];
+        let fits = (first.len()..record.len()).all(|at| record.cell(at).is_missing());
+        fits && record.cells().any(|cell| !cell.is_missing())
+            && first.iter().enumerate().all(is_name)
     }
 
     /// Lines before the header (or the rows) that are neither.
@@ -115,7 +119,9 @@ impl SampleRows {
         let mut reader = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
         let mut record = TextRecord::default();
         while records.len() < ROWS_MAX && reader.read(&mut record)? {
-            records.push(record.clone());
+            if !is_end_mark(&record) {
+                records.push(record.clone());
+            }
         }
         let mut counts: Vec<(usize, usize)> = Vec::new();
         for width in records.iter().map(width_of) {
@@ -201,12 +207,17 @@ impl SampleRows {
             at
         });
         let data_width = self.data_width(data_at);
+        let mut renamed = Vec::new();
         let (names, beyond_header) = match header_at {
             Some(at) => {
                 let (record, named) = (&self.records[at], width_of(&self.records[at]));
                 let cells = (0..named.max(data_width)).map(|at| record.cell(at).text);
                 let beyond = data_width.saturating_sub(named);
-                (names::names_from_header(cells), beyond)
+                let names = names::names_from_header(cells.clone());
+                let changed = cells.map(str::trim).zip(&names);
+                let changed = changed.filter(|(cell, name)| !cell.is_empty() && cell != name);
+                renamed.extend(changed.map(|(cell, name)| (cell.to_owned(), name.clone())));
+                (names, beyond)
             }
             None => (names::names_from_header((0..data_width).map(|_| "")), 0),
         };
@@ -228,7 +239,9 @@ impl SampleRows {
             units,
             described,
             names,
+            renamed,
             beyond_header,
+            added_later: 0,
         })
     }
 
@@ -326,7 +339,8 @@ fn is_number(text: &str) -> bool {
         && text.bytes().any(|b| b.is_ascii_digit())
 }
 
-fn is_time(text: &str) -> bool {
+/// Whether a cell looks like a time: a written one, or a number that may be one.
+pub fn is_time(text: &str) -> bool {
     let text = text.trim();
     if is_number(text) {
         // Seconds since 2001, and finer units; eight digits may be a date.
@@ -345,13 +359,23 @@ fn is_sure_time_name(name: &str) -> bool {
     names::time_name_strength(name).0 == TimeNameStrength::Whole
 }
 
+/// Whether a record is the mark with which old programs end a file: Ctrl-Z.
+pub(crate) fn is_end_mark(record: &TextRecord) -> bool {
+    record.len() == 1
+        && record
+            .cell(0)
+            .text
+            .trim_matches(['\u{1a}', '\0', ' '])
+            .is_empty()
+}
+
 /// Whether a record is a comment of InfluxDB's annotated CSV.
-fn is_annotation(record: &TextRecord) -> bool {
+pub(crate) fn is_annotation(record: &TextRecord) -> bool {
     let first = record.cell(0);
     !first.quoted && ["#group", "#datatype", "#default"].contains(&first.text)
 }
 
-fn texts_of(record: &TextRecord) -> Vec<String> {
+pub(crate) fn texts_of(record: &TextRecord) -> Vec<String> {
     let cells = record.cells();
     cells.map(|cell| cell.text.trim().to_owned()).collect()
 }
@@ -382,12 +406,11 @@ fn is_units(record: &TextRecord) -> bool {
             .to_lowercase()
             .bytes()
             .all(|byte| b"ymdhs :.-/'t".contains(&byte));
-        if text.is_empty() || is_form {
-            continue;
-        }
-        if is_known {
+        // `h` alone is an hour; `h:m` is a form of times.
+        let says = |char: char| char.is_alphabetic() || "%°1".contains(char);
+        if is_known && (is_bracketed || text.contains(says)) {
             known += 1;
-        } else {
+        } else if !is_known && !text.is_empty() && !is_form {
             return false;
         }
     }

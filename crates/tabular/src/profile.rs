@@ -1,6 +1,6 @@
 //! What the cells of a column have in common, collected one by one over a whole file.
 
-use crate::cell::{DecimalMark, is_null, numeral, read_bool};
+use crate::cell::{DecimalMark, is_nan, is_null, numeral, read_bool};
 use crate::record::RecordCell;
 use crate::time::TimeEvidence;
 use marigram_model::FieldType;
@@ -29,8 +29,14 @@ pub struct ColumnProfile {
     /// Values that stand for a missing value in number and time columns.
     pub markers: u64,
     numbers: [u64; 2],
-    /// Numbers with a comma that would be different numbers with a point instead.
-    differs: u64,
+    /// Numbers with a point, and with a comma, that are other numbers if the mark is one of thousands.
+    differs: [u64; 2],
+    /// The first of them.
+    differs_first: Option<String>,
+    /// The texts that stand for a missing value, and how often.
+    marker_texts: Vec<(String, u64)>,
+    /// Markers for "not a number".
+    nans: u64,
     /// Numbers with only one possible reading.
     marked: [u64; 2],
     exact_integers: u64,
@@ -75,14 +81,16 @@ impl ColumnProfile {
             }
         }
         if is_null(text, nulls) {
-            self.markers += 1;
-            self.lack(line);
+            self.add_marker(text, line);
             return;
         }
         let number = numeral(text);
         self.numbers[0] += u64::from(number.point);
         self.numbers[1] += u64::from(number.comma);
-        self.differs += u64::from(number.differs && text.contains(','));
+        if number.differs {
+            self.differs[usize::from(text.contains(','))] += 1;
+            self.differs_first.get_or_insert_with(|| text.to_owned());
+        }
         if number.point != number.comma {
             self.marked[usize::from(number.comma)] += 1;
         }
@@ -103,6 +111,29 @@ impl ColumnProfile {
             }
         }
         self.times.add(text, line);
+    }
+
+    fn add_marker(&mut self, text: &str, line: u64) {
+        self.markers += 1;
+        self.nans += u64::from(is_nan(text));
+        self.lack(line);
+        let has_room = self.marker_texts.len() < EXCEPTIONS_NAMED;
+        let mut known = self.marker_texts.iter_mut();
+        if let Some((_, count)) = known.find(|(known, _)| known == text) {
+            *count += 1;
+        } else if has_room {
+            self.marker_texts.push((text.to_owned(), 1));
+        }
+    }
+
+    /// The first texts that stand for a missing value, and how often each does.
+    pub fn marker_texts(&self) -> &[(String, u64)] {
+        &self.marker_texts
+    }
+
+    /// A number whose mark may be one of thousands.
+    pub fn ambiguous_number(&self) -> Option<&str> {
+        self.differs_first.as_deref()
     }
 
     fn lack(&mut self, line: u64) {
@@ -147,9 +178,12 @@ impl ColumnProfile {
         self.numbers[at] * 2 > self.real() && self.marked[at] > 0 && self.marked[1 - at] == 0
     }
 
-    /// Whether its numbers have different values with a comma and with a point.
-    pub fn is_ambiguous(&self) -> bool {
-        self.differs > 0 && self.numbers == [self.real(); 2]
+    /// Whether its numbers have different values with a comma and with a point as decimal mark. In a file
+    /// whose delimiter is a comma, a point is no mark of thousands.
+    pub fn is_ambiguous(&self, delimiter: u8) -> bool {
+        let [points, commas] = self.differs;
+        let differs = commas > 0 || (points > 0 && delimiter != b',');
+        differs && self.numbers == [self.real(); 2]
     }
 
     /// The decimal mark of this column in a file that otherwise uses `decimal`.
@@ -181,7 +215,7 @@ impl ColumnProfile {
         }
         let real = self.real();
         if real == 0 {
-            return if self.markers > 0 {
+            return if self.markers > self.nans {
                 FieldType::String
             } else {
                 FieldType::F64
@@ -222,18 +256,19 @@ impl ColumnProfile {
 /// The index of a column whose numbers are ambiguous, if nothing decides.
 pub fn decimal_of(profiles: &[ColumnProfile], delimiter: u8) -> Result<DecimalMark, usize> {
     let proves = |decimal| profiles.iter().any(|profile| profile.proves(decimal));
-    // A point followed by three digits is nearly always a decimal point; a comma is not.
-    let unclear = profiles.iter().position(ColumnProfile::is_ambiguous);
+    let unclear = || {
+        profiles
+            .iter()
+            .position(|profile| profile.is_ambiguous(delimiter))
+    };
     match (proves(DecimalMark::Point), proves(DecimalMark::Comma)) {
         (false, true) => Ok(DecimalMark::Comma),
-        // The columns use different marks.
-        (true, true) if delimiter == b';' => Ok(DecimalMark::Comma),
-        (true, _) => Ok(DecimalMark::Point),
-        (false, false) => match unclear {
-            None => Ok(DecimalMark::Point),
-            // If cells contain commas, the delimiter is a semicolon.
-            Some(_) if delimiter == b';' => Ok(DecimalMark::Comma),
+        (true, false) => Ok(DecimalMark::Point),
+        // The columns use different marks, or no mark that says something.
+        (both, _) => match unclear() {
             Some(at) => Err(at),
+            None if both && delimiter == b';' => Ok(DecimalMark::Comma),
+            None => Ok(DecimalMark::Point),
         },
     }
 }
@@ -317,7 +352,21 @@ mod tests {
             Ok(DecimalMark::Point)
         );
         assert_eq!(decimal(&[&["x"], &["1,234", "12"]], b','), Err(1));
-        assert_eq!(decimal(&[&["1,234", "12"]], b';'), Ok(DecimalMark::Comma));
+        // A German file has points between thousands, and an English one may have semicolons.
+        for cells in [["1,234", "12"], ["1.234", "12.345"]] {
+            assert_eq!(decimal(&[&cells], b';'), Err(0));
+            assert_eq!(decimal(&[&cells, &["1,5"]], b';'), Ok(DecimalMark::Comma));
+            assert_eq!(decimal(&[&cells, &["0.5"]], b';'), Ok(DecimalMark::Point));
+            assert_eq!(decimal(&[&cells, &["0.5"], &["1,5"]], b';'), Err(0));
+        }
+        assert_eq!(
+            decimal(&[&["1.234", "0.125"]], b';'),
+            Ok(DecimalMark::Point)
+        );
+        assert_eq!(
+            decimal(&[&["1.234", "1.000.000"]], b';'),
+            Ok(DecimalMark::Comma)
+        );
     }
 
     #[test]

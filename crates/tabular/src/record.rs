@@ -22,6 +22,8 @@ pub struct TextRecord {
     pub line: u64,
     /// Whether the file ended inside quotation marks.
     pub is_open: bool,
+    /// Number of its cells, and of the columns of the header above it, if they do not fit.
+    pub misfit: Option<(usize, usize)>,
 }
 
 /// A cell.
@@ -76,6 +78,47 @@ impl TextRecord {
         };
         let before = at.checked_sub(1).map_or(0, breaks);
         (self.line + before, self.line + breaks(at))
+    }
+
+    /// Makes it an empty record that begins on `line`.
+    pub fn begin(&mut self, line: u64) {
+        self.text.clear();
+        self.ends.clear();
+        self.quoted.clear();
+        (self.line, self.is_open, self.misfit) = (line, false, None);
+    }
+
+    /// Appends a cell.
+    pub fn push(&mut self, text: &str, quoted: bool) {
+        self.text.extend(text.as_bytes());
+        self.ends.push(self.text.len());
+        self.quoted.push(quoted);
+    }
+
+    /// Makes it the record `from`, with cell `n` of that in place `columns[n]` of `width`. A record that has
+    /// not as many cells as columns is a misfit, and is taken as it is.
+    pub(crate) fn arrange(&mut self, from: &Self, columns: &[usize], width: usize) {
+        let beyond = columns.len()..from.len();
+        let fits =
+            from.len() >= columns.len() && beyond.clone().all(|at| from.cell(at).is_missing());
+        if !fits {
+            self.clone_from(from);
+            self.misfit = Some((from.len(), columns.len()));
+            return;
+        }
+        self.begin(from.line);
+        self.is_open = from.is_open;
+        let mut sources = vec![None; width];
+        for (at, place) in columns.iter().enumerate() {
+            sources[*place] = Some(at);
+        }
+        for source in sources {
+            let cell = source.map(|at| from.cell(at));
+            self.text
+                .extend(cell.map_or("", |cell| cell.text).as_bytes());
+            self.ends.push(self.text.len());
+            self.quoted.push(cell.is_some_and(|cell| cell.quoted));
+        }
     }
 
     /// All cells.

@@ -1,11 +1,15 @@
 //! Parses the times in files, and describes the common format of a column's times.
 
+mod counted;
+mod digits;
 mod evidence;
 mod months;
 mod parts;
 mod written;
 mod zone;
 
+pub use counted::TimeCount;
+pub use digits::DigitPattern;
 pub use evidence::{FormError, TimeEvidence};
 pub use parts::{CellZone, OffsetUnit, TimePart, cell_zone, is_half_of_day, is_zone};
 pub use written::{
@@ -92,6 +96,19 @@ pub enum TimeFormat {
     Pattern(String),
     /// Days since 1899-12-30, as spreadsheets store times.
     SpreadsheetDays,
+    /// A number of units since another day.
+    Counted(TimeCount),
+}
+
+impl TimeFormat {
+    /// Whether its times are moments, which need no zone.
+    pub fn is_moment(&self) -> bool {
+        match self {
+            Self::Number(_) => true,
+            Self::Counted(count) => count.is_utc(),
+            _ => false,
+        }
+    }
 }
 
 /// Reads the times of a column.
@@ -113,6 +130,9 @@ impl TimeReader {
         match &self.form {
             TimeFormat::Number(precision) => {
                 read_number(text, *precision).ok_or(TimeFault::NotATime)
+            }
+            TimeFormat::Counted(count) if count.is_utc() => {
+                FileZone::utc().place(&self.written(text)?)
             }
             _ => self.zone.place(&self.written(text)?),
         }
@@ -154,6 +174,11 @@ impl TimeReader {
             TimeFormat::Pattern(pattern) => read_pattern(text, pattern),
             TimeFormat::SpreadsheetDays => Ok(WrittenTime {
                 at: spreadsheet_time(text).ok_or(TimeFault::NotATime)?,
+                offset_s: None,
+                name: None,
+            }),
+            TimeFormat::Counted(count) => Ok(WrittenTime {
+                at: count.read(text).ok_or(TimeFault::NotATime)?,
                 offset_s: None,
                 name: None,
             }),
@@ -212,14 +237,14 @@ fn read_number(text: &str, precision: Precision) -> Option<i64> {
     if let Ok(whole) = text.parse::<i64>() {
         return whole.checked_mul(precision.ns());
     }
-    decimal_ns(&text.replace(',', "."), precision.ns())
+    i64::try_from(decimal_ns(&text.replace(',', "."), precision.ns())?).ok()
 }
 
 /// Digits of a number of units of time; more say nothing in nanoseconds.
 const DIGITS_MAX: usize = 30;
 
 /// A number with places, and perhaps an exponent, of units of `unit_ns`: exact, rounded to nanoseconds.
-fn decimal_ns(text: &str, unit_ns: i64) -> Option<i64> {
+fn decimal_ns(text: &str, unit_ns: i64) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
@@ -251,7 +276,7 @@ fn decimal_ns(text: &str, unit_ns: i64) -> Option<i64> {
         let part = part.map_or(0, |part| (part + power / 2) / power);
         whole.checked_mul(unit_ns.into())?.checked_add(part)?
     };
-    i64::try_from(sign * ns).ok()
+    Some(sign * ns)
 }
 
 #[cfg(test)]

@@ -1,19 +1,23 @@
 //! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
+use super::csv_notes;
+use super::json_records::{self, JsonColumns, JsonRecords};
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_search;
 use super::{ReadOptions, ReadPlanOptions};
 use anyhow::{Context, Result, anyhow, bail};
-use marigram_model::{FieldType, quoted};
-use marigram_tabular::cell::DecimalMark;
+use marigram_model::FieldType;
+use marigram_tabular::cell::{DecimalMark, read_f64};
 use marigram_tabular::dialect::{self, DialectOptions, TextDialect};
 use marigram_tabular::encoding::{self, Utf8};
+use marigram_tabular::headered::{HeaderedRecords, HeadersBelow};
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use marigram_tabular::names;
 use marigram_tabular::profile::{ColumnProfile, decimal_of};
 use marigram_tabular::record::{RecordCell, TextRecord, TextRecords};
 use marigram_tabular::tags::{self, SampleRow, TagCandidate};
-use marigram_tabular::time::{TimeEvidence, TimeFormat, TimePart, TimeReader};
+use marigram_tabular::time::{TimePart, TimeReader};
+use marigram_tabular::totals::{self, HeldRecords};
 use std::collections::HashSet;
 use std::io::Read;
 use xxhash_rust::xxh3::xxh3_64;
@@ -48,12 +52,16 @@ pub struct CsvColumn {
     pub role: CsvRole,
     /// How its fractions are written.
     pub decimal: DecimalMark,
+    /// Whether all its values are whole numbers.
+    pub is_whole: bool,
 }
 
 /// How a file is read.
 #[derive(Clone, Debug)]
 pub struct CsvPlan {
-    /// How it is written.
+    /// How its records are written.
+    pub kind: TextKind,
+    /// How its cells are written.
     pub dialect: TextDialect,
     /// Its character encoding.
     pub encoding: &'static encoding_rs::Encoding,
@@ -71,12 +79,45 @@ pub struct CsvPlan {
     pub exact: bool,
     /// Whether neither the file nor the user names a time zone.
     pub without_zone: bool,
+    /// Headers between its rows.
+    pub headers: HeadersBelow,
+    /// Lines at its end that hold sums or averages, and the words that say so.
+    pub totals: Vec<(u64, String)>,
     /// What the user should know before the import.
     pub notes: Vec<String>,
     /// The first row.
     pub sample: Vec<String>,
     /// Whether tags were inferred.
     pub inferred_tags: bool,
+}
+
+/// How the records of a file are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// Cells between delimiters.
+    Csv,
+    /// Cells between tabs.
+    Tabbed,
+    /// A JSON object a line.
+    Json,
+}
+
+/// The records of a file.
+pub enum PlannedRecords {
+    /// Of a CSV file.
+    Csv(Box<HeaderedRecords<Utf8<Box<dyn Read>>>>),
+    /// Of JSON lines.
+    Json(JsonRecords<Box<dyn Read>>),
+}
+
+impl PlannedRecords {
+    /// Reads the next record; returns whether there is one.
+    pub fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
+        match self {
+            Self::Csv(records) => Ok(records.read(record)?),
+            Self::Json(records) => records.read(record),
+        }
+    }
 }
 
 /// Opens the file at its beginning.
@@ -92,14 +133,15 @@ impl CsvPlan {
         tags.map(|column| column.name.as_str())
     }
 
-    /// The records below the header.
-    pub fn records(&self, reader: Box<dyn Read>) -> Result<TextRecords<Utf8<Box<dyn Read>>>> {
+    /// The rows below the header.
+    pub fn records(&self, reader: Box<dyn Read>) -> Result<PlannedRecords> {
+        if self.kind == TextKind::Json {
+            let records = JsonRecords::new(reader, &self.dialect.names);
+            return Ok(PlannedRecords::Json(records));
+        }
         let text = Utf8::new(reader, self.encoding);
-        Ok(TextRecords::new(
-            text,
-            self.dialect.delimiter,
-            self.dialect.data_after,
-        )?)
+        let records = HeaderedRecords::new(text, &self.dialect, self.exact)?;
+        Ok(PlannedRecords::Csv(Box::new(records)))
     }
 
     /// The time of a record.
@@ -109,25 +151,54 @@ impl CsvPlan {
             .time_of(record, &self.time, &names, &self.time_name)
     }
 
-    /// Whether a record is the header again, and no row.
-    pub fn is_no_row(&self, record: &TextRecord) -> bool {
-        !self.exact && self.dialect.is_header_again(record)
+    /// Whether the record holds a total of the rows above it.
+    pub fn is_total(&self, record: &TextRecord) -> bool {
+        self.totals.iter().any(|(line, _)| *line == record.line)
     }
 
     /// Whether a record has as many columns as the file; missing cells at the end are allowed.
     pub fn fits(&self, record: &TextRecord) -> bool {
-        has_width(record, self.columns.len())
+        let most = self.columns.len();
+        has_width(record, most - self.dialect.added_later, most)
     }
 }
 
-fn has_width(record: &TextRecord, width: usize) -> bool {
-    record.len() >= width && (width..record.len()).all(|at| record.cell(at).is_missing())
+/// Whether a record has at least `least` cells, and beyond `most` only missing ones.
+fn has_width(record: &TextRecord, least: usize, most: usize) -> bool {
+    let beyond = (most..record.len()).all(|at| record.cell(at).is_missing());
+    record.misfit.is_none() && record.len() >= least && beyond
 }
 
-/// Plans how to read a file. `tabbed` says that its name ends in `.tsv`.
-pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Result<CsvPlan> {
+/// Plans how to read a file.
+pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, kind: TextKind) -> Result<CsvPlan> {
+    let (mut plan, held) = planned(open, reading, kind, kind != TextKind::Json)?;
+    if held.iter().any(|record| plan.time_of(record).is_ok()) {
+        // The last rows have times of another kind, so they are rows like the others.
+        return Ok(planned(open, reading, kind, false)?.0);
+    }
+    for record in &held {
+        if let Some(total) = totals::total_in(record) {
+            plan.notes.push(format!(
+                "line {} has '{total}' and no time: it is skipped as a total of the rows above",
+                record.line
+            ));
+            plan.totals.push((record.line, total.to_owned()));
+        }
+    }
+    Ok(plan)
+}
+
+/// A plan, and the last records, which decide nothing because nothing in them looks like a time; with
+/// `holds`, there may be such.
+fn planned(
+    open: OpenFile<'_>,
+    reading: &ReadPlanOptions,
+    kind: TextKind,
+    holds: bool,
+) -> Result<(CsvPlan, Vec<TextRecord>)> {
+    let (tabbed, is_json) = (kind == TextKind::Tabbed, kind == TextKind::Json);
     let options = &reading.options;
-    let encoding = encoding_of(open, reading)?;
+    let encoding = encoding_of(open, reading, is_json)?;
     let sample = first_lines(open, encoding)?;
     let comment = sample
         .strip_prefix(COMMENT)
@@ -137,7 +208,14 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         None => reading.layout.clone(),
     };
     let exact = layout.is_some();
-    let dialect = if exact {
+    let columns = if is_json {
+        json_records::columns(open()?)?
+    } else {
+        JsonColumns::default()
+    };
+    let dialect = if is_json {
+        Some(json_dialect(columns.names))
+    } else if exact {
         exact_dialect(&sample, u64::from(comment.is_some()), tabbed)?
     } else {
         let told = dialect_options(options, tabbed);
@@ -146,8 +224,8 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
         bail!("it holds no rows");
     };
-    let width = dialect.names.len();
     let mut plan = CsvPlan {
+        kind,
         columns: Vec::new(),
         encoding,
         decimal: DecimalMark::Point,
@@ -156,6 +234,8 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         time_name: String::new(),
         exact,
         without_zone: false,
+        headers: HeadersBelow::default(),
+        totals: Vec::new(),
         notes: Vec::new(),
         sample: Vec::new(),
         inferred_tags: false,
@@ -164,12 +244,14 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     let known = reading.known.as_ref().or(layout.as_ref());
     if exact && let Some(layout) = &layout {
         exact_columns(&mut plan, reading, layout)?;
-        return Ok(plan);
+        return Ok((plan, Vec::new()));
     }
-    let profiles = profiles(open, &mut plan, width, &options.null)?;
-    plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
-    let columns = known.map(known_names).unwrap_or_default();
-    let table_names = names::matched(&plan.dialect.names, &columns)?;
+    let (profiles, held) = profiles(open, &mut plan, &options.null, holds)?;
+    if !is_json {
+        plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
+    }
+    let table_columns = known.map(known_names).unwrap_or_default();
+    let table_names = names::matched(&plan.dialect.names, &table_columns)?;
     let search = TimeSearch {
         options,
         known,
@@ -183,7 +265,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     plan.without_zone = is_without_zone(&found.reader, parts, &profiles);
     plan.notes.extend(found.notes);
     if let [(_, at)] = parts.as_slice() {
-        let note = mixed_zones(&found.reader, &profiles[*at].times);
+        let note = csv_notes::mixed_zones(&found.reader, &profiles[*at].times);
         plan.notes.extend(note);
     }
     plan.time_name = time_name(known, parts, &plan.dialect.names);
@@ -194,7 +276,8 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
     }
     plan.time = found.reader;
     plan.time_columns = found.columns;
-    refuse_beyond_header(&plan.dialect, &profiles)?;
+    csv_notes::refuse_beyond_header(&plan.dialect, &profiles)?;
+    csv_notes::refuse_headers_without_time(&plan)?;
     let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
@@ -205,9 +288,11 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
             CsvRole::Dropped
         } else {
-            let mark = plan.decimal;
-            let kind = kind_of(reading, known, &file_name, &name, profile, mark, &refused)?;
-            CsvRole::Field(kind)
+            let inferred = || match columns.texts.contains(&at) {
+                true => FieldType::String,
+                false => profile.kind_without(plan.decimal, &refused),
+            };
+            CsvRole::Field(kind_of(reading, known, &file_name, &name, &inferred)?)
         };
         let decimal = profile.decimal(plan.decimal);
         plan.columns.push(CsvColumn {
@@ -215,6 +300,7 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
             name,
             role,
             decimal,
+            is_whole: profile.is_integer(),
         });
     }
     let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
@@ -222,9 +308,9 @@ pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, tabbed: bool) -> Resu
         infer_tags(open, &mut plan, &profiles, known.is_some())?;
     }
     for (at, profile) in profiles.iter().enumerate() {
-        note_column(&mut plan, reading, at, profile)?;
+        csv_notes::note_column(&mut plan, reading, at, profile)?;
     }
-    Ok(plan)
+    Ok((plan, held))
 }
 
 /// Whether nothing says in which zone the times are.
@@ -236,7 +322,7 @@ fn is_without_zone(
     let names_zone = parts
         .iter()
         .any(|(part, at)| *part == TimePart::Zone || profiles[*at].times.zones() != (0, 0));
-    let is_number = matches!(reader.form, TimeFormat::Number(_));
+    let is_number = reader.form.is_moment();
     !is_number && !names_zone && reader.zone.name().is_none()
 }
 
@@ -253,32 +339,17 @@ fn time_name(
     }
 }
 
-/// The note for times of which only some name a zone.
-fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String> {
-    let (offsets, names) = evidence.zones();
-    let (named, all) = (offsets + names, evidence.cells());
-    if matches!(time.form, TimeFormat::Number(_)) || named == 0 || named >= all {
-        return None;
-    }
-    let others = match time.zone.name() {
-        Some(zone) => format!("zone {zone}"),
-        None => "UTC (--tz Europe/Berlin for another)".to_owned(),
-    };
-    Some(format!(
-        "{named} of {all} times name a time zone; the others are read as {others}"
-    ))
-}
-
 /// The encoding that the options name, or else the one that the file's bytes tell.
 fn encoding_of(
     open: OpenFile<'_>,
     reading: &ReadPlanOptions,
+    is_json: bool,
 ) -> Result<&'static encoding_rs::Encoding> {
     match &reading.options.encoding {
         Some(name) => encoding::named(name)
             .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …")),
         // An export is UTF-8, whatever its texts look like.
-        None if reading.layout.is_some() => Ok(encoding_rs::UTF_8),
+        None if reading.layout.is_some() || is_json => Ok(encoding_rs::UTF_8),
         None => encoding::detect(open()?).context("cannot be read"),
     }
 }
@@ -293,31 +364,20 @@ fn decimal_mark(
         return Ok(told);
     }
     decimal_of(profiles, plan.dialect.delimiter).map_err(|at| {
+        let cell = profiles[at].ambiguous_number().unwrap_or_default();
+        let read = |mark| read_f64(cell, mark).unwrap_or_default();
         anyhow!(
-            "column '{}': numbers such as '1,234' are 1234 or 1.234, and no row says which; \
-             give --decimal . or --decimal ,",
-            plan.dialect.names[at]
+            "column '{}': numbers such as '{cell}' are {} with a decimal point, or {} with a decimal \
+             comma, and no row says which; give --decimal . or --decimal ,",
+            plan.dialect.names[at],
+            read(DecimalMark::Point),
+            read(DecimalMark::Comma)
         )
     })
 }
 
-/// Refuses rows that have more cells than the header, as decimal commas without quotes make them:
-/// the values would come under other names than their own.
-fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -> Result<()> {
-    let named = dialect.names.len() - dialect.beyond_header;
-    if profiles[named..].iter().all(ColumnProfile::is_empty) {
-        return Ok(());
-    }
-    bail!(
-        "the header names {named} columns, but rows have {} cells. If they have decimal commas, \
-         the file needs another delimiter or quotes; if the header is short, skip it with --skip \
-         and --no-header",
-        dialect.names.len()
-    )
-}
-
 /// The columns that a table or layout has.
-fn known_names(known: &ColumnLayout) -> Vec<String> {
+pub fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
     let fields = known.fields.iter().map(|(name, _)| name);
     std::iter::once(&known.time)
@@ -355,6 +415,21 @@ fn first_lines(open: OpenFile<'_>, encoding: &'static encoding_rs::Encoding) -> 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The dialect of JSON lines: their names serve as a header.
+fn json_dialect(names: Vec<String>) -> TextDialect {
+    TextDialect {
+        delimiter: b',',
+        data_after: 0,
+        header_line: Some(1),
+        units: None,
+        described: Vec::new(),
+        names,
+        renamed: Vec::new(),
+        beyond_header: 0,
+        added_later: 0,
+    }
+}
+
 /// The dialect of an export, whose header is taken literally.
 fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDialect>> {
     let delimiter = if tabbed { b'\t' } else { b',' };
@@ -370,7 +445,9 @@ fn exact_dialect(sample: &str, skip: u64, tabbed: bool) -> Result<Option<TextDia
         units: None,
         described: Vec::new(),
         names: header.cells().map(|cell| cell.text.to_owned()).collect(),
+        renamed: Vec::new(),
         beyond_header: 0,
+        added_later: 0,
     }))
 }
 
@@ -404,6 +481,7 @@ fn exact_columns(
             name,
             role,
             decimal,
+            is_whole: false,
         });
     }
     if plan.time_columns.parts.is_empty() {
@@ -415,61 +493,56 @@ fn exact_columns(
     Ok(())
 }
 
+/// The columns, and the records that were held back.
 fn profiles(
     open: OpenFile<'_>,
     plan: &mut CsvPlan,
-    width: usize,
     nulls: &[String],
-) -> Result<Vec<ColumnProfile>> {
+    holds: bool,
+) -> Result<(Vec<ColumnProfile>, Vec<TextRecord>)> {
+    let width = plan.dialect.names.len();
     let mut profiles = vec![ColumnProfile::default(); width];
     let mut records = plan.records(open()?)?;
-    let mut record = TextRecord::default();
+    let (mut record, mut held) = (TextRecord::default(), HeldRecords::default());
     let mut is_empty = true;
-    let mut again = Vec::new();
+    let mut sample = Vec::new();
     while records.read(&mut record)? {
-        if !plan.exact && plan.dialect.is_header_again(&record) {
-            again.push(record.line);
-            continue;
-        }
         is_empty = false;
-        if !has_width(&record, width) || record.is_open {
+        if let PlannedRecords::Csv(records) = &records
+            && profiles.len() < records.names().len()
+        {
+            profiles.resize(records.names().len(), ColumnProfile::default());
+        }
+        if !has_width(&record, width, profiles.len()) || record.is_open {
             continue;
         }
-        if plan.sample.is_empty() {
-            plan.sample = record
-                .cells()
-                .take(width)
-                .map(|c| c.text.to_owned())
-                .collect();
-        }
-        for (at, profile) in profiles.iter_mut().enumerate() {
-            profile.add(record.cell(at), record.line, nulls);
+        let mut take = |record: &TextRecord| {
+            if sample.is_empty() {
+                let cells = record.cells().take(width);
+                sample = cells.map(|cell| cell.text.to_owned()).collect();
+            }
+            for (at, profile) in profiles.iter_mut().enumerate() {
+                profile.add(record.cell(at), record.line, nulls);
+            }
+        };
+        if holds {
+            held.add(&record, &mut take);
+        } else {
+            take(&record);
         }
     }
+    plan.sample = sample;
     if is_empty {
         bail!("it holds no rows below its header");
     }
-    plan.notes.extend(skipped_lines(plan, &again));
-    Ok(profiles)
-}
-
-/// Notes about lines below the header that hold no rows: descriptions of columns, and headers again.
-fn skipped_lines(plan: &CsvPlan, again: &[u64]) -> Vec<String> {
-    let described = plan.dialect.described.iter().map(|(line, cells)| {
-        let cells: Vec<String> = cells.iter().map(|cell| format!("'{cell}'")).collect();
-        format!(
-            "line {line} describes the columns and is skipped: {}",
-            cells.join(", ")
-        )
-    });
-    let mut notes: Vec<String> = described.collect();
-    if let Some(first) = again.first() {
-        notes.push(format!(
-            "the header comes again in {}, the first in line {first}; such lines are skipped",
-            crate::terminal::counted(again.len() as u64, "line")
-        ));
+    if let PlannedRecords::Csv(records) = records {
+        plan.dialect.names = records.names().to_vec();
+        plan.dialect.added_later = plan.dialect.names.len() - width;
+        plan.headers = records.headers().clone();
+        profiles.resize(plan.dialect.names.len(), ColumnProfile::default());
     }
-    notes
+    plan.notes.extend(csv_notes::skipped_lines(plan));
+    Ok((profiles, held.into_held()))
 }
 
 /// Indexes of the tags that the options name or that the table has.
@@ -507,9 +580,7 @@ fn kind_of(
     known: Option<&ColumnLayout>,
     file_name: &str,
     name: &str,
-    profile: &ColumnProfile,
-    decimal: DecimalMark,
-    refused: &HashSet<u64>,
+    inferred: &dyn Fn() -> FieldType,
 ) -> Result<FieldType> {
     let told = reading
         .types
@@ -526,7 +597,7 @@ fn kind_of(
     {
         return Ok(kind);
     }
-    Ok(profile.kind_without(decimal, refused))
+    Ok(inferred())
 }
 
 /// Infers tags from the rows of some times; takes all rows of a time, or none.
@@ -557,7 +628,7 @@ fn infer_tags(
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
-        if !plan.fits(&record) || record.is_open || plan.is_no_row(&record) {
+        if !plan.fits(&record) || record.is_open {
             continue;
         }
         let Ok(time) = plan.time_of(&record) else {
@@ -581,77 +652,6 @@ fn infer_tags(
     for at in tags::infer(&candidates, &rows) {
         plan.columns[places[at]].role = CsvRole::Tag;
         plan.inferred_tags = true;
-    }
-    Ok(())
-}
-
-/// Notes what the user should know about a column: that it is new, or text because of a few cells.
-fn note_column(
-    plan: &mut CsvPlan,
-    reading: &ReadPlanOptions,
-    at: usize,
-    profile: &ColumnProfile,
-) -> Result<()> {
-    let column = &plan.columns[at];
-    let name = column.name.clone();
-    let is_data = matches!(column.role, CsvRole::Tag | CsvRole::Field(_));
-    let decimal = column.decimal;
-    if let Some(known) = &reading.known
-        && is_data
-        && !known_names(known).contains(&name)
-    {
-        if reading.options.strict {
-            bail!(
-                "column '{name}' is not in table '{}', which has: {}; --strict allows no new one",
-                reading.table,
-                known_names(known).join(", ")
-            );
-        }
-        plan.notes.push(format!(
-            "column '{name}' is new in table '{}'",
-            reading.table
-        ));
-    }
-    if let Some(known) = &reading.known
-        && let CsvRole::Field(told) = plan.columns[at].role
-        && let Some((_, kind)) = known
-            .field_types()?
-            .iter()
-            .find(|(field, _)| *field == name)
-        && *kind != told
-    {
-        bail!(
-            "--types {name}={told}: column '{name}' of table '{}' is {kind}; leave the option out, or \
-             give the column another type first: ALTER TABLE {} ALTER COLUMN {} TYPE {told}",
-            reading.table,
-            quoted(&reading.table),
-            quoted(&name)
-        );
-    }
-    let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
-    if is_text && let Some(few) = profile.few_exceptions(decimal) {
-        let named: Vec<String> = few
-            .named
-            .iter()
-            .map(|(line, cell)| format!("line {line} '{cell}'"))
-            .collect();
-        let rest = few.count - few.named.len() as u64;
-        let more = if rest > 0 {
-            format!(" and {rest} more")
-        } else {
-            String::new()
-        };
-        let markers: HashSet<&str> = few.named.iter().map(|(_, cell)| cell.as_str()).collect();
-        let mut markers: Vec<&str> = markers.into_iter().collect();
-        markers.sort_unstable();
-        plan.notes.push(format!(
-            "column '{name}' is STRING because of {} of {} cells that are not numbers: {}{more}; \
-             --null '{}' reads them as no value, --types {name}=double refuses their rows",
-            few.count,
-            few.count + few.numbers,
-            named.join(", "),
-            markers.join(",")
-        ));
     }
     Ok(())
 }

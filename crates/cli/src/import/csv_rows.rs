@@ -1,7 +1,7 @@
 //! Converts the rows of a CSV file to batches, as its plan says.
 
-use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, text_of};
-use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
+use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, TextKind, text_of};
+use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;
 use arrow::array::builder::{
     BinaryBuilder, BooleanBuilder, Float32Builder, Float64Builder, Int32Builder, Int64Builder,
@@ -12,7 +12,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
 use marigram::Roles;
 use marigram_model::FieldType;
-use marigram_tabular::cell::{DecimalMark, is_null, read_bool, read_f64};
+use marigram_tabular::cell::{DecimalMark, is_infinite, is_nan, is_null, read_bool, read_f64};
 use marigram_tabular::record::{RecordCell, TextRecord};
 use marigram_tabular::time::{TimeReader, has_short_year};
 use std::io::Read;
@@ -29,7 +29,7 @@ pub fn read(
     let mut records = plan.records(source)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
-        if plan.is_no_row(&record) {
+        if plan.is_total(&record) {
             continue;
         }
         rows.push(&record);
@@ -129,8 +129,9 @@ fn value_of<'a>(
     cell: RecordCell<'a>,
     column: &CsvColumn,
     exact: bool,
-    nulls: &[String],
+    options: &ReadOptions,
 ) -> Result<CsvValue<'a>, String> {
+    let nulls = &options.null;
     let kind = match column.role {
         CsvRole::Tag => {
             let text = text_of(cell, exact, nulls).filter(|text| !text.is_empty());
@@ -143,6 +144,14 @@ fn value_of<'a>(
         CsvRole::Time | CsvRole::Dropped => return Ok(CsvValue::None),
     };
     let text = cell.text.trim();
+    if options.keeps_nan && (is_nan(text) || is_infinite(text)) {
+        let value: Option<f64> = text.parse().ok();
+        match (kind, value) {
+            (FieldType::F64, Some(value)) => return Ok(CsvValue::F64(value)),
+            (FieldType::F32, Some(value)) => return Ok(CsvValue::F32(value as f32)),
+            _ => {}
+        }
+    }
     if cell.is_missing() || (!exact && is_null(text, nulls)) {
         return Ok(CsvValue::None);
     }
@@ -151,10 +160,16 @@ fn value_of<'a>(
         FieldType::I32 => text.parse().ok().map(CsvValue::I32),
         FieldType::I64 => text.parse().ok().map(CsvValue::I64),
         FieldType::U64 => text.parse().ok().map(CsvValue::U64),
-        FieldType::F32 if column.decimal == DecimalMark::Point => {
-            text.parse().ok().map(CsvValue::F32)
+        FieldType::F32 if exact => text.parse().ok().map(CsvValue::F32),
+        FieldType::F32 if column.decimal == DecimalMark::Point && text.parse::<f32>().is_ok() => {
+            // Rounded once, not first to a DOUBLE.
+            let value: Option<f32> = text.parse().ok();
+            value.filter(|value| value.is_finite()).map(CsvValue::F32)
         }
-        FieldType::F32 => read_f64(text, column.decimal).map(|v| CsvValue::F32(v as f32)),
+        FieldType::F32 => read_f64(text, column.decimal)
+            .map(|v| v as f32)
+            .filter(|v| v.is_finite())
+            .map(CsvValue::F32),
         FieldType::F64 if exact => text.parse().ok().map(CsvValue::F64),
         FieldType::F64 => read_f64(text, column.decimal).map(CsvValue::F64),
         FieldType::Timestamp if has_short_year(text) => None,
@@ -163,6 +178,12 @@ fn value_of<'a>(
         FieldType::String => Some(CsvValue::Text(text)),
     };
     value.ok_or_else(|| {
+        if matches!(kind, FieldType::F64 | FieldType::F32) && is_infinite(text) {
+            return format!(
+                "column '{}': '{text}' is infinite; --null {text} reads it as no value",
+                column.name
+            );
+        }
         let what = match kind {
             FieldType::F64 => "an exact DOUBLE".to_owned(),
             FieldType::Bytes => "BYTES (\\x and hexadecimal digits)".to_owned(),
@@ -241,8 +262,13 @@ impl<'a> CsvRows<'a> {
                  line {ended} is in one cell"
             ));
         }
+        if record.is_empty() && self.plan.kind == TextKind::Json {
+            return Err("it is no JSON object".to_owned());
+        }
         if !self.plan.fits(record) {
-            let (found, expected) = (record.len(), self.plan.columns.len());
+            let (found, expected) = record
+                .misfit
+                .unwrap_or((record.len(), self.plan.columns.len()));
             let (_, ended) = record.lines_of(record.len().saturating_sub(1));
             let joined = if ended > record.line {
                 format!("; quotation marks join it with the lines up to {ended}")
@@ -258,13 +284,13 @@ impl<'a> CsvRows<'a> {
             return Err(format!("it is not {}", self.plan.encoding.name()));
         }
         let time = self.plan.time_of(record)?;
-        let nulls = &self.reading.options.null;
+        let options = &self.reading.options;
         let cells = self
             .plan
             .columns
             .iter()
             .enumerate()
-            .map(|(at, column)| value_of(record.cell(at), column, self.plan.exact, nulls));
+            .map(|(at, column)| value_of(record.cell(at), column, self.plan.exact, options));
         Ok((time, cells.collect::<Result<_, _>>()?))
     }
 
@@ -272,7 +298,10 @@ impl<'a> CsvRows<'a> {
     /// closed too late.
     fn swallowed_rows(&self, record: &TextRecord) -> Option<String> {
         let plan = self.plan;
-        if plan.exact || record.lines_of(record.len().checked_sub(1)?).1 == record.line {
+        if plan.exact
+            || plan.kind == TextKind::Json
+            || record.lines_of(record.len().checked_sub(1)?).1 == record.line
+        {
             return None;
         }
         let [(_, time_at)] = plan.time_columns.parts.as_slice() else {

@@ -1,6 +1,6 @@
 //! The message of an import that stops because its rows would replace each other.
 
-use super::csv_plan::CsvRole;
+use super::csv_plan::{CsvPlan, CsvRole};
 use super::duplicate_check::place;
 use super::prepared::PreparedFile;
 use crate::terminal;
@@ -123,7 +123,9 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
         })
         .collect();
     if options.is_empty() {
-        return Ok(vec!["no column tells them apart".to_owned()]);
+        return Ok(vec![
+            "no column with texts or whole numbers tells them apart".to_owned(),
+        ]);
     }
     Ok(options)
 }
@@ -140,6 +142,8 @@ fn columns(files: &[PreparedFile]) -> Vec<String> {
                 (true, _) => 0,
                 (false, FieldType::String) => 1,
                 (false, FieldType::Bool) => 2,
+                // The number of a channel or a unit, but no measured value.
+                _ if column.is_whole && fields(plan) > 1 => 3,
                 _ => continue,
             };
             if !names.iter().any(|(_, name)| *name == column.file_name) {
@@ -149,6 +153,14 @@ fn columns(files: &[PreparedFile]) -> Vec<String> {
     }
     names.sort_by_key(|(rank, _)| *rank);
     names.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Number of fields in a file.
+fn fields(plan: &CsvPlan) -> usize {
+    let columns = plan.columns.iter();
+    columns
+        .filter(|column| matches!(column.role, CsvRole::Field(_)))
+        .count()
 }
 
 /// For each requested place, a hash of each column's cell.

@@ -9,6 +9,7 @@ use anyhow::Result;
 use arrow::array::Array;
 use marigram_model::{TagValueRef, WriteBatch};
 use marigram_tabular::duplicate_keys::{DuplicateKeyFinder, DuplicateKeys};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -64,7 +65,7 @@ impl DuplicateCheck {
             let slots = series(batch);
             for (row, (slot, time)) in batch.slots.iter().zip(batch.times.iter()).enumerate() {
                 let line = lines.get(row).copied().unwrap_or(0);
-                let place = self.file << LINE_BITS | line;
+                let place = place_of(self.file, line);
                 let mut key = [0; 24];
                 key[..16].copy_from_slice(&slots[*slot as usize].to_le_bytes());
                 key[16..].copy_from_slice(&time.to_le_bytes());
@@ -93,6 +94,11 @@ impl DuplicateCheck {
     }
 }
 
+/// Encodes a file number and a line.
+pub fn place_of(file: u64, line: u64) -> u64 {
+    file << LINE_BITS | line
+}
+
 /// Decodes the file number and the line of a place.
 pub fn place(place: u64) -> (usize, u64) {
     (
@@ -102,29 +108,38 @@ pub fn place(place: u64) -> (usize, u64) {
 }
 
 /// A hash of the table and the tags for each slot.
-fn series(batch: &WriteBatch) -> Vec<u128> {
+pub fn series(batch: &WriteBatch) -> Vec<u128> {
     let mut tags: Vec<_> = batch.tags.iter().collect();
     tags.sort_by(|a, b| a.name.cmp(&b.name));
     let slots = (0..batch.slot_count).map(|slot| {
-        let mut hasher = Xxh3::new();
-        let mut put = |bytes: &[u8]| {
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        put(batch.table.as_bytes());
-        for tag in &tags {
-            let Some(value) = tag.value(slot) else {
-                continue;
-            };
-            put(tag.name.as_bytes());
+        let values = tags.iter().filter_map(|tag| {
             // A table gives a tag one type, so the text identifies the value.
-            match value {
-                TagValueRef::String(text) => put(text.as_bytes()),
-                TagValueRef::I64(number) => put(number.to_string().as_bytes()),
-                TagValueRef::Bool(truth) => put(truth.to_string().as_bytes()),
-            }
-        }
-        hasher.digest128()
+            let text = match tag.value(slot)? {
+                TagValueRef::String(text) => Cow::Borrowed(text),
+                TagValueRef::I64(number) => Cow::Owned(number.to_string()),
+                TagValueRef::Bool(truth) => Cow::Owned(truth.to_string()),
+            };
+            Some((tag.name.as_str(), text))
+        });
+        series_key(&batch.table, values)
     });
     slots.collect()
+}
+
+/// A hash of a table and of tags, which are sorted by name.
+pub fn series_key<'a, T: AsRef<str>>(
+    table: &str,
+    tags: impl IntoIterator<Item = (&'a str, T)>,
+) -> u128 {
+    let mut hasher = Xxh3::new();
+    let mut put = |bytes: &[u8]| {
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    };
+    put(table.as_bytes());
+    for (name, text) in tags {
+        put(name.as_bytes());
+        put(text.as_ref().as_bytes());
+    }
+    hasher.digest128()
 }

@@ -27,8 +27,9 @@ pub struct ReadOptions {
     /// detected]
     #[arg(long, value_name = "COLUMN")]
     pub date_column: Option<String>,
-    /// Format of times, in the notation of strftime, such as "%d.%m.%Y %H:%M:%S", or excel for the
-    /// day numbers of spreadsheets [default: detected from the whole file]
+    /// Format of times, in the notation of strftime, such as "%d.%m.%Y %H:%M:%S"; or excel for the day
+    /// numbers of spreadsheets, ticks for .NET's, filetime for those of Windows, labview for seconds
+    /// since 1904 [default: detected from the whole file]
     #[arg(long, value_name = "FORMAT")]
     pub time_format: Option<String>,
     /// Order of day, month and year in dates, if no row decides it
@@ -85,6 +86,9 @@ pub struct ReadOptions {
     /// Refuse files with columns that an existing table does not have
     #[arg(long)]
     pub strict: bool,
+    /// Whether NaN and the infinities are values, as COPY writes and reads them
+    #[arg(skip)]
+    pub keeps_nan: bool,
     /// Number of refused lines to name one by one
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub show_refused: usize,

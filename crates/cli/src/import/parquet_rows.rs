@@ -31,6 +31,7 @@ pub fn read(
         .filter(|(_, field)| !field.data_type().is_nested())
         .map(|(at, _)| at)
         .collect();
+    let kept_schema = Arc::new(builder.schema().project(&kept)?);
     let mask = ProjectionMask::roots(builder.parquet_schema(), kept);
     let builder = builder.with_projection(mask);
     let batches = builder.with_batch_size(BATCH_ROWS).build()?;
@@ -44,6 +45,19 @@ pub fn read(
         if !send(parsed(reading, &roles, &rows, lines, Vec::new())) {
             return Ok(());
         }
+    }
+    if before == 0 {
+        // Its columns make a table nevertheless.
+        let rows = with_exact_numbers(&RecordBatch::new_empty(kept_schema))?;
+        let rows = with_constant_tags(reading, rows)?;
+        let schema = reading.schema.as_deref();
+        let batch = marigram::convert(&reading.table, &roles, schema, &rows)?.batch;
+        send(Ok(ParsedBatch {
+            batches: vec![batch],
+            lines: vec![Vec::new()],
+            bad: Vec::new(),
+            empty: 0,
+        }));
     }
     Ok(())
 }

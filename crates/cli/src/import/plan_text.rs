@@ -1,6 +1,6 @@
 //! Describes the plan of an import.
 
-use super::csv_plan::{CsvPlan, CsvRole};
+use super::csv_plan::{CsvPlan, CsvRole, TextKind};
 use super::{KnownColumns, ReadPlanOptions};
 use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::time::{DateOrder, TimeFormat};
@@ -39,10 +39,14 @@ pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
         Some(_) => ", units below it skipped",
         None => "",
     };
-    line(format_args!(
-        "  form    {}, delimiter {delimiter}, decimal {decimal}, {header}{skipped}{units}",
-        plan.encoding.name()
-    ));
+    if plan.kind == TextKind::Json {
+        line(format_args!("  form    JSON lines"));
+    } else {
+        line(format_args!(
+            "  form    {}, delimiter {delimiter}, decimal {decimal}, {header}{skipped}{units}",
+            plan.encoding.name()
+        ));
+    }
     line(format_args!("  time    {}", time(plan)));
     let tags: Vec<&str> = plan
         .tags()
@@ -103,7 +107,9 @@ fn time(plan: &CsvPlan) -> String {
         TimeFormat::Written(order) => order.words().to_owned(),
         TimeFormat::Pattern(pattern) => format!("'{pattern}'"),
         TimeFormat::SpreadsheetDays => "days since 1899-12-30".to_owned(),
+        TimeFormat::Counted(count) => count.words().to_owned(),
     };
+    let form = format!("{form}{}", sample_time(plan).unwrap_or_default());
     let zone = match (plan.time.zone.name(), plan.without_zone) {
         (Some(zone), _) => format!(", zone {zone}"),
         (None, true) => ", no zone in the file: UTC (--tz Europe/Berlin for another)".to_owned(),
@@ -115,6 +121,24 @@ fn time(plan: &CsvPlan) -> String {
         format!(" as {}", plan.time_name)
     };
     format!("{from}{name}, {form}{zone}")
+}
+
+/// The first time beside what it was read from, if that is a number: it says nothing to people.
+fn sample_time(plan: &CsvPlan) -> Option<String> {
+    let [(_, at)] = plan.time_columns.parts.as_slice() else {
+        return None;
+    };
+    let cell = plan.sample.get(*at)?.trim();
+    let is_number = cell
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b"+-.,eE".contains(&byte));
+    let is_bare = matches!(plan.time.form, TimeFormat::Written(_)) && cell.contains(['-', '.']);
+    if !is_number || is_bare {
+        return None;
+    }
+    let ns = plan.time.read(cell).ok()?;
+    let time = jiff::Timestamp::from_nanosecond(i128::from(ns)).ok()?;
+    Some(format!(" ({cell} is {time})"))
 }
 
 /// Describes the tables that files of another format go to.

@@ -1,6 +1,6 @@
 //! A file together with its import plan.
 
-use super::csv_plan::{self, CsvColumn, CsvPlan, CsvRole};
+use super::csv_plan::{self, CsvColumn, CsvPlan, CsvRole, TextKind};
 use super::source::{ImportSource, RereadableInput};
 use super::{
     ImportFormat, KnownColumns, ParsedBatch, ReadOptions, ReadPlanOptions, csv_rows, ending,
@@ -45,14 +45,20 @@ impl PreparedFile {
         let layout = match form {
             ImportFormat::Lines => line_rows::layout(input.source()?)?,
             ImportFormat::Csv | ImportFormat::Tsfile => layout_beside(path)?,
-            ImportFormat::Parquet => None,
+            ImportFormat::Parquet | ImportFormat::Jsonl => None,
         };
         let reading = reading(path, form, options, layout, client)?;
         let csv = match form {
-            ImportFormat::Csv => {
+            ImportFormat::Csv | ImportFormat::Jsonl => {
                 let open = || -> Result<Box<dyn Read>> { Ok(Box::new(input.source()?)) };
-                let is_tabbed = ending(path).0.as_deref() == Some("tsv");
-                Some(csv_plan::plan(&open, &reading, is_tabbed)?)
+                let kind = match (form, ending(path).0.as_deref()) {
+                    (ImportFormat::Jsonl, _) => TextKind::Json,
+                    (_, Some("tsv")) => TextKind::Tabbed,
+                    _ => TextKind::Csv,
+                };
+                let plan = csv_plan::plan(&open, &reading, kind)?;
+                check_constant_tags(&reading, &plan)?;
+                Some(plan)
             }
             _ => None,
         };
@@ -158,6 +164,22 @@ impl PreparedFile {
     }
 }
 
+/// Refuses a tag that is given for all rows, and is a column of the file as well.
+fn check_constant_tags(reading: &ReadPlanOptions, plan: &CsvPlan) -> Result<()> {
+    for (name, _) in &reading.constant_tags {
+        let mut columns = plan.columns.iter();
+        if columns.any(|column| column.name == *name && column.role != CsvRole::Dropped) {
+            bail!(
+                "the file has a column '{name}' itself; give the tag another name than --tag {name}=…"
+            );
+        }
+        if plan.time_name == *name {
+            bail!("'{name}' is the time; give the tag another name than --tag {name}=…");
+        }
+    }
+    Ok(())
+}
+
 /// Gives the columns of files that go to the same table the same roles and types.
 pub fn unify(files: &mut [PreparedFile]) {
     let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
@@ -249,6 +271,11 @@ fn reading(
     for text in &options.file_tag {
         let (name, pattern) = pair(text)?;
         constant_tags.push((name, file_tag(&name_of(path), &pattern)?));
+    }
+    for (at, (name, value)) in constant_tags.iter().enumerate() {
+        if let Some((_, first)) = constant_tags[..at].iter().find(|(known, _)| known == name) {
+            bail!("the tag '{name}' is given twice, as '{first}' and as '{value}'");
+        }
     }
     let types = options.types.iter().map(|text| {
         let (name, kind) = pair(text)?;

@@ -4,11 +4,12 @@
 //! to the time (a zone, AM or PM, an hour beside a date) is used; where that is not clear, the plan fails
 //! and names the column, because a time without its zone is wrong and looks right.
 
+use super::number_times;
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_extras::{self, ExtraSearch};
 use anyhow::{Result, bail};
 use marigram_tabular::names::{self, TimeNameStrength};
-use marigram_tabular::time::{FileZone, TimeEvidence, TimeFormat, TimePart, TimeReader};
+use marigram_tabular::time::{FileZone, TimeCount, TimeEvidence, TimeFormat, TimePart, TimeReader};
 use std::cmp::Reverse;
 
 /// What was found out about the time of a file.
@@ -351,7 +352,7 @@ impl<'a> TimeSearch<'a> {
         let form = self.form(columns)?;
         let texts = columns.parts.iter().map(|(_, at)| self.times(*at).zones());
         let has_zone = columns.place(TimePart::Zone).is_some() || texts.max() > Some((0, 0));
-        let is_number = matches!(form, TimeFormat::Number(_));
+        let is_number = form.is_moment();
         let in_name = columns.parts.iter().find_map(|(_, at)| {
             let name = &self.names()[*at];
             names::zone_in_name(name).map(|zone| (name, zone))
@@ -375,7 +376,10 @@ impl<'a> TimeSearch<'a> {
         if let Some(format) = &options.time_format {
             return Ok(match format.as_str() {
                 "excel" => TimeFormat::SpreadsheetDays,
-                format => TimeFormat::Pattern(format.to_owned()),
+                format => match TimeCount::named(format) {
+                    Some(count) => TimeFormat::Counted(count),
+                    None => TimeFormat::Pattern(format.to_owned()),
+                },
             });
         }
         if let Some(precision) = options.precision {
@@ -387,19 +391,8 @@ impl<'a> TimeSearch<'a> {
         };
         let (name, evidence) = (&self.names()[at], self.times(at));
         let form = evidence.form(name, order)?;
-        if matches!(form, TimeFormat::Number(_)) && !evidence.is_epoch() {
-            if evidence.is_spreadsheet_days() {
-                bail!(
-                    "the numbers in column '{name}' ('{}') look like the days that spreadsheets count \
-                     from 1899-12-30; give --time-format excel if they are, or else --precision s, ms, \
-                     us or ns",
-                    evidence.first()
-                );
-            }
-            bail!(
-                "the numbers in column '{name}' are recent times in no unit, or in several units; give \
-                 --precision s, ms, us or ns, or another --time-column"
-            );
+        if matches!(form, TimeFormat::Number(_)) {
+            return number_times::form(name, evidence);
         }
         Ok(form)
     }

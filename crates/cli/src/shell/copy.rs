@@ -110,6 +110,7 @@ fn from_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
     let mut options = ReadOptions {
         table: Some(bare_name(&copy.source)),
         strict: true,
+        keeps_nan: true,
         show_refused: 10,
         ..ReadOptions::default()
     };

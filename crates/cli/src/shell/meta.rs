@@ -44,8 +44,10 @@ const HELP: &str = r"  \d            tables            \d TABLE     columns of a
 impl ShellState {
     /// Runs a line that begins with a backslash.
     pub(super) fn command(&mut self, line: &str) -> Result<AfterCommand> {
+        // \dt; and \copy …; are statements for whoever ends each line so.
+        let line = line.trim_end().trim_end_matches(';').trim_end();
         let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let argument = argument.trim().trim_end_matches(';').trim_end();
+        let argument = argument.trim();
         match command {
             "\\q" => return Ok(AfterCommand::Leave),
             "\\?" | "\\h" => outln!("{HELP}"),

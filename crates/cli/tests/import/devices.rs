@@ -96,14 +96,14 @@ fn a_header_that_comes_again() {
 #[test]
 fn rows_that_are_refused_make_no_column_text() {
     let text =
-        "Zeit;Wert;Strom\n31.01.2024 12:00;1,5;2\n31.01.2024 12:01;1,6;2\nSumme;fehlt;Ende\n";
+        "Zeit;Wert;Strom\n31.01.2024 12:00;1,5;2\n31.01.2024 12:01;1,6;2\nBericht;fehlt;Ende\n";
     let (columns, said) = with_refusals(text);
     assert_eq!(
         columns,
         "Zeit TIMESTAMP time; Wert DOUBLE field; Strom DOUBLE field"
     );
     assert!(
-        said.contains("line 4") && said.contains("'Summe' is not a time"),
+        said.contains("line 4") && said.contains("'Bericht' is not a time"),
         "{said}"
     );
 }

@@ -7,9 +7,14 @@
 
 mod devices;
 mod directories;
+mod headers;
+mod json;
 mod messy;
+mod number_times;
+mod numbers;
 mod replacing;
 mod said;
+mod servers;
 mod time_parts;
 mod values;
 

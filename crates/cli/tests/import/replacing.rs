@@ -163,3 +163,77 @@ fn a_dry_run_names_the_rows_that_would_be_refused() {
         said.err
     );
 }
+
+#[test]
+fn rows_that_would_change_stored_ones_stop_the_import() {
+    let place = ImportFixture::new();
+    let first = place.file(
+        "a.csv",
+        "time,v,n\n2026-01-01,1,x\n2026-01-02,2,\n2026-01-03,3,\n",
+    );
+    assert!(place.import(&["--table", "m", &first]).ok);
+    // The file of another device, with the same times.
+    let other = place.file(
+        "b.csv",
+        "time,v,n\n2026-01-01,11,x\n2026-01-02,2,\n2026-01-04,4,\n",
+    );
+    for arguments in [vec!["--yes"], vec![], vec!["--dry-run"]] {
+        let said = place.import(&[&["--table", "m", &other], arguments.as_slice()].concat());
+        assert!(!said.ok, "{}", said.out);
+        for words in [
+            "2 rows are in the table already: 1 with the same values, 1 with others",
+            "nothing was written",
+            "line 2: v is 1, and would be 11",
+            "--tag NAME=VALUE",
+            "--file-tag NAME=REGEX",
+            "--replace",
+        ] {
+            assert!(said.err.contains(words), "{words}: {}", said.err);
+        }
+    }
+    assert_eq!(
+        place.csv("SELECT v FROM m ORDER BY time"),
+        "v\n1.0\n2.0\n3.0\n"
+    );
+    // A missing value replaces nothing, and equal rows change nothing.
+    let fewer = place.file("c.csv", "time,v\n2026-01-01,1\n2026-01-02,2\n");
+    let said = place.import(&["--table", "m", &fewer]);
+    assert!(said.ok, "{}", said.err);
+    assert!(
+        said.err.contains("2 with the same values, 0 with others"),
+        "{}",
+        said.err
+    );
+    let said = place.import(&["--table", "m", "--replace", &other]);
+    assert!(
+        said.ok && said.out.contains("3 stored, 2 replaced"),
+        "{}",
+        said.out
+    );
+    assert_eq!(
+        place.csv("SELECT v FROM m ORDER BY time"),
+        "v\n11.0\n2.0\n3.0\n4.0\n"
+    );
+    // Line protocol is compared in the same way, with tags and all types.
+    let lines = place.file(
+        "d.lp",
+        "p,d=a x=1i,s=\"q\",b=t 1767225600000000000\np,d=b x=2i 1767225600000000000\n",
+    );
+    assert!(place.import(&[&lines]).ok);
+    let said = place.import(&[&lines]);
+    assert!(
+        said.ok && said.err.contains("2 with the same values, 0 with others"),
+        "{}",
+        said.err
+    );
+    let lines = place.file(
+        "d.lp",
+        "p,d=a s=\"r\" 1767225600000000000\np,d=c x=2i 1767225600000000000\n",
+    );
+    let said = place.import(&[&lines]);
+    assert!(
+        !said.ok && said.err.contains("line 1: s is 'q', and would be 'r'"),
+        "{}",
+        said.err
+    );
+}

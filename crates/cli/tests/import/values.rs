@@ -66,3 +66,56 @@ fn a_table_that_is_there_is_a_reason_to_think_of_the_zone() {
         said.out
     );
 }
+
+#[test]
+fn local_times_are_exported_with_their_offset() {
+    let place = ImportFixture::new();
+    let text = "time,v\n2026-10-25 01:30,1\n2026-10-25 02:30 CEST,2\n2026-10-25 02:30 CET,3\n2026-12-01 00:00:00.5,4\n";
+    let file = place.file("m.csv", text);
+    let said = place.import(&["--tz", "Europe/Berlin", &file]);
+    assert!(said.ok, "{}", said.err);
+    let out = place.path("local.csv");
+    let export = [
+        "export",
+        "--data",
+        place.data(),
+        "--table",
+        "m",
+        "--tz",
+        "Europe/Berlin",
+        &out,
+    ];
+    let said = crate::marigram(&export);
+    assert!(said.ok, "{}", said.err);
+    let written = std::fs::read_to_string(&out).expect("it is written");
+    assert_eq!(
+        written,
+        "time,v\n2026-10-25T01:30:00+02:00,1.0\n2026-10-25T02:30:00+02:00,2.0\n\
+         2026-10-25T02:30:00+01:00,3.0\n2026-12-01T00:00:00.500+01:00,4.0\n"
+    );
+    let other = ImportFixture::new();
+    let said = other.import(&["--table", "m", &out]);
+    assert!(said.ok, "{}", said.err);
+    let all = "SELECT * FROM m ORDER BY time";
+    assert_eq!(other.csv(all), place.csv(all));
+}
+
+#[test]
+fn an_empty_parquet_file_makes_an_empty_table() {
+    let place = ImportFixture::new();
+    let first = place.file("first.csv", "time,v\n2026-01-01,1\n");
+    assert!(place.import(&[&first]).ok);
+    place.csv("CREATE TABLE e (time TIMESTAMP TIME, d STRING TAG, n BIGINT, v DOUBLE)");
+    let file = place.path("e.parquet");
+    let said = crate::marigram(&["export", "--data", place.data(), "--table", "e", &file]);
+    assert!(said.ok, "{}", said.err);
+    let other = ImportFixture::new();
+    let said = other.import(&[&file]);
+    assert!(
+        said.ok && said.out.contains("0 rows read"),
+        "{}{}",
+        said.out,
+        said.err
+    );
+    assert_eq!(other.columns("e"), place.columns("e"));
+}

@@ -19,6 +19,7 @@ mod response_body;
 mod sql;
 mod status;
 mod streamed_body;
+mod table_write;
 mod web_sessions;
 mod write;
 
@@ -66,7 +67,7 @@ struct HttpShared {
 }
 
 /// The existing paths, for the answer to unknown ones and as metric labels.
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 13] = [
     "/health",
     "/ping",
     "/write",
@@ -77,6 +78,7 @@ const PATHS: [&str; 12] = [
     "/api/v3/query_influxql",
     "/ready",
     "/api/v1/sql",
+    "/api/v1/write",
     "/api/v1/backup",
     "/metrics",
 ];
@@ -149,6 +151,7 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
         )
         .merge(influx_v2::routes())
         .route("/api/v1/sql", get(sql::get).post(sql::post))
+        .route("/api/v1/write", post(table_write::post))
         .route("/api/v1/backup", post(backup::post))
         .route("/metrics", get(status::metrics))
         .fallback(unknown_path)

@@ -46,19 +46,19 @@ pub struct WriteParameters {
 type GivenWriteParameters = Result<Query<WriteParameters>, QueryRejection>;
 
 /// A line that was not stored, and why.
-struct BadLine {
-    line: u32,
-    message: String,
+pub(super) struct BadLine {
+    pub(super) line: u32,
+    pub(super) message: String,
     /// The line itself, if it was asked for and could not be read.
     original: Option<String>,
 }
 
 /// What became of the lines of a body.
-struct StoredLines {
-    stored: usize,
+pub(super) struct StoredLines {
+    pub(super) stored: usize,
     /// Lines that were not stored; their number, where they are not all named.
-    bad: Vec<BadLine>,
-    bad_omitted: u64,
+    pub(super) bad: Vec<BadLine>,
+    pub(super) bad_omitted: u64,
     /// The same in InfluxDB's words, if they were asked for.
     refused: LinesRefused,
 }
@@ -91,7 +91,7 @@ async fn write_v1(
     let target = WriteTarget {
         route: "/write",
         database,
-        retention_policy: parameters.rp.as_deref().filter(|name| !name.is_empty()),
+        tables: LineTables::Measurements(parameters.rp.as_deref().filter(|name| !name.is_empty())),
         names_lines: true,
         precision: precision(&parameters)?.into(),
         all_or_none: false,
@@ -121,7 +121,7 @@ pub async fn write_v2(
     let target = WriteTarget {
         route: "/api/v2/write",
         database,
-        retention_policy: policy,
+        tables: LineTables::Measurements(policy),
         names_lines: false,
         precision: precision(&parameters)?.into(),
         all_or_none: false,
@@ -173,7 +173,7 @@ pub async fn write_v3(
     let target = WriteTarget {
         route: "/api/v3/write_lp",
         database,
-        retention_policy: None,
+        tables: LineTables::Measurements(None),
         names_lines: true,
         precision,
         all_or_none: parameters.accept_partial == Some(false),
@@ -209,11 +209,12 @@ fn parameters(given: GivenWriteParameters) -> Result<WriteParameters, HttpError>
 }
 
 fn precision(parameters: &WriteParameters) -> Result<Precision, HttpError> {
-    let Some(name) = parameters
-        .precision
-        .as_deref()
-        .filter(|name| !name.is_empty())
-    else {
+    named_precision(parameters.precision.as_deref())
+}
+
+/// The unit of times that a parameter names; nanoseconds if there is none.
+pub(super) fn named_precision(name: Option<&str>) -> Result<Precision, HttpError> {
+    let Some(name) = name.filter(|name| !name.is_empty()) else {
         return Ok(Precision::Nanoseconds);
     };
     Precision::from_name(name).ok_or_else(|| {
@@ -225,21 +226,30 @@ fn precision(parameters: &WriteParameters) -> Result<Precision, HttpError> {
 
 /// Where lines go.
 #[derive(Clone, Copy)]
-struct WriteTarget<'a> {
+pub(super) struct WriteTarget<'a> {
     /// The path, for figures.
-    route: &'static str,
-    database: &'a str,
-    retention_policy: Option<&'a str>,
+    pub(super) route: &'static str,
+    pub(super) database: &'a str,
+    pub(super) tables: LineTables<'a>,
     /// Whether lines that cannot be read are to be repeated.
-    names_lines: bool,
-    precision: LinePrecision,
+    pub(super) names_lines: bool,
+    pub(super) precision: LinePrecision,
     /// Whether nothing is stored if there is a line that cannot be read.
-    all_or_none: bool,
+    pub(super) all_or_none: bool,
+}
+
+/// What the names of lines mean.
+#[derive(Clone, Copy)]
+pub(super) enum LineTables<'a> {
+    /// Measurements of a retention policy: of this one, or of the database's default one.
+    Measurements(Option<&'a str>),
+    /// Tables.
+    Literal,
 }
 
 /// The unit of times.
 #[derive(Clone, Copy)]
-enum LinePrecision {
+pub(super) enum LinePrecision {
     Unit(Precision),
     /// Each time tells its unit by its size.
     Auto,
@@ -279,7 +289,7 @@ fn auto_ns(time: i64) -> i64 {
 }
 
 /// Stores the lines of a body.
-async fn store(
+pub(super) async fn store(
     shared: &HttpShared,
     target: WriteTarget<'_>,
     headers: &HeaderMap,
@@ -334,19 +344,19 @@ async fn store(
         Vec::new()
     } else {
         let WriteTarget {
-            database,
-            retention_policy,
-            ..
+            database, tables, ..
         } = target;
+        let ingest = &shared.server.services.ingest;
         let create = shared.server.config.write_creates_databases
             && rights.allow(database, DatabasePrivileges::ALL);
-        let write = shared.server.services.ingest.write_measurements(
-            database,
-            retention_policy,
-            batches,
-            create,
-        );
-        write.await.map_err(|error| not_found(database, error))?
+        let written = match tables {
+            LineTables::Measurements(policy) => {
+                let write = ingest.write_measurements(database, policy, batches, create);
+                write.await
+            }
+            LineTables::Literal => ingest.write(database, batches, create).await,
+        };
+        written.map_err(|error| not_found(database, error))?
     };
     let stored: usize = reports.iter().map(|report| report.stored).sum();
     shared.server.telemetry.rows(target.route, stored as u64);

@@ -135,6 +135,16 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
     let found = NAMES.iter().find(|(_, names)| names.contains(&base.trim()));
     found.map(|(kind, _)| *kind).ok_or_else(|| {
         let names = NAMES.iter().flat_map(|(_, names)| names.iter().copied());
+        // A word of other databases that means days as numbers is no help to who wants dates.
+        let names = names.filter(|name| *name != "DATE32");
+        if ["DATE", "TIME"].contains(&base.trim()) {
+            let message = format!(
+                "column '{column}': no field has the type {}; TIMESTAMP holds a date with its time of \
+                 day, BIGINT a number of days or seconds, and TEXT anything",
+                base.trim()
+            );
+            return SqlError::named("42704", column, message);
+        }
         let hint = nearest(&base, names).map(|near| format!("; did you mean {near}?"));
         let hint = hint.unwrap_or_else(|| ".".to_owned());
         let message = format!(

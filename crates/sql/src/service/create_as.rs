@@ -13,7 +13,7 @@ use crate::dialect::statement::{Command, CreateTableAs};
 use crate::dialect::types::{ROLE_KEY, arrow_schema};
 use crate::error::{SqlError, SqlResult};
 use crate::stack::on_stack;
-use crate::statements::ddl_execution::{exists_already, untagged};
+use crate::statements::ddl_execution::{exists_already, untagged, usual_options};
 use crate::tables::notices::StatementNotices;
 use crate::tables::sink::TableSink;
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -86,7 +86,8 @@ impl SqlServiceInner {
                 }
                 told.extend(columns.infer_tags(&first, &asked.table)?);
             }
-            let spec = columns.spec(&asked)?;
+            let usual = usual_options(&self.engine, &database, &asked.table);
+            let spec = columns.spec(&asked, &usual)?;
             let (engine, of) = (self.engine.clone(), database.clone());
             let create = move || Ok(engine.create_table(&of, &spec, false)?);
             let table = self.workers.block(create).await?;
@@ -231,8 +232,8 @@ impl CreateAsColumns {
         Ok(notice)
     }
 
-    /// The definition of the new table.
-    fn spec(&self, asked: &CreateTableAs) -> SqlResult<TableSpec> {
+    /// The definition of the new table; `usual` has the settings that the statement does not give.
+    fn spec(&self, asked: &CreateTableAs, usual: &TableOptions) -> SqlResult<TableSpec> {
         let tags = self.tags.as_deref().unwrap_or_default();
         let mut spec = TableSpec {
             name: asked.table.clone(),
@@ -242,7 +243,7 @@ impl CreateAsColumns {
                 .iter()
                 .map(|field| field.name().clone())
                 .collect(),
-            options: asked.options.apply(&TableOptions::default()),
+            options: asked.options.apply(usual),
             ..TableSpec::default()
         };
         for at in tags {

@@ -28,7 +28,7 @@ pub fn create_table(
     let mut spec = TableSpec {
         name: target.table.clone(),
         declared: columns.iter().map(|(name, _)| name.clone()).collect(),
-        options: options.apply(&TableOptions::default()),
+        options: options.apply(&usual_options(engine, database, &target.table)),
         ..TableSpec::default()
     };
     for (name, kind) in columns {
@@ -57,6 +57,17 @@ pub fn create_table(
     }
     spec.options.zoned.sort_unstable();
     Ok(engine.create_table(database, &spec, if_not_exists)?)
+}
+
+/// The settings of a new table for which a statement gives none: those of the retention policy to which
+/// its name belongs. A table that is made for its first rows begins in the same way.
+pub fn usual_options(engine: &Engine, database: &str, table: &str) -> TableOptions {
+    let policies = engine.retention_policies(database).unwrap_or_default();
+    let options = TableOptions::default();
+    match policies.locate(table) {
+        Some((policy, _)) => policy.table_options(options),
+        None => options,
+    }
 }
 
 /// The notice for a table without tags; `None` for other tables.

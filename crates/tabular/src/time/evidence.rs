@@ -1,5 +1,6 @@
 //! What the cells of a column reveal about the format of its times.
 
+use super::digits::{DigitPattern, FittingPatterns};
 use super::parts::{OffsetUnit, TimePart, is_half_of_day, is_zone};
 use super::written::{clock_of, is_impossible_day, is_spreadsheet_clock};
 use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
@@ -38,6 +39,11 @@ pub struct TimeEvidence {
     last_zone: String,
     number_max: f64,
     number_min: f64,
+    /// The smallest and the largest number, and the first one, as they are written.
+    number_texts: [String; 2],
+    number_first: Option<String>,
+    /// The notations of dates in digits that fit all numbers.
+    digits: FittingPatterns,
     /// A cell that is a day in April in one order and a day in May in the other.
     ambiguous: Option<String>,
     first: Option<String>,
@@ -118,11 +124,19 @@ impl TimeEvidence {
         if let Some(number) = number.filter(|number| number.is_finite()) {
             self.whole += u64::from(number.fract() == 0.0);
             self.fifteens += u64::from(number % 15.0 == 0.0);
-            if self.numbers == 0 {
-                (self.number_min, self.number_max) = (number, number);
+            let is_first = self.numbers == 0;
+            if is_first {
+                self.number_first = Some(cell.to_owned());
             }
-            self.number_min = self.number_min.min(number);
-            self.number_max = self.number_max.max(number);
+            if is_first || number < self.number_min {
+                self.number_min = number;
+                cell.clone_into(&mut self.number_texts[0]);
+            }
+            if is_first || number > self.number_max {
+                self.number_max = number;
+                cell.clone_into(&mut self.number_texts[1]);
+            }
+            self.digits.add(cell);
             self.numbers += 1;
             if compact(cell) {
                 self.compact += 1;
@@ -272,6 +286,31 @@ impl TimeEvidence {
         }
     }
 
+    /// The largest number.
+    pub fn number_max(&self) -> f64 {
+        self.number_max
+    }
+
+    /// The first number, as it is written.
+    pub fn first_number(&self) -> &str {
+        self.number_first.as_deref().unwrap_or_default()
+    }
+
+    /// The smallest number, as it is written.
+    pub fn number_min_text(&self) -> &str {
+        &self.number_texts[0]
+    }
+
+    /// The largest number, as it is written.
+    pub fn number_max_text(&self) -> &str {
+        &self.number_texts[1]
+    }
+
+    /// The notations of dates in digits that fit all numbers.
+    pub fn digit_patterns(&self) -> impl Iterator<Item = DigitPattern> {
+        self.digits.all()
+    }
+
     /// Whether all numbers could be days since 1899-12-30 between 1970 and 2100.
     pub fn is_spreadsheet_days(&self) -> bool {
         self.numbers > 0
@@ -301,11 +340,10 @@ impl TimeEvidence {
         self.mostly(self.clocks)
     }
 
-    /// Whether all cells are numbers that are times between 1990 and 2100 in one unit.
+    /// Whether nearly all cells are numbers that are times between 1990 and 2100 in one unit.
     pub fn is_epoch(&self) -> bool {
         let (from, to) = (631_152_000.0, 4_102_444_800.0);
-        self.numbers > 0
-            && self.numbers == self.cells
+        self.mostly(self.numbers)
             && [1.0, 1e3, 1e6, 1e9]
                 .iter()
                 .any(|unit| self.number_min >= from * unit && self.number_max < to * unit)

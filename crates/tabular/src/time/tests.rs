@@ -19,6 +19,41 @@ fn form(cells: &[&str]) -> Result<TimeFormat, FormError> {
     evidence.form("t", None)
 }
 
+/// Forms that PostgreSQL or DuckDB read, and those of programs and control systems.
+#[test]
+fn forms_of_other_programs_are_the_same_moment() {
+    for text in [
+        "2014-07-01 12",
+        "20140701T12",
+        "2014-182 12:00",
+        "2014-Jul-01 12:00",
+        "2014-07-01 12:00:00:000",
+        "2014-07-01 14:00:00 Europe/Berlin",
+        "2014-07-01 09:00 America/Argentina/Buenos_Aires",
+        "2014-07-01T14:00:00+02:00[Europe/Berlin]",
+        "2014-07-01 14:00:00+02:00:00",
+        "Tue Jul 01 2014 14:00:00 GMT+0200 (Mitteleuropäische Sommerzeit)",
+        "Tue Jul  1 14:00:00 CEST 2014",
+        "Tue Jul  1 14:00:00 2014 CEST",
+        "2014-7-1 12:0:0",
+    ] {
+        let read = reader(DateOrder::Ymd, FileZone::utc()).read(text);
+        assert_eq!(read, Ok(NOON), "{text}");
+    }
+    let iso = reader(DateOrder::Ymd, FileZone::utc());
+    assert_eq!(iso.read("2014-07-01 12:00:00:250"), Ok(NOON + 250_000_000));
+    for text in [
+        "2014-366",
+        "2014-000",
+        "2014-07-01 9:5",
+        "2014-07-01 12:00 Nowhere/Land",
+        "2014-07-01 12:00 (x",
+        "Tue Jul  1 14:00:00 CEST 2014 CEST",
+    ] {
+        assert!(iso.read(text).is_err(), "{text}");
+    }
+}
+
 #[test]
 fn many_forms_are_one_moment() {
     for (order, text) in [

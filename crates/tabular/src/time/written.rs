@@ -63,6 +63,7 @@ pub struct TimeOfDay {
 impl<'a> WrittenTime<'a> {
     /// Parses a text whose date is in `order`; `None` if it is not.
     pub fn read(text: &'a str, order: DateOrder) -> Option<Self> {
+        let text = without_comment(text);
         let Some((date, rest)) = date_of(text, order) else {
             return parse_ctime(text);
         };
@@ -78,7 +79,9 @@ impl<'a> WrittenTime<'a> {
                 name: None,
             });
         }
-        let hour = (is_run_on(text) && rest.len() == 2).then(|| format!("{rest}00"));
+        // An hour alone: 2026040513, 2026-04-05 13, 20260405T13.
+        let is_hour = rest.len() == 2 && rest.bytes().all(|byte| byte.is_ascii_digit());
+        let hour = is_hour.then(|| format!("{rest}00"));
         let (clock, rest) = match &hour {
             Some(hour) => (clock_of(hour)?.0, ""),
             None => clock_of(rest)?,
@@ -111,24 +114,42 @@ fn number(text: &str, max: usize) -> Option<(i64, usize, &str)> {
     Some((value, len, &text[len..]))
 }
 
+/// A text without what follows its zone: `GMT+0100 (CET)` in JavaScript, `+01:00[Europe/Berlin]` in Java.
+fn without_comment(text: &str) -> &str {
+    let begin = if text.ends_with(')') {
+        text.rfind(" (")
+    } else if text.ends_with(']') {
+        text.rfind('[')
+    } else {
+        None
+    };
+    begin.map_or(text, |begin| &text[..begin])
+}
+
 const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// Parses `Tue Jul  1 12:00:00 2014`, C's notation.
+/// Parses `Tue Jul  1 12:00:00 2014`, C's notation; a zone may stand before or behind the year.
 fn parse_ctime(text: &str) -> Option<WrittenTime<'_>> {
     let (month, rest) = month_name(without_day_name(text))?;
     let (day, _, rest) = number(rest.trim_start(), 2)?;
     let (clock, rest) = clock_of(rest.trim_start())?;
-    let (year, 4, "") = number(rest.trim_start(), 4)? else {
+    let rest = rest.trim_start();
+    let (before, rest) = match rest.rsplit_once(' ') {
+        Some((zone, year)) if year.bytes().all(|byte| byte.is_ascii_digit()) => (zone, year),
+        _ => ("", rest),
+    };
+    let (year, 4, behind) = number(rest, 4)? else {
         return None;
     };
+    let zone = if before.is_empty() { behind } else { before };
+    if !before.is_empty() && !behind.is_empty() {
+        return None;
+    }
+    let (offset_s, name) = zone_of(zone.trim())?;
     let carry = SignedDuration::from_nanos(clock.carry_ns);
     let at = date(year, month, day)?.to_datetime(clock.time);
     let at = at.checked_add(carry).ok()?;
-    Some(WrittenTime {
-        at,
-        offset_s: None,
-        name: None,
-    })
+    Some(WrittenTime { at, offset_s, name })
 }
 
 /// `Tue, 1 Jul 2014` without its first word.
@@ -169,10 +190,27 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     // "1 de enero de 2024"
     let named = rest.strip_prefix("de ").unwrap_or(rest);
     if let Some((month, rest)) = month_name(named) {
+        if first_len == 4 {
+            // 2026-Apr-05
+            let (day, _, rest) = number(rest.strip_prefix(mark)?, 2)?;
+            return Some((date(first, month, day)?, rest));
+        }
         let rest = rest.trim_start_matches([mark, ' ', ',']);
         let rest = rest.strip_prefix("de ").unwrap_or(rest);
         let (year, len, rest) = number(rest, 4)?;
         return Some((date(full_year(year, len)?, month, first)?, rest));
+    }
+    if first_len == 4 && mark == '-' && order == DateOrder::Ymd {
+        // 2026-095: the day of the year.
+        let (day, digits, after) = number(rest, 4)?;
+        if digits == 3 {
+            let first_day = date(first, 1, 1)?;
+            let on = first_day.checked_add(SignedDuration::from_hours(24 * (day - 1)));
+            let on = on
+                .ok()
+                .filter(|on| day > 0 && i64::from(on.year()) == first)?;
+            return Some((on, after));
+        }
     }
     let (second, second_len, rest) = number(rest, 2)?;
     let rest = rest.strip_prefix(mark)?;
@@ -287,15 +325,20 @@ pub fn clock_of(text: &str) -> Option<(TimeOfDay, &str)> {
     } else if digits <= 2
         && let Some(mark) = clock_mark(rest)
     {
-        let (found, 2, after) = number(&rest[1..], 2)? else {
-            return None;
-        };
+        let (found, minute_digits, after) = number(&rest[1..], 2)?;
         (minute, rest) = (found, after);
         if let Some(after) = rest.strip_prefix(mark) {
-            let (found, 2, after) = number(after, 2)? else {
-                return None;
-            };
+            let (found, _, after) = number(after, 2)?;
             (second, rest) = (found, after);
+            // 12:00:00:250: milliseconds, as control systems write them.
+            if let Some(after) = rest.strip_prefix(':')
+                && let Some((found, 3, after)) = number(after, 3)
+            {
+                (ns, rest) = (found * 1_000_000, after);
+            }
+        } else if minute_digits != 2 {
+            // 9:5:3 is a time of day, and 9:5 may be a ratio.
+            return None;
         }
     } else if digits > 2 {
         return None;
@@ -377,6 +420,17 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
     (None, text)
 }
 
+/// Whether a text has the form of a zone's long name, such as `America/Argentina/Buenos_Aires`.
+pub(super) fn is_place(text: &str) -> bool {
+    const BYTES_MAX: usize = 40;
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+    text.len() <= BYTES_MAX
+        && text.contains('/')
+        && text.as_bytes()[0].is_ascii_alphabetic()
+        && text.bytes().all(is_part)
+        && !text.split('/').any(str::is_empty)
+}
+
 /// The offset or zone name that makes up all of `text`; `None` if it is neither.
 pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
     // UTC+2, GMT-05:00
@@ -395,7 +449,7 @@ pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
                 (1 | 2, "") => (hours, 0),
                 (4, "") => (hours / 100, hours % 100),
                 (2, rest) => match number(rest.strip_prefix(':')?, 2)? {
-                    (minutes, 2, "") => (hours, minutes),
+                    (minutes, 2, "" | ":00") => (hours, minutes),
                     _ => return None,
                 },
                 _ => return None,
@@ -404,7 +458,9 @@ pub fn zone_of(text: &str) -> Option<(Option<i64>, Option<&str>)> {
             (hours < 24 && minutes < 60)
                 .then_some((Some(if *sign == b'-' { -seconds } else { seconds }), None))
         }
-        _ => (bytes.len() <= 6 && bytes.iter().all(u8::is_ascii_alphabetic))
-            .then_some((None, Some(text))),
+        _ => {
+            let is_short = bytes.len() <= 6 && bytes.iter().all(u8::is_ascii_alphabetic);
+            (is_short || is_place(text)).then_some((None, Some(text)))
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Time zones of files, and the hours that clocks show twice or never.
 
-use super::written::WrittenTime;
+use super::written::{WrittenTime, is_place};
 use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 
@@ -125,6 +125,14 @@ impl FileZone {
     pub fn place(&self, written: &WrittenTime<'_>) -> Result<i64, TimeFault> {
         if let Some(offset) = written.offset_s {
             return moment(written.at, offset);
+        }
+        if let Some(name) = written.name.filter(|name| is_place(name)) {
+            let zone = Self::named(name, self.repeated);
+            let zone = zone.map_err(|_| TimeFault::Name(name.to_owned()))?;
+            return zone.place(&WrittenTime {
+                name: None,
+                ..*written
+            });
         }
         let Some((zone_name, zone)) = &self.told else {
             let offset = match written.name {

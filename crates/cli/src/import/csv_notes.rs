@@ -1,0 +1,230 @@
+//! What the plan of a CSV file tells the user before the import, and what it refuses.
+
+use super::ReadPlanOptions;
+use super::csv_plan::{CsvPlan, CsvRole, known_names};
+use crate::terminal;
+use anyhow::{Result, bail};
+use marigram_model::{FieldType, quoted};
+use marigram_tabular::cell::{DecimalMark, read_f64};
+use marigram_tabular::dialect::TextDialect;
+use marigram_tabular::profile::ColumnProfile;
+use marigram_tabular::time::{TimeEvidence, TimeReader};
+use std::collections::HashSet;
+
+/// Headers between the rows that the plan tells of one by one.
+const HEADERS_NOTED: usize = 5;
+
+/// Notes about lines below the header that hold no rows: descriptions of columns, and further headers.
+pub fn skipped_lines(plan: &CsvPlan) -> Vec<String> {
+    let described = plan.dialect.described.iter().map(|(line, cells)| {
+        let cells: Vec<String> = cells.iter().map(|cell| format!("'{cell}'")).collect();
+        format!(
+            "line {line} describes the columns and is skipped: {}",
+            cells.join(", ")
+        )
+    });
+    let mut notes: Vec<String> = described.collect();
+    if !plan.dialect.renamed.is_empty() {
+        let renamed = plan.dialect.renamed.iter();
+        let renamed: Vec<String> = renamed
+            .map(|(from, to)| format!("'{from}' is '{to}'"))
+            .collect();
+        notes.push(format!(
+            "the header names columns twice: the further {}",
+            renamed.join(", ")
+        ));
+    }
+    let headers = &plan.headers;
+    if headers.again > 0 {
+        notes.push(format!(
+            "the header comes again in {}, the first in line {}; such lines are skipped",
+            terminal::counted(headers.again, "line"),
+            headers.again_line
+        ));
+    }
+    for other in headers.others.iter().take(HEADERS_NOTED) {
+        let names = other
+            .columns
+            .iter()
+            .map(|at| plan.dialect.names[*at].as_str());
+        notes.push(format!(
+            "line {} is another header: {}; the rows below it are read by its names",
+            other.line,
+            names.collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let others = headers.others_count.min(HEADERS_NOTED as u64);
+    if headers.others_count > others {
+        notes.push(format!(
+            "{} more are other headers",
+            terminal::counted(headers.others_count - others, "line")
+        ));
+    }
+    notes
+}
+
+/// Refuses a header between the rows that names no time, because its rows would have none.
+pub fn refuse_headers_without_time(plan: &CsvPlan) -> Result<()> {
+    for other in &plan.headers.others {
+        let mut parts = plan.time_columns.parts.iter();
+        let missing = parts.find(|(_, at)| !other.columns.contains(at));
+        let Some((_, missing)) = missing else {
+            continue;
+        };
+        let names = &plan.dialect.names;
+        let found: Vec<&str> = other.columns.iter().map(|at| names[*at].as_str()).collect();
+        bail!(
+            "line {} is another header ({}), which has no column '{}' for the time; nothing was \
+             written: import the rows below it as a file of their own",
+            other.line,
+            found.join(", "),
+            names[*missing]
+        );
+    }
+    Ok(())
+}
+
+/// The note for times of which only some name a zone.
+pub fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String> {
+    let (offsets, names) = evidence.zones();
+    let (named, all) = (offsets + names, evidence.cells());
+    if time.form.is_moment() || named == 0 || named >= all {
+        return None;
+    }
+    let others = match time.zone.name() {
+        Some(zone) => format!("zone {zone}"),
+        None => "UTC (--tz Europe/Berlin for another)".to_owned(),
+    };
+    Some(format!(
+        "{named} of {all} times name a time zone; the others are read as {others}"
+    ))
+}
+
+/// Refuses rows that have more cells than the header, as decimal commas without quotes make them:
+/// the values would come under other names than their own.
+pub fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -> Result<()> {
+    let width = dialect.names.len() - dialect.added_later;
+    let named = width - dialect.beyond_header;
+    if profiles[named..width].iter().all(ColumnProfile::is_empty) {
+        return Ok(());
+    }
+    bail!(
+        "the header names {named} columns, but rows have {} cells. If they have decimal commas, \
+         the file needs another delimiter or quotes; if the header is short, skip it with --skip \
+         and --no-header",
+        width
+    )
+}
+
+/// Notes what the user should know about a column: that it is new, or text because of a few cells.
+pub fn note_column(
+    plan: &mut CsvPlan,
+    reading: &ReadPlanOptions,
+    at: usize,
+    profile: &ColumnProfile,
+) -> Result<()> {
+    let column = &plan.columns[at];
+    let name = column.name.clone();
+    let is_data = matches!(column.role, CsvRole::Tag | CsvRole::Field(_));
+    if let Some(known) = &reading.known
+        && is_data
+        && !known_names(known).contains(&name)
+    {
+        if reading.options.strict {
+            bail!(
+                "column '{name}' is not in table '{}', which has: {}; --strict allows no new one",
+                reading.table,
+                known_names(known).join(", ")
+            );
+        }
+        plan.notes.push(format!(
+            "column '{name}' is new in table '{}'",
+            reading.table
+        ));
+    }
+    if let Some(known) = &reading.known
+        && let CsvRole::Field(told) = plan.columns[at].role
+        && let Some((_, kind)) = known
+            .field_types()?
+            .iter()
+            .find(|(field, _)| *field == name)
+        && *kind != told
+    {
+        bail!(
+            "--types {name}={told}: column '{name}' of table '{}' is {kind}; leave the option out, or \
+             give the column another type first: ALTER TABLE {} ALTER COLUMN {} TYPE {told}",
+            reading.table,
+            quoted(&reading.table),
+            quoted(&name)
+        );
+    }
+    note_numbers(plan, at, profile);
+    note_text(plan, at, profile);
+    Ok(())
+}
+
+/// Notes how numbers were read that could be others, and which texts are no value.
+fn note_numbers(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
+    let column = &plan.columns[at];
+    let CsvRole::Field(FieldType::F64 | FieldType::F32 | FieldType::I64 | FieldType::I32) =
+        column.role
+    else {
+        return;
+    };
+    let name = &column.name;
+    if profile.is_ambiguous(plan.dialect.delimiter)
+        && let Some(cell) = profile.ambiguous_number()
+        && let Some(number) = read_f64(cell, column.decimal)
+    {
+        let (mark, other) = match column.decimal {
+            DecimalMark::Point => ("point", ","),
+            DecimalMark::Comma => ("comma", "."),
+        };
+        plan.notes.push(format!(
+            "column '{name}': '{cell}' is read as {number}, because the decimal mark of the file is a \
+             {mark}; --decimal {other} reads it otherwise"
+        ));
+    }
+    let markers = profile.marker_texts();
+    if !markers.is_empty() {
+        let texts: Vec<String> = markers
+            .iter()
+            .map(|(text, count)| format!("'{text}' ({})", terminal::count(*count)))
+            .collect();
+        plan.notes.push(format!(
+            "column '{name}': {} {} no value",
+            texts.join(", "),
+            if markers.len() == 1 { "is" } else { "are" }
+        ));
+    }
+}
+
+/// Notes that a column is text because of a few cells.
+fn note_text(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
+    let (name, decimal) = (plan.columns[at].name.clone(), plan.columns[at].decimal);
+    let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
+    if is_text && let Some(few) = profile.few_exceptions(decimal) {
+        let named: Vec<String> = few
+            .named
+            .iter()
+            .map(|(line, cell)| format!("line {line} '{cell}'"))
+            .collect();
+        let rest = few.count - few.named.len() as u64;
+        let more = if rest > 0 {
+            format!(" and {rest} more")
+        } else {
+            String::new()
+        };
+        let markers: HashSet<&str> = few.named.iter().map(|(_, cell)| cell.as_str()).collect();
+        let mut markers: Vec<&str> = markers.into_iter().collect();
+        markers.sort_unstable();
+        plan.notes.push(format!(
+            "column '{name}' is STRING because of {} of {} cells that are not numbers: {}{more}; \
+             --null '{}' reads them as no value, --types {name}=double refuses their rows",
+            few.count,
+            few.count + few.numbers,
+            named.join(", "),
+            markers.join(",")
+        ));
+    }
+}

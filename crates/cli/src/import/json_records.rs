@@ -1,0 +1,145 @@
+//! Reads JSON lines, one object a line, as records: the same plan then serves them as CSV.
+//!
+//! The names of an object are columns; objects inside it have the names of both with a point between
+//! them. Lists stay JSON in a text. A string is a quoted cell, so that blanks in it belong to the value.
+
+use anyhow::{Context, Result, bail};
+use marigram_tabular::record::TextRecord;
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, BufReader, Read};
+
+/// Bytes of the longest line.
+const LINE_BYTES_MAX: u64 = 64 << 20;
+
+/// Most columns.
+const COLUMNS_MAX: usize = 10_000;
+
+/// Reads the lines of a file.
+pub struct JsonRecords<R> {
+    lines: BufReader<R>,
+    text: Vec<u8>,
+    line: u64,
+    places: HashMap<String, usize>,
+}
+
+/// The columns of a file.
+#[derive(Debug, Default)]
+pub struct JsonColumns {
+    /// Their names, in the order in which they come.
+    pub names: Vec<String>,
+    /// Those that hold strings or lists.
+    pub texts: HashSet<usize>,
+}
+
+impl<R: Read> JsonRecords<R> {
+    /// Reads objects whose names are `names`; others are left out.
+    pub fn new(reader: R, names: &[String]) -> Self {
+        let places = names.iter().cloned().zip(0..).collect();
+        Self {
+            lines: BufReader::new(reader),
+            text: Vec::new(),
+            line: 0,
+            places,
+        }
+    }
+
+    /// The next object, or nothing for a line that holds none; `None` at the end.
+    fn next(&mut self) -> Result<Option<Option<Map<String, Value>>>> {
+        loop {
+            self.text.clear();
+            let mut limited = self.lines.by_ref().take(LINE_BYTES_MAX);
+            let read = limited.read_until(b'\n', &mut self.text);
+            if read.context("cannot be read further")? == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            if self.text.len() as u64 == LINE_BYTES_MAX && !self.text.ends_with(b"\n") {
+                bail!("line {} has over {LINE_BYTES_MAX} bytes", self.line);
+            }
+            if self.line == 1 && self.text.starts_with(b"\xef\xbb\xbf") {
+                self.text.drain(..3);
+            }
+            let text = self.text.trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            if self.line == 1 && text.starts_with(b"[") {
+                bail!(
+                    "it is one JSON list, not a line for each object; convert it with: jq -c '.[]' FILE \
+                     > FILE.jsonl"
+                );
+            }
+            return Ok(Some(match serde_json::from_slice(text) {
+                Ok(Value::Object(object)) => Some(object),
+                _ => None,
+            }));
+        }
+    }
+
+    /// Reads the next record; a line that holds no object has no cell. Returns whether there is one.
+    pub fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
+        let Some(object) = self.next()? else {
+            return Ok(false);
+        };
+        record.begin(self.line);
+        let Some(object) = object else {
+            record.misfit = Some((0, self.places.len()));
+            return Ok(true);
+        };
+        let mut cells: Vec<Option<(String, bool)>> = vec![None; self.places.len()];
+        flatten(object, "", &mut |name, value| {
+            if let Some(place) = self.places.get(name) {
+                cells[*place] = match value {
+                    Value::Null => None,
+                    Value::String(text) => Some((text, true)),
+                    Value::Array(_) => Some((value.to_string(), true)),
+                    value => Some((value.to_string(), false)),
+                };
+            }
+        });
+        for cell in cells {
+            let (text, quoted) = cell.unwrap_or_default();
+            record.push(&text, quoted);
+        }
+        Ok(true)
+    }
+}
+
+/// The columns of all objects of a file.
+pub fn columns(reader: impl Read) -> Result<JsonColumns> {
+    let mut records = JsonRecords::new(reader, &[]);
+    let mut columns = JsonColumns::default();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    while let Some(object) = records.next()? {
+        flatten(object.unwrap_or_default(), "", &mut |name, value| {
+            let place = places.get(name).copied().unwrap_or_else(|| {
+                columns.names.push(name.to_owned());
+                places.insert(name.to_owned(), columns.names.len() - 1);
+                columns.names.len() - 1
+            });
+            if matches!(value, Value::String(_) | Value::Array(_)) {
+                columns.texts.insert(place);
+            }
+        });
+        if columns.names.len() > COLUMNS_MAX {
+            bail!("its objects have more than {COLUMNS_MAX} names");
+        }
+    }
+    Ok(columns)
+}
+
+/// Passes each value with the names above it.
+fn flatten(object: Map<String, Value>, above: &str, take: &mut dyn FnMut(&str, Value)) {
+    for (name, value) in object {
+        let name = if above.is_empty() {
+            name
+        } else {
+            format!("{above}.{name}")
+        };
+        match value {
+            Value::Object(inner) => flatten(inner, &name, take),
+            value => take(&name, value),
+        }
+    }
+}
