@@ -7,6 +7,7 @@
 //! smallest or largest element only.
 
 use crate::floats::canonical_array;
+use crate::interval_arithmetic::lengths;
 use crate::refusal::refused;
 use crate::type_names::in_sql;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, UInt64Array};
@@ -67,6 +68,14 @@ fn plain(kind: &DataType) -> &DataType {
     }
 }
 
+/// Intervals as their lengths; other values as they are.
+fn by_length(values: &ArrayRef) -> Result<ArrayRef> {
+    Ok(match values.data_type() {
+        DataType::Interval(_) => lengths(values)?,
+        _ => Arc::clone(values),
+    })
+}
+
 impl ArrayComparison {
     /// The answer if no comparison decides and none is NULL.
     fn otherwise(&self) -> bool {
@@ -74,7 +83,8 @@ impl ArrayComparison {
     }
 
     fn compared(&self, left: &ArrayRef, right: &ArrayRef) -> Result<BooleanArray> {
-        let (left, right) = (canonical_array(left), canonical_array(right));
+        let (left, right) = (by_length(left)?, by_length(right)?);
+        let (left, right) = (canonical_array(&left), canonical_array(&right));
         Ok(match self.operator {
             "=" => eq(&left, &right),
             "<>" => neq(&left, &right),
@@ -217,6 +227,8 @@ impl ScalarUDFImpl for ArrayComparison {
             return Ok(ExprSimplifyResult::Original(args));
         }
         let key = match info.get_data_type(value)? {
+            // A list would compare their parts.
+            DataType::Interval(_) => return Ok(ExprSimplifyResult::Original(args)),
             DataType::Dictionary(key, _) => Some(key),
             _ => None,
         };

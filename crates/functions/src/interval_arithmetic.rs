@@ -9,7 +9,7 @@ use crate::TIME;
 use crate::parse_postgres_interval;
 use crate::refusal::refused;
 use crate::value_casts::as_intervals;
-use arrow::array::{AsArray, Decimal128Array, IntervalMonthDayNanoArray};
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, IntervalMonthDayNanoArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
@@ -221,16 +221,26 @@ impl ScalarUDFImpl for IntervalLength {
             return internal_err!("interval_length takes one argument");
         };
         let is_one = matches!(value, ColumnarValue::Scalar(_));
-        let intervals = as_intervals(&value.into_array(1)?)?;
-        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
-        let lengths: Decimal128Array = intervals.iter().map(|value| value.map(length_ns)).collect();
-        let lengths = lengths.with_precision_and_scale(LENGTH_DIGITS, 0)?;
+        let lengths = lengths(&value.into_array(1)?)?;
         Ok(if is_one {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&lengths, 0)?)
         } else {
-            ColumnarValue::Array(Arc::new(lengths))
+            ColumnarValue::Array(lengths)
         })
     }
+}
+
+/// The lengths of intervals, or of differences of times.
+///
+/// # Errors
+/// If the values are neither.
+pub fn lengths(intervals: &ArrayRef) -> Result<ArrayRef> {
+    let intervals = as_intervals(intervals)?;
+    let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+    let lengths: Decimal128Array = intervals.iter().map(|value| value.map(length_ns)).collect();
+    Ok(Arc::new(
+        lengths.with_precision_and_scale(LENGTH_DIGITS, 0)?,
+    ))
 }
 
 /// The length of an interval as an expression: a number of nanoseconds.

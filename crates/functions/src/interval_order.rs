@@ -1,19 +1,28 @@
 //! The order of intervals: by their lengths, with a day of 24 hours and a month of 30 days.
 //!
-//! Arrow orders intervals part by part, months first, so that 31 days would be less than a month.
-//! Comparisons by operators are planned in [`crate::interval_arithmetic`]; this rule does the same for
-//! BETWEEN, IN and ORDER BY. `min` and `max` have an accumulator of their own.
+//! Arrow orders intervals part by part, months first, so that 31 days would be less than a month, and
+//! 24 hours are no day. Comparisons by operators are planned in [`crate::interval_arithmetic`]; this rule
+//! does the same for all others: BETWEEN, IN, CASE, `IS DISTINCT FROM`, NULLIF, `greatest`, `least`, and the
+//! orders and partitions of aggregates and windows. [`crate::interval_keys`] does it for ORDER BY, GROUP BY,
+//! DISTINCT and joins. `min` and `max` have an accumulator of their own.
 
 use crate::interval_arithmetic::{length, length_ns};
+use crate::interval_keys::with_keys;
 use crate::plan_expressions::replace_in_expressions;
-use arrow::array::{ArrayRef, AsArray};
+use crate::value_casts::as_intervals;
+use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray};
 use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Accumulator, Between, Expr, ExprSchemable, LogicalPlan};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction, Sort};
+use datafusion::logical_expr::{
+    Accumulator, Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan,
+    LogicalPlanBuilder, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Subquery, Volatility, lit,
+};
 use datafusion::optimizer::AnalyzerRule;
+use std::sync::{Arc, LazyLock};
 
 /// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
@@ -21,26 +30,11 @@ pub struct IntervalOrder;
 
 impl AnalyzerRule for IntervalOrder {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = replace_in_expressions(
-            plan,
-            |expr| matches!(expr, Expr::Between(_) | Expr::InList(_)),
-            by_length,
-        )?;
-        let sorted = plan.transform_up_with_subqueries(|node| {
-            let LogicalPlan::Sort(mut sort) = node else {
-                return Ok(Transformed::no(node));
-            };
-            let mut is_changed = false;
-            for by in &mut sort.expr {
-                if is_interval(&by.expr, sort.input.schema()) {
-                    by.expr = length(std::mem::take(&mut by.expr));
-                    is_changed = true;
-                }
-            }
-            let plan = LogicalPlan::Sort(sort);
-            Ok(Transformed::new_transformed(plan, is_changed))
+        let plan = replace_in_expressions(plan, may_compare, |expr, schema| {
+            let kept = expr.clone();
+            by_length(expr, schema).unwrap_or(Transformed::no(kept))
         })?;
-        Ok(sorted.data)
+        Ok(plan.transform_up_with_subqueries(with_keys)?.data)
     }
 
     fn name(&self) -> &'static str {
@@ -48,12 +42,47 @@ impl AnalyzerRule for IntervalOrder {
     }
 }
 
-fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
+/// Whether the type of an expression is an interval.
+pub fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
     matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
 }
 
-fn by_length(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+/// `left op right`, by the lengths of both if they are intervals.
+pub fn comparison(left: Expr, op: Operator, right: Expr, kind: &DataType) -> Expr {
+    let (left, right) = match kind {
+        DataType::Interval(_) => (length(left), length(right)),
+        _ => (left, right),
+    };
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+/// Sort keys that order intervals by their lengths; whether any does is added to `is_changed`.
+pub fn keys_by_length(keys: &mut [Sort], schema: &DFSchema, is_changed: &mut bool) {
+    for by in keys {
+        if is_interval(&by.expr, schema) {
+            by.expr = length(std::mem::take(&mut by.expr));
+            *is_changed = true;
+        }
+    }
+}
+
+fn may_compare(expr: &Expr) -> bool {
     match expr {
+        Expr::Between(_) | Expr::InList(_) | Expr::InSubquery(_) => true,
+        Expr::BinaryExpr(binary) => matches!(
+            binary.op,
+            Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
+        ),
+        Expr::Case(case) => case.expr.is_some(),
+        Expr::ScalarFunction(call) => ["nullif", "greatest", "least"].contains(&call.func.name()),
+        Expr::AggregateFunction(call) => call.params.distinct || !call.params.order_by.is_empty(),
+        Expr::WindowFunction(_) => true,
+        _ => false,
+    }
+}
+
+fn by_length(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    Ok(match expr {
         Expr::Between(between) if is_interval(&between.expr, schema) => {
             let of = |side: Box<Expr>| Box::new(length(*side));
             Transformed::yes(Expr::Between(Between {
@@ -70,8 +99,166 @@ fn by_length(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
                 negated: list.negated,
             }))
         }
+        Expr::InSubquery(asked) if is_interval(&asked.expr, schema) => {
+            Transformed::yes(Expr::InSubquery(InSubquery {
+                expr: Box::new(length(*asked.expr)),
+                subquery: lengths_of(asked.subquery)?,
+                negated: asked.negated,
+            }))
+        }
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ (Operator::IsDistinctFrom | Operator::IsNotDistinctFrom),
+            right,
+        }) if is_interval(&left, schema) || is_interval(&right, schema) => {
+            let sides = (Box::new(length(*left)), Box::new(length(*right)));
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(sides.0, op, sides.1)))
+        }
+        Expr::Case(Case {
+            expr: Some(value),
+            when_then_expr,
+            else_expr,
+        }) if is_interval(&value, schema) => {
+            let branches = when_then_expr.into_iter();
+            let branches = branches.map(|(when, then)| (Box::new(length(*when)), then));
+            Transformed::yes(Expr::Case(Case {
+                expr: Some(Box::new(length(*value))),
+                when_then_expr: branches.collect(),
+                else_expr,
+            }))
+        }
+        Expr::ScalarFunction(call) => one_of_arguments(call, schema)?,
+        Expr::AggregateFunction(mut call) => {
+            let mut is_changed = false;
+            keys_by_length(&mut call.params.order_by, schema, &mut is_changed);
+            if call.params.distinct && call.func.name() == "count" {
+                for argument in &mut call.params.args {
+                    if is_interval(argument, schema) {
+                        *argument = length(std::mem::take(argument));
+                        is_changed = true;
+                    }
+                }
+            }
+            Transformed::new_transformed(Expr::AggregateFunction(call), is_changed)
+        }
+        Expr::WindowFunction(mut call) => {
+            let mut is_changed = false;
+            keys_by_length(&mut call.params.order_by, schema, &mut is_changed);
+            for key in &mut call.params.partition_by {
+                if is_interval(key, schema) {
+                    *key = length(std::mem::take(key));
+                    is_changed = true;
+                }
+            }
+            Transformed::new_transformed(Expr::WindowFunction(call), is_changed)
+        }
         other => Transformed::no(other),
+    })
+}
+
+/// `nullif`, `greatest` and `least`.
+fn one_of_arguments(call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if !may_compare_arguments(&call, schema) {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
     }
+    let function = match call.func.name() {
+        "greatest" => &*GREATEST,
+        "least" => &*LEAST,
+        _ => {
+            let [value, other] = call.args.as_slice() else {
+                return Ok(Transformed::no(Expr::ScalarFunction(call)));
+            };
+            let equal = length(value.clone()).eq(length(other.clone()));
+            let null = lit(ScalarValue::try_from(&value.get_type(schema)?)?);
+            let branch = (Box::new(equal), Box::new(null));
+            let otherwise = Some(Box::new(value.clone()));
+            let case = Case::new(None, vec![branch], otherwise);
+            return Ok(Transformed::yes(Expr::Case(case)));
+        }
+    };
+    Ok(Transformed::yes(function.call(call.args)))
+}
+
+fn may_compare_arguments(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    ["nullif", "greatest", "least"].contains(&call.func.name())
+        && call
+            .args
+            .iter()
+            .any(|argument| is_interval(argument, schema))
+}
+
+/// The subquery with the lengths of its intervals.
+fn lengths_of(subquery: Subquery) -> Result<Subquery> {
+    let (qualifier, field) = subquery.subquery.schema().qualified_field(0);
+    let column = Expr::Column(Column::from((qualifier, field)));
+    let named = length(column).alias_qualified(qualifier.cloned(), field.name());
+    let rows = LogicalPlanBuilder::new_from_arc(Arc::clone(&subquery.subquery));
+    Ok(Subquery {
+        subquery: Arc::new(rows.project([named])?.build()?),
+        ..subquery
+    })
+}
+
+static GREATEST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| extreme("greatest_interval", false));
+static LEAST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| extreme("least_interval", true));
+
+fn extreme(name: &'static str, is_least: bool) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(ExtremeArgument {
+        name,
+        is_least,
+        signature: Signature::variadic_any(Volatility::Immutable),
+    }))
+}
+
+/// The longest or the shortest of its arguments; NULLs do not count.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ExtremeArgument {
+    name: &'static str,
+    is_least: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for ExtremeArgument {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_one = |arg: &ColumnarValue| matches!(arg, ColumnarValue::Scalar(_));
+        let all_one = args.args.iter().all(is_one);
+        let rows = if all_one { 1 } else { args.number_rows };
+        let mut best: Vec<Option<IntervalMonthDayNano>> = vec![None; rows];
+        for argument in args.args {
+            let values = as_intervals(&argument.into_array(rows)?)?;
+            let values = values.as_primitive::<IntervalMonthDayNanoType>();
+            for (best, value) in best.iter_mut().zip(values) {
+                let Some(value) = value else { continue };
+                if best.is_none_or(|best| precedes(value, best, self.is_least)) {
+                    *best = Some(value);
+                }
+            }
+        }
+        let best = IntervalMonthDayNanoArray::from(best);
+        Ok(if all_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&best, 0)?)
+        } else {
+            ColumnarValue::Array(Arc::new(best))
+        })
+    }
+}
+
+/// Whether an interval is shorter than another, or else longer.
+fn precedes(new: IntervalMonthDayNano, old: IntervalMonthDayNano, is_min: bool) -> bool {
+    let (new, old) = (length_ns(new), length_ns(old));
+    if is_min { new < old } else { new > old }
 }
 
 /// Whether `min` and `max` of a type are found by [`ExtremeInterval`].
@@ -100,11 +287,10 @@ impl Accumulator for ExtremeInterval {
         };
         let values = values.as_primitive::<IntervalMonthDayNanoType>();
         for value in values.iter().flatten() {
-            let is_better = self.best.is_none_or(|best| {
-                let (new, old) = (length_ns(value), length_ns(best));
-                if self.is_min { new < old } else { new > old }
-            });
-            if is_better {
+            if self
+                .best
+                .is_none_or(|best| precedes(value, best, self.is_min))
+            {
                 self.best = Some(value);
             }
         }

@@ -14,6 +14,7 @@ mod arguments;
 pub mod arithmetic;
 mod array_comparisons;
 mod avg;
+mod bit_xor;
 mod bounded;
 mod bucket;
 mod calls;
@@ -30,6 +31,7 @@ mod histogram;
 pub mod interrupt;
 pub mod interval_arithmetic;
 mod interval_functions;
+mod interval_keys;
 pub mod interval_order;
 mod interval_text;
 mod keys;
@@ -101,6 +103,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for descriptor in descriptors::registered() {
         state.register_udaf(Arc::clone(&descriptor.function))?;
     }
+    state.register_udaf(Arc::new(bit_xor::bit_xor()))?;
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
     }

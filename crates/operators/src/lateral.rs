@@ -9,10 +9,12 @@
 //! `ASOF JOIN`, or numbers the left side's rows and counts for each.
 
 mod decorrelate;
+mod over_aggregates;
 mod refusal;
 mod rows;
 mod rule;
 
 pub use decorrelate::{CorrelatedCondition, DecorrelatedSubquery};
+pub use over_aggregates::LateralAggregateRule;
 pub use rows::{FIRST, columns_of};
 pub use rule::LateralLimitRule;

@@ -306,11 +306,24 @@ fn compare(left: &Expr, op: Operator, right: &Expr, schema: &TableSchema) -> Pre
     if let Some((ordinal, kind)) = tag_of(column, schema) {
         return match tag_value(scalar, kind) {
             PredicateLiteral::Value(value) => values::compare(ordinal, op, value),
-            PredicateLiteral::Null => PredicateRows::none(),
+            PredicateLiteral::Null => compare_null(column, op, schema),
             PredicateLiteral::Other => PredicateRows::all(),
         };
     }
     compare_time(column, op, scalar, schema).unwrap_or_else(PredicateRows::all)
+}
+
+/// A comparison of a tag or the time with NULL: only `IS [NOT] DISTINCT FROM` is ever true.
+fn compare_null(column: &Expr, op: Operator, schema: &TableSchema) -> PredicateRows {
+    let column = match column {
+        Expr::Cast(Cast { expr, .. }) => expr,
+        other => other,
+    };
+    match op {
+        Operator::IsDistinctFrom => nullness(column, false, schema),
+        Operator::IsNotDistinctFrom => nullness(column, true, schema),
+        _ => PredicateRows::none(),
+    }
 }
 
 fn compare_time(
@@ -324,7 +337,7 @@ fn compare_time(
         return None;
     }
     if scalar.is_null() {
-        return Some(PredicateRows::none());
+        return Some(compare_null(inner, op, schema));
     }
     // `first..=last` are the times that the literal denotes: one time, or the times of a day.
     let (first, last) = match (unit, scalar) {

@@ -1,15 +1,20 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
-//! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`]),
-//! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`]), and limits on the
+//! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
+//! [`using_joins`], [`counted_sets`]),
+//! repairs of what DataFusion's own rules break ([`repair`], [`empty_subqueries`],
+//! [`sort_keys`]), and limits on the
 //! size of a plan ([`growth`]).
 
 pub mod answer_types;
+pub mod counted_sets;
 pub mod empty_subqueries;
 pub mod growth;
 pub mod parameter_types;
 pub mod repair;
+pub mod sort_keys;
 pub mod subqueries;
 pub mod tag_patterns;
 pub mod time_texts;
 pub mod unknown_literals;
+pub mod using_joins;
 pub mod zones;

@@ -6,6 +6,7 @@ pub mod copy;
 pub mod ddl_execution;
 pub mod delete;
 pub mod permissions;
+pub mod privilege_functions;
 pub mod retype;
 pub mod session;
 pub mod session_functions;

@@ -221,3 +221,29 @@ fn values_give_bounds_that_never_lose_a_row() {
     assert!(bounds(&col("x").gt(lit(f64::NAN)), &schema()).is_empty());
     assert!(bounds(&col("x").not_eq(lit(1.0)), &schema()).is_empty());
 }
+
+/// `IS [NOT] DISTINCT FROM NULL` asks for NULLs; every other comparison with NULL is never true.
+#[test]
+fn distinct_from_null_asks_for_nulls() {
+    let compared = |name: &str, op, null: ScalarValue| {
+        let expr = datafusion::logical_expr::binary_expr(col(name), op, lit(null));
+        exact(&expr)
+    };
+    let texts = || ScalarValue::Utf8(None);
+    let (distinct, same) = (Operator::IsDistinctFrom, Operator::IsNotDistinctFrom);
+    assert!(matches!(
+        compared("dev", distinct, texts()).tags,
+        TagFilter::IsNotNull(0)
+    ));
+    assert!(matches!(
+        compared("dev", same, texts()).tags,
+        TagFilter::IsNull(0)
+    ));
+    assert!(compared("dev", Operator::Eq, texts()).is_none());
+    let times = || ScalarValue::TimestampNanosecond(None, None);
+    assert_eq!(compared("time", distinct, times()).range, TimeRange::ALL);
+    assert!(compared("time", same, times()).is_none());
+    let negated =
+        !datafusion::logical_expr::binary_expr(col("unit"), same, lit(ScalarValue::Int64(None)));
+    assert!(matches!(exact(&negated).tags, TagFilter::IsNotNull(1)));
+}

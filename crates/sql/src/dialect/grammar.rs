@@ -5,7 +5,12 @@
 //! reads each argument as a name, and reads it again if no `:` follows. Each level of nested calls
 //! then doubles the time: a statement of 200 bytes takes hours. So here the name of an argument is
 //! an identifier.
+//!
+//! The right side of `IS [NOT] DISTINCT FROM` and the bounds of `BETWEEN SYMMETRIC` are read here, too:
+//! the parser takes everything up to the next comma for the former, and does not know the latter.
 
+use crate::dialect::rows::{is_distinct_chain, symmetric_bounds};
+use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -56,6 +61,40 @@ impl Dialect for MarigramDialect {
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
         POSTGRES.get_next_precedence(parser)
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        use Keyword::{ASYMMETRIC, BETWEEN, DISTINCT, FROM, IS, NOT, SYMMETRIC};
+        if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
+            return Some(distinct_from(
+                parser,
+                expr,
+                precedence,
+                Expr::IsDistinctFrom,
+            ));
+        }
+        if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
+            let made = distinct_from(parser, expr, precedence, Expr::IsNotDistinctFrom);
+            return Some(made);
+        }
+        let negated = match () {
+            () if parser.parse_keywords(&[BETWEEN, SYMMETRIC]) => false,
+            () if parser.parse_keywords(&[NOT, BETWEEN, SYMMETRIC]) => true,
+            () if parser.parse_keywords(&[BETWEEN, ASYMMETRIC]) => {
+                return Some(parser.parse_between(expr.clone(), false));
+            }
+            () if parser.parse_keywords(&[NOT, BETWEEN, ASYMMETRIC]) => {
+                return Some(parser.parse_between(expr.clone(), true));
+            }
+            () => return None,
+        };
+        let between = parser.parse_between(expr.clone(), negated);
+        Some(between.map(symmetric_bounds))
     }
 
     fn supports_filter_during_aggregation(&self) -> bool {
@@ -189,6 +228,22 @@ impl Dialect for MarigramDialect {
     fn supports_comment_optimizer_hint(&self) -> bool {
         POSTGRES.supports_comment_optimizer_hint()
     }
+}
+
+/// The rest of `left IS [NOT] DISTINCT FROM …`: operators that bind less tightly end it.
+fn distinct_from(
+    parser: &mut Parser,
+    left: &Expr,
+    precedence: u8,
+    made: fn(Box<Expr>, Box<Expr>) -> Expr,
+) -> Result<Expr, ParserError> {
+    // As in PostgreSQL, it has no associativity. A long chain would be copied again and again.
+    if is_distinct_chain(left) {
+        let found = parser.peek_token();
+        return parser.expected("parentheses around the first IS DISTINCT FROM", found);
+    }
+    let right = parser.parse_subexpr(precedence)?;
+    Ok(made(Box::new(left.clone()), Box::new(right)))
 }
 
 #[cfg(test)]

@@ -31,8 +31,8 @@ use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::recursions;
 use crate::dialect::rewriting::{
-    ExpandSubscripts, OtherEscapes, RefuseCountedSetOperations, RefuseTableSample,
-    RenameDuplicateColumns, RewriteSimilarTo, rewrite,
+    ExpandSubscripts, OtherEscapes, RefuseTableSample, RenameDuplicateColumns, RewriteSimilarTo,
+    rewrite,
 };
 use crate::dialect::sample::syntax as sample;
 use crate::dialect::series::{self, SeriesInFrom};
@@ -442,9 +442,6 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if may_name_zone(&folded) {
             rewrite(statement, &mut AtTimeZone)?;
-        }
-        if folded.contains("except") || folded.contains("intersect") {
-            rewrite(statement, &mut RefuseCountedSetOperations)?;
         }
     }
     if let Command::Plan(statement, _) = &mut command

@@ -7,7 +7,7 @@ use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select,
-    SelectItem, SetExpr, SetOperator, SetQuantifier, TableFactor, Value, Visitor, VisitorMut,
+    SelectItem, SetExpr, TableFactor, Value, Visitor, VisitorMut,
 };
 use marigram_functions::SIMILAR_TO_REGEX;
 use std::collections::{HashMap, HashSet};
@@ -397,35 +397,6 @@ impl VisitorMut for OtherEscapes {
             replace("\u{1f}", &escape);
         }
         **pattern = changed;
-        ControlFlow::Continue(())
-    }
-}
-
-/// Refuses `EXCEPT ALL` and `INTERSECT ALL`, for which the planner would not count equal rows.
-pub struct RefuseCountedSetOperations;
-
-impl VisitorMut for RefuseCountedSetOperations {
-    type Break = SqlError;
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
-        let mut bodies = vec![query.body.as_ref()];
-        while let Some(body) = bodies.pop() {
-            let SetExpr::SetOperation {
-                op,
-                set_quantifier,
-                left,
-                right,
-            } = body
-            else {
-                continue;
-            };
-            if *op != SetOperator::Union && *set_quantifier == SetQuantifier::All {
-                return ControlFlow::Break(SqlError::unsupported(format!(
-                    "{op} ALL is not supported; leave out ALL if duplicate rows do not matter"
-                )));
-            }
-            bodies.extend([left.as_ref(), right.as_ref()]);
-        }
         ControlFlow::Continue(())
     }
 }

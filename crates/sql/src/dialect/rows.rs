@@ -92,6 +92,110 @@ pub fn compared_rows(
     Ok(Some(nested(all)))
 }
 
+/// `(a, b) IS [NOT] DISTINCT FROM (c, d)`: whether any pair is distinct, or none.
+pub fn distinct_rows(
+    left: &Expr,
+    right: &Expr,
+    is_distinct: bool,
+) -> Result<Option<Expr>, SqlError> {
+    let (Some(left), Some(right)) = (row_of(left), row_of(right)) else {
+        return Ok(None);
+    };
+    if left.len() != right.len() {
+        return Err(SqlError::syntax("the rows have different lengths"));
+    }
+    let pairs = left.iter().zip(right.iter()).map(|(left, right)| {
+        let sides = [left, right].map(|side| Box::new(nested(side.clone())));
+        let [left, right] = sides;
+        nested(if is_distinct {
+            Expr::IsDistinctFrom(left, right)
+        } else {
+            Expr::IsNotDistinctFrom(left, right)
+        })
+    });
+    let op = if is_distinct {
+        BinaryOperator::Or
+    } else {
+        BinaryOperator::And
+    };
+    Ok(pairs
+        .reduce(|all, one| binary(all, op.clone(), one))
+        .map(nested))
+}
+
+/// Whether an expression is an `IS [NOT] DISTINCT FROM` without parentheses.
+pub fn is_distinct_chain(expr: &Expr) -> bool {
+    matches!(expr, Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..))
+}
+
+/// The name in place of the upper bound of `BETWEEN SYMMETRIC`; its bounds are the lower one.
+const SYMMETRIC: &str = "\u{1f}symmetric";
+
+/// Marks a BETWEEN as `BETWEEN SYMMETRIC`, for [`between_either_way`].
+pub fn symmetric_bounds(between: Expr) -> Expr {
+    match between {
+        Expr::Between {
+            expr,
+            negated,
+            low,
+            high,
+        } => Expr::Between {
+            expr,
+            negated,
+            low: Box::new(Expr::Tuple(vec![*low, *high])),
+            high: Box::new(Expr::Identifier(Ident::with_quote('"', SYMMETRIC))),
+        },
+        other => other,
+    }
+}
+
+/// `x BETWEEN SYMMETRIC a AND b`: between a and b, or between b and a.
+pub fn between_either_way(
+    between: &Expr,
+    copied: &mut CopiedText,
+) -> Result<Option<Expr>, SqlError> {
+    let Expr::Between {
+        expr,
+        negated,
+        low,
+        high,
+    } = between
+    else {
+        return Ok(None);
+    };
+    let (Expr::Tuple(bounds), Expr::Identifier(name)) = (low.as_ref(), high.as_ref()) else {
+        return Ok(None);
+    };
+    let [low, high] = bounds.as_slice() else {
+        return Ok(None);
+    };
+    if name.value != SYMMETRIC {
+        return Ok(None);
+    }
+    copied.add(between, 1)?;
+    let within = |low: &Expr, high: &Expr| {
+        nested(Expr::Between {
+            expr: expr.clone(),
+            negated: false,
+            low: Box::new(low.clone()),
+            high: Box::new(high.clone()),
+        })
+    };
+    let either = nested(binary(
+        within(low, high),
+        BinaryOperator::Or,
+        within(high, low),
+    ));
+    Ok(Some(if *negated {
+        nested(Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(either),
+        })
+    } else {
+        either
+    }))
+}
+
 /// `(a, b) IS NULL` and `(a, b) IS NOT NULL`, which hold for each value.
 pub fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
     let row = row_of(row)?;

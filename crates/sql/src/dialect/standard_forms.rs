@@ -3,7 +3,9 @@
 //! with one argument.
 
 use crate::dialect::rewriting::{CopiedText, binary, call, nested};
-use crate::dialect::rows::{compared_rows, each_of_row, row_in_list, row_in_subquery};
+use crate::dialect::rows::{
+    between_either_way, compared_rows, distinct_rows, each_of_row, row_in_list, row_in_subquery,
+};
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, CharacterLength, DataType, Expr, Fetch, Function, FunctionArg,
@@ -22,6 +24,7 @@ pub fn may_have_some(folded: &str) -> bool {
         "char",
         "fetch",
         "overlaps",
+        "symmetric",
         "age(",
         "age (",
         ") in",
@@ -58,7 +61,18 @@ impl VisitorMut for StandardForms {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
-        let replaced = match expr {
+        match self.replacement(expr) {
+            Ok(Some(replaced)) => *expr = replaced,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl StandardForms {
+    fn replacement(&mut self, expr: &mut Expr) -> Result<Option<Expr>, SqlError> {
+        Ok(match expr {
             Expr::Function(function) => clock(function).or_else(|| age_of_today(function)),
             Expr::Interval(interval) => {
                 with_unit_in_text(interval);
@@ -70,30 +84,22 @@ impl VisitorMut for StandardForms {
                 let text = cast(take(expr), DataType::Text);
                 call("left", vec![text, number(length)])
             }),
+            Expr::Between { .. } => between_either_way(expr, &mut self.copied)?,
             Expr::BinaryOp {
                 left,
                 op: BinaryOperator::Overlaps,
                 right,
-            } => match overlaps(left, right, &mut self.copied) {
-                Ok(replaced) => replaced,
-                Err(error) => return ControlFlow::Break(error),
-            },
-            Expr::BinaryOp { left, op, right } => {
-                match compared_rows(left, op, right, &mut self.copied) {
-                    Ok(replaced) => replaced,
-                    Err(error) => return ControlFlow::Break(error),
-                }
-            }
+            } => overlaps(left, right, &mut self.copied)?,
+            Expr::BinaryOp { left, op, right } => compared_rows(left, op, right, &mut self.copied)?,
+            Expr::IsDistinctFrom(left, right) => distinct_rows(left, right, true)?,
+            Expr::IsNotDistinctFrom(left, right) => distinct_rows(left, right, false)?,
             Expr::IsNull(row) => each_of_row(row, Expr::IsNull),
             Expr::IsNotNull(row) => each_of_row(row, Expr::IsNotNull),
             Expr::InList {
                 expr,
                 list,
                 negated,
-            } => match row_in_list(expr, list, *negated, &mut self.copied) {
-                Ok(replaced) => replaced,
-                Err(error) => return ControlFlow::Break(error),
-            },
+            } => row_in_list(expr, list, *negated, &mut self.copied)?,
             Expr::InSubquery {
                 expr,
                 subquery,
@@ -117,11 +123,7 @@ impl VisitorMut for StandardForms {
                 _ => None,
             },
             _ => None,
-        };
-        if let Some(replaced) = replaced {
-            *expr = replaced;
-        }
-        ControlFlow::Continue(())
+        })
     }
 }
 

@@ -10,12 +10,15 @@ use crate::execution::execution_session::{ExecutionSession, SharedExecutionState
 use crate::execution::memory::AccountedPool;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::repair::repaired;
+use crate::planning::sort_keys::DistinctSortKeys;
 use crate::planning::subqueries::SubqueryValues;
 use crate::planning::tag_patterns::TagPatterns;
 use crate::planning::time_texts::TimeTexts;
 use crate::planning::unknown_literals::UnknownLiterals;
+use crate::planning::using_joins::UsingJoinPlanner;
 use crate::planning::zones::{DateComparison, SessionZone, ZonedTimes};
 use crate::rollup::{RollupDefinitions, RollupRewriteRule};
+use crate::statements::privilege_functions::privilege_functions;
 use crate::statements::session_functions::{describing_functions, session_functions};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::common::DataFusionError;
@@ -47,7 +50,8 @@ use marigram_functions::zoned::UTC;
 use marigram_operators::asof::AsOfJoinRule;
 use marigram_operators::gapfill::GapFillRule;
 use marigram_operators::interruptible_rule::InterruptibleRule;
-use marigram_operators::lateral::LateralLimitRule;
+use marigram_operators::lateral::{LateralAggregateRule, LateralLimitRule};
+use marigram_operators::outer_join_sides::OuterJoinSides;
 use marigram_operators::planner::MarigramQueryPlanner;
 use marigram_operators::reduce::{GroupCache, SeriesAggregateRule};
 use marigram_operators::scan::{NewestRowsRule, PartitionRows};
@@ -131,6 +135,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(NumericDivision))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
         state.register_expr_planner(Arc::new(UnknownLiterals))?;
+        state.register_relation_planner(Arc::new(UsingJoinPlanner))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
         let windows = state.window_functions().keys();
@@ -185,6 +190,11 @@ impl SessionStates {
             .clone();
         for udf in session_functions(session) {
             state.register_udf(Arc::new(udf))?;
+        }
+        if !session.rights.is_administrator {
+            for udf in privilege_functions(session) {
+                state.register_udf(Arc::new(udf))?;
+            }
         }
         if let Some(zone) = SessionZone::from_session(session) {
             state.config_mut().options_mut().extensions.insert(zone);
@@ -350,11 +360,13 @@ impl SessionStates {
     }
 
     /// Our logical rules, then DataFusion's. Ours remove marker functions, which have no value of
-    /// their own, and use rollups; the last one defines the order of floats.
+    /// their own, and use rollups; the last two define the order of
+    /// floats, and remove sort keys that occur twice.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
             Arc::new(GapFillRule),
             Arc::new(LateralLimitRule),
+            Arc::new(LateralAggregateRule),
             Arc::new(AsOfJoinRule),
         ];
         if self.options.knows_series {
@@ -368,6 +380,7 @@ impl SessionStates {
         let pool = Arc::clone(&self.runtime.memory_pool);
         rules.push(Arc::new(marigram_functions::BoundConstants::new(pool)));
         rules.push(Arc::new(FloatOrderRule));
+        rules.push(Arc::new(DistinctSortKeys));
         rules
             .into_iter()
             .map(|rule| InterruptibleRule::new(rule) as Arc<dyn OptimizerRule + Send + Sync>)
@@ -381,6 +394,7 @@ impl SessionStates {
             rules.push(Arc::new(SeriesAggregateRule));
             rules.push(Arc::new(NewestRowsRule));
         }
+        rules.push(Arc::new(OuterJoinSides));
         let selects_joins = JoinSelection::new();
         for rule in repaired(PhysicalOptimizer::new().rules) {
             let is_selection = rule.name() == selects_joins.name();

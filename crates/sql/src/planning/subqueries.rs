@@ -10,31 +10,33 @@
 //! faster. Scalar subqueries that depend on the row, and are not aggregates, are joined to the rows
 //! as well ([`correlated`]).
 
+mod compared_values;
 mod correlated;
+mod correlated_aggregates;
+mod join_conditions;
 mod marks;
 mod single_row;
+mod sort_values;
 mod three_values;
 
 use correlated::{CorrelatedJoin, is_correlated_value, value_of_correlated};
+use correlated_aggregates::{compares_otherwise, value_of_aggregate};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result, plan_err};
 use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::{
-    Case, Exists, InSubquery, SetComparison, SetQuantifier, Sort,
-};
+use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit,
-};
+use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, lit};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::scalar::ScalarValue;
+use marigram_functions::interval_order::comparison;
 use marigram_functions::{interrupt, max_udaf, min_udaf};
 use marks::{MarkJoin, mark_of_exists};
 use std::sync::Arc;
 pub use three_values::compares_rows;
-use three_values::{ComparedNames, as_exists, is_dependent, whole_condition};
+use three_values::{ComparedNames, as_exists, is_dependent, is_row_comparison, whole_condition};
 
 /// The names of the joined columns.
 const FOUND: &str = "found";
@@ -70,21 +72,16 @@ impl BesideColumns {
     fn node(&mut self, node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         interrupt::check()?;
         match node {
+            // The comparison of a row with its rows: the query around it takes it apart.
+            LogicalPlan::Filter(filter) if is_row_comparison(&filter) => {
+                Ok(Transformed::no(LogicalPlan::Filter(filter)))
+            }
             LogicalPlan::Filter(filter) => self.filter(filter),
-            LogicalPlan::Sort(sort) if sort.expr.iter().any(|by| has_values(&by.expr)) => {
-                let columns = sort.input.schema().columns();
-                let mut joins = Vec::new();
-                let mut order = Vec::with_capacity(sort.expr.len());
-                for by in sort.expr {
-                    let (more, expr) = self.taken_out(by.expr, sort.input.schema())?;
-                    joins.extend(more);
-                    order.push(Sort { expr, ..by });
-                }
-                let input = beside(Arc::unwrap_or_clone(sort.input), &mut joins)?;
-                let kept = columns.into_iter().map(Expr::Column);
-                let rows = LogicalPlanBuilder::from(input);
-                let rows = rows.sort_with_limit(order, sort.fetch)?.project(kept)?;
-                Ok(Transformed::yes(rows.build()?))
+            LogicalPlan::Join(join) if join.filter.as_ref().is_some_and(has_values) => {
+                Ok(Transformed::yes(self.join(join)?))
+            }
+            LogicalPlan::Sort(sort) if sort.expr.iter().any(|by| depends_on_row(&by.expr)) => {
+                Ok(Transformed::yes(self.sort(sort)?))
             }
             LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_)
                 if node.expressions().iter().any(has_values) =>
@@ -93,15 +90,11 @@ impl BesideColumns {
                 let [input] = node.inputs()[..] else {
                     return plan_err!("a projection has one input");
                 };
-                let mut joins = Vec::new();
-                let mut exprs = Vec::new();
-                for expr in node.expressions() {
-                    let name = names.save(&expr);
-                    let (more, expr) = self.taken_out(expr, input.schema())?;
-                    joins.extend(more);
-                    exprs.push(name.restore(expr));
-                }
-                let input = beside(input.clone(), &mut joins)?;
+                let exprs = node.expressions();
+                let saved: Vec<_> = exprs.iter().map(|expr| names.save(expr)).collect();
+                let (input, exprs) = self.beside_values(input.clone(), exprs)?;
+                let exprs = saved.into_iter().zip(exprs);
+                let exprs = exprs.map(|(name, expr)| name.restore(expr)).collect();
                 let node = node.with_new_exprs(exprs, vec![input])?;
                 Ok(Transformed::yes(node))
             }
@@ -126,17 +119,16 @@ impl BesideColumns {
                 used.push(part);
             }
         }
-        let used = conjunction(used);
-        if used.is_none() && !is_changed {
+        if used.is_empty() && !is_changed {
             return Ok(Transformed::no(LogicalPlan::Filter(filter)));
         }
         let columns = filter.input.schema().columns();
         let mut rows = Arc::unwrap_or_clone(filter.input);
-        let is_joined = used.is_some();
-        if let Some(used) = used {
-            let (mut joins, used) = self.taken_out(used, rows.schema())?;
-            rows = beside(rows, &mut joins)?;
-            conditions.push(used);
+        let is_joined = !used.is_empty();
+        if is_joined {
+            let (input, used) = self.beside_values(rows, used)?;
+            rows = input;
+            conditions.extend(used);
         }
         let rows = LogicalPlanBuilder::from(rows);
         let mut rows = match conjunction(conditions) {
@@ -147,6 +139,22 @@ impl BesideColumns {
             rows = rows.project(columns.into_iter().map(Expr::Column))?;
         }
         Ok(Transformed::yes(rows.build()?))
+    }
+
+    /// Replaces subqueries in expressions over the rows of a plan with columns that are joined to them.
+    fn beside_values(
+        &mut self,
+        rows: LogicalPlan,
+        exprs: Vec<Expr>,
+    ) -> Result<(LogicalPlan, Vec<Expr>)> {
+        let (rows, exprs) = self.with_compared_values(rows, exprs)?;
+        let (mut joins, mut taken) = (Vec::new(), Vec::with_capacity(exprs.len()));
+        for expr in exprs {
+            let (more, expr) = self.taken_out(expr, rows.schema())?;
+            joins.extend(more);
+            taken.push(expr);
+        }
+        Ok((beside(rows, &mut joins)?, taken))
     }
 
     /// Replaces subqueries in an expression with columns that are joined to the rows, whose own
@@ -178,6 +186,14 @@ impl BesideColumns {
                 joins.push(SubqueryJoin::Mark(join));
                 Ok(Transformed::yes(value))
             }
+            Expr::ScalarSubquery(asked) if compares_otherwise(&asked.subquery) => {
+                let taken = value_of_aggregate(self.name(), &asked.subquery, outer)?;
+                let Some((join, value)) = taken else {
+                    return Ok(Transformed::no(Expr::ScalarSubquery(asked)));
+                };
+                joins.push(SubqueryJoin::Correlated(join));
+                Ok(Transformed::yes(value))
+            }
             Expr::ScalarSubquery(asked) if is_correlated_value(&asked) => {
                 let taken = value_of_correlated(self.name(), &asked, outer)?;
                 let Some((join, value)) = taken else {
@@ -201,6 +217,7 @@ impl BesideColumns {
         let Some(column) = subquery.schema().columns().into_iter().next() else {
             return plan_err!("a subquery of IN has one column");
         };
+        let kind = subquery.schema().field(0).data_type().clone();
         let column = Expr::Column(column);
         let (found, counts) = (self.name(), self.name());
         let values = LogicalPlanBuilder::from(Arc::clone(&subquery))
@@ -232,7 +249,7 @@ impl BesideColumns {
             (Box::new(unknown), Box::new(lit(ScalarValue::Boolean(None)))),
         ];
         let joins = [
-            SubqueryJoin::On(values, value.eq(found)),
+            SubqueryJoin::On(values, comparison(value, Operator::Eq, found, &kind)),
             SubqueryJoin::Row(counted),
         ];
         let value = Expr::Case(Case::new(None, branches, Some(known(false))));
@@ -245,6 +262,7 @@ impl BesideColumns {
         let Some(column) = subquery.schema().columns().into_iter().next() else {
             return plan_err!("a subquery of ANY and ALL has one column");
         };
+        let kind = subquery.schema().field(0).data_type().clone();
         let column = Expr::Column(column);
         let counts = self.name();
         let aggregates = [
@@ -258,10 +276,7 @@ impl BesideColumns {
             .alias(counts.as_str())?
             .build()?;
         let joined = |name: &str| qualified_column(&counts, name);
-        let with = |name: &str| {
-            let other = Box::new(joined(name));
-            Expr::BinaryExpr(BinaryExpr::new(Box::new(value.clone()), asked.op, other))
-        };
+        let with = |name: &str| comparison(value.clone(), asked.op, joined(name), &kind);
         let is_any = asked.quantifier == SetQuantifier::Any;
         let one = match asked.op {
             Operator::Lt | Operator::LtEq if is_any => with(GREATEST),
@@ -356,13 +371,46 @@ pub fn always_has_a_row(plan: &LogicalPlan) -> bool {
     }
 }
 
+/// The columns of the row outside that the subqueries of an expression name.
+fn outer_columns(expr: &Expr) -> Vec<Column> {
+    let mut columns = Vec::new();
+    // It never fails.
+    let _ = expr.apply(|part| {
+        let asked = match part {
+            Expr::InSubquery(asked) => &asked.subquery,
+            Expr::Exists(asked) => &asked.subquery,
+            Expr::SetComparison(asked) => &asked.subquery,
+            Expr::ScalarSubquery(asked) => asked,
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        columns.extend(
+            asked
+                .outer_ref_columns
+                .iter()
+                .filter_map(|outer| match outer {
+                    Expr::OuterReferenceColumn(_, column) => Some(column.clone()),
+                    _ => None,
+                }),
+        );
+        Ok(TreeNodeRecursion::Continue)
+    });
+    columns
+}
+
+/// Whether an expression has a subquery that depends on the row, or whose value is joined to it.
+fn depends_on_row(expr: &Expr) -> bool {
+    has_values(expr) || !outer_columns(expr).is_empty()
+}
+
 fn has_values(expr: &Expr) -> bool {
     let mut found = false;
     // It never fails.
     let _ = expr.apply(|part| {
         found |= match part {
             Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => true,
-            Expr::ScalarSubquery(asked) => is_correlated_value(asked),
+            Expr::ScalarSubquery(asked) => {
+                is_correlated_value(asked) || compares_otherwise(&asked.subquery)
+            }
             _ => false,
         };
         Ok(TreeNodeRecursion::Continue)

@@ -8,6 +8,7 @@ use crate::catalog::plan_rights::check_plan;
 use crate::dialect::aliased_calls::rename_aliased_calls;
 use crate::dialect::column_names::{Names, may_collide, name_apart, named_batch, names_collide};
 use crate::dialect::parse;
+use crate::dialect::rewriting::rewrite;
 use crate::dialect::shorthand;
 use crate::dialect::statement::{Command, CopyFrom};
 use crate::dialect::wildcard_replacements::{check_replaced, replaced_names};
@@ -15,7 +16,9 @@ use crate::error::{SqlError, SqlResult, nearest};
 use crate::execution::thread_pool::StatementOutput;
 use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::{PlanRetention, inline};
+use crate::planning::counted_sets::with_counted_sets;
 use crate::planning::growth;
+use crate::planning::using_joins::{UsingJoins, without_marks};
 use crate::planning::zones::plan_scope;
 use crate::statements::copy::{self, CopyToTsFile, FileUse};
 use crate::statements::delete;
@@ -91,6 +94,7 @@ impl SqlServiceInner {
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
         let replaced = replaced_names(&statement);
         rename_aliased_calls(state, &mut statement)?;
+        rewrite(&mut statement, &mut UsingJoins)?;
         let again = may_collide(&statement).then(|| statement.clone());
         let mut planned = state.statement_to_plan(statement).await;
         if let (Err(error), Some(mut again)) = (&planned, again)
@@ -100,6 +104,7 @@ impl SqlServiceInner {
             planned = state.statement_to_plan(again).await;
         }
         let mut plan = planned.map_err(|error| self.plan_error(session, error))?;
+        plan = with_counted_sets(without_marks(plan)?)?;
         if reads_views {
             plan = one_snapshot(plan)?;
         }

@@ -12,10 +12,11 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, TableReference};
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::{
-    BinaryExpr, Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator,
-    Projection, Subquery, lit,
+    Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
+    Subquery, lit,
 };
 use datafusion::scalar::ScalarValue;
+use marigram_functions::interval_order::comparison;
 use marigram_operators::lateral::DecorrelatedSubquery;
 use std::sync::Arc;
 
@@ -74,9 +75,16 @@ pub fn as_exists(
             }
             Expr::SetComparison(asked) if is_dependent(&asked.subquery) => {
                 if always_has_a_row(&asked.subquery.subquery) {
-                    let value = Box::new(Expr::ScalarSubquery(asked.subquery));
-                    let compared = BinaryExpr::new(asked.expr, asked.op, value);
-                    return Ok(Transformed::yes(Expr::BinaryExpr(compared)));
+                    let kind = asked
+                        .subquery
+                        .subquery
+                        .schema()
+                        .field(0)
+                        .data_type()
+                        .clone();
+                    let value = Expr::ScalarSubquery(asked.subquery);
+                    let compared = comparison(*asked.expr, asked.op, value, &kind);
+                    return Ok(Transformed::yes(compared));
                 }
                 let compared = names.compared_set(&asked, outer)?;
                 compared.map_or(
@@ -107,7 +115,8 @@ pub fn whole_condition(
     let asked = part_as_in(asked.clone());
     if let Some(mut compared) = compared_rows(&asked) {
         // DataFusion's joins do not find the row's columns below the names of the compared values.
-        if !compared.rows.all_out_ref_exprs().is_empty() {
+        // Values with subqueries are computed beside the row first.
+        if !compared.rows.all_out_ref_exprs().is_empty() || has_subquery(&compared.compared) {
             return Ok(None);
         }
         compared.negated ^= is_not;
@@ -116,12 +125,16 @@ pub fn whole_condition(
     Ok(match asked {
         Expr::InSubquery(mut asked) => {
             asked.negated ^= is_not;
+            if has_subquery(&asked.expr) {
+                return Ok(None);
+            }
             if !asked.negated {
                 return Ok(Some(Expr::InSubquery(asked)));
             }
             if !is_dependent(&asked.subquery) {
-                // DataFusion's anti join for a value without columns ignores NULLs.
-                let is_whole = asked.expr.any_column_refs();
+                // DataFusion's anti join ignores NULLs unless it compares columns, and any other value
+                // may become a constant.
+                let is_whole = is_column(&asked.expr);
                 return Ok(is_whole.then_some(Expr::InSubquery(asked)));
             }
             if has_limit(&asked.subquery.subquery) || always_has_a_row(&asked.subquery.subquery) {
@@ -154,6 +167,16 @@ pub fn whole_condition(
     })
 }
 
+/// Whether an expression is a column, perhaps of another type.
+fn is_column(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Cast(cast) => is_column(&cast.expr),
+        Expr::Alias(alias) => is_column(&alias.expr),
+        _ => false,
+    }
+}
+
 /// Whether the answer of a subquery depends on the row.
 pub fn is_dependent(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty()
@@ -183,8 +206,15 @@ fn equals_value(asked: InSubquery) -> Expr {
     } else {
         Operator::Eq
     };
+    let kind = asked
+        .subquery
+        .subquery
+        .schema()
+        .field(0)
+        .data_type()
+        .clone();
     let value = Expr::ScalarSubquery(asked.subquery);
-    Expr::BinaryExpr(BinaryExpr::new(asked.expr, op, Box::new(value)))
+    comparison(*asked.expr, op, value, &kind)
 }
 
 /// An EXISTS without what does not change whether there are rows. A subquery that aggregates without
@@ -227,7 +257,7 @@ fn simplified(asked: Exists) -> Transformed<Expr> {
     }
 }
 
-fn subquery_of(plan: LogicalPlan, like: &Subquery) -> Subquery {
+pub fn subquery_of(plan: LogicalPlan, like: &Subquery) -> Subquery {
     Subquery {
         outer_ref_columns: plan.all_out_ref_exprs(),
         subquery: Arc::new(plan),
@@ -328,7 +358,8 @@ impl ComparedNames {
             nulls.push(column.clone().is_null());
         }
         let value = outer_value(value.clone(), outer)?;
-        let compared = Expr::BinaryExpr(BinaryExpr::new(Box::new(value), op, Box::new(column)));
+        let kind = column.get_type(rows.schema())?;
+        let compared = comparison(value, op, column, &kind);
         Ok(Some(ComparedSubquery {
             rows,
             compared,
@@ -341,18 +372,21 @@ impl ComparedNames {
 }
 
 /// The comparison in an EXISTS that the dialect wrote for a comparison of rows.
-fn row_comparison(asked: &Exists) -> Option<&Filter> {
+pub fn row_comparison(asked: &Exists) -> Option<&Filter> {
     let LogicalPlan::Projection(Projection { input, .. }) = asked.subquery.subquery.as_ref() else {
         return None;
     };
     match input.as_ref() {
-        LogicalPlan::Filter(filter) => match filter.input.as_ref() {
-            LogicalPlan::SubqueryAlias(alias) if alias.alias.table() == COMPARED_ROWS => {
-                Some(filter)
-            }
-            _ => None,
-        },
+        LogicalPlan::Filter(filter) => is_row_comparison(filter).then_some(filter),
         _ => None,
+    }
+}
+
+/// Whether a filter is the comparison in such an EXISTS.
+pub fn is_row_comparison(filter: &Filter) -> bool {
+    match filter.input.as_ref() {
+        LogicalPlan::SubqueryAlias(alias) => alias.alias.table() == COMPARED_ROWS,
+        _ => false,
     }
 }
 
@@ -422,7 +456,7 @@ impl ComparedSubquery {
 }
 
 /// A value of the row, as its subquery names it.
-fn outer_value(value: Expr, outer: &DFSchema) -> Result<Expr> {
+pub fn outer_value(value: Expr, outer: &DFSchema) -> Result<Expr> {
     let value = value.transform_up(|part| match part {
         Expr::Column(column) => {
             let field = Arc::clone(outer.field_from_column(&column)?);

@@ -1,0 +1,299 @@
+//! `LATERAL (SELECT count(*), 7 FROM … WHERE t.k = o.k)`: an aggregate without groups has one row for each
+//! row of the left side.
+//!
+//! DataFusion joins the groups that exist, and writes the counts of the others itself, but not what is
+//! computed from them or beside them: there, a constant would be NULL. So what the subquery computes from
+//! its aggregates is computed above the join. In a LEFT JOIN, a condition of ON decides there whether the
+//! values are shown.
+//!
+//! `LATERAL (VALUES (o.a), (o.b))` has no rows of its own either: they are computed above the join, too.
+
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, TableReference};
+use datafusion::logical_expr::expr::Case;
+use datafusion::logical_expr::{
+    Expr, Join, LogicalPlan, LogicalPlanBuilder, Subquery, Values, cast, lit, when,
+};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
+
+/// The names of the joined rows begin so; no user's table has such a name.
+const ROWS: &str = "\u{1f}rows of ";
+
+/// See the module documentation. The rule runs before DataFusion decorrelates lateral joins.
+#[derive(Debug)]
+pub struct LateralAggregateRule;
+
+impl OptimizerRule for LateralAggregateRule {
+    fn name(&self) -> &'static str {
+        "lateral_aggregates"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(join) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let above = match above_join(join)? {
+            Some(above) => Some(above),
+            None => values_above_join(join)?,
+        };
+        Ok(match above {
+            Some(above) => Transformed::yes(above),
+            None => Transformed::no(plan),
+        })
+    }
+}
+
+fn lateral_subquery(right: &LogicalPlan) -> Option<&Subquery> {
+    match right {
+        LogicalPlan::Subquery(subquery) => Some(subquery),
+        LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
+            LogicalPlan::Subquery(subquery) => Some(subquery),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The aggregate without groups below a plan, and the plan's columns as expressions of it.
+fn over_aggregate(plan: &LogicalPlan) -> Result<Option<(&LogicalPlan, Vec<Expr>)>> {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => {
+            let columns = plan.schema().columns().into_iter().map(Expr::Column);
+            Ok(Some((plan, columns.collect())))
+        }
+        LogicalPlan::SubqueryAlias(alias) => over_aggregate(&alias.input),
+        LogicalPlan::Projection(projection) => {
+            let Some((aggregate, below)) = over_aggregate(&projection.input)? else {
+                return Ok(None);
+            };
+            let schema = projection.input.schema();
+            let exprs = projection.expr.iter().map(|expr| {
+                let expr = expr.clone().unalias().transform(|part| {
+                    let at = match &part {
+                        Expr::Column(column) => schema.maybe_index_of_column(column),
+                        _ => None,
+                    };
+                    Ok(match at.and_then(|at| below.get(at)) {
+                        Some(value) => Transformed::yes(value.clone()),
+                        None => Transformed::no(part),
+                    })
+                })?;
+                Ok(expr.data)
+            });
+            Ok(Some((aggregate, exprs.collect::<Result<_>>()?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The join with what its subquery computes from aggregates above it; `None` if it computes nothing.
+fn above_join(join: &Join) -> Result<Option<LogicalPlan>> {
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        return Ok(None);
+    }
+    let Some(subquery) = lateral_subquery(&join.right) else {
+        return Ok(None);
+    };
+    let Some((aggregate, values)) = over_aggregate(&subquery.subquery)? else {
+        return Ok(None);
+    };
+    let left = join.left.schema();
+    let is_beyond = |expr: &Expr| match expr {
+        Expr::OuterReferenceColumn(_, column) => !left.has_column(column),
+        _ => false,
+    };
+    let refers = subquery.subquery.all_out_ref_exprs();
+    let is_plain = |value: &Expr| matches!(value, Expr::Column(_));
+    if values.iter().all(is_plain) || refers.iter().any(is_beyond) {
+        return Ok(None);
+    }
+    let shown = join.right.schema();
+    let name = name_of_rows(shown);
+    let values = values
+        .into_iter()
+        .map(|value| above(value, aggregate, &name));
+    let mut values = values.collect::<Result<Vec<_>>>()?;
+    let outer_ref_columns = aggregate.all_out_ref_exprs();
+    // DataFusion adds the keys of the groups to a projection.
+    let columns = aggregate.schema().columns().into_iter().enumerate();
+    let columns = columns.map(|(at, column)| Expr::Column(column).alias(value_name(at)));
+    let mut right = LogicalPlanBuilder::from(aggregate.clone())
+        .project(columns)?
+        .build()?;
+    if !outer_ref_columns.is_empty() {
+        right = LogicalPlan::Subquery(Subquery {
+            subquery: Arc::new(right),
+            outer_ref_columns,
+            spans: subquery.spans.clone(),
+        });
+    }
+    let right = LogicalPlanBuilder::from(right).alias(name)?.build()?;
+    let joined = LogicalPlanBuilder::new_from_arc(Arc::clone(&join.left)).join_on(
+        right,
+        JoinType::Inner,
+        [lit(true)],
+    )?;
+    let condition = condition_of(join);
+    if let (JoinType::Left, Some(condition)) = (join.join_type, &condition) {
+        let condition = condition.clone().transform(|part| {
+            let at = match &part {
+                Expr::Column(column) => shown.maybe_index_of_column(column),
+                _ => None,
+            };
+            Ok(match at.and_then(|at| values.get(at)) {
+                Some(value) => Transformed::yes(value.clone()),
+                None => Transformed::no(part),
+            })
+        })?;
+        values = values
+            .into_iter()
+            .map(|value| when(condition.data.clone(), value).end())
+            .collect::<Result<_>>()?;
+    }
+    shown_above(join, joined, values, condition).map(Some)
+}
+
+fn value_name(at: usize) -> String {
+    format!("value_{at}")
+}
+
+/// A name for the joined rows: no other table of the statement has a right side of this name.
+fn name_of_rows(shown: &DFSchema) -> String {
+    let name = shown.iter().find_map(|(table, _)| table);
+    format!("{ROWS}{}", name.map_or("", TableReference::table))
+}
+
+/// The columns of the left side, and values in place of those of the right side, where an inner join's
+/// condition holds.
+fn shown_above(
+    join: &Join,
+    joined: LogicalPlanBuilder,
+    values: Vec<Expr>,
+    condition: Option<Expr>,
+) -> Result<LogicalPlan> {
+    let columns = join.left.schema().columns().into_iter().map(Expr::Column);
+    let values = values.into_iter().zip(join.right.schema().iter());
+    let values =
+        values.map(|(value, (table, field))| value.alias_qualified(table.cloned(), field.name()));
+    let rows = joined.project(columns.chain(values).collect::<Vec<_>>())?;
+    match (join.join_type, condition) {
+        (JoinType::Inner, Some(condition)) => rows.filter(condition)?.build(),
+        _ => rows.build(),
+    }
+}
+
+/// The rows of a VALUES, below names.
+fn values_below(plan: &LogicalPlan) -> Option<&Values> {
+    match plan {
+        LogicalPlan::Values(values) => Some(values),
+        LogicalPlan::SubqueryAlias(alias) => values_below(&alias.input),
+        LogicalPlan::Projection(projection)
+            if projection
+                .expr
+                .iter()
+                .zip(projection.input.schema().columns())
+                .all(|(expr, column)| expr.clone().unalias() == Expr::Column(column))
+                && projection.expr.len() == projection.input.schema().fields().len() =>
+        {
+            values_below(&projection.input)
+        }
+        _ => None,
+    }
+}
+
+/// `LATERAL (VALUES (o.a), (o.b))`: the rows are numbered, and each number has its values.
+fn values_above_join(join: &Join) -> Result<Option<LogicalPlan>> {
+    let condition = condition_of(join);
+    let is_shown = match join.join_type {
+        JoinType::Inner => true,
+        JoinType::Left => condition.is_none(),
+        _ => false,
+    };
+    let Some(subquery) = lateral_subquery(&join.right).filter(|_| is_shown) else {
+        return Ok(None);
+    };
+    let left = join.left.schema();
+    let is_beyond = |expr: &Expr| match expr {
+        Expr::OuterReferenceColumn(_, column) => !left.has_column(column),
+        _ => false,
+    };
+    if subquery.subquery.all_out_ref_exprs().iter().any(is_beyond) {
+        return Ok(None);
+    }
+    let Some(rows) = values_below(&subquery.subquery) else {
+        return Ok(None);
+    };
+    let name = name_of_rows(join.right.schema());
+    let numbers = (0..rows.values.len() as i64).map(|at| vec![lit(at)]);
+    let numbers = LogicalPlanBuilder::values(numbers.collect())?
+        .alias(name.as_str())?
+        .build()?;
+    let number = numbers.schema().columns().into_iter().next();
+    let number = number.map_or_else(|| lit(0_i64), Expr::Column);
+    let mut values = Vec::with_capacity(rows.schema.fields().len());
+    for (at, field) in rows.schema.fields().iter().enumerate() {
+        let mut branches = Vec::with_capacity(rows.values.len());
+        for (row, cells) in rows.values.iter().enumerate() {
+            let Some(value) = cells.get(at) else {
+                return Ok(None);
+            };
+            let value = above_left(value.clone())?;
+            let value = cast(value, field.data_type().clone());
+            let is_row = number.clone().eq(lit(row as i64));
+            branches.push((Box::new(is_row), Box::new(value)));
+        }
+        values.push(Expr::Case(Case::new(None, branches, None)));
+    }
+    let joined = LogicalPlanBuilder::new_from_arc(Arc::clone(&join.left)).cross_join(numbers)?;
+    shown_above(join, joined, values, condition).map(Some)
+}
+
+/// A value of the subquery, which is computed from an aggregate, as one above the join.
+fn above(value: Expr, aggregate: &LogicalPlan, name: &str) -> Result<Expr> {
+    let schema = aggregate.schema();
+    let value = value.transform(|part| {
+        let at = match &part {
+            Expr::Column(column) => schema.maybe_index_of_column(column),
+            _ => None,
+        };
+        Ok(match at {
+            Some(at) => Transformed::yes(Expr::Column(Column::new(
+                Some(TableReference::bare(name)),
+                value_name(at),
+            ))),
+            None => Transformed::no(part),
+        })
+    })?;
+    above_left(value.data)
+}
+
+/// A value in which the columns of the left side are columns of the join.
+fn above_left(value: Expr) -> Result<Expr> {
+    let value = value.transform(|part| {
+        Ok(match part {
+            Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(value.data)
+}
+
+/// The condition of the join; `None` if it always holds.
+fn condition_of(join: &Join) -> Option<Expr> {
+    let is_true = |expr: &Expr| matches!(expr, Expr::Literal(ScalarValue::Boolean(Some(true)), _));
+    let on = join.on.iter();
+    let on = on.map(|(left, right)| left.clone().eq(right.clone()));
+    let all = on.chain(join.filter.clone());
+    all.filter(|condition| !is_true(condition))
+        .reduce(Expr::and)
+}
