@@ -1,15 +1,17 @@
-//! Arithmetic of whole numbers with PostgreSQL's semantics: a result that does not fit its type is
-//! an error (22003) and never wraps.
+//! Arithmetic with PostgreSQL's semantics: a result that does not fit its type is an error (22003).
+//! Whole numbers never wrap, and finite floats have no infinite result.
 //!
-//! DataFusion's `+`, `-`, `*` and unary minus wrap. [`CheckedArithmetic`] replaces them with
-//! functions of ours as soon as types are known, before constants are folded. These functions are
-//! displayed as the operators that they replace, so that columns keep their names. Division and
-//! remainder already check their results.
+//! DataFusion's `+`, `-`, `*` and unary minus wrap, and floats become infinite.
+//! [`CheckedArithmetic`] replaces them with functions of ours as soon as types are known, before
+//! constants are folded. These functions are displayed as the operators that they replace, so that columns keep their names. Division and
+//! remainder of whole numbers already check their results.
 
+mod floats;
 mod functions;
 mod kernel;
 mod rule;
 
+pub(crate) use floats::overflow;
 pub use functions::unchecked;
 pub use rule::CheckedArithmetic;
 

@@ -1,11 +1,13 @@
-//! Texts as floats. Numbers that a float cannot hold are errors, as in PostgreSQL: Arrow makes them
-//! infinite or zero.
+//! Texts and wider numbers as floats. Numbers that a float cannot hold are errors, as in PostgreSQL:
+//! Arrow makes them infinite or zero.
 
+use crate::arithmetic::overflow;
 use crate::refusal::refused;
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, Float32Array};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::Result;
+use std::sync::Arc;
 
 /// Whether a text that was read as this float denotes a number that is too large or too small.
 fn is_out_of_range(text: &str, float: f64) -> bool {
@@ -56,4 +58,28 @@ pub fn read_floats(values: &ArrayRef, kind: &DataType, gives_null: bool) -> Resu
         }
     }
     Ok(floats)
+}
+
+/// Whether a REAL can hold a double, more or less exactly.
+pub fn is_narrow(float: f64) -> bool {
+    float.is_infinite() || !(float as f32).is_infinite()
+}
+
+/// Doubles and decimals as REAL; `gives_null` says whether one that is too large becomes NULL.
+///
+/// # Errors
+/// 22003 for numbers that are too large.
+pub fn narrow_floats(values: &ArrayRef, gives_null: bool) -> Result<ArrayRef> {
+    let wide = cast(values, &DataType::Float64)?;
+    let narrow = wide
+        .as_primitive::<Float64Type>()
+        .iter()
+        .map(|float| match float {
+            Some(float) if !is_narrow(float) => match gives_null {
+                true => Ok(None),
+                false => Err(overflow()),
+            },
+            float => Ok(float.map(|float| float as f32)),
+        });
+    Ok(Arc::new(narrow.collect::<Result<Float32Array>>()?))
 }

@@ -4,6 +4,7 @@
 use super::arguments::TIME;
 use crate::refusal::refused;
 use crate::value_casts::as_intervals;
+use crate::zoned::zoned_type;
 use arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoArray, TimestampNanosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -55,7 +56,7 @@ pub fn functions() -> Vec<ScalarUDF> {
         .map(|count| TypeSignature::Coercible(whole(count).into_iter().map(coercion).collect()));
     let makes = makes.chain([with_seconds(6)]).collect();
     [
-        (Age, TypeSignature::Exact(vec![TIME, TIME])),
+        (Age, times()),
         (MakeInterval, TypeSignature::OneOf(makes)),
         (MakeTimestamp, with_seconds(5)),
         (JustifyDays, lengths()),
@@ -70,6 +71,16 @@ pub fn functions() -> Vec<ScalarUDF> {
         })
     })
     .collect()
+}
+
+/// Two times, each with or without a zone.
+fn times() -> TypeSignature {
+    let kinds = [TIME, zoned_type()];
+    let pairs = kinds.iter().flat_map(|end| {
+        let pair = move |start: &DataType| TypeSignature::Exact(vec![end.clone(), start.clone()]);
+        kinds.iter().map(pair)
+    });
+    TypeSignature::OneOf(pairs.collect())
 }
 
 /// An interval, or a difference of times.

@@ -9,6 +9,7 @@
 //!
 //! This crate knows neither tables nor sessions nor the engine.
 
+mod adapted;
 mod aggregate;
 mod arguments;
 pub mod arithmetic;
@@ -19,6 +20,7 @@ mod bounded;
 mod bucket;
 mod calls;
 mod catalog_texts;
+mod collected;
 pub mod comparison;
 mod date_part;
 mod descriptors;
@@ -64,6 +66,7 @@ pub mod value_casts;
 pub mod zone_functions;
 pub mod zoned;
 
+pub use adapted::SignedCounts;
 pub use arguments::TIME;
 pub use array_comparisons::{ARRAY_COMPARISONS, compared_with_array};
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
@@ -104,6 +107,10 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udaf(Arc::clone(&descriptor.function))?;
     }
     state.register_udaf(Arc::new(bit_xor::bit_xor()))?;
+    adapted::adapt_functions(state)?;
+    for udaf in collected::collecting_aggregates() {
+        state.register_udaf(Arc::new(udaf))?;
+    }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
     }

@@ -4,7 +4,7 @@
 
 use crate::arguments::TIME;
 use crate::date_part::of_difference;
-use crate::float_casts::{is_read_exactly, read_floats};
+use crate::float_casts::{is_narrow, is_read_exactly, narrow_floats, read_floats};
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
@@ -56,6 +56,7 @@ enum ValueCastKind {
     WriteTime,
     WriteFloat,
     ReadFloat,
+    NarrowFloat,
 }
 
 fn is_text(kind: &DataType) -> bool {
@@ -112,6 +113,9 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
         (from, DataType::Float32 | DataType::Float64) if is_text(from) => {
             Some(ValueCastKind::ReadFloat)
         }
+        (from, DataType::Float32) if *from == DataType::Float64 || from.is_decimal() => {
+            Some(ValueCastKind::NarrowFloat)
+        }
         // The text of a time with a zone depends on the session.
         (DataType::Timestamp(_, None), to) if to.is_string() => Some(ValueCastKind::WriteTime),
         (DataType::Float16 | DataType::Float32 | DataType::Float64, to) if to.is_string() => {
@@ -126,7 +130,8 @@ fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         return Transformed::no(expr);
     };
     // Rules look for constants, of which few are out of range.
-    if kind == ValueCastKind::ReadFloat && is_plain_constant(&expr) {
+    let reads = matches!(kind, ValueCastKind::ReadFloat | ValueCastKind::NarrowFloat);
+    if reads && is_plain_constant(&expr) {
         return Transformed::no(expr);
     }
     let (value, to, gives_null) = match expr {
@@ -164,6 +169,7 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::WriteTime => "write_time",
             ValueCastKind::WriteFloat => "write_float",
             ValueCastKind::ReadFloat => "read_float",
+            ValueCastKind::NarrowFloat => "narrow_float",
         }
     }
 
@@ -215,6 +221,7 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::WriteTime => cast(&time_texts(&values)?, &self.to)?,
             ValueCastKind::WriteFloat => cast(&float_texts(&values)?, &self.to)?,
             ValueCastKind::ReadFloat => read_floats(&values, &self.to, self.gives_null)?,
+            ValueCastKind::NarrowFloat => narrow_floats(&values, self.gives_null)?,
         };
         Ok(if is_one {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&out, 0)?)
@@ -265,9 +272,10 @@ pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(intervals))
 }
 
-/// Whether an expression is a cast of a literal text that a float can hold.
+/// Whether an expression is a cast of a literal that a float can hold.
 fn is_plain_constant(expr: &Expr) -> bool {
     match cast_of(expr) {
+        Some((Expr::Literal(ScalarValue::Float64(Some(float)), _), _)) => is_narrow(*float),
         Some((Expr::Literal(text, _), to)) => match text.try_as_str() {
             Some(Some(text)) => is_read_exactly(text, to),
             _ => true,

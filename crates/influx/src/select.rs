@@ -3,6 +3,7 @@
 mod cursor;
 mod functions;
 mod reading;
+mod series_limit;
 mod sources;
 mod wanted;
 
@@ -23,6 +24,7 @@ use marigram_engine::Engine;
 use marigram_influxql::ast::Fill;
 use marigram_sql::SqlResult;
 use reading::{TableReading, reading_of_functions, reading_of_rows};
+use series_limit::LimitedSeries;
 use sources::{SourceRequest, sources};
 use std::sync::Arc;
 use wanted::SelectSymbols;
@@ -69,7 +71,17 @@ pub(crate) struct Grouping {
 /// What InfluxDB refuses of its functions and types.
 pub fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn RowSource>> {
     prepared.check_types()?;
-    build(prepared, running, None)
+    let rows = build(prepared, running, None)?;
+    Ok(match prepared.series_limit {
+        (0, 0) => rows,
+        limits if limits_its_answer(prepared) => Box::new(LimitedSeries::new(rows, limits)),
+        _ => rows,
+    })
+}
+
+/// Whether SLIMIT counts the series of the answer, and not those of a table.
+fn limits_its_answer(prepared: &PreparedSelect) -> bool {
+    prepared.sources.iter().all(PreparedSource::is_subquery)
 }
 
 /// What a SELECT groups and limits by, with what an outer SELECT passes to it.
@@ -79,7 +91,10 @@ fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
         return Around {
             order: Arc::clone(&own),
             keys: own,
-            series_limit: prepared.series_limit,
+            series_limit: match limits_its_answer(prepared) {
+                true => (0, 0),
+                false => prepared.series_limit,
+            },
             range: (prepared.min_ns, prepared.max_ns),
         };
     };

@@ -1,5 +1,6 @@
 //! The operators as functions.
 
+use super::floats::compute_floats;
 use super::kernel::{ArithmeticOp, KernelOperand, compute};
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -12,7 +13,7 @@ use datafusion::logical_expr::{
 };
 use std::sync::{Arc, LazyLock};
 
-/// An operator on two whole numbers of one type, or the minus sign of one.
+/// An operator on two numbers of one type, or the minus sign of a whole number.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CheckedOperator {
     /// `None` means the minus sign.
@@ -31,6 +32,7 @@ fn made(op: Option<ArithmeticOp>) -> Arc<ScalarUDF> {
 static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Add)));
 static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Subtract)));
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Multiply)));
+static DIVIDE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Divide)));
 static NEGATE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(None));
 
 /// `left op right`, checked.
@@ -39,6 +41,7 @@ pub(super) fn binary(op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
         ArithmeticOp::Add => &ADD,
         ArithmeticOp::Subtract => &SUBTRACT,
         ArithmeticOp::Multiply => &MULTIPLY,
+        ArithmeticOp::Divide => &DIVIDE,
     };
     Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::clone(function),
@@ -58,6 +61,7 @@ impl CheckedOperator {
             ArithmeticOp::Add => Operator::Plus,
             ArithmeticOp::Subtract => Operator::Minus,
             ArithmeticOp::Multiply => Operator::Multiply,
+            ArithmeticOp::Divide => Operator::Divide,
         })
     }
 
@@ -119,6 +123,7 @@ impl ScalarUDFImpl for CheckedOperator {
             Some(ArithmeticOp::Add) => "checked_add",
             Some(ArithmeticOp::Subtract) => "checked_subtract",
             Some(ArithmeticOp::Multiply) => "checked_multiply",
+            Some(ArithmeticOp::Divide) => "checked_divide",
             None => "checked_negate",
         }
     }
@@ -155,6 +160,9 @@ impl ScalarUDFImpl for CheckedOperator {
         let (is_scalar, columns) = (all_scalar(&args.args), columns(args.args)?);
         let rows = if is_scalar { 1 } else { rows };
         let made = match (self.op, columns.as_slice()) {
+            (Some(op), [left, right]) if kind.is_floating() => {
+                compute_floats(op, left.operand(), right.operand())?
+            }
             (Some(op), [left, right]) => compute(op, left.operand(), right.operand(), rows)?,
             (None, [operand]) => {
                 let zero = ScalarValue::new_zero(&kind)?.to_array()?;

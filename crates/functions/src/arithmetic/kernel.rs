@@ -26,6 +26,8 @@ pub enum ArithmeticOp {
     Subtract,
     /// `a * b`
     Multiply,
+    /// `a / b`, of floats
+    Divide,
 }
 
 /// Whole numbers of one width. Each result has *flags*; their union over all rows says whether any
@@ -53,6 +55,7 @@ macro_rules! exact {
                 ArithmeticOp::Add => left.checked_add(right),
                 ArithmeticOp::Subtract => left.checked_sub(right),
                 ArithmeticOp::Multiply => left.checked_mul(right),
+                ArithmeticOp::Divide => left.checked_div(right),
             }
         }
     };
@@ -84,7 +87,7 @@ macro_rules! signed {
                 match op {
                     // Two operands of one sign gave a result of the other sign.
                     ArithmeticOp::Add | ArithmeticOp::Subtract => flags < 0,
-                    ArithmeticOp::Multiply => flags != 0,
+                    ArithmeticOp::Multiply | ArithmeticOp::Divide => flags != 0,
                 }
             }
 
@@ -194,6 +197,7 @@ pub fn compute(
                 ArithmeticOp::Multiply => {
                     typed::<$kind>(op, left, right, rows, KernelInteger::multiply)
                 }
+                ArithmeticOp::Divide => internal_err!("whole numbers divide elsewhere"),
             }
         };
     }
@@ -275,6 +279,7 @@ impl std::fmt::Display for ArithmeticOp {
             Self::Add => "+",
             Self::Subtract => "-",
             Self::Multiply => "*",
+            Self::Divide => "/",
         })
     }
 }

@@ -38,18 +38,29 @@ fn op_of(op: Operator) -> Option<ArithmeticOp> {
         Operator::Plus => Some(ArithmeticOp::Add),
         Operator::Minus => Some(ArithmeticOp::Subtract),
         Operator::Multiply => Some(ArithmeticOp::Multiply),
+        Operator::Divide => Some(ArithmeticOp::Divide),
         _ => None,
     }
 }
 
-/// Replaces an operator on whole numbers with its function. Expressions that have no type yet, such
+/// Whether an operator on this type may have results that do not fit. Divisions of whole numbers
+/// are checked by Arrow.
+fn is_checked(op: ArithmeticOp, kind: &DataType) -> bool {
+    match kind {
+        DataType::Float32 | DataType::Float64 => true,
+        kind => kind.is_integer() && op != ArithmeticOp::Divide,
+    }
+}
+
+/// Replaces an operator on whole numbers or floats with its function. Expressions that have no type yet, such
 /// as parameters, stay unchanged.
 fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
-            let checked = op_of(op).filter(|_| {
+            let checked = op_of(op).filter(|op| {
                 let kind = type_of(&left, schema);
-                kind.as_ref().is_some_and(DataType::is_integer) && kind == type_of(&right, schema)
+                kind.as_ref().is_some_and(|kind| is_checked(*op, kind))
+                    && kind == type_of(&right, schema)
             });
             match checked {
                 Some(op) => Transformed::yes(binary(op, *left, *right)),

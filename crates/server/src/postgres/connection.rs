@@ -12,6 +12,7 @@ use crate::postgres::opening::{ClientStartup, read_startup};
 use crate::postgres::portal::{
     NamedStatement, Portal, PortalLifetime, PortalProgress, StatementKind, classify,
 };
+use crate::postgres::savepoints::Savepoints;
 use crate::postgres::setting_scope::{SessionSettings, SettingScope};
 use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::slow_log::PEER;
@@ -62,8 +63,9 @@ pub struct PostgresConnection<'a> {
     pub(super) at_set_local: Option<SessionSettings>,
     pub(super) entry: RegistryEntry,
     pub(super) block: TransactionState,
-    /// Whether a statement of the transaction block changed something.
+    /// Whether a statement of the transaction block changed something, since its last savepoint.
     pub(super) has_changed: bool,
+    pub(super) savepoints: Savepoints,
     pub(super) statements: HashMap<String, Arc<NamedStatement>>,
     pub(super) portals: HashMap<String, Portal>,
 }
@@ -123,6 +125,7 @@ impl<'a> PostgresConnection<'a> {
             entry,
             block: TransactionState::Idle,
             has_changed: false,
+            savepoints: Savepoints::default(),
             statements: HashMap::new(),
             portals: HashMap::new(),
         };
@@ -439,7 +442,7 @@ impl<'a> PostgresConnection<'a> {
                 | StatementKind::Control(
                     ControlStatement::Commit
                         | ControlStatement::Rollback
-                        | ControlStatement::RollbackTo
+                        | ControlStatement::RollbackTo(_)
                 )
         );
         if self.block == TransactionState::Failed && !ends {
@@ -453,7 +456,7 @@ impl<'a> PostgresConnection<'a> {
     /// Ends the transaction block, and with it the cursors that end with the block.
     fn end_block(&mut self, is_committed: bool) {
         self.block = TransactionState::Idle;
-        let has_changed = std::mem::take(&mut self.has_changed);
+        let has_changed = std::mem::take(&mut self.has_changed) | self.savepoints.end();
         if has_changed && !is_committed {
             let notice =
                 "each statement is durable on its own: what this block changed stays changed";
@@ -475,6 +478,39 @@ impl<'a> PostgresConnection<'a> {
             .retain(|_, portal| portal.life == PortalLifetime::Session);
     }
 
+    /// Executes a statement about savepoints; returns its command tag.
+    fn savepoint(&mut self, control: &ControlStatement) -> Result<&'static str, PgError> {
+        let tag = match control {
+            ControlStatement::Savepoint(_) => "SAVEPOINT",
+            ControlStatement::Release(_) => "RELEASE SAVEPOINT",
+            _ => "ROLLBACK TO SAVEPOINT",
+        };
+        if self.block == TransactionState::Idle {
+            let message = format!("{tag} can only be used in transaction blocks");
+            return Err(PgError::new("25P01", message));
+        }
+        match control {
+            ControlStatement::Savepoint(name) => {
+                self.savepoints.set(name, &mut self.has_changed)?;
+                Ok("SAVEPOINT")
+            }
+            ControlStatement::Release(name) => {
+                self.savepoints.release(name, &mut self.has_changed)?;
+                Ok("RELEASE")
+            }
+            ControlStatement::RollbackTo(name) => {
+                if self.savepoints.roll_back(name, &mut self.has_changed)? {
+                    let notice = "each statement is durable on its own: what was changed since \
+                                  the savepoint stays changed";
+                    self.io.out.notice(notice);
+                }
+                self.block = TransactionState::Open;
+                Ok("ROLLBACK")
+            }
+            _ => Ok(tag),
+        }
+    }
+
     /// Executes a control statement and reports it.
     pub(super) fn control(&mut self, control: &ControlStatement) -> Result<(), StatementHalt> {
         let tag = match control {
@@ -494,12 +530,9 @@ impl<'a> PostgresConnection<'a> {
                 self.end_block(false);
                 "ROLLBACK"
             }
-            ControlStatement::RollbackTo => {
-                if self.block == TransactionState::Failed {
-                    self.block = TransactionState::Open;
-                }
-                "ROLLBACK"
-            }
+            ControlStatement::Savepoint(_)
+            | ControlStatement::Release(_)
+            | ControlStatement::RollbackTo(_) => self.savepoint(control)?,
             ControlStatement::Nothing(tag) => tag,
             ControlStatement::Deallocate(Some(name)) => {
                 if self.statements.remove(name).is_none() {

@@ -16,10 +16,14 @@ pub enum ControlStatement {
     Commit,
     /// `ROLLBACK`, `ABORT`.
     Rollback,
-    /// A statement about savepoints or the like, with its command tag.
+    /// A statement that does nothing, with its command tag.
     Nothing(&'static str),
-    /// `ROLLBACK TO`: a failed block may continue.
-    RollbackTo,
+    /// `SAVEPOINT name`
+    Savepoint(String),
+    /// `RELEASE name`
+    Release(String),
+    /// `ROLLBACK TO name`: a failed block may continue.
+    RollbackTo(String),
     /// `DEALLOCATE` of one statement, or of all.
     Deallocate(Option<String>),
 }
@@ -35,6 +39,11 @@ pub fn recognize(sql: &str) -> Option<ControlStatement> {
         _ => "",
     };
     let name = |at: usize| tokens.get(at).and_then(Token::name).map(str::to_owned);
+    // The word SAVEPOINT may precede the name, and is none itself if another follows.
+    let savepoint = |at: usize| match word(at) {
+        "savepoint" => name(at + 1).or_else(|| name(at)),
+        _ => name(at),
+    };
     let transaction = |at| matches!(word(at), "work" | "transaction");
     let control = match word(0) {
         // There is nothing that these could commit: the database refuses them.
@@ -43,11 +52,12 @@ pub fn recognize(sql: &str) -> Option<ControlStatement> {
         "start" if word(1) == "transaction" => ControlStatement::Begin,
         "commit" | "end" => ControlStatement::Commit,
         "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => {
-            ControlStatement::RollbackTo
+            let at = if transaction(1) { 3 } else { 2 };
+            ControlStatement::RollbackTo(savepoint(at)?)
         }
         "rollback" | "abort" => ControlStatement::Rollback,
-        "savepoint" => ControlStatement::Nothing("SAVEPOINT"),
-        "release" => ControlStatement::Nothing("RELEASE"),
+        "savepoint" => ControlStatement::Savepoint(name(1)?),
+        "release" => ControlStatement::Release(savepoint(1)?),
         "deallocate" => {
             let at = if word(1) == "prepare" && tokens.len() > 2 {
                 2
@@ -82,7 +92,15 @@ mod tests {
         );
         assert_eq!(
             recognize("ROLLBACK TO SAVEPOINT a"),
-            Some(ControlStatement::RollbackTo)
+            Some(ControlStatement::RollbackTo("a".into()))
+        );
+        assert_eq!(
+            recognize("rollback work to \"A b\""),
+            Some(ControlStatement::RollbackTo("A b".into()))
+        );
+        assert_eq!(
+            recognize("RELEASE savepoint"),
+            Some(ControlStatement::Release("savepoint".into()))
         );
         assert_eq!(
             recognize("DEALLOCATE \"_pg3_0\""),

@@ -20,6 +20,7 @@ mod opening;
 mod parameters;
 mod portal;
 mod prepared;
+mod savepoints;
 mod session_statements;
 mod session_syntax;
 mod setting_scope;

@@ -77,7 +77,7 @@ fn scalar(
         return Err("an array was sent where a single value is expected".to_owned());
     }
     if is_binary {
-        binary(bytes, oid, kind)
+        binary(bytes, oid, kind, zone)
     } else {
         text(bytes, kind, zone)
     }
@@ -87,7 +87,7 @@ fn scalar(
 fn array(bytes: &[u8], is_binary: bool, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     if is_binary {
         arrays::from_binary(bytes, kind, |bytes, oid| {
-            convert(&binary(bytes, oid, kind)?, kind)
+            convert(&binary(bytes, oid, kind, zone)?, kind)
         })
     } else {
         arrays::from_text(utf8(bytes)?, kind, |bytes| {
@@ -193,7 +193,8 @@ fn interval_in_words(text: &str) -> String {
 }
 
 /// Decodes bytes of the type `oid`; if the client did not name it, of PostgreSQL's type for `kind`.
-fn binary(bytes: &[u8], oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
+/// A `timestamp` that becomes a `timestamptz` is a local time of the session.
+fn binary(bytes: &[u8], oid: u32, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     let named = PgType::from_oid(oid).unwrap_or_else(|| pg_type(kind));
     Ok(match named {
         PgType::Bool => Arc::new(BooleanArray::from(vec![fixed::<1>(bytes)?[0] != 0])),
@@ -223,7 +224,12 @@ fn binary(bytes: &[u8], oid: u32, kind: &DataType) -> Result<ArrayRef, String> {
         PgType::Timestamp | PgType::Timestamptz => {
             let us = i64::from_be_bytes(fixed(bytes)?).checked_add(EPOCH_US);
             let ns = us.and_then(|us| us.checked_mul(1000));
-            let ns = ns.ok_or("the time is outside the years 1677 to 2262")?;
+            let mut ns = ns.ok_or("the time is outside the years 1677 to 2262")?;
+            let is_local = oid == PgType::Timestamp.oid();
+            if is_local && zone != "UTC" && matches!(kind, DataType::Timestamp(_, Some(_))) {
+                let local = chrono::DateTime::from_timestamp_nanos(ns).naive_utc();
+                ns = zones::read(&local.to_string(), zone)?;
+            }
             let times = TimestampNanosecondArray::from(vec![ns]);
             // A cast between zones would keep the clock time instead of the instant.
             let zone = match kind {
@@ -345,6 +351,31 @@ mod tests {
             array.as_primitive::<TimestampNanosecondType>().value(0),
             EPOCH_US * 1000
         );
+    }
+
+    #[test]
+    fn a_local_time_becomes_a_moment_in_the_session_zone() {
+        let kind = DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()));
+        let bind = |value: &[u8], format| BindMessage {
+            portal: String::new(),
+            statement: String::new(),
+            formats: vec![format],
+            values: vec![Some(Bytes::copy_from_slice(value))],
+            results: vec![],
+        };
+        let (binary, text) = (0_i64.to_be_bytes(), b"2000-01-01 00:00:00");
+        for (value, format) in [(&binary[..], 1), (&text[..], 0)] {
+            for (oid, hours) in [(1114, -1), (1184, if format == 1 { 0 } else { -1 })] {
+                let bound = bind(value, format);
+                let read = arrays(&bound, &[oid], &[kind.clone()], "Europe/Berlin").unwrap();
+                let read = read[0].as_primitive::<TimestampNanosecondType>().value(0);
+                assert_eq!(
+                    read,
+                    EPOCH_US * 1000 + hours * 3_600_000_000_000,
+                    "{oid}, {format}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -80,6 +80,24 @@ pub struct PgCatalog {
     pub database: String,
 }
 
+impl PgCatalog {
+    /// `pg_views`: the views and their queries, as they were written.
+    fn views(&self) -> Result<Arc<dyn TableProvider>> {
+        // A database that was dropped has none.
+        let tables = self.engine.tables(&self.database).unwrap_or_default();
+        let rows = tables.iter().filter_map(|table| {
+            let view = table.view.as_ref()?;
+            Some(vec![
+                ("schemaname", "public".to_owned()),
+                ("viewname", table.name.clone()),
+                ("definition", view.query.clone()),
+            ])
+        });
+        let columns = "schemaname viewname viewowner definition";
+        postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for PgCatalog {
     fn table_names(&self) -> Vec<String> {
@@ -94,6 +112,9 @@ impl SchemaProvider for PgCatalog {
         }
         if matches!(name, "pg_user" | "pg_shadow") {
             return self.users().await;
+        }
+        if name == "pg_views" {
+            return self.views().map(Some);
         }
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);

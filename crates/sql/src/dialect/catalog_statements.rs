@@ -11,7 +11,8 @@ use crate::dialect::system_columns::replace_table_oids;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{self, Expr, Value, VisitorMut};
-use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use datafusion_pg_catalog::sql::rules::{
     AliasDuplicatedProjectionRewrite, CurrentUserVariableToSessionUserFunctionCall,
@@ -198,8 +199,8 @@ impl VisitorMut for NamedOids {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         const KINDS: [&str; 4] = ["regclass", "regtype", "regproc", "regnamespace"];
-        if let Some(cast) = oid_or_null(expr) {
-            *expr = cast;
+        if let Some(replaced) = oid_or_null(expr).or_else(|| view_definition(expr)) {
+            *expr = replaced;
             return ControlFlow::Continue(());
         }
         let Expr::Cast {
@@ -280,6 +281,37 @@ fn oid_or_null(expr: &Expr) -> Option<Expr> {
         array: false,
         format: None,
     })
+}
+
+/// The query for which a call of `pg_get_viewdef` stands: that of a view, by its OID or its name.
+fn view_definition(expr: &Expr) -> Option<Expr> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let name = function.name.0.last()?.as_ident()?;
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    if !name.value.eq_ignore_ascii_case("pg_get_viewdef") {
+        return None;
+    }
+    let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(asked)) = list.args.first()? else {
+        return None;
+    };
+    let is_name = matches!(
+        asked,
+        Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_))
+    );
+    let column = if is_name { "relname" } else { "oid" };
+    let query = format!(
+        "(SELECT max(of_view.definition) FROM pg_catalog.pg_views AS of_view JOIN \
+         pg_catalog.pg_class AS as_class ON as_class.relname = of_view.viewname WHERE \
+         as_class.{column} = {asked})"
+    );
+    let mut parser = Parser::new(&PostgreSqlDialect {})
+        .try_with_sql(&query)
+        .ok()?;
+    parser.parse_expr().ok()
 }
 
 fn rewritten(mut statement: ast::Statement) -> ast::Statement {

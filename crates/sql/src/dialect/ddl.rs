@@ -279,8 +279,11 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
     constraints::refuse_serial(parser, &name)?;
     let data_type = parser.parse_data_type()?;
     let (mut role, mut codec, mut key) = (None, CodecChange::default(), None);
+    let mut is_required = false;
     loop {
-        if codec_clause(parser, &mut codec)? || constraints::column_constraint(parser, &mut key)? {
+        if codec_clause(parser, &mut codec)?
+            || constraints::column_constraint(parser, &mut key, &mut is_required)?
+        {
             continue;
         }
         let found = if accept_word(parser, "TAG") {
@@ -315,6 +318,7 @@ fn column(parser: &mut Parser<'_>) -> SqlResult<ColumnDefinition> {
         role,
         codec,
         key,
+        is_required,
     })
 }
 
@@ -373,7 +377,8 @@ fn resolve(
             Err(SqlError::named("42P16", &time.name, message))
         }
         Some(_) => {
-            let notices = constraints::apply_keys(&mut written, &keys)?;
+            let mut notices = constraints::apply_keys(&mut written, &keys)?;
+            notices.extend(constraints::not_null_notice(&written));
             let columns = written.into_iter();
             let columns = columns.map(|column| Ok((column.name.clone(), column.kind()?)));
             Ok((columns.collect::<SqlResult<_>>()?, notices))

@@ -16,8 +16,15 @@ const DIGITS_MAX: usize = 76;
 /// The precision of created decimals, so that their sums have room.
 const DIGITS: usize = 38;
 
-/// Whether a statement, in lower case, may contain such casts.
+/// Whether a statement, in lower case, may contain such casts, or numbers that no type can hold.
 pub fn may_cast_to_numeric(folded: &str) -> bool {
+    // An exponent of three digits.
+    let exponent = |part: &[u8]| {
+        part[0].is_ascii_digit() && part[1] == b'e' && part[2..].iter().all(|digit| *digit != b' ')
+    };
+    if folded.as_bytes().windows(5).any(exponent) {
+        return true;
+    }
     let casts = folded.contains("::") || folded.contains("cast");
     folded.contains("numeric") || folded.contains("dec") || casts && folded.contains("int")
 }
@@ -29,6 +36,14 @@ impl VisitorMut for ExactNumbers {
     type Break = SqlError;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Expr::Value(value) = expr
+            && let Value::Number(text, _) = &value.value
+            && text.parse::<f64>().is_ok_and(f64::is_infinite)
+        {
+            let start: String = text.chars().take(24).collect();
+            let message = format!("\"{start}\" is out of range for type double precision");
+            return ControlFlow::Break(SqlError::invalid("22003", message));
+        }
         let Expr::Cast {
             expr: inner,
             data_type,

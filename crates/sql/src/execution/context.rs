@@ -136,6 +136,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(DateComparison))?;
         state.register_expr_planner(Arc::new(UnknownLiterals))?;
         state.register_relation_planner(Arc::new(UsingJoinPlanner))?;
+        state.register_expr_planner(Arc::new(marigram_functions::SignedCounts))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
         let windows = state.window_functions().keys();

@@ -1,6 +1,7 @@
 //! The memory that a statement uses is reserved in the shared pool, and returned.
 
-use super::Database;
+use super::{Database, MEMORY_LIMIT, ask, forget_peak, in_own_process, resident_peak};
+use futures::future::join_all;
 use marigram_engine::Holder;
 
 const DEVICES: usize = 200_000;
@@ -32,4 +33,38 @@ fn groups_of_unique_tags_are_accounted() {
         // Groups that may be requested again are cached, within a part of the limit.
         assert!(after.bytes < before.bytes + (2 << 20), "{sql}: {after:?}");
     }
+}
+
+/// What the test itself takes: code, tables, threads, what the allocator retains.
+const OWN_BYTES: usize = 192 << 20;
+
+#[test]
+fn collected_values_stay_within_the_limit() {
+    let name = "accounted::collected_values_stay_within_the_limit";
+    in_own_process(name, || {
+        let database = Database::open();
+        let rows = "(SELECT concat('text', value * 7919 % 1000003) AS s, value % 50 AS k \
+                    FROM generate_series(1, 1000000))";
+        for (answer, by) in [
+            ("string_agg(s, ',' ORDER BY s)", " GROUP BY k"),
+            ("string_agg(s, ',' ORDER BY k, s DESC)", ""),
+            ("array_agg(s ORDER BY s DESC)", ""),
+            ("array_agg(DISTINCT s)", ""),
+            ("string_agg(DISTINCT s, ',' ORDER BY s)", " GROUP BY k"),
+        ] {
+            let sql = format!("SELECT count(a) FROM (SELECT {answer} AS a FROM {rows}{by})");
+            forget_peak();
+            let asked = (0..4).map(|_| ask(&database.sql, &database.session, &sql));
+            for answer in database.clients.block_on(join_all(asked)) {
+                let refused = answer.err().map(|error| error.to_string());
+                assert!(
+                    refused.as_ref().is_none_or(|text| text.contains("memory")),
+                    "{sql}: {refused:?}"
+                );
+            }
+            let peak = resident_peak();
+            assert!(peak < MEMORY_LIMIT + OWN_BYTES, "{sql}: {peak} bytes");
+            assert_eq!(database.must("SELECT 1"), 1);
+        }
+    });
 }

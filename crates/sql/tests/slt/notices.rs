@@ -193,3 +193,22 @@ fn prepared_statements_follow_their_views() {
         }
     });
 }
+
+#[test]
+fn fields_that_may_not_be_null_are_told_to_be_unchecked() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        let told = db
+            .notices_of(
+                "CREATE TABLE t (time TIMESTAMPTZ NOT NULL, dev TEXT TAG NOT NULL, \
+                 a DOUBLE NOT NULL, b DOUBLE NULL, c BIGINT NOT NULL)",
+            )
+            .await;
+        let expected = "NOT NULL is not checked: rows may have no value in a, c";
+        assert_eq!(told, [expected]);
+        let told = db
+            .notices_of("CREATE TABLE u (time TIMESTAMPTZ NOT NULL, dev TEXT TAG, a DOUBLE)")
+            .await;
+        assert!(told.is_empty(), "{told:?}");
+    });
+}

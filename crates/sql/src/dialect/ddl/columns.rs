@@ -14,6 +14,8 @@ pub struct ColumnDefinition {
     pub codec: CodecChange,
     /// The key that the column alone is declared to be.
     pub key: Option<&'static str>,
+    /// Whether it is declared NOT NULL.
+    pub is_required: bool,
 }
 
 /// What a column is declared to be.

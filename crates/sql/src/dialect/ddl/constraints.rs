@@ -119,13 +119,15 @@ fn deferral(parser: &mut Parser<'_>) {
     {}
 }
 
-/// Reads a constraint of a column: the key that it declares, or nothing; `false` if none follows.
+/// Reads a constraint of a column: the key that it declares, or that it has a value in each row;
+/// `false` if none follows.
 ///
 /// # Errors
 /// If Marigram does not check such a constraint.
 pub fn column_constraint(
     parser: &mut Parser<'_>,
     key: &mut Option<&'static str>,
+    is_required: &mut bool,
 ) -> SqlResult<bool> {
     if next_is(parser, 0, "CONSTRAINT") {
         parser.next_token();
@@ -135,11 +137,10 @@ pub fn column_constraint(
         *key = Some("PRIMARY KEY");
     } else if accept_word(parser, "UNIQUE") {
         key.get_or_insert("UNIQUE");
-    } else if accept_words(parser, &["DEFAULT", "NULL"])
-        || accept_words(parser, &["NOT", "NULL"])
-        || accept_words(parser, &["NULL"])
-    {
-        // NOT NULL has no effect on fields.
+    } else if accept_words(parser, &["NOT", "NULL"]) {
+        *is_required = true;
+    } else if accept_words(parser, &["DEFAULT", "NULL"]) || accept_words(parser, &["NULL"]) {
+        // This is what columns are anyway.
     } else if let Some((word, _)) = REFUSED.iter().find(|(word, _)| next_is(parser, 0, word)) {
         return Err(refused(word));
     } else {
@@ -287,6 +288,22 @@ pub(super) fn apply_keys(
     }
     notices.dedup();
     Ok(notices)
+}
+
+/// What a client is told of fields that it declares NOT NULL. The time is never NULL, and a tag
+/// without a value is a series of its own.
+pub(super) fn not_null_notice(columns: &[ColumnDefinition]) -> Option<String> {
+    let is_field =
+        |column: &&ColumnDefinition| matches!(column.role, None | Some(ColumnRole::Field));
+    let fields = columns.iter().filter(is_field);
+    let fields = fields.filter(|column| column.is_required);
+    let fields: Vec<&str> = fields.map(|column| column.name.as_str()).collect();
+    (!fields.is_empty()).then(|| {
+        format!(
+            "NOT NULL is not checked: rows may have no value in {}",
+            fields.join(", ")
+        )
+    })
 }
 
 /// Requires that a key consists of the columns that identify a row: the tags and the time.

@@ -293,6 +293,24 @@ impl ExpressionPlace<'_> {
                 args[0] = ask(ClockQuestion::Labelled, zone, vec![args[0].clone()]);
                 Transformed::yes(call.func.call(args))
             }
+            // Days and months are steps of the clocks in the zone that the times name.
+            ("generate_series", [start, stop, _]) if self.is_zoned(start) => {
+                let label = |time: &Expr| ask(ClockQuestion::Labelled, zone, vec![time.clone()]);
+                let args = vec![label(start), label(stop), call.args[2].clone()];
+                let times = DataType::new_list(zoned_type(), true);
+                let labelled = Box::new(call.func.call(args));
+                Transformed::yes(Expr::Cast(Cast::new(labelled, times)))
+            }
+            ("age", args) if args.iter().any(|time| self.is_zoned(time)) => {
+                let args = call
+                    .args
+                    .into_iter()
+                    .map(|time| match self.is_zoned(&time) {
+                        true => ask(ClockQuestion::Shown, zone, vec![time]),
+                        false => time,
+                    });
+                Transformed::yes(call.func.call(args.collect()))
+            }
             ("current_date", []) => {
                 let shown = ask(ClockQuestion::Shown, zone, vec![now()]);
                 Transformed::yes(as_kind(shown, &TIME, &DataType::Date32))
