@@ -101,7 +101,7 @@ fn floats(value: &ColumnarValue) -> Result<Option<ArrayRef>> {
 }
 
 /// The value of a row; a constant has one row.
-fn at(values: &ArrayRef, row: usize) -> Option<f64> {
+fn value_of_row(values: &ArrayRef, row: usize) -> Option<f64> {
     let values = values.as_primitive::<Float64Type>();
     let row = if values.len() == 1 { 0 } else { row };
     values.is_valid(row).then(|| values.value(row))
@@ -123,10 +123,11 @@ impl AdaptedFunction {
         let args = args.iter().map(floats).collect::<Result<Vec<_>>>()?;
         let args: Vec<ArrayRef> = args.into_iter().flatten().collect();
         for row in 0..results.len() {
-            let Some(result) = at(&results, row).filter(|result| !result.is_finite()) else {
+            let Some(result) = value_of_row(&results, row).filter(|result| !result.is_finite())
+            else {
                 continue;
             };
-            let mut operands = args.iter().filter_map(|arg| at(arg, row));
+            let mut operands = args.iter().filter_map(|arg| value_of_row(arg, row));
             if self.adaptation == Adaptation::Logarithm {
                 let is_zero = operands.clone().any(|operand| operand == 0.0);
                 let is_negative = operands.any(|operand| operand < 0.0);
