@@ -91,7 +91,6 @@ const SHARED_NAMES: &[&str] = &[
     "WriteReport",
     // The command line's types, and those of the crates that it uses.
     "Backup",
-    "BadLine",
     "Command",
     "DateOrder",
     "RepeatedHour",

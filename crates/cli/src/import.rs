@@ -5,7 +5,6 @@
 //! the first one is written. Then one thread reads and parses while this one writes. Good rows are
 //! stored, and bad ones are reported with their line; nothing is dropped silently.
 
-mod csv_notes;
 mod csv_plan;
 mod csv_rows;
 mod duplicate_advice;

@@ -1,6 +1,7 @@
 //! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
-use super::csv_notes;
+mod notes;
+
 use super::json_records::{self, JsonColumns, JsonRecords};
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_search;
@@ -265,7 +266,7 @@ fn planned(
     plan.without_zone = is_without_zone(&found.reader, parts, &profiles);
     plan.notes.extend(found.notes);
     if let [(_, at)] = parts.as_slice() {
-        let note = csv_notes::mixed_zones(&found.reader, &profiles[*at].times);
+        let note = notes::mixed_zones(&found.reader, &profiles[*at].times);
         plan.notes.extend(note);
     }
     plan.time_name = time_name(known, parts, &plan.dialect.names);
@@ -276,8 +277,8 @@ fn planned(
     }
     plan.time = found.reader;
     plan.time_columns = found.columns;
-    csv_notes::refuse_beyond_header(&plan.dialect, &profiles)?;
-    csv_notes::refuse_headers_without_time(&plan)?;
+    notes::refuse_beyond_header(&plan.dialect, &profiles)?;
+    notes::refuse_headers_without_time(&plan)?;
     let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
@@ -308,7 +309,7 @@ fn planned(
         infer_tags(open, &mut plan, &profiles, known.is_some())?;
     }
     for (at, profile) in profiles.iter().enumerate() {
-        csv_notes::note_column(&mut plan, reading, at, profile)?;
+        notes::note_column(&mut plan, reading, at, profile)?;
     }
     Ok((plan, held))
 }
@@ -541,7 +542,7 @@ fn profiles(
         plan.headers = records.headers().clone();
         profiles.resize(plan.dialect.names.len(), ColumnProfile::default());
     }
-    plan.notes.extend(csv_notes::skipped_lines(plan));
+    plan.notes.extend(notes::skipped_lines(plan));
     Ok((profiles, held.into_held()))
 }
 

@@ -1,7 +1,7 @@
 //! What the plan of a CSV file tells the user before the import, and what it refuses.
 
-use super::ReadPlanOptions;
-use super::csv_plan::{CsvPlan, CsvRole, known_names};
+use super::{CsvPlan, CsvRole, known_names};
+use crate::import::ReadPlanOptions;
 use crate::terminal;
 use anyhow::{Result, bail};
 use marigram_model::{FieldType, quoted};
