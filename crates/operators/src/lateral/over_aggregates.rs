@@ -5,15 +5,10 @@
 //! computed from them or beside them: there, a constant would be NULL. So what the subquery computes from
 //! its aggregates is computed above the join. In a LEFT JOIN, a condition of ON decides there whether the
 //! values are shown.
-//!
-//! `LATERAL (VALUES (o.a), (o.b))` has no rows of its own either: they are computed above the join, too.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, TableReference};
-use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::{
-    Expr, Join, LogicalPlan, LogicalPlanBuilder, Subquery, Values, cast, lit, when,
-};
+use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
@@ -42,11 +37,7 @@ impl OptimizerRule for LateralAggregateRule {
         let LogicalPlan::Join(join) = &plan else {
             return Ok(Transformed::no(plan));
         };
-        let above = match above_join(join)? {
-            Some(above) => Some(above),
-            None => values_above_join(join)?,
-        };
-        Ok(match above {
+        Ok(match above_join(join)? {
             Some(above) => Transformed::yes(above),
             None => Transformed::no(plan),
         })
@@ -190,72 +181,6 @@ fn shown_above(
         (JoinType::Inner, Some(condition)) => rows.filter(condition)?.build(),
         _ => rows.build(),
     }
-}
-
-/// The rows of a VALUES, below names.
-fn values_below(plan: &LogicalPlan) -> Option<&Values> {
-    match plan {
-        LogicalPlan::Values(values) => Some(values),
-        LogicalPlan::SubqueryAlias(alias) => values_below(&alias.input),
-        LogicalPlan::Projection(projection)
-            if projection
-                .expr
-                .iter()
-                .zip(projection.input.schema().columns())
-                .all(|(expr, column)| expr.clone().unalias() == Expr::Column(column))
-                && projection.expr.len() == projection.input.schema().fields().len() =>
-        {
-            values_below(&projection.input)
-        }
-        _ => None,
-    }
-}
-
-/// `LATERAL (VALUES (o.a), (o.b))`: the rows are numbered, and each number has its values.
-fn values_above_join(join: &Join) -> Result<Option<LogicalPlan>> {
-    let condition = condition_of(join);
-    let is_shown = match join.join_type {
-        JoinType::Inner => true,
-        JoinType::Left => condition.is_none(),
-        _ => false,
-    };
-    let Some(subquery) = lateral_subquery(&join.right).filter(|_| is_shown) else {
-        return Ok(None);
-    };
-    let left = join.left.schema();
-    let is_beyond = |expr: &Expr| match expr {
-        Expr::OuterReferenceColumn(_, column) => !left.has_column(column),
-        _ => false,
-    };
-    if subquery.subquery.all_out_ref_exprs().iter().any(is_beyond) {
-        return Ok(None);
-    }
-    let Some(rows) = values_below(&subquery.subquery) else {
-        return Ok(None);
-    };
-    let name = name_of_rows(join.right.schema());
-    let numbers = (0..rows.values.len() as i64).map(|at| vec![lit(at)]);
-    let numbers = LogicalPlanBuilder::values(numbers.collect())?
-        .alias(name.as_str())?
-        .build()?;
-    let number = numbers.schema().columns().into_iter().next();
-    let number = number.map_or_else(|| lit(0_i64), Expr::Column);
-    let mut values = Vec::with_capacity(rows.schema.fields().len());
-    for (at, field) in rows.schema.fields().iter().enumerate() {
-        let mut branches = Vec::with_capacity(rows.values.len());
-        for (row, cells) in rows.values.iter().enumerate() {
-            let Some(value) = cells.get(at) else {
-                return Ok(None);
-            };
-            let value = above_left(value.clone())?;
-            let value = cast(value, field.data_type().clone());
-            let is_row = number.clone().eq(lit(row as i64));
-            branches.push((Box::new(is_row), Box::new(value)));
-        }
-        values.push(Expr::Case(Case::new(None, branches, None)));
-    }
-    let joined = LogicalPlanBuilder::new_from_arc(Arc::clone(&join.left)).cross_join(numbers)?;
-    shown_above(join, joined, values, condition).map(Some)
 }
 
 /// A value of the subquery, which is computed from an aggregate, as one above the join.

@@ -12,7 +12,6 @@
 
 mod compared_values;
 mod correlated;
-mod correlated_aggregates;
 mod join_conditions;
 mod marks;
 mod single_row;
@@ -20,7 +19,6 @@ mod sort_values;
 mod three_values;
 
 use correlated::{CorrelatedJoin, is_correlated_value, value_of_correlated};
-use correlated_aggregates::{compares_otherwise, value_of_aggregate};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result, plan_err};
@@ -184,14 +182,6 @@ impl BesideColumns {
                     return Ok(Transformed::no(Expr::Exists(asked)));
                 };
                 joins.push(SubqueryJoin::Mark(join));
-                Ok(Transformed::yes(value))
-            }
-            Expr::ScalarSubquery(asked) if compares_otherwise(&asked.subquery) => {
-                let taken = value_of_aggregate(self.name(), &asked.subquery, outer)?;
-                let Some((join, value)) = taken else {
-                    return Ok(Transformed::no(Expr::ScalarSubquery(asked)));
-                };
-                joins.push(SubqueryJoin::Correlated(join));
                 Ok(Transformed::yes(value))
             }
             Expr::ScalarSubquery(asked) if is_correlated_value(&asked) => {
@@ -408,9 +398,7 @@ fn has_values(expr: &Expr) -> bool {
     let _ = expr.apply(|part| {
         found |= match part {
             Expr::InSubquery(_) | Expr::Exists(_) | Expr::SetComparison(_) => true,
-            Expr::ScalarSubquery(asked) => {
-                is_correlated_value(asked) || compares_otherwise(&asked.subquery)
-            }
+            Expr::ScalarSubquery(asked) => is_correlated_value(asked),
             _ => false,
         };
         Ok(TreeNodeRecursion::Continue)

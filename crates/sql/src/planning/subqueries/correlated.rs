@@ -17,8 +17,8 @@ use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::{Sort, WindowFunction};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, ExprFuncBuilder, ExprFunctionExt, Filter, Limit, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, Subquery, WindowFunctionDefinition, lit, when,
+    Aggregate, BinaryExpr, Expr, ExprFunctionExt, Filter, Limit, LogicalPlan, LogicalPlanBuilder,
+    Operator, Projection, Subquery, WindowFunctionDefinition, lit, when,
 };
 use marigram_operators::lateral::{CorrelatedCondition, DecorrelatedSubquery, FIRST, columns_of};
 use std::sync::Arc;
@@ -34,8 +34,6 @@ pub struct CorrelatedJoin {
     /// The order of the rows that are counted for each outer row; `None` if there is one row per
     /// key.
     counted: Option<Vec<Sort>>,
-    /// Aggregates of the rows that are counted for each outer row.
-    pub aggregates: Vec<ExprFuncBuilder>,
 }
 
 /// Whether a scalar subquery is correlated, and not an aggregate that DataFusion accepts.
@@ -259,7 +257,6 @@ fn by_keys(
         right,
         on,
         counted: None,
-        aggregates: Vec::new(),
     }))
 }
 
@@ -268,10 +265,7 @@ fn key_name(at: usize) -> String {
 }
 
 /// Takes all rows; the join counts those of each outer row.
-///
-/// # Errors
-/// DataFusion's errors.
-pub fn counted(name: String, found: DecorrelatedSubquery) -> Result<CorrelatedJoin> {
+fn counted(name: String, found: DecorrelatedSubquery) -> Result<CorrelatedJoin> {
     let on = found.conditions.into_iter().map(outer_as_columns);
     let on = on.collect::<Result<Vec<_>>>()?;
     let mut columns = columns_of(&found.plan);
@@ -285,22 +279,11 @@ pub fn counted(name: String, found: DecorrelatedSubquery) -> Result<CorrelatedJo
         right,
         on,
         counted: Some(found.order),
-        aggregates: Vec::new(),
     })
 }
 
 fn there_name(name: &str) -> String {
     format!("{name}_there")
-}
-
-/// The column of a join that counts its rows: NULL where an outer row has none.
-pub fn there_column(name: &str) -> Expr {
-    Expr::Column(Column::new(Some(name), there_name(name)))
-}
-
-/// The name of the joined column of an aggregate.
-pub fn aggregate_name(at: usize) -> String {
-    format!("aggregate_{at}")
 }
 
 impl CorrelatedJoin {
@@ -334,25 +317,17 @@ impl CorrelatedJoin {
             place = place.order_by(order);
         }
         let place = place.build()?;
-        let there = there_column(&self.name);
+        let there = Expr::Column(Column::new(Some(relation.clone()), there_name(&self.name)));
         let definition = WindowFunctionDefinition::AggregateUDF(count_udaf());
         let rows = Expr::from(WindowFunction::new(definition, vec![there]))
-            .partition_by(vec![number.clone()])
+            .partition_by(vec![number])
             .build()?;
         let result = |expr: &Expr| Column::new_unqualified(expr.schema_name().to_string());
         let first = Expr::Column(result(&place)).eq(lit(1_u64));
-        let table = Some(relation.clone());
-        columns.push(Expr::Column(result(&rows)).alias_qualified(table, ROWS));
-        let mut windows = vec![place, rows];
-        for (at, call) in self.aggregates.into_iter().enumerate() {
-            let call = call.partition_by(vec![number.clone()]).build()?;
-            let name = aggregate_name(at);
-            let value = Expr::Column(result(&call));
-            columns.push(value.alias_qualified(Some(relation.clone()), name));
-            if !windows.contains(&call) {
-                windows.push(call);
-            }
-        }
-        joined.window(windows)?.filter(first)?.project(columns)
+        columns.push(Expr::Column(result(&rows)).alias_qualified(Some(relation), ROWS));
+        joined
+            .window(vec![place, rows])?
+            .filter(first)?
+            .project(columns)
     }
 }
