@@ -342,7 +342,8 @@ fn is_number(text: &str) -> bool {
 /// Whether a cell looks like a time: a written one, or a number that may be one.
 pub fn is_time(text: &str) -> bool {
     let text = text.trim();
-    if is_number(text) {
+    // Nanoseconds are more than a DOUBLE holds exactly.
+    if is_number(text) || text.parse::<i64>().is_ok() {
         // Seconds since 2001, and finer units; eight digits may be a date.
         let digits = text.split(['.', ',']).next().unwrap_or(text);
         return digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
