@@ -403,7 +403,7 @@ fn write_file(client: &DataClient, file: &PreparedFile) -> Result<ImportedFile> 
         refusals.extend(item.bad);
         empty += item.empty;
         // A file without rows has a batch without rows, for its columns.
-        if item.batches.iter().any(|batch| batch.len() > 0) {
+        if item.batches.iter().any(|batch| !batch.is_empty()) {
             let reports = client.write(item.batches)?;
             for (report, lines) in reports.iter().zip(&item.lines) {
                 stored += report.stored as u64;

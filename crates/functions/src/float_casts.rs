@@ -75,10 +75,8 @@ pub fn narrow_floats(values: &ArrayRef, gives_null: bool) -> Result<ArrayRef> {
         .as_primitive::<Float64Type>()
         .iter()
         .map(|float| match float {
-            Some(float) if !is_narrow(float) => match gives_null {
-                true => Ok(None),
-                false => Err(overflow()),
-            },
+            Some(float) if !is_narrow(float) && gives_null => Ok(None),
+            Some(float) if !is_narrow(float) => Err(overflow()),
             float => Ok(float.map(|float| float as f32)),
         });
     Ok(Arc::new(narrow.collect::<Result<Float32Array>>()?))

@@ -45,7 +45,7 @@ pub fn with_keys(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let on = LogicalPlan::Distinct(Distinct::On(on));
             Ok(Transformed::new_transformed(on, is_changed))
         }
-        LogicalPlan::Join(join) if !join.on.is_empty() => joined(join),
+        LogicalPlan::Join(join) if !join.on.is_empty() => Ok(joined(join)),
         other => Ok(Transformed::no(other)),
     }
 }
@@ -120,7 +120,7 @@ fn renamed(column: Column, name: Column) -> Expr {
     Expr::Column(column).alias_qualified(name.relation, name.name)
 }
 
-fn joined(mut join: Join) -> Result<Transformed<LogicalPlan>> {
+fn joined(mut join: Join) -> Transformed<LogicalPlan> {
     let (left, right) = (join.left.schema(), join.right.schema());
     let mut is_changed = false;
     for (mine, theirs) in &mut join.on {
@@ -130,6 +130,5 @@ fn joined(mut join: Join) -> Result<Transformed<LogicalPlan>> {
             is_changed = true;
         }
     }
-    let join = LogicalPlan::Join(join);
-    Ok(Transformed::new_transformed(join, is_changed))
+    Transformed::new_transformed(LogicalPlan::Join(join), is_changed)
 }

@@ -68,7 +68,7 @@ pub fn keys_by_length(keys: &mut [Sort], schema: &DFSchema, is_changed: &mut boo
 
 fn may_compare(expr: &Expr) -> bool {
     match expr {
-        Expr::Between(_) | Expr::InList(_) | Expr::InSubquery(_) => true,
+        Expr::Between(_) | Expr::InList(_) | Expr::InSubquery(_) | Expr::WindowFunction(_) => true,
         Expr::BinaryExpr(binary) => matches!(
             binary.op,
             Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
@@ -76,7 +76,6 @@ fn may_compare(expr: &Expr) -> bool {
         Expr::Case(case) => case.expr.is_some(),
         Expr::ScalarFunction(call) => ["nullif", "greatest", "least"].contains(&call.func.name()),
         Expr::AggregateFunction(call) => call.params.distinct || !call.params.order_by.is_empty(),
-        Expr::WindowFunction(_) => true,
         _ => false,
     }
 }

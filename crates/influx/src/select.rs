@@ -91,9 +91,10 @@ fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
         return Around {
             order: Arc::clone(&own),
             keys: own,
-            series_limit: match limits_its_answer(prepared) {
-                true => (0, 0),
-                false => prepared.series_limit,
+            series_limit: if limits_its_answer(prepared) {
+                (0, 0)
+            } else {
+                prepared.series_limit
             },
             range: (prepared.min_ns, prepared.max_ns),
         };

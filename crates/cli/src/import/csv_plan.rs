@@ -279,7 +279,34 @@ fn planned(
     plan.time_columns = found.columns;
     notes::refuse_beyond_header(&plan.dialect, &profiles)?;
     notes::refuse_headers_without_time(&plan)?;
-    let told_tags = told_tags(options, known, &plan.dialect.names, &table_names)?;
+    add_columns(
+        &mut plan,
+        (reading, known),
+        &profiles,
+        &table_names,
+        &columns,
+        &refused,
+    )?;
+    let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
+    if options.tags.is_empty() && !options.no_tags && !knows_tags {
+        infer_tags(open, &mut plan, &profiles, known.is_some())?;
+    }
+    for (at, profile) in profiles.iter().enumerate() {
+        notes::note_column(&mut plan, reading, at, profile)?;
+    }
+    Ok((plan, held))
+}
+
+/// Decides the role and the type of each column; rows in lines that are `refused` have no say.
+fn add_columns(
+    plan: &mut CsvPlan,
+    (reading, known): (&ReadPlanOptions, Option<&ColumnLayout>),
+    profiles: &[ColumnProfile],
+    table_names: &[String],
+    json: &JsonColumns,
+    refused: &HashSet<u64>,
+) -> Result<()> {
+    let told_tags = told_tags(&reading.options, known, &plan.dialect.names, table_names)?;
     for (at, profile) in profiles.iter().enumerate() {
         let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
         let role = if plan.time_columns.contains(at) {
@@ -289,9 +316,12 @@ fn planned(
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
             CsvRole::Dropped
         } else {
-            let inferred = || match columns.texts.contains(&at) {
-                true => FieldType::String,
-                false => profile.kind_without(plan.decimal, &refused),
+            let inferred = || {
+                if json.texts.contains(&at) {
+                    FieldType::String
+                } else {
+                    profile.kind_without(plan.decimal, refused)
+                }
             };
             CsvRole::Field(kind_of(reading, known, &file_name, &name, &inferred)?)
         };
@@ -304,14 +334,7 @@ fn planned(
             is_whole: profile.is_integer(),
         });
     }
-    let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
-    if options.tags.is_empty() && !options.no_tags && !knows_tags {
-        infer_tags(open, &mut plan, &profiles, known.is_some())?;
-    }
-    for (at, profile) in profiles.iter().enumerate() {
-        notes::note_column(&mut plan, reading, at, profile)?;
-    }
-    Ok((plan, held))
+    Ok(())
 }
 
 /// Whether nothing says in which zone the times are.

@@ -32,6 +32,13 @@ pub struct JsonColumns {
     pub texts: HashSet<usize>,
 }
 
+/// A line of a file of objects.
+enum JsonLine {
+    Object(Map<String, Value>),
+    /// No object.
+    Other,
+}
+
 impl<R: Read> JsonRecords<R> {
     /// Reads objects whose names are `names`; others are left out.
     pub fn new(reader: R, names: &[String]) -> Self {
@@ -44,8 +51,8 @@ impl<R: Read> JsonRecords<R> {
         }
     }
 
-    /// The next object, or nothing for a line that holds none; `None` at the end.
-    fn next(&mut self) -> Result<Option<Option<Map<String, Value>>>> {
+    /// What the next line holds; `None` at the end.
+    fn next(&mut self) -> Result<Option<JsonLine>> {
         loop {
             self.text.clear();
             let mut limited = self.lines.by_ref().take(LINE_BYTES_MAX);
@@ -71,19 +78,19 @@ impl<R: Read> JsonRecords<R> {
                 );
             }
             return Ok(Some(match serde_json::from_slice(text) {
-                Ok(Value::Object(object)) => Some(object),
-                _ => None,
+                Ok(Value::Object(object)) => JsonLine::Object(object),
+                _ => JsonLine::Other,
             }));
         }
     }
 
     /// Reads the next record; a line that holds no object has no cell. Returns whether there is one.
     pub fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
-        let Some(object) = self.next()? else {
+        let Some(line) = self.next()? else {
             return Ok(false);
         };
         record.begin(self.line);
-        let Some(object) = object else {
+        let JsonLine::Object(object) = line else {
             record.misfit = Some((0, self.places.len()));
             return Ok(true);
         };
@@ -111,8 +118,11 @@ pub fn columns(reader: impl Read) -> Result<JsonColumns> {
     let mut records = JsonRecords::new(reader, &[]);
     let mut columns = JsonColumns::default();
     let mut places: HashMap<String, usize> = HashMap::new();
-    while let Some(object) = records.next()? {
-        flatten(object.unwrap_or_default(), "", &mut |name, value| {
+    while let Some(line) = records.next()? {
+        let JsonLine::Object(object) = line else {
+            continue;
+        };
+        flatten(object, "", &mut |name, value| {
             let place = places.get(name).copied().unwrap_or_else(|| {
                 columns.names.push(name.to_owned());
                 places.insert(name.to_owned(), columns.names.len() - 1);

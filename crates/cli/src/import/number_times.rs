@@ -81,7 +81,7 @@ pub fn form(name: &str, evidence: &TimeEvidence) -> Result<TimeFormat> {
     }
     if fitting.is_empty() {
         let guess = TimeFormat::Number(Precision::guess(evidence.number_max()));
-        let time = sample(&guess, &evidence.number_max_text());
+        let time = sample(&guess, evidence.number_max_text());
         let as_guess = match (&guess, time) {
             (TimeFormat::Number(unit), Some(time)) => {
                 format!(

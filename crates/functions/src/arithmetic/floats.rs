@@ -25,8 +25,8 @@ pub fn compute_floats(
     right: KernelOperand<'_>,
 ) -> Result<ArrayRef> {
     match left.array.data_type() {
-        DataType::Float32 => typed::<Float32Type>(op, left, right, |float| float.is_infinite()),
-        DataType::Float64 => typed::<Float64Type>(op, left, right, |float| float.is_infinite()),
+        DataType::Float32 => typed::<Float32Type>(op, left, right, f32::is_infinite),
+        DataType::Float64 => typed::<Float64Type>(op, left, right, f64::is_infinite),
         other => internal_err!("checked arithmetic of {other}"),
     }
 }

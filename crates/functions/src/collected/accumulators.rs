@@ -69,7 +69,8 @@ impl GroupedValues {
             Some(values) => Arc::clone(values),
             None => new_empty_array(&self.value_type),
         };
-        let nulls = NullBuffer::from_iter(emitted.offsets.windows(2).map(|ends| ends[0] < ends[1]));
+        let has_rows = emitted.offsets.windows(2).map(|ends| ends[0] < ends[1]);
+        let nulls: NullBuffer = has_rows.collect();
         let item = Arc::new(Field::new_list_field(self.value_type.clone(), true));
         let offsets = OffsetBuffer::new(emitted.offsets.clone().into());
         Ok(Arc::new(ListArray::try_new(
@@ -94,9 +95,10 @@ impl GroupedValues {
     fn partial(&self, emitted: &EmittedRows) -> Result<Vec<ArrayRef>> {
         let mut state = vec![self.list(emitted)?];
         if self.has_orderings() {
-            let columns = match emitted.columns.is_empty() {
-                true => empty_columns(&self.order_fields),
-                false => emitted.columns[1..].to_vec(),
+            let columns = if emitted.columns.is_empty() {
+                empty_columns(&self.order_fields)
+            } else {
+                emitted.columns[1..].to_vec()
             };
             let rows = StructArray::try_new(self.order_fields.clone(), columns, None)?;
             let item = DataType::Struct(self.order_fields.clone());

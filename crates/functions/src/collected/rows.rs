@@ -106,9 +106,10 @@ impl GroupedRows {
         groups: impl Iterator<Item = Option<usize>>,
     ) -> Result<()> {
         interrupt::check()?;
-        let nulls = match self.order.keeps_nulls {
-            true => None,
-            false => columns[0].logical_nulls(),
+        let nulls = if self.order.keeps_nulls {
+            None
+        } else {
+            columns[0].logical_nulls()
         };
         let (mut rows, mut of_rows) = (Vec::new(), Vec::new());
         for (row, group) in groups.enumerate() {
@@ -121,9 +122,10 @@ impl GroupedRows {
         if rows.is_empty() {
             return Ok(());
         }
-        let width = match self.order.distinct {
-            true => 1,
-            false => 1 + self.order.keys.len(),
+        let width = if self.order.distinct {
+            1
+        } else {
+            1 + self.order.keys.len()
         };
         // A copy, because a slice would hold all of the batch of which it is a part.
         let columns = taken(&columns[..width], &UInt32Array::from(rows))?;
@@ -282,5 +284,5 @@ fn comparators(columns: &[ArrayRef], keys: &[SortOptions]) -> Result<Vec<DynComp
 fn compare(keys: &[DynComparator], left: u32, right: u32) -> Ordering {
     let (left, right) = (left as usize, right as usize);
     let orders = keys.iter().map(|compare| compare(left, right));
-    orders.fold(Ordering::Equal, |order, next| order.then(next))
+    orders.fold(Ordering::Equal, Ordering::then)
 }

@@ -367,7 +367,8 @@ mod tests {
         for (value, format) in [(&binary[..], 1), (&text[..], 0)] {
             for (oid, hours) in [(1114, -1), (1184, if format == 1 { 0 } else { -1 })] {
                 let bound = bind(value, format);
-                let read = arrays(&bound, &[oid], &[kind.clone()], "Europe/Berlin").unwrap();
+                let read =
+                    arrays(&bound, &[oid], std::slice::from_ref(&kind), "Europe/Berlin").unwrap();
                 let read = read[0].as_primitive::<TimestampNanosecondType>().value(0);
                 assert_eq!(
                     read,

@@ -88,12 +88,11 @@ fn keys_with_tables(tables: &TableWithJoins) -> Vec<(String, Ident)> {
 fn name_of(relation: &TableFactor) -> Option<String> {
     let (name, alias) = match relation {
         TableFactor::Table { name, alias, .. } => (Some(name), alias),
-        TableFactor::Derived { alias, .. } => (None, alias),
         TableFactor::NestedJoin {
             table_with_joins,
             alias: None,
         } => return name_of(&table_with_joins.relation),
-        TableFactor::NestedJoin { alias, .. } => (None, alias),
+        TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => (None, alias),
         _ => return None,
     };
     if let Some(alias) = alias {
@@ -343,8 +342,7 @@ fn joined(
     // Nobody can name the own columns of an earlier join.
     let is_named = |column: &Column| {
         let table = column.relation.as_ref().map(TableReference::table);
-        !table.is_some_and(|table| table.starts_with(USING))
-            || !keys.iter().any(|key| *key == column.name)
+        !table.is_some_and(|table| table.starts_with(USING)) || !keys.contains(&column.name)
     };
     let sides = left.schema().columns().into_iter();
     let sides = sides.chain(right.schema().columns()).filter(is_named);
@@ -356,7 +354,7 @@ fn joined(
         .join_on(right, kind, on)?
         .project(columns)?
         .build()?;
-    marked(plan, &mine, keys)
+    Ok(marked(plan, &mine, keys))
 }
 
 /// A name for the table of the join's own columns: no other join has a right side of this name.
@@ -367,19 +365,19 @@ fn own_table(right: &LogicalPlan, left: &LogicalPlan) -> TableReference {
 }
 
 /// Says that all columns of a key's name are one, of which the first is meant.
-fn marked(plan: LogicalPlan, mine: &TableReference, keys: &[String]) -> Result<LogicalPlan> {
+fn marked(plan: LogicalPlan, mine: &TableReference, keys: &[String]) -> LogicalPlan {
     let schema = Arc::clone(plan.schema());
     let own = |name: &str| Expr::Column(Column::new(Some(mine.clone()), name));
     let others = schema.columns().into_iter();
     let others = others.filter(|column| column.relation.as_ref() != Some(mine));
     let on: Vec<(Expr, Expr)> = others
-        .filter(|column| keys.iter().any(|key| *key == column.name))
+        .filter(|column| keys.contains(&column.name))
         .map(|column| (own(&column.name), Expr::Column(column)))
         .collect();
     if on.is_empty() {
-        return Ok(plan);
+        return plan;
     }
-    Ok(LogicalPlan::Join(Join {
+    LogicalPlan::Join(Join {
         left: Arc::new(plan),
         right: Arc::new(LogicalPlan::EmptyRelation(EmptyRelation {
             produce_one_row: false,
@@ -392,7 +390,7 @@ fn marked(plan: LogicalPlan, mine: &TableReference, keys: &[String]) -> Result<L
         schema,
         null_equality: NullEquality::NullEqualsNothing,
         null_aware: false,
-    }))
+    })
 }
 
 /// A complete plan without the marks of [`UsingJoinPlanner`].

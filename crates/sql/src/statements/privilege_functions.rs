@@ -155,7 +155,7 @@ impl ScalarUDFImpl for HasPrivilege {
         };
         // Without a user, the arguments begin with the object.
         let object_at = texts.len() - after_object - 1;
-        let rows = texts.first().map_or(0, |first| first.len());
+        let rows = texts.first().map_or(0, Array::len);
         let mut answers = Vec::with_capacity(rows);
         for row in 0..rows {
             if texts.iter().any(|text| text.is_null(row)) {

@@ -78,7 +78,7 @@ impl DigitPattern {
                 b'd' => (1..=31).contains(&number),
                 b'm' => (1..=12).contains(&number),
                 b'Y' => (1990..2080).contains(&number),
-                b'y' => number < 80 || number >= 90,
+                b'y' => !(80..90).contains(&number),
                 b'H' => number <= 24,
                 _ => number < 60,
             }
@@ -124,7 +124,9 @@ mod tests {
     fn notations_fit_all_cells_or_none() {
         let fitting = |cells: &[&str]| -> Vec<&str> {
             let mut fitting = FittingPatterns::default();
-            cells.iter().for_each(|cell| fitting.add(cell));
+            for cell in cells {
+                fitting.add(cell);
+            }
             fitting.all().map(|pattern| pattern.pattern).collect()
         };
         assert_eq!(fitting(&["1501202600", "1601202623"]), ["%d%m%Y%H"]);

@@ -413,6 +413,8 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
     for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
         if let Some(head) = trimmed.get(..word.len())
             && head.eq_ignore_ascii_case(word)
+            // `America/New_York` begins with neither.
+            && !trimmed[word.len()..].starts_with(|next: char| next.is_alphanumeric())
         {
             return (Some(afternoon), &trimmed[word.len()..]);
         }

@@ -109,10 +109,9 @@ pub fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -
         return Ok(());
     }
     bail!(
-        "the header names {named} columns, but rows have {} cells. If they have decimal commas, \
+        "the header names {named} columns, but rows have {width} cells. If they have decimal commas, \
          the file needs another delimiter or quotes; if the header is short, skip it with --skip \
-         and --no-header",
-        width
+         and --no-header"
     )
 }
 

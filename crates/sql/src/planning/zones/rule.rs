@@ -302,13 +302,13 @@ impl ExpressionPlace<'_> {
                 Transformed::yes(Expr::Cast(Cast::new(labelled, times)))
             }
             ("age", args) if args.iter().any(|time| self.is_zoned(time)) => {
-                let args = call
-                    .args
-                    .into_iter()
-                    .map(|time| match self.is_zoned(&time) {
-                        true => ask(ClockQuestion::Shown, zone, vec![time]),
-                        false => time,
-                    });
+                let args = call.args.into_iter().map(|time| {
+                    if self.is_zoned(&time) {
+                        ask(ClockQuestion::Shown, zone, vec![time])
+                    } else {
+                        time
+                    }
+                });
                 Transformed::yes(call.func.call(args.collect()))
             }
             ("current_date", []) => {
