@@ -86,8 +86,8 @@ impl SqlServiceInner {
                 }
                 told.extend(columns.infer_tags(&first, &asked.table)?);
             }
-            let usual = usual_options(&self.engine, &database, &asked.table);
-            let spec = columns.spec(asked, &usual)?;
+            let usual = usual_options(&self.engine, database, &asked.table);
+            let spec = columns.spec(&asked, &usual)?;
             let (engine, of) = (self.engine.clone(), database.clone());
             let create = move || Ok(engine.create_table(&of, &spec, false)?);
             let table = self.workers.block(create).await?;
