@@ -284,7 +284,7 @@ fn planned(
         (reading, known),
         &profiles,
         &table_names,
-        &columns,
+        &columns.texts,
         &refused,
     )?;
     let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
@@ -303,7 +303,7 @@ fn add_columns(
     (reading, known): (&ReadPlanOptions, Option<&ColumnLayout>),
     profiles: &[ColumnProfile],
     table_names: &[String],
-    json: &JsonColumns,
+    texts: &HashSet<usize>,
     refused: &HashSet<u64>,
 ) -> Result<()> {
     let told_tags = told_tags(&reading.options, known, &plan.dialect.names, table_names)?;
@@ -317,7 +317,7 @@ fn add_columns(
             CsvRole::Dropped
         } else {
             let inferred = || {
-                if json.texts.contains(&at) {
+                if texts.contains(&at) {
                     FieldType::String
                 } else {
                     profile.kind_without(plan.decimal, refused)
