@@ -3,7 +3,7 @@
 //! Arrow orders intervals part by part, months first, so that 31 days would be less than a month, and
 //! 24 hours are no day. Comparisons by operators are planned in [`crate::interval_arithmetic`]; this rule
 //! does the same for all others: BETWEEN, IN, CASE, `IS DISTINCT FROM`, NULLIF, `greatest`, `least`, and the
-//! orders and partitions of aggregates and windows. [`crate::interval_keys`] does it for ORDER BY, GROUP BY,
+//! orders and partitions of aggregates and windows. The rule of `interval_keys` does it for ORDER BY, GROUP BY,
 //! DISTINCT and joins. `min` and `max` have an accumulator of their own.
 
 use crate::interval_arithmetic::{length, length_ns};

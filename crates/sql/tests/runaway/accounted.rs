@@ -35,8 +35,9 @@ fn groups_of_unique_tags_are_accounted() {
     }
 }
 
-/// What the test itself takes: code, tables, threads, what the allocator retains.
-const OWN_BYTES: usize = 192 << 20;
+/// What the test itself takes: code, threads, and what the allocator retains in its arenas, which only a
+/// server gives back.
+const OWN_BYTES: usize = 288 << 20;
 
 #[test]
 fn collected_values_stay_within_the_limit() {
