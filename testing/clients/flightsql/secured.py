@@ -94,7 +94,7 @@ try:
     try:
         client.do_get(ticket, options).read_all()
     except pyarrow.flight.FlightUnauthenticatedError as error:
-        assert "has ended" in str(error), error
+        assert "has expired" in str(error), error
     else:
         raise AssertionError("a token outlived its password")
     assert ask("SELECT 41 + 1", trust | password | {"password": "another one"}) == [(42,)]
