@@ -86,7 +86,7 @@ pub struct StepResult {
     pub step: usize,
     /// The step's knobs, and those that the runner adds: `question`, `side`.
     pub knobs: Knobs,
-    /// Figures by name, as documented at [`crate::study::Act`].
+    /// Figures by name, as documented at [`crate::study::StepAction`].
     pub figures: BTreeMap<String, f64>,
     /// Latencies of requests.
     pub latency: Option<Latency>,
