@@ -1,6 +1,6 @@
 //! Tests of CSV rows: which rows are stored, which are refused, and what is reported.
 
-use super::super::csv_plan::{CsvPlan, plan};
+use super::super::csv_plan::{CsvPlan, TextKind, plan};
 use super::super::{ReadOptions, ReadPlanOptions};
 use super::*;
 use marigram_model::TagValueRef;
@@ -21,7 +21,7 @@ pub fn reading(options: ReadOptions) -> ReadPlanOptions {
 
 fn planned(text: &'static str, options: ReadOptions) -> Result<CsvPlan> {
     let open = || -> Result<Box<dyn Read>> { Ok(Box::new(text.as_bytes())) };
-    plan(&open, &reading(options), false)
+    plan(&open, &reading(options), TextKind::Csv)
 }
 
 fn import(text: &'static str, mut reading: ReadPlanOptions) -> Result<Vec<ParsedBatch>> {
@@ -111,7 +111,7 @@ fn columns_match_those_of_the_table_without_case() {
         known: Some(known),
         ..reading(ReadOptions::default())
     };
-    let found = plan(&open, &reading, false).unwrap();
+    let found = plan(&open, &reading, TextKind::Csv).unwrap();
     let names: Vec<_> = found
         .columns
         .iter()
@@ -126,7 +126,9 @@ fn columns_match_those_of_the_table_without_case() {
     assert_eq!(names, expected);
     assert!(found.notes[0].contains("'new' is new"), "{:?}", found.notes);
     reading.options.strict = true;
-    let error = plan(&open, &reading, false).unwrap_err().to_string();
+    let error = plan(&open, &reading, TextKind::Csv)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("'new'") && error.contains("--strict"),
         "{error}"
