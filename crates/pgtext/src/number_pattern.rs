@@ -607,7 +607,7 @@ mod tests {
         let float = |float| PatternNumber::Float(float, 15);
         assert_eq!(format("999.9", float(f64::NAN)), " NaN");
         assert_eq!(format("999.9", float(f64::INFINITY)), " ###.#");
-        assert_eq!(format("RN", float(485.0)), "        CDLXXXV");
+        assert_eq!(format("RN", float(494.0)), "         CDXCIV");
         assert_eq!(format("FMrn", PatternNumber::Exact("3999")), "mmmcmxcix");
         assert_eq!(format("RN", PatternNumber::Exact("0")), "###############");
         assert_eq!(format("9.9EEEE", PatternNumber::Exact("99.96")), " 1.0e+02");

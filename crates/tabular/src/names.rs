@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 /// Names of time columns, the preferred ones first.
-const TIME_NAMES: [&str; 40] = [
+const TIME_NAMES: [&str; 45] = [
     "time",
     "timestamp",
     "ts",
@@ -45,6 +45,11 @@ const TIME_NAMES: [&str; 40] = [
     "heure",
     "hora",
     "klockslag",
+    "ora",
+    "godzina",
+    "дата",
+    "время",
+    "дата и время",
 ];
 
 /// The rank of the last name that means a time and nothing else.
@@ -243,6 +248,8 @@ mod tests {
             ("Timestamp", Whole),
             ("Tidpunkt", Whole),
             ("Horodatage", Whole),
+            ("Ora", Whole),
+            ("Время", Whole),
             ("TimeString", Word),
             ("Tid (UTC)", Word),
             ("last_changed", Word),

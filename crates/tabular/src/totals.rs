@@ -10,7 +10,7 @@ const ROWS_MAX: usize = 10;
 const TIMELESS_MAX: u64 = 100;
 
 /// Words that name a sum, an average or an extreme.
-const WORDS: [&str; 47] = [
+const WORDS: [&str; 48] = [
     "summe",
     "gesamt",
     "gesamtsumme",
@@ -57,6 +57,7 @@ const WORDS: [&str; 47] = [
     "totaal",
     "som",
     "średnia",
+    "итого",
     "ø",
 ];
 

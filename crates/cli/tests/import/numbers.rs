@@ -135,6 +135,27 @@ fn totals_at_the_end_are_no_rows() {
             "s\n7.5\n"
         );
     }
+    for (table, text) in [
+        (
+            "it",
+            "Data,Ora,Temp\n15/01/2026,00.00.00,\"1,5\"\n15/01/2026,00.15.00,\"2,5\"\nTotale,,\"4,0\"\n",
+        ),
+        (
+            "ru",
+            "Дата;Время;T1\n15.01.2026;00:00;1,5\n15.01.2026;00:15;2,5\nИтого;;4,0\n",
+        ),
+    ] {
+        let file = place.file("m.csv", text);
+        let said = place.import(&["--table", table, &file]);
+        assert!(
+            said.ok && said.out.contains("2 rows read, 2 stored"),
+            "{}{}",
+            said.out,
+            said.err
+        );
+        let times = place.csv(&format!("SELECT max(time) AS t FROM {table}"));
+        assert_eq!(times, "t\n2026-01-15T00:15:00Z\n");
+    }
     // Without a word that says so, the row is refused and named.
     let file = place.file("m.csv", &format!("{rows};;7,5\n"));
     let said = place.import(&["--table", "d", &file]);

@@ -200,5 +200,7 @@ fn scripts_are_told_that_commands_are_of_the_shell() {
     assert!(said.contains("SHOW TABLES"), "{said}");
     let mut shell = Terminal::start(dir.path(), "--data data", &[]);
     shell.ask("\\du", "user");
+    // Whoever ends each line with a semicolon is understood.
+    shell.ask("\\du;", "user");
     shell.leave();
 }

@@ -23,13 +23,14 @@ fn form(cells: &[&str]) -> Result<TimeFormat, FormError> {
 #[test]
 fn forms_of_other_programs_are_the_same_moment() {
     for text in [
-        "2014-07-01 12",
+        "2014-07-01T12",
         "20140701T12",
         "2014-182 12:00",
         "2014-Jul-01 12:00",
         "2014-07-01 12:00:00:000",
         "2014-07-01 14:00:00 Europe/Berlin",
         "2014-07-01 09:00 America/Argentina/Buenos_Aires",
+        "2014-07-01 08:00 AM America/New_York",
         "2014-07-01T14:00:00+02:00[Europe/Berlin]",
         "2014-07-01 14:00:00+02:00:00",
         "Tue Jul 01 2014 14:00:00 GMT+0200 (Mitteleuropäische Sommerzeit)",

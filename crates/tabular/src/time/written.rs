@@ -79,8 +79,10 @@ impl<'a> WrittenTime<'a> {
                 name: None,
             });
         }
-        // An hour alone: 2026040513, 2026-04-05 13, 20260405T13.
-        let is_hour = rest.len() == 2 && rest.bytes().all(|byte| byte.is_ascii_digit());
+        // An hour alone: 2026040513, 20260405T13. Behind a blank it may be another number.
+        let is_joined = is_run_on(text) || text.contains(['T', 't']) && !text.contains(' ');
+        let is_digits = rest.bytes().all(|byte| byte.is_ascii_digit());
+        let is_hour = is_joined && rest.len() == 2 && is_digits;
         let hour = is_hour.then(|| format!("{rest}00"));
         let (clock, rest) = match &hour {
             Some(hour) => (clock_of(hour)?.0, ""),
@@ -413,8 +415,8 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
     for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
         if let Some(head) = trimmed.get(..word.len())
             && head.eq_ignore_ascii_case(word)
-            // `America/New_York` begins with neither.
-            && !trimmed[word.len()..].starts_with(|next: char| next.is_alphanumeric())
+            // `09:00 America/Bogota` has a zone.
+            && !trimmed[word.len()..].starts_with(char::is_alphabetic)
         {
             return (Some(afternoon), &trimmed[word.len()..]);
         }
