@@ -356,13 +356,13 @@ fn check_all(
         let mut times = LineTimes::new();
         let has_unit =
             !by_field || file.reading.options.precision.is_some() || file.reading.layout.is_some();
-        read_aside(file, "checking", |item, _| {
+        read_aside(file, "checking", |mut item, _| {
             check.add(&item, by_field)?;
             for (batch, lines) in item.batches.iter().zip(&item.lines).filter(|_| !has_unit) {
                 times.add(&batch.times, lines);
             }
             if tells {
-                refusals.extend(item.bad.iter().cloned());
+                refusals.extend(std::mem::take(&mut item.bad));
             }
             empty += item.empty;
             for batch in &item.batches {

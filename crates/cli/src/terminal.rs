@@ -1,6 +1,7 @@
 //! Terminal output: colours if the user wants them, readable numbers, and progress bars.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use marigram_model::FieldValue;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -180,6 +181,21 @@ pub fn clock(ns: i64) -> String {
 pub fn time(ns: i64) -> String {
     let time = chrono::DateTime::from_timestamp_nanos(ns);
     time.format("%Y-%m-%d %H:%M:%S%.f").to_string()
+}
+
+/// The value of a field: texts in quotes, bytes by their number.
+pub fn field_value(value: &FieldValue) -> String {
+    match value {
+        FieldValue::Bool(v) => v.to_string(),
+        FieldValue::I32(v) => v.to_string(),
+        FieldValue::I64(v) => v.to_string(),
+        FieldValue::U64(v) => v.to_string(),
+        FieldValue::F32(v) => v.to_string(),
+        FieldValue::F64(v) => v.to_string(),
+        FieldValue::String(v) => format!("{v:?}"),
+        FieldValue::Bytes(v) => counted(v.len() as u64, "byte"),
+        FieldValue::Timestamp(v) => time(*v),
+    }
 }
 
 /// A progress bar over `total` bytes on stderr; draws nothing if stderr is not a terminal.

@@ -351,3 +351,17 @@ fn by(interval: IntervalMonthDayNano, scaled: impl Fn(f64) -> f64) -> Result<Int
         nanoseconds: nanos.round() as i64,
     })
 }
+
+/// Whether the type of an expression is an interval.
+pub fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
+    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
+}
+
+/// Replaces an interval by its length; whether it is one.
+pub(crate) fn becomes_length(expr: &mut Expr, schema: &DFSchema) -> bool {
+    let is_one = is_interval(expr, schema);
+    if is_one {
+        *expr = length(std::mem::take(expr));
+    }
+    is_one
+}

@@ -2,14 +2,12 @@
 //!
 //! A group of intervals shows one of them, as PostgreSQL does.
 
-use crate::interval_arithmetic::length;
+use crate::interval_arithmetic::{becomes_length, is_interval, length};
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
-use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder,
-};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, Join, LogicalPlan, LogicalPlanBuilder};
 use std::sync::Arc;
 
 /// A node that sorts, groups or joins by the lengths of its intervals.
@@ -53,19 +51,6 @@ pub fn with_keys(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 fn has_intervals(schema: &DFSchema) -> bool {
     let mut types = schema.fields().iter().map(|field| field.data_type());
     types.any(|kind| matches!(kind, DataType::Interval(_)))
-}
-
-fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
-}
-
-/// Replaces an interval by its length; whether it is one.
-fn becomes_length(expr: &mut Expr, schema: &DFSchema) -> bool {
-    let is_one = is_interval(expr, schema);
-    if is_one {
-        *expr = length(std::mem::take(expr));
-    }
-    is_one
 }
 
 /// Groups by lengths, and takes the first interval of each group.

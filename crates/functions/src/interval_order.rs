@@ -6,7 +6,7 @@
 //! orders and partitions of aggregates and windows. The rule of `interval_keys` does it for ORDER BY, GROUP BY,
 //! DISTINCT and joins. `min` and `max` have an accumulator of their own.
 
-use crate::interval_arithmetic::{length, length_ns};
+use crate::interval_arithmetic::{becomes_length, is_interval, length, length_ns};
 use crate::interval_keys::with_keys;
 use crate::plan_expressions::replace_in_expressions;
 use crate::value_casts::as_intervals;
@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalMonthDayNanoType,
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction, Sort};
+use datafusion::logical_expr::expr::{Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::{
     Accumulator, Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan,
     LogicalPlanBuilder, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -42,11 +42,6 @@ impl AnalyzerRule for IntervalOrder {
     }
 }
 
-/// Whether the type of an expression is an interval.
-pub fn is_interval(expr: &Expr, schema: &DFSchema) -> bool {
-    matches!(expr.get_type(schema), Ok(DataType::Interval(_)))
-}
-
 /// `left op right`, by the lengths of both if they are intervals.
 pub fn comparison(left: Expr, op: Operator, right: Expr, kind: &DataType) -> Expr {
     let (left, right) = match kind {
@@ -56,15 +51,8 @@ pub fn comparison(left: Expr, op: Operator, right: Expr, kind: &DataType) -> Exp
     Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
 }
 
-/// Sort keys that order intervals by their lengths; whether any does is added to `is_changed`.
-pub fn keys_by_length(keys: &mut [Sort], schema: &DFSchema, is_changed: &mut bool) {
-    for by in keys {
-        if is_interval(&by.expr, schema) {
-            by.expr = length(std::mem::take(&mut by.expr));
-            *is_changed = true;
-        }
-    }
-}
+/// Functions that compare their arguments.
+const COMPARING: [&str; 3] = ["nullif", "greatest", "least"];
 
 fn may_compare(expr: &Expr) -> bool {
     match expr {
@@ -74,7 +62,7 @@ fn may_compare(expr: &Expr) -> bool {
             Operator::IsDistinctFrom | Operator::IsNotDistinctFrom
         ),
         Expr::Case(case) => case.expr.is_some(),
-        Expr::ScalarFunction(call) => ["nullif", "greatest", "least"].contains(&call.func.name()),
+        Expr::ScalarFunction(call) => COMPARING.contains(&call.func.name()),
         Expr::AggregateFunction(call) => call.params.distinct || !call.params.order_by.is_empty(),
         _ => false,
     }
@@ -129,25 +117,23 @@ fn by_length(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(call) => one_of_arguments(call, schema)?,
         Expr::AggregateFunction(mut call) => {
             let mut is_changed = false;
-            keys_by_length(&mut call.params.order_by, schema, &mut is_changed);
+            for by in &mut call.params.order_by {
+                is_changed |= becomes_length(&mut by.expr, schema);
+            }
             if call.params.distinct && call.func.name() == "count" {
                 for argument in &mut call.params.args {
-                    if is_interval(argument, schema) {
-                        *argument = length(std::mem::take(argument));
-                        is_changed = true;
-                    }
+                    is_changed |= becomes_length(argument, schema);
                 }
             }
             Transformed::new_transformed(Expr::AggregateFunction(call), is_changed)
         }
         Expr::WindowFunction(mut call) => {
             let mut is_changed = false;
-            keys_by_length(&mut call.params.order_by, schema, &mut is_changed);
+            for by in &mut call.params.order_by {
+                is_changed |= becomes_length(&mut by.expr, schema);
+            }
             for key in &mut call.params.partition_by {
-                if is_interval(key, schema) {
-                    *key = length(std::mem::take(key));
-                    is_changed = true;
-                }
+                is_changed |= becomes_length(key, schema);
             }
             Transformed::new_transformed(Expr::WindowFunction(call), is_changed)
         }
@@ -179,7 +165,7 @@ fn one_of_arguments(call: ScalarFunction, schema: &DFSchema) -> Result<Transform
 }
 
 fn may_compare_arguments(call: &ScalarFunction, schema: &DFSchema) -> bool {
-    ["nullif", "greatest", "least"].contains(&call.func.name())
+    COMPARING.contains(&call.func.name())
         && call
             .args
             .iter()

@@ -80,7 +80,7 @@ pub use mean::{
     exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
 };
 pub use named_cast::NAMED_CAST;
-pub use plan_expressions::replace_in_expressions;
+pub use plan_expressions::{replace_in_expressions, with_values_of_columns};
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};

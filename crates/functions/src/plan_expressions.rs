@@ -43,6 +43,25 @@ pub fn replace_in_expressions(
     Ok(replaced.data)
 }
 
+/// An expression over the columns of `schema` as one over `values`, of which each takes the place of the
+/// column with its index.
+///
+/// # Errors
+/// None that can occur.
+pub fn with_values_of_columns(expr: Expr, schema: &DFSchema, values: &[Expr]) -> Result<Expr> {
+    let made = expr.transform(|part| {
+        let at = match &part {
+            Expr::Column(column) => schema.maybe_index_of_column(column),
+            _ => None,
+        };
+        Ok(match at.and_then(|at| values.get(at)) {
+            Some(value) => Transformed::yes(value.clone()),
+            None => Transformed::no(part),
+        })
+    })?;
+    Ok(made.data)
+}
+
 fn has_candidate(plan: &LogicalPlan, is_candidate: impl Fn(&Expr) -> bool) -> Result<bool> {
     let mut found = false;
     plan.apply_expressions(|expr| {

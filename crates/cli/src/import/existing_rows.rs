@@ -310,15 +310,7 @@ fn is_same(old: &FieldValue, new: &FieldValue) -> bool {
 fn shown(value: &FieldValue) -> String {
     const CHARS_MAX: usize = 40;
     match value {
-        FieldValue::Bool(v) => v.to_string(),
-        FieldValue::I32(v) => v.to_string(),
-        FieldValue::I64(v) => v.to_string(),
-        FieldValue::U64(v) => v.to_string(),
-        FieldValue::F32(v) => v.to_string(),
-        FieldValue::F64(v) => v.to_string(),
         FieldValue::String(v) => format!("'{}'", v.chars().take(CHARS_MAX).collect::<String>()),
-        FieldValue::Bytes(v) => terminal::counted(v.len() as u64, "byte"),
-        FieldValue::Timestamp(ns) => jiff::Timestamp::from_nanosecond(i128::from(*ns))
-            .map_or_else(|_| ns.to_string(), |time| time.to_string()),
+        value => terminal::field_value(value),
     }
 }

@@ -222,11 +222,11 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
     }
     if let Some(sum) = sum.as_ref().filter(|_| !is_time) {
         text += ", sum ";
-        text += &show_value(sum);
+        text += &terminal::field_value(sum);
     }
     for (name, end) in [("first", first), ("last", last)] {
         if let Some((time, value)) = end.as_ref().filter(|_| !is_time) {
-            let (value, time) = (show_value(value), terminal::time(*time));
+            let (value, time) = (terminal::field_value(value), terminal::time(*time));
             text += &[", ", name, " ", &value, " at ", &time].concat();
         }
     }
@@ -236,20 +236,6 @@ fn describe(page: &PageMeta, is_time: bool) -> String {
 fn shown(value: &FieldValue, is_time: bool) -> String {
     match value {
         FieldValue::I64(ns) if is_time => terminal::time(*ns),
-        value => show_value(value),
-    }
-}
-
-fn show_value(value: &FieldValue) -> String {
-    match value {
-        FieldValue::Bool(v) => v.to_string(),
-        FieldValue::I32(v) => v.to_string(),
-        FieldValue::I64(v) => v.to_string(),
-        FieldValue::U64(v) => v.to_string(),
-        FieldValue::F32(v) => v.to_string(),
-        FieldValue::F64(v) => v.to_string(),
-        FieldValue::String(v) => format!("{v:?}"),
-        FieldValue::Bytes(v) => format!("{} bytes", v.len()),
-        FieldValue::Timestamp(v) => terminal::time(*v),
+        value => terminal::field_value(value),
     }
 }

@@ -6,11 +6,13 @@
 //! its aggregates is computed above the join. In a LEFT JOIN, a condition of ON decides there whether the
 //! values are shown.
 
+use super::rows::columns_of;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue, TableReference};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, LogicalPlanBuilder, Subquery, lit, when};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use marigram_functions::with_values_of_columns;
 use std::sync::Arc;
 
 /// The names of the joined rows begin so; no user's table has such a name.
@@ -59,8 +61,7 @@ fn lateral_subquery(right: &LogicalPlan) -> Option<&Subquery> {
 fn over_aggregate(plan: &LogicalPlan) -> Result<Option<(&LogicalPlan, Vec<Expr>)>> {
     match plan {
         LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => {
-            let columns = plan.schema().columns().into_iter().map(Expr::Column);
-            Ok(Some((plan, columns.collect())))
+            Ok(Some((plan, columns_of(plan))))
         }
         LogicalPlan::SubqueryAlias(alias) => over_aggregate(&alias.input),
         LogicalPlan::Projection(projection) => {
@@ -68,19 +69,10 @@ fn over_aggregate(plan: &LogicalPlan) -> Result<Option<(&LogicalPlan, Vec<Expr>)
                 return Ok(None);
             };
             let schema = projection.input.schema();
-            let exprs = projection.expr.iter().map(|expr| {
-                let expr = expr.clone().unalias().transform(|part| {
-                    let at = match &part {
-                        Expr::Column(column) => schema.maybe_index_of_column(column),
-                        _ => None,
-                    };
-                    Ok(match at.and_then(|at| below.get(at)) {
-                        Some(value) => Transformed::yes(value.clone()),
-                        None => Transformed::no(part),
-                    })
-                })?;
-                Ok(expr.data)
-            });
+            let exprs = projection
+                .expr
+                .iter()
+                .map(|expr| with_values_of_columns(expr.clone().unalias(), schema, &below));
             Ok(Some((aggregate, exprs.collect::<Result<_>>()?)))
         }
         _ => Ok(None),
@@ -116,8 +108,8 @@ fn above_join(join: &Join) -> Result<Option<LogicalPlan>> {
     let mut values = values.collect::<Result<Vec<_>>>()?;
     let outer_ref_columns = aggregate.all_out_ref_exprs();
     // DataFusion adds the keys of the groups to a projection.
-    let columns = aggregate.schema().columns().into_iter().enumerate();
-    let columns = columns.map(|(at, column)| Expr::Column(column).alias(value_name(at)));
+    let columns = columns_of(aggregate).into_iter().enumerate();
+    let columns = columns.map(|(at, column)| column.alias(value_name(at)));
     let mut right = LogicalPlanBuilder::from(aggregate.clone())
         .project(columns)?
         .build()?;
@@ -136,19 +128,10 @@ fn above_join(join: &Join) -> Result<Option<LogicalPlan>> {
     )?;
     let condition = condition_of(join);
     if let (JoinType::Left, Some(condition)) = (join.join_type, &condition) {
-        let condition = condition.clone().transform(|part| {
-            let at = match &part {
-                Expr::Column(column) => shown.maybe_index_of_column(column),
-                _ => None,
-            };
-            Ok(match at.and_then(|at| values.get(at)) {
-                Some(value) => Transformed::yes(value.clone()),
-                None => Transformed::no(part),
-            })
-        })?;
+        let condition = with_values_of_columns(condition.clone(), shown, &values)?;
         values = values
             .into_iter()
-            .map(|value| when(condition.data.clone(), value).end())
+            .map(|value| when(condition.clone(), value).end())
             .collect::<Result<_>>()?;
     }
     shown_above(join, joined, values, condition).map(Some)
@@ -172,11 +155,12 @@ fn shown_above(
     values: Vec<Expr>,
     condition: Option<Expr>,
 ) -> Result<LogicalPlan> {
-    let columns = join.left.schema().columns().into_iter().map(Expr::Column);
+    let mut columns = columns_of(&join.left);
     let values = values.into_iter().zip(join.right.schema().iter());
-    let values =
-        values.map(|(value, (table, field))| value.alias_qualified(table.cloned(), field.name()));
-    let rows = joined.project(columns.chain(values).collect::<Vec<_>>())?;
+    columns.extend(
+        values.map(|(value, (table, field))| value.alias_qualified(table.cloned(), field.name())),
+    );
+    let rows = joined.project(columns)?;
     match (join.join_type, condition) {
         (JoinType::Inner, Some(condition)) => rows.filter(condition)?.build(),
         _ => rows.build(),
@@ -185,21 +169,11 @@ fn shown_above(
 
 /// A value of the subquery, which is computed from an aggregate, as one above the join.
 fn above(value: Expr, aggregate: &LogicalPlan, name: &str) -> Result<Expr> {
-    let schema = aggregate.schema();
-    let value = value.transform(|part| {
-        let at = match &part {
-            Expr::Column(column) => schema.maybe_index_of_column(column),
-            _ => None,
-        };
-        Ok(match at {
-            Some(at) => Transformed::yes(Expr::Column(Column::new(
-                Some(TableReference::bare(name)),
-                value_name(at),
-            ))),
-            None => Transformed::no(part),
-        })
-    })?;
-    above_left(value.data)
+    let rows = TableReference::bare(name);
+    let columns = 0..aggregate.schema().fields().len();
+    let columns = columns.map(|at| Expr::Column(Column::new(Some(rows.clone()), value_name(at))));
+    let columns: Vec<Expr> = columns.collect();
+    above_left(with_values_of_columns(value, aggregate.schema(), &columns)?)
 }
 
 /// A value in which the columns of the left side are columns of the join.

@@ -82,19 +82,22 @@ impl Dialect for MarigramDialect {
             let made = distinct_from(parser, expr, precedence, Expr::IsNotDistinctFrom);
             return Some(made);
         }
-        let negated = match () {
-            () if parser.parse_keywords(&[BETWEEN, SYMMETRIC]) => false,
-            () if parser.parse_keywords(&[NOT, BETWEEN, SYMMETRIC]) => true,
-            () if parser.parse_keywords(&[BETWEEN, ASYMMETRIC]) => {
-                return Some(parser.parse_between(expr.clone(), false));
+        for (order, is_symmetric) in [(SYMMETRIC, true), (ASYMMETRIC, false)] {
+            for (words, is_negated) in [
+                (&[BETWEEN, order][..], false),
+                (&[NOT, BETWEEN, order], true),
+            ] {
+                if parser.parse_keywords(words) {
+                    let between = parser.parse_between(expr.clone(), is_negated);
+                    return Some(if is_symmetric {
+                        between.map(symmetric_bounds)
+                    } else {
+                        between
+                    });
+                }
             }
-            () if parser.parse_keywords(&[NOT, BETWEEN, ASYMMETRIC]) => {
-                return Some(parser.parse_between(expr.clone(), true));
-            }
-            () => return None,
-        };
-        let between = parser.parse_between(expr.clone(), negated);
-        Some(between.map(symmetric_bounds))
+        }
+        None
     }
 
     fn supports_filter_during_aggregation(&self) -> bool {

@@ -10,6 +10,7 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{
     Distinct, Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder,
 };
+use marigram_operators::lateral::columns_of;
 use std::sync::Arc;
 
 /// The name of the column with the number.
@@ -62,12 +63,7 @@ fn counted(join: Join) -> Result<LogicalPlan> {
 
 /// The rows with a number among those that are equal, and its column.
 fn numbered(rows: LogicalPlan, table: &str) -> Result<(LogicalPlan, Expr)> {
-    let columns: Vec<Expr> = rows
-        .schema()
-        .columns()
-        .into_iter()
-        .map(Expr::Column)
-        .collect();
+    let columns = columns_of(&rows);
     let number = row_number().partition_by(columns.clone()).build()?;
     let result = Column::new_unqualified(number.schema_name().to_string());
     let mut shown = columns;

@@ -34,7 +34,9 @@ use marigram_functions::{interrupt, max_udaf, min_udaf};
 use marks::{MarkJoin, mark_of_exists};
 use std::sync::Arc;
 pub use three_values::compares_rows;
-use three_values::{ComparedNames, as_exists, is_dependent, is_row_comparison, whole_condition};
+use three_values::{
+    ComparedNames, as_exists, is_dependent, is_row_comparison, value_type, whole_condition,
+};
 
 /// The names of the joined columns.
 const FOUND: &str = "found";
@@ -207,7 +209,7 @@ impl BesideColumns {
         let Some(column) = subquery.schema().columns().into_iter().next() else {
             return plan_err!("a subquery of IN has one column");
         };
-        let kind = subquery.schema().field(0).data_type().clone();
+        let kind = value_type(&subquery);
         let column = Expr::Column(column);
         let (found, counts) = (self.name(), self.name());
         let values = LogicalPlanBuilder::from(Arc::clone(&subquery))
@@ -252,7 +254,7 @@ impl BesideColumns {
         let Some(column) = subquery.schema().columns().into_iter().next() else {
             return plan_err!("a subquery of ANY and ALL has one column");
         };
-        let kind = subquery.schema().field(0).data_type().clone();
+        let kind = value_type(&subquery);
         let column = Expr::Column(column);
         let counts = self.name();
         let aggregates = [

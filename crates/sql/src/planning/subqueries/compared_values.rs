@@ -14,6 +14,7 @@ use datafusion::logical_expr::expr::Exists;
 use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator,
 };
+use marigram_operators::lateral::columns_of;
 use std::sync::Arc;
 
 /// The name of the column with such a value.
@@ -59,12 +60,7 @@ impl BesideColumns {
             let inner = self.with_columns(inner.clone(), named)?;
             return rows.with_new_exprs(rows.expressions(), vec![inner]);
         }
-        let mut columns: Vec<Expr> = rows
-            .schema()
-            .columns()
-            .into_iter()
-            .map(Expr::Column)
-            .collect();
+        let mut columns = columns_of(&rows);
         columns.extend(
             named.into_iter().map(|(name, value)| {
                 value.alias_qualified(Some(TableReference::bare(name)), VALUE)

@@ -4,10 +4,10 @@
 //! projection below the sort.
 
 use super::{BesideColumns, depends_on_row, outer_columns};
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, TableReference};
 use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection, Sort};
+use marigram_functions::with_values_of_columns;
 use std::sync::Arc;
 
 /// The name of the column with such a value.
@@ -52,24 +52,18 @@ impl BesideColumns {
         keys: Vec<SortKey>,
     ) -> Result<(LogicalPlan, Vec<SortKey>)> {
         let mut columns = selected.expr.clone();
+        let selected_values = columns.iter().cloned().map(Expr::unalias);
+        let selected_values: Vec<Expr> = selected_values.collect();
         let mut sorted = Vec::with_capacity(keys.len());
         for key in keys {
             if !depends_on_row(&key.expr) {
                 sorted.push(key);
                 continue;
             }
-            let value = key.expr.clone().transform(|part| {
-                let at = match &part {
-                    Expr::Column(column) => selected.schema.maybe_index_of_column(column),
-                    _ => None,
-                };
-                Ok(match at.and_then(|at| selected.expr.get(at)) {
-                    Some(expr) => Transformed::yes(expr.clone().unalias()),
-                    None => Transformed::no(part),
-                })
-            })?;
+            let value =
+                with_values_of_columns(key.expr.clone(), &selected.schema, &selected_values)?;
             let table = TableReference::bare(self.name());
-            columns.push(value.data.alias_qualified(Some(table.clone()), VALUE));
+            columns.push(value.alias_qualified(Some(table.clone()), VALUE));
             let value = super::qualified_column(table.table(), VALUE);
             sorted.push(SortKey::new(value, key.asc, key.nulls_first));
         }

@@ -8,6 +8,7 @@
 
 use super::always_has_a_row;
 use crate::dialect::rows::COMPARED_ROWS;
+use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, TableReference};
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
@@ -75,13 +76,7 @@ pub fn as_exists(
             }
             Expr::SetComparison(asked) if is_dependent(&asked.subquery) => {
                 if always_has_a_row(&asked.subquery.subquery) {
-                    let kind = asked
-                        .subquery
-                        .subquery
-                        .schema()
-                        .field(0)
-                        .data_type()
-                        .clone();
+                    let kind = value_type(&asked.subquery.subquery);
                     let value = Expr::ScalarSubquery(asked.subquery);
                     let compared = comparison(*asked.expr, asked.op, value, &kind);
                     return Ok(Transformed::yes(compared));
@@ -167,6 +162,11 @@ pub fn whole_condition(
     })
 }
 
+/// The type of the values with which a subquery's rows are compared.
+pub fn value_type(rows: &LogicalPlan) -> DataType {
+    rows.schema().field(0).data_type().clone()
+}
+
 /// Whether an expression is a column, perhaps of another type.
 fn is_column(expr: &Expr) -> bool {
     match expr {
@@ -206,13 +206,7 @@ fn equals_value(asked: InSubquery) -> Expr {
     } else {
         Operator::Eq
     };
-    let kind = asked
-        .subquery
-        .subquery
-        .schema()
-        .field(0)
-        .data_type()
-        .clone();
+    let kind = value_type(&asked.subquery.subquery);
     let value = Expr::ScalarSubquery(asked.subquery);
     comparison(*asked.expr, op, value, &kind)
 }
