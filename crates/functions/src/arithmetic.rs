@@ -3,8 +3,8 @@
 //!
 //! DataFusion's `+`, `-`, `*` and unary minus wrap, and floats become infinite.
 //! [`CheckedArithmetic`] replaces them with functions of ours as soon as types are known, before
-//! constants are folded. These functions are displayed as the operators that they replace, so that columns keep their names. Division and
-//! remainder of whole numbers already check their results.
+//! constants are folded. These functions are displayed as the operators that they replace, so that
+//! columns keep their names. Division and remainder of whole numbers already check their results.
 
 mod floats;
 mod functions;

@@ -194,14 +194,19 @@ pub(crate) fn total<T: WholeNumber>(column: &PrimitiveArray<T>) -> (i128, usize)
     };
     let mut sum = 0;
     let mut copy = [T::Native::default(); COPIED_ROWS];
-    for (block, values) in values.chunks(COPIED_ROWS).enumerate() {
-        let is_valid = nulls.slice(block * COPIED_ROWS, values.len());
-        for (slot, (value, is_valid)) in copy.iter_mut().zip(values.iter().zip(is_valid.iter())) {
-            *slot = if is_valid {
-                *value
-            } else {
-                T::Native::default()
-            };
+    let validity = nulls.inner().bit_chunks();
+    let mut words = validity.iter_padded();
+    for values in values.chunks(COPIED_ROWS) {
+        for (slots, values) in copy.chunks_mut(64).zip(values.chunks(64)) {
+            let word = words.next().unwrap_or(0);
+            for (at, (slot, value)) in slots.iter_mut().zip(values).enumerate() {
+                let is_valid = word >> at & 1 == 1;
+                *slot = if is_valid {
+                    *value
+                } else {
+                    T::Native::default()
+                };
+            }
         }
         sum += T::sum_of_block(&copy[..values.len()]);
     }

@@ -62,7 +62,7 @@ macro_rules! exact {
 }
 
 macro_rules! signed {
-    ($native:ty, $name:literal, $multiply:expr) => {
+    ($native:ty, $name:literal, $multiply:expr, $flag_bits:literal) => {
         impl KernelInteger for $native {
             const NAME: &'static str = $name;
 
@@ -87,7 +87,7 @@ macro_rules! signed {
                 match op {
                     // Two operands of one sign gave a result of the other sign.
                     ArithmeticOp::Add | ArithmeticOp::Subtract => flags < 0,
-                    ArithmeticOp::Multiply | ArithmeticOp::Divide => flags != 0,
+                    ArithmeticOp::Multiply | ArithmeticOp::Divide => flags >> $flag_bits != 0,
                 }
             }
 
@@ -97,7 +97,7 @@ macro_rules! signed {
 }
 
 macro_rules! unsigned {
-    ($native:ty, $name:literal, $multiply:expr) => {
+    ($native:ty, $name:literal, $multiply:expr, $flag_bits:literal) => {
         impl KernelInteger for $native {
             const NAME: &'static str = $name;
 
@@ -117,8 +117,11 @@ macro_rules! unsigned {
                 $multiply(self, other)
             }
 
-            fn is_doubtful(_: ArithmeticOp, flags: Self) -> bool {
-                flags != 0
+            fn is_doubtful(op: ArithmeticOp, flags: Self) -> bool {
+                match op {
+                    ArithmeticOp::Add | ArithmeticOp::Subtract => flags != 0,
+                    ArithmeticOp::Multiply | ArithmeticOp::Divide => flags >> $flag_bits != 0,
+                }
             }
 
             exact!();
@@ -126,16 +129,17 @@ macro_rules! unsigned {
     };
 }
 
-/// Products of 32-bit numbers always fit; others are checked one by one.
+/// Products of 32-bit numbers always fit; others are checked one by one. The flags are the union of
+/// the operands, shifted so that those of 32 bits are not negative.
 #[inline(always)]
 fn multiply_i64(a: i64, b: i64) -> (i64, i64) {
-    let beyond = |x: i64| x.wrapping_add(1 << 31) as u64 >> 32;
-    (a.wrapping_mul(b), (beyond(a) | beyond(b)) as i64)
+    let shifted = |x: i64| x.wrapping_add(1 << 31);
+    (a.wrapping_mul(b), shifted(a) | shifted(b))
 }
 
 #[inline(always)]
 fn multiply_u64(a: u64, b: u64) -> (u64, u64) {
-    (a.wrapping_mul(b), (a | b) >> 32)
+    (a.wrapping_mul(b), a | b)
 }
 
 #[inline(always)]
@@ -159,14 +163,15 @@ macro_rules! multiply_narrow {
     };
 }
 
-signed!(i8, "TINYINT", multiply_narrow!(i8));
-signed!(i16, "SMALLINT", multiply_narrow!(i16));
-signed!(i32, "INT", multiply_i32);
-signed!(i64, "BIGINT", multiply_i64);
-unsigned!(u8, "TINYINT UNSIGNED", multiply_narrow!(u8));
-unsigned!(u16, "SMALLINT UNSIGNED", multiply_narrow!(u16));
-unsigned!(u32, "INT UNSIGNED", multiply_u32);
-unsigned!(u64, "BIGINT UNSIGNED", multiply_u64);
+// The last number: how many bits of the flags of a product mean nothing.
+signed!(i8, "TINYINT", multiply_narrow!(i8), 0);
+signed!(i16, "SMALLINT", multiply_narrow!(i16), 0);
+signed!(i32, "INT", multiply_i32, 0);
+signed!(i64, "BIGINT", multiply_i64, 32);
+unsigned!(u8, "TINYINT UNSIGNED", multiply_narrow!(u8), 0);
+unsigned!(u16, "SMALLINT UNSIGNED", multiply_narrow!(u16), 0);
+unsigned!(u32, "INT UNSIGNED", multiply_u32, 0);
+unsigned!(u64, "BIGINT UNSIGNED", multiply_u64, 32);
 
 /// A column, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +219,33 @@ pub fn compute(
     }
 }
 
+/// Rows that are computed at once.
+const BLOCK_ROWS: usize = 256;
+
+/// The results of blocks of rows, and the union of their flags. A block is computed on the stack:
+/// the loop then keeps its flags in registers, whatever the compiler inlines.
+#[inline(always)]
+fn in_blocks<N, B>(rows: usize, blocks: impl Iterator<Item = B>) -> (Vec<N>, N)
+where
+    N: KernelInteger,
+    B: ExactSizeIterator<Item = (N, N)>,
+{
+    let mut results = Vec::with_capacity(rows);
+    let mut flags = N::default();
+    for block in blocks {
+        let mut computed = [N::default(); BLOCK_ROWS];
+        let block_rows = block.len();
+        let mut of_block = N::default();
+        for (slot, (result, more)) in computed.iter_mut().zip(block) {
+            *slot = result;
+            of_block = of_block | more;
+        }
+        flags = flags | of_block;
+        results.extend_from_slice(&computed[..block_rows]);
+    }
+    (results, flags)
+}
+
 fn typed<T>(
     op: ArithmeticOp,
     left: KernelOperand<'_>,
@@ -243,18 +275,29 @@ where
             .flatten()
     };
     let nulls = NullBuffer::union(nulls(a, left).as_ref(), nulls(b, right).as_ref());
-    let mut flags = <T::Native as Default>::default();
-    let mut add = |a: T::Native, b: T::Native| {
-        let (result, more) = quick(a, b);
-        flags = flags | more;
-        result
-    };
     let (a, b) = (a.values(), b.values());
-    let results: Vec<T::Native> = match (left.is_scalar, right.is_scalar) {
-        (true, true) => std::iter::repeat_n(add(a[0], b[0]), rows).collect(),
-        (true, false) => b.iter().map(|b| add(a[0], *b)).collect(),
-        (false, true) => a.iter().map(|a| add(*a, b[0])).collect(),
-        (false, false) => a.iter().zip(b.iter()).map(|(a, b)| add(*a, *b)).collect(),
+    let (results, flags) = match (left.is_scalar, right.is_scalar) {
+        (true, true) => {
+            let (result, flags) = quick(a[0], b[0]);
+            (vec![result; rows], flags)
+        }
+        (true, false) => {
+            let one = a[0];
+            let blocks = b.chunks(BLOCK_ROWS);
+            in_blocks(rows, blocks.map(|b| b.iter().map(|b| quick(one, *b))))
+        }
+        (false, true) => {
+            let one = b[0];
+            let blocks = a.chunks(BLOCK_ROWS);
+            in_blocks(rows, blocks.map(|a| a.iter().map(|a| quick(*a, one))))
+        }
+        (false, false) => {
+            let blocks = a.chunks(BLOCK_ROWS).zip(b.chunks(BLOCK_ROWS));
+            in_blocks(
+                rows,
+                blocks.map(|(a, b)| a.iter().zip(b).map(|(a, b)| quick(*a, *b))),
+            )
+        }
     };
     if T::Native::is_doubtful(op, flags) {
         let at =

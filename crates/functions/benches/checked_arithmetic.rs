@@ -1,8 +1,8 @@
-//! Measures what it costs that whole numbers do not wrap: statements with DataFusion's own `+`, `-`,
-//! `*` and `sum`, and with ours, over the same rows.
+//! Measures what it costs that whole numbers do not wrap and floats do not overflow: statements with
+//! DataFusion's own `+`, `-`, `*` and `sum`, and with ours, over the same rows.
 //!
-//! `cargo bench --workspace --bench checked_integers`, or with a number of millions of rows after
-//! `--`. The rows are in memory, so nothing is decoded and the ratio is an upper limit for tables. One
+//! `cargo bench --workspace --bench checked_arithmetic`, or with a number of millions of rows and the name of a
+//! statement after `--`. The rows are in memory, so nothing is decoded and the ratio is an upper limit for tables. One
 //! thread; the two ways take turns, and the best of all rounds counts, so that other processes disturb
 //! both alike.
 #![allow(
@@ -11,7 +11,7 @@
     reason = "a benchmark reads the machine's clock, and panics if its premises fail"
 )]
 
-use arrow::array::{ArrayRef, Int32Array, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow::util::pretty::pretty_format_batches;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SessionStateBuilder;
@@ -24,7 +24,7 @@ const BATCH_ROWS: usize = 8_192;
 const ROUNDS: usize = 15;
 
 /// What is measured, by name.
-const STATEMENTS: [(&str, &str); 9] = [
+const STATEMENTS: [(&str, &str); 12] = [
     ("sum", "SELECT sum(a) FROM t"),
     ("sum of INT", "SELECT sum(i) FROM t"),
     ("sum by a field", "SELECT k, sum(a) FROM t GROUP BY k"),
@@ -35,6 +35,12 @@ const STATEMENTS: [(&str, &str); 9] = [
     (
         "filter by a + b",
         "SELECT count(*) FROM t WHERE a + b > 100",
+    ),
+    ("sum of x + y", "SELECT sum(x + y) FROM t"),
+    ("sum of x * 1.8 + 32", "SELECT sum(x * 1.8 + 32.0) FROM t"),
+    (
+        "filter by x * 1.8",
+        "SELECT count(*) FROM t WHERE x * 1.8 > 10.0",
     ),
     (
         "window",
@@ -61,11 +67,18 @@ fn table(rows: usize) -> Arc<MemTable> {
             let i: ArrayRef = Arc::new(Int32Array::from_iter_values(i));
             let k = (0..BATCH_ROWS).map(|_| random(1_000) as i32);
             let k: ArrayRef = Arc::new(Int32Array::from_iter_values(k));
+            let mut eighths = || -> ArrayRef {
+                let values = (0..BATCH_ROWS).map(|_| random(1_000) as f64 / 8.0);
+                Arc::new(Float64Array::from_iter_values(values))
+            };
+            let floats = [eighths(), eighths()];
             RecordBatch::try_from_iter_with_nullable([
                 ("a", a, true),
                 ("b", b, true),
                 ("i", i, true),
                 ("k", k, true),
+                ("x", floats[0].clone(), true),
+                ("y", floats[1].clone(), true),
             ])
             .unwrap()
         })
@@ -108,6 +121,7 @@ async fn run(context: &SessionContext, statement: &str) -> (Duration, Vec<String
 
 fn main() {
     let millions = std::env::args().find_map(|text| text.parse().ok());
+    let asked = std::env::args().find(|text| STATEMENTS.iter().any(|(name, _)| name == text));
     let rows = millions.unwrap_or(8_usize) * 1_000_000;
     let tables = [("t", table(rows)), ("few", table(rows / 8))];
     let sessions = [session(false, &tables), session(true, &tables)];
@@ -116,10 +130,13 @@ fn main() {
         .unwrap();
     println!("{rows} rows, best of {ROUNDS} rounds");
     println!(
-        "{:<16} {:>10} {:>10} {:>7}",
+        "{:<20} {:>10} {:>10} {:>7}",
         "", "wrapping", "checked", "ratio"
     );
-    for (name, statement) in STATEMENTS {
+    let statements = STATEMENTS.iter();
+    for (name, statement) in
+        statements.filter(|(name, _)| asked.as_ref().is_none_or(|asked| asked == name))
+    {
         let mut best = [Duration::MAX; 2];
         let mut answers = [Vec::new(), Vec::new()];
         for _ in 0..ROUNDS {
@@ -132,6 +149,6 @@ fn main() {
         assert_eq!(answers[0], answers[1], "{statement}");
         let [wrapping, checked] = best.map(|best| best.as_secs_f64() * 1e3);
         let ratio = checked / wrapping;
-        println!("{name:<16} {wrapping:>7.2} ms {checked:>7.2} ms {ratio:>7.3}");
+        println!("{name:<20} {wrapping:>7.2} ms {checked:>7.2} ms {ratio:>7.3}");
     }
 }
