@@ -2,6 +2,7 @@
 
 use crate::json_numbers::FloatEncoders;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply};
+use crate::zoned_rows::in_session_zone;
 use crate::{interrupt, table, terminal};
 use anyhow::Result;
 use arrow::array::AsArray;
@@ -80,7 +81,7 @@ pub fn print(
             }
         }
         StatementReply::Rows(rows) if printing.form == AnswerForm::Table => {
-            print_table(rows, printing, begin, out)?;
+            print_table(in_session_zone(rows), printing, begin, out)?;
         }
         StatementReply::Rows(rows) => print_data(rows, printing.form, out)?,
     }

@@ -172,11 +172,10 @@ fn list(folder: &Path) -> Result<ExitCode> {
     for (number, info) in listed {
         match info {
             Ok(info) => outln!(
-                "{number:>6}  {} UTC  {}, {} new, {}",
+                "{number:>6}  {} UTC  {}, {} new",
                 terminal::time(info.taken_ns),
                 terminal::bytes(info.bytes),
-                terminal::bytes(info.bytes_new),
-                terminal::counted(info.rows, "row")
+                terminal::bytes(info.bytes_new)
             ),
             Err(error) => {
                 outln!("{number:>6}  cannot be read: {error}");

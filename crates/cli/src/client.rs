@@ -4,6 +4,7 @@ pub use crate::directory::IfMissing;
 
 use crate::directory;
 use crate::interrupt::or_cancelled;
+use crate::names::texts;
 use crate::remote::RemoteServer;
 use crate::reply::{ReplyRows, StatementFailure, StatementReply, tell_notice};
 use crate::terminal;
@@ -187,6 +188,7 @@ impl DataClient {
                         StatementReply::Rows(ReplyRows {
                             schema: rows.schema,
                             batches,
+                            zone: Some(session.time_zone.clone()),
                         })
                     }
                 })
@@ -196,6 +198,14 @@ impl DataClient {
                     remote.execute(&database, "SELECT 1")?;
                     self.database = database;
                     return Ok(StatementReply::Done("USE".to_owned()));
+                }
+                if sets_zone(statement) {
+                    let statement = statement.trim_end().trim_end_matches(';');
+                    let script = format!("{statement}; SHOW timezone");
+                    if let Some(zone) = first_text(remote.execute(&self.database, &script)?)? {
+                        remote.keep_zone(zone);
+                    }
+                    return Ok(StatementReply::Done("SET".to_owned()));
                 }
                 remote.execute(&self.database, statement)
             }
@@ -280,9 +290,49 @@ fn used_database(statement: &str) -> Option<String> {
         .then(|| name.trim_matches('"').to_owned())
 }
 
+/// Whether a statement changes the time zone of its session, which the client keeps likewise.
+fn sets_zone(statement: &str) -> bool {
+    let folded = statement.to_ascii_lowercase().replace('=', " ");
+    let mut words = folded.split_whitespace();
+    if !words
+        .next()
+        .is_some_and(|word| ["set", "reset"].contains(&word))
+    {
+        return false;
+    }
+    let word = words.find(|word| !["session", "local"].contains(word));
+    let word = word.map(|word| word.trim_end_matches(';').trim_matches('"'));
+    word == Some("timezone") || (word == Some("time") && words.next() == Some("zone"))
+}
+
+/// The text of the first row of an answer.
+fn first_text(reply: StatementReply) -> Result<Option<String>, StatementFailure> {
+    let StatementReply::Rows(mut rows) = reply else {
+        return Ok(None);
+    };
+    let batch = rows.batches.next().transpose()?;
+    Ok(texts(batch.as_slice(), &[]).into_iter().next())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_zones_are_recognised() {
+        for statement in [
+            "SET TIME ZONE 'Europe/Berlin'",
+            "set timezone='UTC'",
+            "SET SESSION timezone TO 'UTC'",
+            "set \"timezone\" = 'UTC'",
+            "RESET timezone;",
+        ] {
+            assert!(sets_zone(statement), "{statement}");
+        }
+        for statement in ["SHOW timezone", "SET datestyle = ISO", "SELECT 1", "set"] {
+            assert!(!sets_zone(statement), "{statement}");
+        }
+    }
 
     #[test]
     fn use_is_recognised() {

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// The message of a cancelled statement.
-pub const CANCELLED: &str = "cancelled; the statement may have stored some rows";
+pub const CANCELLED: &str = "cancelled; a statement that writes may have stored some rows";
 
 /// Whether Ctrl-C was pressed since the last [`clear`]; set up by [`watch`].
 static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();

@@ -59,6 +59,7 @@ mod tls_settings;
 mod tls_trust;
 mod user;
 mod verify;
+mod zoned_rows;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

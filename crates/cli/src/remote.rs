@@ -34,6 +34,8 @@ pub struct RemoteServer {
     url: String,
     credentials: ServerCredentials,
     tls: TlsConfig,
+    /// The time zone of statements; `None` for the server's.
+    zone: Mutex<Option<String>>,
 }
 
 /// A client with its connections, and whether it was shut down.
@@ -119,6 +121,7 @@ impl RemoteServer {
             url: url.trim_end_matches('/').to_owned(),
             credentials,
             tls,
+            zone: Mutex::default(),
         })
     }
 
@@ -173,6 +176,11 @@ impl RemoteServer {
             .is_ok_and(|response| response.headers().contains_key("x-influxdb-version"))
     }
 
+    /// Runs later statements in a time zone: HTTP has no session that could keep it.
+    pub fn keep_zone(&self, zone: String) {
+        *self.zone.lock().unwrap_or_else(PoisonError::into_inner) = Some(zone);
+    }
+
     /// Runs one statement in `database`.
     pub fn execute(
         &self,
@@ -181,12 +189,17 @@ impl RemoteServer {
     ) -> Result<StatementReply, StatementFailure> {
         let shared = self.agent();
         let hook = shared.shut_by_interrupt();
-        let request = shared
+        let mut request = shared
             .agent
             .post(format!("{}/api/v1/sql", self.url))
             .query("db", database)
             .header("Accept", ARROW)
             .content_type("application/sql");
+        let zone = self.zone.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = zone.as_deref() {
+            request = request.query("tz", zone);
+        }
+        drop(zone);
         let response = request
             .send(statement)
             .map_err(|error| shared.explained(self.unreachable(&error)))?;
@@ -220,9 +233,11 @@ impl RemoteServer {
             };
             return Ok(StatementReply::Done(tag.unwrap_or_default()));
         }
+        let zone = self.zone.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(StatementReply::Rows(ReplyRows {
             schema,
             batches: Box::new(batches),
+            zone: zone.clone(),
         }))
     }
 

@@ -27,6 +27,8 @@ pub struct ReplyRows {
     pub schema: SchemaRef,
     /// The rows.
     pub batches: Box<dyn Iterator<Item = Result<RecordBatch, StatementFailure>>>,
+    /// The session's time zone; `None` for UTC.
+    pub zone: Option<String>,
 }
 
 /// Prints the database's notice about an answer, as psql does.

@@ -104,14 +104,17 @@ pub fn with_written_interval(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawB
     expr
 }
 
-/// Turns differences of times that are added to an interval, or to each other, into intervals: days are
-/// added to days.
+/// Turns differences of times that are added to an interval, to each other, or to a time with a zone, into
+/// intervals: days are added to days, of the session's clocks.
 fn with_differences_as_intervals(mut expr: RawBinaryExpr, schema: &DFSchema) -> RawBinaryExpr {
     let is_difference = |side: &Expr| matches!(side.get_type(schema), Ok(DataType::Duration(_)));
     let is_length = |side: &Expr| {
         is_difference(side) || matches!(side.get_type(schema), Ok(DataType::Interval(_)))
     };
-    if !is_length(&expr.left) || !is_length(&expr.right) {
+    let is_zoned =
+        |side: &Expr| matches!(side.get_type(schema), Ok(DataType::Timestamp(_, Some(_))));
+    let is_sum = |a: &Expr, b: &Expr| is_length(a) && (is_length(b) || is_zoned(b));
+    if !is_sum(&expr.left, &expr.right) && !is_sum(&expr.right, &expr.left) {
         return expr;
     }
     for side in [&mut expr.left, &mut expr.right] {

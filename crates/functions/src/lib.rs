@@ -43,6 +43,7 @@ mod mean;
 mod min_max;
 mod mode;
 mod named_cast;
+mod number_forms;
 mod numbers;
 pub mod numeric_division;
 mod over_time;
@@ -120,6 +121,9 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     // This is an alias of DataFusion's to_char, which would replace ours under it.
     state.deregister_udf("date_format")?;
     for udf in text_forms::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in number_forms::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in catalog_texts::functions() {

@@ -52,6 +52,7 @@ enum ValueCastKind {
     RoundDecimal,
     ReadBytes,
     ReadInterval,
+    ReadDifference,
     WriteInterval,
     WriteTime,
     WriteFloat,
@@ -107,6 +108,7 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
             Some(ValueCastKind::ReadBytes)
         }
         (from, DataType::Interval(_)) if is_text(from) => Some(ValueCastKind::ReadInterval),
+        (DataType::Duration(_), DataType::Interval(_)) => Some(ValueCastKind::ReadDifference),
         (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
             Some(ValueCastKind::WriteInterval)
         }
@@ -165,6 +167,7 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::RoundFloat | ValueCastKind::RoundDecimal => "round_to_integer",
             ValueCastKind::ReadBytes => "read_bytes",
             ValueCastKind::ReadInterval => "read_interval",
+            ValueCastKind::ReadDifference => "read_difference",
             ValueCastKind::WriteInterval => "write_interval",
             ValueCastKind::WriteTime => "write_time",
             ValueCastKind::WriteFloat => "write_float",
@@ -209,6 +212,7 @@ impl ScalarUDFImpl for ValueCast {
                 })?;
                 cast(&IntervalMonthDayNanoArray::from(read), &self.to)?
             }
+            ValueCastKind::ReadDifference => cast(&as_intervals(&values)?, &self.to)?,
             ValueCastKind::WriteInterval => {
                 let intervals = as_intervals(&values)?;
                 let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();

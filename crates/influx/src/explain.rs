@@ -1,4 +1,5 @@
-//! EXPLAIN: describes what a SELECT reads, in the form of InfluxDB's answer.
+//! EXPLAIN: describes what a SELECT reads, in the form of InfluxDB's answer. EXPLAIN ANALYZE: how long
+//! it took, and what it read, as a tree.
 
 use crate::expression::Expression;
 use crate::listing::series_keys;
@@ -11,6 +12,7 @@ use marigram_influxql::validate::is_math;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The plan of a SELECT.
 pub(crate) fn answer(
@@ -48,6 +50,56 @@ pub(crate) fn answer(
         listing.push(None, vec![Value::String(line.into())]);
     }
     listing.answer()
+}
+
+/// What a SELECT did that took the first time to plan and the second in all, and returned some rows.
+pub(crate) fn analysis(
+    run: &StatementRun<'_>,
+    prepared: &PreparedSelect,
+    (planned, total): (Duration, Duration),
+    rows: usize,
+) -> SqlResult<StatementRows> {
+    let (mut calls, mut names) = (Vec::new(), Vec::new());
+    for field in &prepared.fields {
+        parts(&field.expression, &mut calls, &mut names);
+    }
+    let executed = total.saturating_sub(planned);
+    let mut lines = vec![
+        ".".to_owned(),
+        "└── select".to_owned(),
+        format!("    ├── execution_time: {}", go_duration(executed)),
+        format!("    ├── planning_time: {}", go_duration(planned)),
+        format!("    ├── total_time: {}", go_duration(total)),
+        "    └── build_cursor".to_owned(),
+        "        └── iterator_scanner".to_owned(),
+        "            ├── labels".to_owned(),
+    ];
+    let label = if calls.is_empty() {
+        format!("auxiliary_fields: {}", names.join(", "))
+    } else {
+        format!("expr: {}", calls.join(", "))
+    };
+    lines.push(format!("            │   └── {label}"));
+    let series = series_count(run, prepared)?;
+    lines.push(format!("            ├── series: {series}"));
+    lines.push(format!("            └── rows: {rows}"));
+    let mut listing = Listing::new(vec![("EXPLAIN ANALYZE", InfluxValueType::String)]);
+    for line in lines {
+        listing.push(None, vec![Value::String(line.into())]);
+    }
+    listing.answer()
+}
+
+/// A duration as Go prints it.
+fn go_duration(duration: Duration) -> String {
+    let ns = duration.as_nanos();
+    let (unit, scale) = match ns {
+        0..1_000 => ("ns", 1.0),
+        1_000..1_000_000 => ("µs", 1e3),
+        1_000_000..1_000_000_000 => ("ms", 1e6),
+        _ => ("s", 1e9),
+    };
+    format!("{}{unit}", ns as f64 / scale)
 }
 
 /// The functions of a column, and the names outside them.

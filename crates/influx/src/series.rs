@@ -35,17 +35,25 @@ impl SeriesKey {
 
     /// The order of InfluxDB's answers, restricted to some tags.
     pub fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
-        let value = |series: &Self, key: &Arc<str>| series.tag(key).cloned().unwrap_or_default();
+        fn value<'a>(series: &'a SeriesKey, key: &str) -> &'a str {
+            series.tag(key).map_or("", |value| value)
+        }
+        if std::ptr::eq(self, other) {
+            return Ordering::Equal;
+        }
         self.name.cmp(&other.name).then_with(|| {
             let mut order = keys
                 .iter()
-                .map(|key| value(self, key).cmp(&value(other, key)));
+                .map(|key| value(self, key).cmp(value(other, key)));
             order.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         })
     }
 
     /// The order of InfluxDB's answers.
     pub fn order(&self, other: &Self) -> Ordering {
+        if std::ptr::eq(self, other) {
+            return Ordering::Equal;
+        }
         self.name.cmp(&other.name).then_with(|| {
             let (ours, theirs) = (self.tags.iter(), other.tags.iter());
             let keys = ours.clone().map(|(key, _)| key);
@@ -66,17 +74,30 @@ pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
     keys.into()
 }
 
-/// Reduces series to some of their tags, and remembers the last result.
+/// The number of results that a [`Narrowing`] remembers.
+const NARROWED_SLOTS: usize = 1_024;
+
+/// A series, and what it was reduced to.
+type Narrowed = (Arc<SeriesKey>, Arc<SeriesKey>);
+
+/// Reduces series to some of their tags, and remembers results: that of the last series, and, by the
+/// addresses of their keys, those of earlier ones, because rows in the order of time change series often.
 #[derive(Debug)]
 pub struct Narrowing {
     keys: Arc<[Arc<str>]>,
-    last: Option<(Arc<SeriesKey>, Arc<SeriesKey>)>,
+    last: Option<Narrowed>,
+    /// Empty until a second series comes.
+    earlier: Vec<Option<Narrowed>>,
 }
 
 impl Narrowing {
     /// Reduces to these keys, which are sorted.
     pub const fn new(keys: Arc<[Arc<str>]>) -> Self {
-        Self { keys, last: None }
+        Self {
+            keys,
+            last: None,
+            earlier: Vec::new(),
+        }
     }
 
     /// The series with these keys only.
@@ -85,6 +106,14 @@ impl Narrowing {
             && (Arc::ptr_eq(known, series) || known == series)
         {
             return Arc::clone(narrowed);
+        }
+        let slot = slot_of(series);
+        if let Some(Some((known, narrowed))) = self.earlier.get(slot)
+            && Arc::ptr_eq(known, series)
+        {
+            let narrowed = Arc::clone(narrowed);
+            self.last = Some((Arc::clone(series), Arc::clone(&narrowed)));
+            return narrowed;
         }
         let same = series.tags.iter().map(|(key, _)| key).eq(self.keys.iter());
         let mut narrowed = if same {
@@ -98,9 +127,19 @@ impl Narrowing {
         {
             narrowed = Arc::clone(last);
         }
+        if self.last.is_some() {
+            self.earlier.resize(NARROWED_SLOTS, None);
+            self.earlier[slot] = Some((Arc::clone(series), Arc::clone(&narrowed)));
+        }
         self.last = Some((Arc::clone(series), Arc::clone(&narrowed)));
         narrowed
     }
+}
+
+/// The slot of a series, by the address of its key: allocations are at least 16 bytes apart.
+fn slot_of(series: &Arc<SeriesKey>) -> usize {
+    let address = Arc::as_ptr(series).addr() >> 4;
+    (address ^ address >> 10) % NARROWED_SLOTS
 }
 
 /// Whether two series are the same.

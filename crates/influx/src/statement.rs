@@ -11,6 +11,7 @@ use marigram_influxql::validate::check_statement;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
+use std::time::Instant;
 
 impl StatementRun<'_> {
     /// Runs a statement.
@@ -42,6 +43,10 @@ impl StatementRun<'_> {
                 prepared.check_types()?;
                 explain::answer(self, &prepared)
             }
+            Statement::Explain {
+                analyze: true,
+                select,
+            } => self.analyze(select).await,
             Statement::Delete { sources, condition } => {
                 delete::delete(self, sources, condition.as_ref()).await
             }
@@ -84,6 +89,22 @@ impl StatementRun<'_> {
             }
         };
         self.context.block(work).await
+    }
+
+    /// EXPLAIN ANALYZE: runs a SELECT for its times and the number of its rows.
+    async fn analyze(&self, select: &Select) -> SqlResult<StatementRows> {
+        let begin = Instant::now();
+        let state = self.state()?;
+        let prepared = self.prepare(select, now_ns(&state))?;
+        prepared.check_types()?;
+        let mut source = rows(&prepared, &self.running(state))?;
+        let planned = begin.elapsed();
+        let mut found = 0;
+        while let Some(rows) = source.next().await? {
+            self.budget.check_interrupt()?;
+            found += rows.len();
+        }
+        explain::analysis(self, &prepared, (planned, begin.elapsed()), found)
     }
 
     async fn select(&self, select: &Select) -> SqlResult<StatementRows> {

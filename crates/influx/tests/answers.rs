@@ -443,3 +443,33 @@ async fn show_of_more_keys_than_fit_into_memory_is_refused() {
     let answer = harness.ask("SHOW MEASUREMENTS").await;
     assert!(answer.contains("\"m\""), "{answer:.200}");
 }
+
+/// The times vary; what the statement read does not.
+#[tokio::test]
+async fn an_analysis_runs_the_statement() {
+    let harness = Harness::new();
+    harness.write("m,h=a v=1,w=2i 1\nm,h=b v=3 2");
+    for (statement, lines) in [
+        (
+            "EXPLAIN ANALYZE SELECT mean(v) FROM m GROUP BY h",
+            ["expr: mean(v", "series: 2", "rows: 2", "total_time: "],
+        ),
+        (
+            "EXPLAIN ANALYZE SELECT v, w FROM m WHERE h = 'a'",
+            [
+                "auxiliary_fields: v",
+                "series: 1",
+                "rows: 1",
+                "planning_time: ",
+            ],
+        ),
+    ] {
+        let answer = harness.ask(statement).await;
+        assert!(answer.contains("[\"EXPLAIN ANALYZE\"]"), "{answer}");
+        for line in lines {
+            assert!(answer.contains(line), "{line}: {answer}");
+        }
+    }
+    let answer = harness.ask("EXPLAIN ANALYZE SELECT mean(x + FROM m").await;
+    assert!(answer.contains("error parsing query"), "{answer}");
+}

@@ -210,7 +210,8 @@ fn nested(chance: &mut Chance) -> String {
         0 => {
             let group = chance.pick(&["", " GROUP BY host", " GROUP BY *"]);
             format!(
-                "SELECT v AS m, i FROM cpu{}{group}{}",
+                "SELECT {} AS m, i FROM cpu{}{group}{}",
+                chance.pick(&["v", "v", "v * 2", "i / i"]),
                 filter(chance, false),
                 tail(chance)
             )
@@ -226,6 +227,14 @@ fn nested(chance: &mut Chance) -> String {
         _ => format!("SELECT {} AS m FROM cpu GROUP BY *", function(chance)),
     };
     let columns = chance.pick(&["m", "mean(m)", "count(m)", "max(m)", "m, host", "last(m)"]);
+    if columns.contains("(m)") && chance.happens(40) {
+        // The subquery inherits the groups of time.
+        let (range, group) = (filter(chance, true), group(chance, true));
+        return format!(
+            "SELECT {columns} FROM ({inner}){range}{group}{}",
+            tail(chance)
+        );
+    }
     let group = chance.pick(&["", "", " GROUP BY host", " GROUP BY region"]);
     format!("SELECT {columns} FROM ({inner}){group}{}", tail(chance))
 }

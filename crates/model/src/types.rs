@@ -147,7 +147,7 @@ impl fmt::Display for FieldType {
             Self::I32 => "INT",
             Self::I64 => "BIGINT",
             Self::U64 => "BIGINT UNSIGNED",
-            Self::F32 => "FLOAT",
+            Self::F32 => "REAL",
             Self::F64 => "DOUBLE",
             Self::String => "STRING",
             Self::Bytes => "BYTES",

@@ -313,13 +313,13 @@ fn named_type(name: &str) -> Result<FieldType> {
         "int" | "integer" | "int32" | "i32" => FieldType::I32,
         "bigint" | "int64" | "i64" | "long" => FieldType::I64,
         "uint64" | "u64" | "bigint unsigned" | "unsigned" => FieldType::U64,
-        "float" | "real" | "float32" | "f32" => FieldType::F32,
-        "double" | "float64" | "f64" => FieldType::F64,
+        "real" | "float32" | "float4" | "f32" => FieldType::F32,
+        "double" | "float" | "double precision" | "float8" | "float64" | "f64" => FieldType::F64,
         "string" | "text" | "varchar" => FieldType::String,
         "bytes" | "bytea" => FieldType::Bytes,
         "timestamp" => FieldType::Timestamp,
         _ => bail!(
-            "'{name}' is not a type; there are boolean, int, bigint, uint64, float, double, \
+            "'{name}' is not a type; there are boolean, int, bigint, uint64, real, double, \
              string, bytes, timestamp"
         ),
     })

@@ -2,6 +2,7 @@
 
 use super::prepared::PreparedFile;
 use crate::client::DataClient;
+use crate::names::texts;
 use crate::table_columns::known_table;
 use anyhow::{Result, bail};
 use arrow::array::AsArray;
@@ -122,7 +123,8 @@ fn create_one(
         .iter()
         .map(|(name, kind)| format!("{} {kind}", quoted(name)));
     let columns: Vec<String> = columns.collect();
-    if client.database() != marigram::DEFAULT_DATABASE {
+    // Only an administrator may create databases: whoever may write in one need not be.
+    if !is_there(client)? {
         let database = quoted(client.database());
         execute(client, &format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
     }
@@ -131,6 +133,17 @@ fn create_one(
         client,
         &format!("CREATE TABLE IF NOT EXISTS {} ({columns})", quoted(table)),
     )
+}
+
+/// Whether the database of a client exists and may be seen.
+fn is_there(client: &mut DataClient) -> Result<bool> {
+    let batches = match client.query("SHOW DATABASES") {
+        Ok(batches) => batches,
+        Err(failure) => bail!("{failure}"),
+    };
+    Ok(texts(&batches, &[])
+        .iter()
+        .any(|name| name == client.database()))
 }
 
 fn execute(client: &mut DataClient, sql: &str) -> Result<()> {

@@ -171,14 +171,14 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
     done(&["import", "--data", &data, &text("first.lp")]);
     let sql = |statement: &str| done(&["sql", "--data", &data, "-c", statement, "--format", "csv"]);
     sql(
-        "CREATE TABLE pump (time TIMESTAMP, unit STRING TAG, flow FLOAT FIELD, n INT FIELD)
+        "CREATE TABLE pump (time TIMESTAMP, unit STRING TAG, flow REAL FIELD, n INT FIELD)
          WITH (partition = '6h')",
     );
     for (day, n) in [("19", 1), ("20", 2), ("21", 3)] {
         for hour in ["01", "13"] {
             sql(&format!(
                 "INSERT INTO pump VALUES ('2026-11-{day}T{hour}:00:00Z', 'a', 1.1, {n}), \
-                 ('2026-11-{day}T{hour}:00:00Z', 'b', CAST('NaN' AS FLOAT), {n})"
+                 ('2026-11-{day}T{hour}:00:00Z', 'b', CAST('NaN' AS REAL), {n})"
             ));
         }
     }
@@ -224,7 +224,7 @@ fn a_deleted_day_comes_back_and_later_rows_stay() {
         "csv",
     ]);
     assert!(
-        shown.contains("FLOAT FIELD") && shown.contains("partition = '6h'"),
+        shown.contains("REAL FIELD") && shown.contains("partition = '6h'"),
         "{shown}"
     );
 

@@ -96,7 +96,7 @@ fn exported_not_a_number_and_infinities_come_back() {
     let place = ImportFixture::new();
     let first = place.file("first.csv", "time,v\n2026-01-01,1\n");
     assert!(place.import(&[&first]).ok);
-    place.csv("CREATE TABLE e (time TIMESTAMP TIME, d DOUBLE, f FLOAT)");
+    place.csv("CREATE TABLE e (time TIMESTAMP TIME, d DOUBLE, f REAL)");
     place.csv("INSERT INTO e VALUES ('2026-01-01', 'NaN', 'NaN'), ('2026-01-02', 'Infinity', '-Infinity')");
     let before = place.csv("SELECT * FROM e ORDER BY time");
     for ending in ["csv", "lp", "parquet"] {

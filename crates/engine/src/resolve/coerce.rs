@@ -1,7 +1,7 @@
 //! Lossless conversions of written values to the type of their column.
 //!
 //! Integers convert to one another if the value is in range, an i64 becomes a timestamp, text
-//! becomes bytes, and an f64 is stored in a column that was declared FLOAT. An integer for a float
+//! becomes bytes, and an f64 is stored in a column that was declared REAL. An integer for a float
 //! column is a conflict, as in InfluxDB: a reader could expect different things of the two.
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder};

@@ -58,6 +58,7 @@ where
         ArithmeticOp::Subtract => numeric::sub(a_side, b_side)?,
         ArithmeticOp::Multiply => numeric::mul(a_side, b_side)?,
         ArithmeticOp::Divide => numeric::div(a_side, b_side)?,
+        ArithmeticOp::BitwiseXor => return internal_err!("floats have no bits"),
     };
     let results = made.as_primitive::<T>();
     let suspect = results.values().iter();

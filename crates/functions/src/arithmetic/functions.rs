@@ -33,6 +33,7 @@ static ADD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::
 static SUBTRACT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Subtract)));
 static MULTIPLY: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Multiply)));
 static DIVIDE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::Divide)));
+static XOR: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(Some(ArithmeticOp::BitwiseXor)));
 static NEGATE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made(None));
 
 /// `left op right`, checked.
@@ -42,6 +43,7 @@ pub(super) fn binary(op: ArithmeticOp, left: Expr, right: Expr) -> Expr {
         ArithmeticOp::Subtract => &SUBTRACT,
         ArithmeticOp::Multiply => &MULTIPLY,
         ArithmeticOp::Divide => &DIVIDE,
+        ArithmeticOp::BitwiseXor => &XOR,
     };
     Expr::ScalarFunction(ScalarFunction::new_udf(
         Arc::clone(function),
@@ -62,6 +64,7 @@ impl CheckedOperator {
             ArithmeticOp::Subtract => Operator::Minus,
             ArithmeticOp::Multiply => Operator::Multiply,
             ArithmeticOp::Divide => Operator::Divide,
+            ArithmeticOp::BitwiseXor => Operator::BitwiseXor,
         })
     }
 
@@ -124,6 +127,7 @@ impl ScalarUDFImpl for CheckedOperator {
             Some(ArithmeticOp::Subtract) => "checked_subtract",
             Some(ArithmeticOp::Multiply) => "checked_multiply",
             Some(ArithmeticOp::Divide) => "checked_divide",
+            Some(ArithmeticOp::BitwiseXor) => "bitwise_xor",
             None => "checked_negate",
         }
     }

@@ -15,6 +15,7 @@ use arrow::datatypes::{
     UInt64Type,
 };
 use datafusion::common::{Result, internal_err};
+use std::ops::{BitOr, BitXor};
 use std::sync::Arc;
 
 /// The operation to compute.
@@ -28,12 +29,14 @@ pub enum ArithmeticOp {
     Multiply,
     /// `a / b`, of floats
     Divide,
+    /// `a # b`, of whole numbers
+    BitwiseXor,
 }
 
 /// Whole numbers of one width. Each result has *flags*; their union over all rows says whether any
 /// result may be wrong. Flags are words and not truth values, so that the loops become vector
 /// instructions.
-pub trait KernelInteger: Copy + Default + std::ops::BitOr<Output = Self> {
+pub trait KernelInteger: Copy + Default + BitOr<Output = Self> + BitXor<Output = Self> {
     /// SQL's name of the type.
     const NAME: &'static str;
     /// `a + b`, and its flags.
@@ -56,6 +59,7 @@ macro_rules! exact {
                 ArithmeticOp::Subtract => left.checked_sub(right),
                 ArithmeticOp::Multiply => left.checked_mul(right),
                 ArithmeticOp::Divide => left.checked_div(right),
+                ArithmeticOp::BitwiseXor => Some(left ^ right),
             }
         }
     };
@@ -88,6 +92,7 @@ macro_rules! signed {
                     // Two operands of one sign gave a result of the other sign.
                     ArithmeticOp::Add | ArithmeticOp::Subtract => flags < 0,
                     ArithmeticOp::Multiply | ArithmeticOp::Divide => flags >> $flag_bits != 0,
+                    ArithmeticOp::BitwiseXor => false,
                 }
             }
 
@@ -121,6 +126,7 @@ macro_rules! unsigned {
                 match op {
                     ArithmeticOp::Add | ArithmeticOp::Subtract => flags != 0,
                     ArithmeticOp::Multiply | ArithmeticOp::Divide => flags >> $flag_bits != 0,
+                    ArithmeticOp::BitwiseXor => false,
                 }
             }
 
@@ -201,6 +207,9 @@ pub fn compute(
                 }
                 ArithmeticOp::Multiply => {
                     typed::<$kind>(op, left, right, rows, KernelInteger::multiply)
+                }
+                ArithmeticOp::BitwiseXor => {
+                    typed::<$kind>(op, left, right, rows, |a, b| (a ^ b, Default::default()))
                 }
                 ArithmeticOp::Divide => internal_err!("whole numbers divide elsewhere"),
             }
@@ -316,6 +325,7 @@ impl std::fmt::Display for ArithmeticOp {
             Self::Subtract => "-",
             Self::Multiply => "*",
             Self::Divide => "/",
+            Self::BitwiseXor => "#",
         })
     }
 }
@@ -325,10 +335,11 @@ mod tests {
     use super::*;
     use arrow::array::Int64Array;
 
-    const OPS: [ArithmeticOp; 3] = [
+    const OPS: [ArithmeticOp; 4] = [
         ArithmeticOp::Add,
         ArithmeticOp::Subtract,
         ArithmeticOp::Multiply,
+        ArithmeticOp::BitwiseXor,
     ];
 
     /// Tests every pair of numbers, as columns and as single values, against the standard library.

@@ -39,6 +39,8 @@ fn op_of(op: Operator) -> Option<ArithmeticOp> {
         Operator::Minus => Some(ArithmeticOp::Subtract),
         Operator::Multiply => Some(ArithmeticOp::Multiply),
         Operator::Divide => Some(ArithmeticOp::Divide),
+        // DataFusion folds `a # a` to 0, and `a # b # b` to `a`, although NULL should come out.
+        Operator::BitwiseXor => Some(ArithmeticOp::BitwiseXor),
         _ => None,
     }
 }
@@ -47,7 +49,7 @@ fn op_of(op: Operator) -> Option<ArithmeticOp> {
 /// are checked by Arrow.
 fn is_checked(op: ArithmeticOp, kind: &DataType) -> bool {
     match kind {
-        DataType::Float32 | DataType::Float64 => true,
+        DataType::Float32 | DataType::Float64 => op != ArithmeticOp::BitwiseXor,
         kind => kind.is_integer() && op != ArithmeticOp::Divide,
     }
 }

@@ -83,7 +83,7 @@ impl Reduction {
 }
 
 /// A subquery whose rows are rows of one table, with arithmetic over its fields, so that functions over it
-/// are functions over the table.
+/// are functions over the table. The groups of time that it inherits mean nothing without functions.
 fn row_by_row(prepared: &PreparedSelect) -> Option<(&PreparedSelect, &StoredMeasurement)> {
     let [PreparedSource::Subquery(inner)] = prepared.sources.as_slice() else {
         return None;
@@ -98,7 +98,6 @@ fn row_by_row(prepared: &PreparedSelect) -> Option<(&PreparedSelect, &StoredMeas
         .any(|field| is_function(&field.expression));
     let is_plain = !has_functions
         && inner.limit == (0, 0)
-        && inner.interval.is_none()
         && !has_limits(inner)
         && !has_limits(prepared)
         && !inner.has_target

@@ -36,6 +36,7 @@ use marigram_influxql::time_range::TIME_MIN_NS;
 use marigram_sql::SqlResult;
 use planned::{FromPartials, PartialInput, Planned};
 use staged::StagedRows;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The number of rows that are returned at once.
@@ -251,18 +252,45 @@ impl ReducedRows {
         }
         if self.request.order != self.request.keys {
             let request = &self.request;
-            found.sort_by(|a, b| {
-                let order = a.series.order_by(&b.series, &request.order);
-                let order = order.then(a.time.cmp(&b.time));
-                let order = if request.ascending {
-                    order
-                } else {
-                    order.reverse()
-                };
-                order.then_with(|| a.series.order(&b.series))
+            let ranks = SeriesRanks::new(&found, request);
+            found.sort_by_cached_key(|row| {
+                let (of_group, rank) = ranks.of(&row.series);
+                let (group, time) = (i128::from(of_group), i128::from(row.time));
+                let sign = if request.ascending { 1 } else { -1 };
+                (sign * group, sign * time, rank)
             });
         }
         Ok(Some(found))
+    }
+}
+
+/// The order of the series of rows, so that sorting many rows compares numbers.
+struct SeriesRanks {
+    /// By the address of the series: the rank among the groups of the statement, and among all series.
+    ranks: HashMap<*const SeriesKey, (u32, u32)>,
+}
+
+impl SeriesRanks {
+    fn new(rows: &[Row], request: &ReducedRequest) -> Self {
+        let mut series: Vec<&Arc<SeriesKey>> = rows.iter().map(|row| &row.series).collect();
+        series.dedup_by_key(|series| Arc::as_ptr(series));
+        let compared = |a: &SeriesKey, b: &SeriesKey| a.order_by(b, &request.order);
+        series.sort_by(|a, b| compared(a, b).then_with(|| a.order(b)));
+        let mut ranks = HashMap::with_capacity(series.len());
+        let (mut group, mut rank) = (0, 0);
+        for (place, key) in series.iter().enumerate() {
+            if let Some(before) = place.checked_sub(1).and_then(|place| series.get(place)) {
+                group += u32::from(compared(before, key).is_ne());
+                rank += u32::from(before.order(key).is_ne());
+            }
+            ranks.insert(Arc::as_ptr(key), (group, rank));
+        }
+        Self { ranks }
+    }
+
+    fn of(&self, series: &Arc<SeriesKey>) -> (u32, u32) {
+        let rank = self.ranks.get(&Arc::as_ptr(series));
+        rank.copied().unwrap_or_default()
     }
 }
 

@@ -159,7 +159,7 @@ pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
     let db = plan.options.open(dir)?;
     db.sql(
         "CREATE TABLE s (time TIMESTAMP, devid BIGINT TAG, devname STRING TAG, \
-         devgroup BIGINT TAG, temperature INT FIELD, humidity FLOAT FIELD)",
+         devgroup BIGINT TAG, temperature INT FIELD, humidity REAL FIELD)",
     )?;
     // Run each question once first, so that one-time setup is done.
     for (_, question) in &QUESTIONS {

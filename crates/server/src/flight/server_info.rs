@@ -90,7 +90,7 @@ fn type_info() -> Result<XdbcTypeInfoData, FlightError> {
         ("INT", XdbcDataType::XdbcInteger, 32, None),
         ("BIGINT", XdbcDataType::XdbcBigint, 64, None),
         ("BIGINT UNSIGNED", XdbcDataType::XdbcBigint, 64, None),
-        ("FLOAT", XdbcDataType::XdbcReal, 24, None),
+        ("REAL", XdbcDataType::XdbcReal, 24, None),
         ("DOUBLE", XdbcDataType::XdbcDouble, 53, None),
         ("STRING", XdbcDataType::XdbcVarchar, 0, Some("'")),
         ("BYTES", XdbcDataType::XdbcVarbinary, 0, Some("'\\x")),

@@ -1,13 +1,14 @@
 //! Calls and operators of PostgreSQL that have other forms here: `mod(a, b)` is `a % b`, `ceiling`
-//! is `ceil`, and `extract(second …)` includes the fraction.
+//! is `ceil`, `FLOAT` has eight bytes, and `extract(second …)` includes the fraction.
 
 use crate::dialect::postgres_forms;
 use crate::dialect::rewriting::{binary, call, nested};
+use crate::dialect::types::is_wide_float;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr,
     FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem,
-    UnaryOperator, Value, VisitorMut,
+    TypedString, UnaryOperator, Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -15,7 +16,6 @@ use std::ops::ControlFlow;
 const RENAMED: &[(&str, &str)] = &[
     ("ceiling", "ceil"),
     ("every", "bool_and"),
-    ("sign", "signum"),
     ("clock_timestamp", "now"),
     ("statement_timestamp", "now"),
     ("transaction_timestamp", "now"),
@@ -43,6 +43,8 @@ pub fn may_have_some(folded: &str) -> bool {
         "date_part",
         "extract",
         "count",
+        "float",
+        "interval",
         "~",
         "|/",
         "@",
@@ -147,6 +149,12 @@ impl VisitorMut for PostgresCalls {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) =
+            expr
+            && is_wide_float(data_type)
+        {
+            *data_type = DataType::DoublePrecision;
+        }
         let replaced = match expr {
             Expr::Extract {
                 field, expr: time, ..
@@ -154,9 +162,12 @@ impl VisitorMut for PostgresCalls {
                 let unit = unit_of(field);
                 Some(part_of(&unit, time).unwrap_or_else(|| date_part(&unit, time)))
             }
-            Expr::UnaryOp { op, expr: operand } => {
+            Expr::UnaryOp {
+                op,
+                expr: operand_expr,
+            } => {
                 // Copied where it is needed alone: each level of `- - - x` would copy those below.
-                let operand = || operand.as_ref().clone();
+                let operand = || operand_expr.as_ref().clone();
                 match op {
                     UnaryOperator::PGAbs => Some(call("abs", vec![operand()])),
                     UnaryOperator::PGSquareRoot => Some(call("sqrt", vec![double(operand())])),
@@ -171,6 +182,13 @@ impl VisitorMut for PostgresCalls {
                             BinaryOperator::PGBitwiseXor,
                             ones,
                         )))
+                    }
+                    // DataFusion puts the sign before the text, where it is that of the first part.
+                    UnaryOperator::Minus if matches!(**operand_expr, Expr::Interval(_)) => {
+                        Some(Expr::UnaryOp {
+                            op: UnaryOperator::Minus,
+                            expr: Box::new(nested(operand())),
+                        })
                     }
                     _ => None,
                 }

@@ -58,12 +58,13 @@ const NAMES: &[(FieldType, &[&str])] = &[
             "UNSIGNED",
         ],
     ),
-    (FieldType::F32, &["FLOAT", "REAL", "FLOAT4", "FLOAT32"]),
+    (FieldType::F32, &["REAL", "FLOAT4", "FLOAT32"]),
     (
         FieldType::F64,
         &[
             "DOUBLE",
             "DOUBLE PRECISION",
+            "FLOAT",
             "FLOAT8",
             "FLOAT64",
             "NUMERIC",
@@ -112,9 +113,9 @@ const NAMES: &[(FieldType, &[&str])] = &[
 pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
     let text = written.to_string().to_uppercase();
     if let ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) = written
-        && *bits > 24
+        && *bits <= FLOAT4_BITS_MAX
     {
-        return Ok(FieldType::F64);
+        return Ok(FieldType::F32);
     }
     if let Some(digits) = numeric_digits(written)
         && digits.is_none_or(|digits| digits > DOUBLE_DIGITS)
@@ -149,10 +150,22 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
         let hint = hint.unwrap_or_else(|| ".".to_owned());
         let message = format!(
             "column '{column}': there is no type {written}{hint} Fields are BOOLEAN, \
-              INT, BIGINT, BIGINT UNSIGNED, FLOAT, DOUBLE, STRING, BYTES or TIMESTAMP"
+              INT, BIGINT, BIGINT UNSIGNED, REAL, DOUBLE, STRING, BYTES or TIMESTAMP"
         );
         SqlError::named("42704", column, message)
     })
+}
+
+/// Up to this many bits of precision, a FLOAT has four bytes.
+pub const FLOAT4_BITS_MAX: u64 = 24;
+
+/// Whether a type is FLOAT with eight bytes, as it has without a precision.
+pub fn is_wide_float(written: &ast::DataType) -> bool {
+    match written {
+        ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) => *bits > FLOAT4_BITS_MAX,
+        ast::DataType::Float(_) => true,
+        _ => false,
+    }
 }
 
 /// The number of digits that a double holds exactly.

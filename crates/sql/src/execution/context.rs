@@ -8,7 +8,9 @@ use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
 use crate::execution::memory::AccountedPool;
+use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
+use crate::planning::logical_repair::repaired_logical;
 use crate::planning::repair::repaired;
 use crate::planning::sort_keys::DistinctSortKeys;
 use crate::planning::subqueries::SubqueryValues;
@@ -331,6 +333,7 @@ impl SessionStates {
                 .with_analyzer_rule(Arc::new(IntervalOrder))
                 .with_analyzer_rule(Arc::new(ZonedTimes))
                 .with_analyzer_rule(Arc::new(TagPatterns))
+                .with_analyzer_rule(Arc::new(AnyPattern))
                 .with_analyzer_rule(bounds)
                 .with_analyzer_rule(Arc::new(CheckedArithmetic))
                 .with_analyzer_rule(Arc::new(FloatOrderRule))
@@ -377,7 +380,7 @@ impl SessionStates {
                 RollupRewriteRule::new(engine, rollup_definitions, self.options.partition_rows);
             rules.push(Arc::new(use_rollups));
         }
-        rules.append(&mut Optimizer::new().rules);
+        rules.extend(repaired_logical(Optimizer::new().rules));
         let pool = Arc::clone(&self.runtime.memory_pool);
         rules.push(Arc::new(marigram_functions::BoundConstants::new(pool)));
         rules.push(Arc::new(FloatOrderRule));

@@ -19,7 +19,7 @@ use std::fmt::Write;
 const QUERIES: u64 = 25;
 
 const TABLE: &str = "CREATE TABLE r (time TIMESTAMP, site STRING TAG, unit BIGINT TAG, up BOOLEAN TAG, \
-     a INT, b BIGINT, c DOUBLE, d FLOAT, e BIGINT UNSIGNED, s STRING, f BOOLEAN, t TIMESTAMP) \
+     a INT, b BIGINT, c DOUBLE, d REAL, e BIGINT UNSIGNED, s STRING, f BOOLEAN, t TIMESTAMP) \
      WITH (page_size = '1KiB', partition = '1h')";
 
 pub fn number(name: &str, default: u64) -> u64 {

@@ -83,7 +83,7 @@ fn influx_type(kind: &str) -> Option<&'static str> {
         "BOOLEAN" => "boolean",
         "INT" | "BIGINT" => "integer",
         "BIGINT UNSIGNED" => "unsigned",
-        "FLOAT" | "DOUBLE" => "float",
+        "REAL" | "DOUBLE" => "float",
         "STRING" => "string",
         _ => return None,
     })

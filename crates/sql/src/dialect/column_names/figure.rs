@@ -1,6 +1,7 @@
 //! PostgreSQL's name of an expression (`FigureColname` in its `parse_target.c`).
 
 use super::naming_select;
+use crate::dialect::types::FLOAT4_BITS_MAX;
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, ExactNumberInfo, Expr, ObjectName, Query, SelectItem,
@@ -9,8 +10,6 @@ use datafusion::sql::sqlparser::ast::{
 
 /// PostgreSQL's name of an unnamed column.
 const UNNAMED: &str = "?column?";
-/// Up to this many bits of precision, a FLOAT has four bytes.
-const FLOAT4_BITS_MAX: u64 = 24;
 
 /// PostgreSQL's name of a column without an alias.
 pub fn name_of(expr: &Expr) -> String {

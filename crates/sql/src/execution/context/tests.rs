@@ -55,7 +55,7 @@ const BOUNDED: &str = "
     pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
     pg_typeof pi position pow power radians rand random regexp_count regexp_instr regexp_like
     reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
-    shobj_description signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
+    shobj_description sign signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
     substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill
     time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time to_timestamp
     to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime

@@ -1,0 +1,91 @@
+//! Functions of numbers whose answers PostgreSQL and DataFusion disagree on: `to_hex` of a negative
+//! INT has eight digits, and `sign` of NaN is 0.
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, UInt64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use std::sync::Arc;
+
+/// The functions.
+pub fn functions() -> [ScalarUDF; 2] {
+    let numbers = [DataType::Int32, DataType::Int64, DataType::UInt64];
+    let of_numbers = numbers.map(|kind| TypeSignature::Exact(vec![kind]));
+    let to_hex = NumberForm {
+        name: "to_hex",
+        signature: Signature::one_of(of_numbers.into(), Volatility::Immutable),
+        answer: DataType::Utf8,
+        compute: hexadecimal,
+    };
+    let sign = NumberForm {
+        name: "sign",
+        signature: Signature::exact(vec![DataType::Float64], Volatility::Immutable),
+        answer: DataType::Float64,
+        compute: sign_of,
+    };
+    [ScalarUDF::from(to_hex), ScalarUDF::from(sign)]
+}
+
+/// A function of one number.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct NumberForm {
+    name: &'static str,
+    signature: Signature,
+    answer: DataType,
+    compute: fn(&ArrayRef) -> Result<ArrayRef>,
+}
+
+impl ScalarUDFImpl for NumberForm {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.answer.clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let Some(number) = args.args.into_iter().next() else {
+            return internal_err!("{} takes one argument", self.name);
+        };
+        let is_one = matches!(number, ColumnarValue::Scalar(_));
+        let answers = (self.compute)(&number.into_array(1)?)?;
+        Ok(if is_one {
+            ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?)
+        } else {
+            ColumnarValue::Array(answers)
+        })
+    }
+}
+
+fn hexadecimal(numbers: &ArrayRef) -> Result<ArrayRef> {
+    let texts: StringArray = if let Some(numbers) = numbers.as_primitive_opt::<Int32Type>() {
+        let numbers = numbers.iter();
+        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
+    } else if let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() {
+        let numbers = numbers.iter();
+        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
+    } else if let Some(numbers) = numbers.as_primitive_opt::<UInt64Type>() {
+        let numbers = numbers.iter();
+        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
+    } else {
+        return internal_err!("to_hex of {}", numbers.data_type());
+    };
+    Ok(Arc::new(texts))
+}
+
+fn sign_of(numbers: &ArrayRef) -> Result<ArrayRef> {
+    let Some(numbers) = numbers.as_primitive_opt::<Float64Type>() else {
+        return internal_err!("sign of {}", numbers.data_type());
+    };
+    let sign = |number: f64| f64::from(i8::from(number > 0.0) - i8::from(number < 0.0));
+    let signs: Float64Array = numbers.iter().map(|n| n.map(sign)).collect();
+    Ok(Arc::new(signs))
+}
