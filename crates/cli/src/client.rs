@@ -199,12 +199,14 @@ impl DataClient {
                     self.database = database;
                     return Ok(StatementReply::Done("USE".to_owned()));
                 }
-                if sets_zone(statement) {
+                if let Some(setting) = kept_setting(statement) {
                     let statement = statement.trim_end().trim_end_matches(';');
-                    let script = format!("{statement}; SHOW timezone");
-                    if let Some(zone) = first_text(remote.execute(&self.database, &script)?)? {
-                        remote.keep_zone(zone);
-                    }
+                    let script = format!("{statement}; SHOW {setting}");
+                    let value = first_text(remote.execute(&self.database, &script)?)?;
+                    remote.keep(|kept| match setting {
+                        TIME_ZONE => kept.zone = value,
+                        _ => kept.timeout_ms = value.map(|ms| ms.trim_end_matches("ms").to_owned()),
+                    });
                     return Ok(StatementReply::Done("SET".to_owned()));
                 }
                 remote.execute(&self.database, statement)
@@ -290,19 +292,22 @@ fn used_database(statement: &str) -> Option<String> {
         .then(|| name.trim_matches('"').to_owned())
 }
 
-/// Whether a statement changes the time zone of its session, which the client keeps likewise.
-fn sets_zone(statement: &str) -> bool {
+const TIME_ZONE: &str = "timezone";
+const TIMEOUT: &str = "statement_timeout";
+
+/// The setting of its session that a statement changes, if the client keeps it likewise.
+fn kept_setting(statement: &str) -> Option<&'static str> {
     let folded = statement.to_ascii_lowercase().replace('=', " ");
     let mut words = folded.split_whitespace();
-    if !words
-        .next()
-        .is_some_and(|word| ["set", "reset"].contains(&word))
-    {
-        return false;
+    let first = words.next()?;
+    if !["set", "reset"].contains(&first) {
+        return None;
     }
-    let word = words.find(|word| !["session", "local"].contains(word));
-    let word = word.map(|word| word.trim_end_matches(';').trim_matches('"'));
-    word == Some("timezone") || (word == Some("time") && words.next() == Some("zone"))
+    let word = words.find(|word| !["session", "local"].contains(word))?;
+    match word.trim_end_matches(';').trim_matches('"') {
+        "time" if words.next() == Some("zone") => Some(TIME_ZONE),
+        word => [TIME_ZONE, TIMEOUT].into_iter().find(|name| *name == word),
+    }
 }
 
 /// The text of the first row of an answer.
@@ -319,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_zones_are_recognised() {
+    fn kept_settings_are_recognised() {
         for statement in [
             "SET TIME ZONE 'Europe/Berlin'",
             "set timezone='UTC'",
@@ -327,10 +332,12 @@ mod tests {
             "set \"timezone\" = 'UTC'",
             "RESET timezone;",
         ] {
-            assert!(sets_zone(statement), "{statement}");
+            assert_eq!(kept_setting(statement), Some(TIME_ZONE), "{statement}");
         }
+        let statement = "SET statement_timeout = '1s'";
+        assert_eq!(kept_setting(statement), Some(TIMEOUT));
         for statement in ["SHOW timezone", "SET datestyle = ISO", "SELECT 1", "set"] {
-            assert!(!sets_zone(statement), "{statement}");
+            assert_eq!(kept_setting(statement), None, "{statement}");
         }
     }
 

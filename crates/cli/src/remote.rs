@@ -34,8 +34,16 @@ pub struct RemoteServer {
     url: String,
     credentials: ServerCredentials,
     tls: TlsConfig,
+    kept: Mutex<KeptSettings>,
+}
+
+/// What the client keeps of a session: HTTP has none that could.
+#[derive(Clone, Debug, Default)]
+pub struct KeptSettings {
     /// The time zone of statements; `None` for the server's.
-    zone: Mutex<Option<String>>,
+    pub zone: Option<String>,
+    /// How long a statement may take; `None` for the server's limit.
+    pub timeout_ms: Option<String>,
 }
 
 /// A client with its connections, and whether it was shut down.
@@ -121,7 +129,7 @@ impl RemoteServer {
             url: url.trim_end_matches('/').to_owned(),
             credentials,
             tls,
-            zone: Mutex::default(),
+            kept: Mutex::default(),
         })
     }
 
@@ -176,9 +184,14 @@ impl RemoteServer {
             .is_ok_and(|response| response.headers().contains_key("x-influxdb-version"))
     }
 
-    /// Runs later statements in a time zone: HTTP has no session that could keep it.
-    pub fn keep_zone(&self, zone: String) {
-        *self.zone.lock().unwrap_or_else(PoisonError::into_inner) = Some(zone);
+    /// Changes the settings of later statements.
+    pub fn keep(&self, change: impl FnOnce(&mut KeptSettings)) {
+        change(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn kept(&self) -> KeptSettings {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.clone()
     }
 
     /// Runs one statement in `database`.
@@ -195,11 +208,13 @@ impl RemoteServer {
             .query("db", database)
             .header("Accept", ARROW)
             .content_type("application/sql");
-        let zone = self.zone.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(zone) = zone.as_deref() {
+        let kept = self.kept();
+        if let Some(zone) = &kept.zone {
             request = request.query("tz", zone);
         }
-        drop(zone);
+        if let Some(timeout_ms) = &kept.timeout_ms {
+            request = request.query("timeout_ms", timeout_ms);
+        }
         let response = request
             .send(statement)
             .map_err(|error| shared.explained(self.unreachable(&error)))?;
@@ -233,11 +248,10 @@ impl RemoteServer {
             };
             return Ok(StatementReply::Done(tag.unwrap_or_default()));
         }
-        let zone = self.zone.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(StatementReply::Rows(ReplyRows {
             schema,
             batches: Box::new(batches),
-            zone: zone.clone(),
+            zone: kept.zone,
         }))
     }
 

@@ -54,6 +54,10 @@ pub struct Session {
     /// itself, are refused with [`ServiceError::ChangesRefused`](crate::ServiceError) before they
     /// have any effect.
     pub read_only: bool,
+    /// Whether the statements of a transaction may only read, unless it says otherwise.
+    pub default_transaction_read_only: bool,
+    /// The same for the current transaction block; `None` outside a block.
+    pub transaction_read_only: Option<bool>,
     /// Who is connected.
     pub identity: Identity,
     /// What the identity may do. The implementation of [`Query`] sets it anew with each statement;
@@ -74,9 +78,18 @@ impl Session {
             time_zone: "UTC".to_owned(),
             statement_timeout: None,
             read_only: false,
+            default_transaction_read_only: false,
+            transaction_read_only: None,
             identity,
             rights,
         }
+    }
+
+    /// Whether the next statement may change no data.
+    #[must_use]
+    pub fn is_transaction_read_only(&self) -> bool {
+        self.transaction_read_only
+            .unwrap_or(self.default_transaction_read_only)
     }
 }
 

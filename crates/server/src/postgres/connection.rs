@@ -456,6 +456,7 @@ impl<'a> PostgresConnection<'a> {
     /// Ends the transaction block, and with it the cursors that end with the block.
     fn end_block(&mut self, is_committed: bool) {
         self.block = TransactionState::Idle;
+        self.session.transaction_read_only = None;
         let has_changed = std::mem::take(&mut self.has_changed) | self.savepoints.end();
         if has_changed && !is_committed {
             let notice =
@@ -514,8 +515,10 @@ impl<'a> PostgresConnection<'a> {
     /// Executes a control statement and reports it.
     pub(super) fn control(&mut self, control: &ControlStatement) -> Result<(), StatementHalt> {
         let tag = match control {
-            ControlStatement::Begin => {
+            ControlStatement::Begin(read_only) => {
                 self.block = TransactionState::Open;
+                let before = self.session.is_transaction_read_only();
+                self.session.transaction_read_only = Some(read_only.unwrap_or(before));
                 "BEGIN"
             }
             ControlStatement::Commit if self.block == TransactionState::Failed => {

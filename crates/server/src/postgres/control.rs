@@ -10,8 +10,8 @@ use marigram_pgtext::{StatementLexer, Token};
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControlStatement {
-    /// `BEGIN`, `START TRANSACTION`.
-    Begin,
+    /// `BEGIN`, `START TRANSACTION`; whether the block may only read, if it says so.
+    Begin(Option<bool>),
     /// `COMMIT`, `END`.
     Commit,
     /// `ROLLBACK`, `ABORT`.
@@ -26,6 +26,16 @@ pub enum ControlStatement {
     RollbackTo(String),
     /// `DEALLOCATE` of one statement, or of all.
     Deallocate(Option<String>),
+}
+
+/// Whether modes of a transaction say that it only reads.
+fn read_only(tokens: &[Token]) -> Option<bool> {
+    let is = |token: &Token, expected: &str| matches!(token, Token::Word(word) if word == expected);
+    let mut pairs = tokens.windows(2).filter(|pair| is(&pair[0], "read"));
+    pairs.find_map(|pair| {
+        let (only, write) = (is(&pair[1], "only"), is(&pair[1], "write"));
+        (only || write).then_some(only)
+    })
 }
 
 /// The control statement in `sql`, if it is one.
@@ -48,8 +58,8 @@ pub fn recognize(sql: &str) -> Option<ControlStatement> {
     let control = match word(0) {
         // There is nothing that these could commit: the database refuses them.
         "commit" | "rollback" if word(1) == "prepared" => return None,
-        "begin" => ControlStatement::Begin,
-        "start" if word(1) == "transaction" => ControlStatement::Begin,
+        "begin" => ControlStatement::Begin(read_only(&tokens)),
+        "start" if word(1) == "transaction" => ControlStatement::Begin(read_only(&tokens)),
         "commit" | "end" => ControlStatement::Commit,
         "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => {
             let at = if transaction(1) { 3 } else { 2 };
@@ -85,10 +95,10 @@ mod tests {
 
     #[test]
     fn what_drivers_send() {
-        assert_eq!(recognize("begin"), Some(ControlStatement::Begin));
+        assert_eq!(recognize("begin"), Some(ControlStatement::Begin(None)));
         assert_eq!(
-            recognize("START TRANSACTION READ ONLY"),
-            Some(ControlStatement::Begin)
+            recognize("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
+            Some(ControlStatement::Begin(Some(true)))
         );
         assert_eq!(
             recognize("ROLLBACK TO SAVEPOINT a"),

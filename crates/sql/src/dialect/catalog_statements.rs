@@ -203,6 +203,7 @@ impl VisitorMut for NamedOids {
             *expr = replaced;
             return ControlFlow::Continue(());
         }
+        name_no_function(expr);
         let Expr::Cast {
             expr: value,
             data_type,
@@ -234,6 +235,42 @@ impl VisitorMut for NamedOids {
             *expr = call("named_oid", vec![text(kind), text(name), expr.clone()]);
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Compares a function of `pg_type` with the name `-` of no function, where it was compared with the
+/// OID 0: the library's tables have functions by their names.
+fn name_no_function(expr: &mut Expr) {
+    const FUNCTIONS: [&str; 8] = [
+        "typinput",
+        "typoutput",
+        "typreceive",
+        "typsend",
+        "typmodin",
+        "typmodout",
+        "typanalyze",
+        "typsubscript",
+    ];
+    let Expr::BinaryOp {
+        left,
+        op: ast::BinaryOperator::Eq | ast::BinaryOperator::NotEq,
+        right,
+    } = expr
+    else {
+        return;
+    };
+    let column = match left.as_ref() {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(names) => names.last(),
+        _ => None,
+    };
+    let is_function =
+        column.is_some_and(|name| FUNCTIONS.contains(&name.value.to_ascii_lowercase().as_str()));
+    if let Expr::Value(value) = right.as_mut()
+        && is_function
+        && matches!(&value.value, Value::Number(number, _) if number == "0")
+    {
+        value.value = Value::SingleQuotedString("-".to_owned());
     }
 }
 

@@ -21,13 +21,11 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
         return Ok(Command::Set { name, value: None });
     }
     accept_words(parser, &["SET"]);
-    if accept_words(parser, &["TRANSACTION"])
-        || accept_words(parser, &["SESSION", "CHARACTERISTICS"])
-    {
-        while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
-            parser.next_token();
-        }
-        return Ok(Command::Nothing("SET"));
+    if accept_words(parser, &["TRANSACTION"]) {
+        return Ok(transaction_modes(parser, "transaction_read_only"));
+    }
+    if accept_words(parser, &["SESSION", "CHARACTERISTICS"]) {
+        return Ok(transaction_modes(parser, "default_transaction_read_only"));
     }
     if accept_words(parser, &["CONSTRAINTS"]) {
         while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
@@ -65,6 +63,27 @@ pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
         name,
         value: value(parser)?,
     })
+}
+
+/// The modes of transactions, of which `READ ONLY` and `READ WRITE` set a variable.
+fn transaction_modes(parser: &mut Parser<'_>, variable: &str) -> Command {
+    let mut read_only = None;
+    while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
+        if accept_words(parser, &["READ", "ONLY"]) {
+            read_only = Some("on");
+        } else if accept_words(parser, &["READ", "WRITE"]) {
+            read_only = Some("off");
+        } else {
+            parser.next_token();
+        }
+    }
+    match read_only {
+        Some(value) => Command::Set {
+            name: variable.to_owned(),
+            value: Some(value.to_owned()),
+        },
+        None => Command::Nothing("SET"),
+    }
 }
 
 /// `SET ROLE name` and `SET SESSION AUTHORIZATION name`.

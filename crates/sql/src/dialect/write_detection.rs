@@ -1,6 +1,7 @@
 //! Decides which statements change anything.
 //!
-//! A session may be [read-only](Session::read_only). This module decides what it may run, by the
+//! A session may be [read-only](Session::read_only), and so may a
+//! [transaction](Session::is_transaction_read_only), which may change settings. This module decides what it may run, by the
 //! parsed statement and not by its text, and only admits statements that are known to change
 //! nothing: a new kind of statement is refused until it is added here.
 //!
@@ -14,18 +15,21 @@ use datafusion::sql::sqlparser::ast::{Query, SetExpr, Statement, Visitor};
 use marigram_service::{ServiceError, Session};
 use std::ops::ControlFlow;
 
-/// Refuses a statement that would change anything in a read-only session.
+/// Refuses a statement that would change anything in a read-only session or transaction.
 ///
 /// # Errors
 /// [`ServiceError::ChangesRefused`].
 pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
-    if !session.read_only || only_reads(command) {
+    let is_setting = matches!(command, Command::Set { .. } | Command::Use(_));
+    let refuses_data = session.is_transaction_read_only() && !is_setting;
+    if !(session.read_only || refuses_data) || only_reads(command) {
         return Ok(());
     }
-    Err(ServiceError::ChangesRefused(
-        "this statement changes something, and a GET request only reads; send it by POST"
-            .to_owned(),
-    ))
+    Err(ServiceError::ChangesRefused(if session.read_only {
+        "this statement changes something, and a GET request only reads; send it by POST".to_owned()
+    } else {
+        "cannot execute a statement that changes something in a read-only transaction".to_owned()
+    }))
 }
 
 /// Whether a statement changes nothing, the session included.

@@ -1,14 +1,17 @@
 //! Casts of text to times, in all forms that PostgreSQL reads.
 //!
 //! DataFusion only reads ISO 8601 with seconds. So a function of ours performs each cast of text to
-//! a time. A text without a zone is in the session's zone if it becomes a `timestamptz`, otherwise
+//! a time or a date. A text without a zone is in the session's zone if it becomes a `timestamptz`, otherwise
 //! in UTC.
 
 use crate::error::SqlError;
 use crate::planning::zones::SessionZone;
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, TimestampNanosecondArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Date32Array, ListArray, StringArray, TimestampNanosecondArray,
+};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::compute::kernels::cast_utils::Parser;
+use arrow::datatypes::{DataType, Date32Type, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
@@ -53,9 +56,9 @@ fn cast_to_time(expr: &Expr) -> Option<&Expr> {
 /// The type of the times that a type consists of: itself, or that of its elements.
 fn time_type(kind: &DataType) -> Option<&DataType> {
     match kind {
-        DataType::Timestamp(..) => Some(kind),
+        DataType::Timestamp(..) | DataType::Date32 => Some(kind),
         DataType::List(element) => match element.data_type() {
-            time @ DataType::Timestamp(..) => Some(time),
+            time @ (DataType::Timestamp(..) | DataType::Date32) => Some(time),
             _ => None,
         },
         _ => None,
@@ -120,6 +123,22 @@ fn time_ns(text: &str, clock: &ReferenceClock) -> Result<i64, TimeTextError> {
     TimeText::parse(text, clock)?.utc_ns(clock)
 }
 
+/// A text as a date, in days since 1970: that of its clocks, whatever their zone.
+fn date_days(text: &str, clock: &ReferenceClock) -> Result<i32, TimeTextError> {
+    const DAY_NS: i64 = 86_400_000_000_000;
+    let local_ns = TimeText::parse(text, clock).and_then(|time| time.local_ns());
+    local_ns.map_or_else(
+        |error| {
+            // A plain date may lie outside the range of times.
+            let plain = text.trim();
+            let is_plain = plain.len() <= "2026-01-01".len() || plain.starts_with(['+', '-']);
+            let days = is_plain.then(|| Date32Type::parse(plain)).flatten();
+            days.ok_or(error)
+        },
+        |local_ns| Ok(local_ns.div_euclid(DAY_NS) as i32),
+    )
+}
+
 impl ScalarUDFImpl for ReadTime {
     fn name(&self) -> &'static str {
         "read_time"
@@ -164,18 +183,33 @@ impl ScalarUDFImpl for ReadTime {
 }
 
 impl ReadTime {
-    /// Texts as times of a type.
-    fn times(&self, texts: &ArrayRef, kind: &DataType, clock: &ReferenceClock) -> Result<ArrayRef> {
-        let texts = cast(texts, &DataType::Utf8)?;
-        let mut times = Vec::with_capacity(texts.len());
-        for text in texts.as_string::<i32>() {
-            times.push(match text.map(|text| time_ns(text, clock)) {
+    /// The values of texts.
+    fn read<T>(
+        &self,
+        texts: &StringArray,
+        value: impl Fn(&str) -> Result<T, TimeTextError>,
+    ) -> Result<Vec<Option<T>>> {
+        let mut values = Vec::with_capacity(texts.len());
+        for text in texts {
+            values.push(match text.map(&value) {
                 None => None,
-                Some(Ok(time)) => Some(time),
+                Some(Ok(value)) => Some(value),
                 Some(Err(_)) if self.gives_null => None,
                 Some(Err(error)) => return Err(error_of(&error)),
             });
         }
+        Ok(values)
+    }
+
+    /// Texts as times of a type.
+    fn times(&self, texts: &ArrayRef, kind: &DataType, clock: &ReferenceClock) -> Result<ArrayRef> {
+        let texts = cast(texts, &DataType::Utf8)?;
+        let texts = texts.as_string::<i32>();
+        if *kind == DataType::Date32 {
+            let days = self.read(texts, |text| date_days(text, clock))?;
+            return Ok(Arc::new(Date32Array::from(days)));
+        }
+        let times = self.read(texts, |text| time_ns(text, clock))?;
         let times: ArrayRef = Arc::new(TimestampNanosecondArray::from(times).with_timezone(UTC));
         // The same moment, in the type's unit and zone.
         match kind {

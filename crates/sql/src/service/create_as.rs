@@ -26,7 +26,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use marigram_engine::{EngineError, TableSpec};
-use marigram_model::{FieldType, TableOptions, TagType};
+use marigram_model::{ColumnId, FieldType, TableOptions, TagType};
 use marigram_service::Session;
 use marigram_tabular::tags::{SampleRow, TagCandidate, infer};
 use std::collections::HashSet;
@@ -256,10 +256,19 @@ impl CreateAsColumns {
             spec.tags.push((field.name().clone(), kind));
         }
         for (at, field) in self.fields.iter().enumerate() {
+            let is_zoned = matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
+            if at == self.time && is_zoned {
+                spec.options.zoned.push(ColumnId::TIME);
+            }
             if at != self.time && !tags.contains(&at) {
                 spec.fields.push((field.name().clone(), field_type(field)?));
+                if is_zoned {
+                    // Fields are numbered from 1 in order.
+                    spec.options.zoned.push(ColumnId(spec.fields.len() as u32));
+                }
             }
         }
+        spec.options.zoned.sort_unstable();
         Ok(spec)
     }
 

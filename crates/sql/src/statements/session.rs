@@ -1,7 +1,7 @@
 //! Session variables, as `SET`, `RESET` and `SHOW` use them.
 //!
 //! Most of them exist because PostgreSQL's clients send them. Only `statement_timeout`, the
-//! database and the time zone affect statements.
+//! database, the time zone, and whether transactions only read affect statements.
 
 use crate::error::{SqlError, SqlResult};
 use marigram_functions::POSTGRES_VERSION;
@@ -11,7 +11,7 @@ use marigram_service::Session;
 use std::time::Duration;
 
 /// Variables with a fixed value: (name, displayed value, PostgreSQL's spelling of the name).
-const FIXED: [(&str, &str); 39] = [
+const FIXED: [(&str, &str); 37] = [
     ("application_name", ""),
     ("backslash_quote", "safe_encoding"),
     ("bytea_output", "hex"),
@@ -23,7 +23,6 @@ const FIXED: [(&str, &str); 39] = [
     ("default_tablespace", ""),
     ("default_transaction_deferrable", "off"),
     ("default_transaction_isolation", "read committed"),
-    ("default_transaction_read_only", "off"),
     ("enable_seqscan", "on"),
     ("escape_string_warning", "on"),
     ("extra_float_digits", "1"),
@@ -47,7 +46,6 @@ const FIXED: [(&str, &str); 39] = [
     ("standard_conforming_strings", "on"),
     ("synchronize_seqscans", "on"),
     ("transaction_isolation", "read committed"),
-    ("transaction_read_only", "off"),
     ("transaction_timeout", "0"),
     ("work_mem", "4MB"),
     ("xmloption", "content"),
@@ -63,7 +61,32 @@ const FORMS: [(&str, &str); 4] = [
 ];
 
 /// Variables that the session stores.
-pub const KEPT: [&str; 3] = ["timezone", "statement_timeout", "database"];
+pub const KEPT: [&str; 5] = [
+    "timezone",
+    "statement_timeout",
+    "database",
+    DEFAULT_READ_ONLY,
+    READ_ONLY,
+];
+const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
+const READ_ONLY: &str = "transaction_read_only";
+
+fn on_or_off(is_on: bool) -> String {
+    (if is_on { "on" } else { "off" }).to_owned()
+}
+
+/// A truth value as PostgreSQL reads it; off by default.
+fn is_on(variable: &str, value: Option<&str>) -> SqlResult<bool> {
+    match value.unwrap_or("off").to_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Ok(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Ok(false),
+        other => {
+            let message =
+                format!("parameter \"{variable}\" requires a Boolean value, not '{other}'");
+            Err(SqlError::named("22023", variable, message))
+        }
+    }
+}
 
 fn unknown(variable: &str) -> SqlError {
     let known = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
@@ -78,7 +101,13 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
     match variable {
         "timezone" => session.time_zone = time_zone(value.unwrap_or("UTC"))?,
         "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
-        "all" if value.is_none() => {}
+        DEFAULT_READ_ONLY => session.default_transaction_read_only = is_on(variable, value)?,
+        // Outside a block there is no transaction after the statement.
+        READ_ONLY => {
+            let read_only = is_on(variable, value)?;
+            session.transaction_read_only = session.transaction_read_only.map(|_| read_only);
+        }
+        "all" if value.is_none() => session.default_transaction_read_only = false,
         "session_authorization" | "role" => become_user(session, value)?,
         "client_encoding" => {
             // As in PostgreSQL, only letters and digits count: asyncpg sends the quotation marks, too.
@@ -109,6 +138,8 @@ pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
     match variable {
         "timezone" => Ok(session.time_zone.clone()),
         "database" => Ok(session.database.clone()),
+        DEFAULT_READ_ONLY => Ok(on_or_off(session.default_transaction_read_only)),
+        READ_ONLY => Ok(on_or_off(session.is_transaction_read_only())),
         "statement_timeout" => Ok(match session.statement_timeout {
             Some(timeout) => format!("{}ms", timeout.as_millis()),
             None => "0".to_owned(),
@@ -138,12 +169,20 @@ fn check_form(variable: &str, value: Option<&str>) -> SqlResult<()> {
     let (Some((_, form)), Some(value)) = (form, value) else {
         return Ok(());
     };
-    // DateStyle also names an order of day and month, which ISO does not need.
+    // DateStyle also names the order of day and month in texts such as 05/04/2026.
+    let mut parts = value.split([',', ' ']).map(str::to_lowercase);
+    let other_orders = ["dmy", "ymd", "euro", "european"];
+    if variable == "datestyle" && parts.any(|part| other_orders.contains(&part.as_str())) {
+        let message = format!(
+            "datestyle is always ISO, MDY, not '{value}': 05/04/2026 is 4 May; write 2026-04-05"
+        );
+        return Err(SqlError::named("22023", variable, message));
+    }
     let first = value.split([',', ' ']).next().unwrap_or_default();
     let first = first.to_lowercase();
     let is_form = first == *form
         || (*form == "on" && ["true", "1", "yes"].contains(&first.as_str()))
-        || (*form == "iso" && ["mdy", "dmy", "ymd", "us", "euro"].contains(&first.as_str()));
+        || (*form == "iso" && ["mdy", "us"].contains(&first.as_str()));
     if is_form {
         return Ok(());
     }
