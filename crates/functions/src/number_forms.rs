@@ -15,32 +15,35 @@ pub fn functions() -> [ScalarUDF; 2] {
     let numbers = [DataType::Int32, DataType::Int64, DataType::UInt64];
     let of_numbers = numbers.map(|kind| TypeSignature::Exact(vec![kind]));
     let to_hex = NumberForm {
-        name: "to_hex",
+        function: NumberFunction::ToHex,
         signature: Signature::one_of(of_numbers.into(), Volatility::Immutable),
-        answer: DataType::Utf8,
-        compute: hexadecimal,
     };
     let sign = NumberForm {
-        name: "sign",
+        function: NumberFunction::Sign,
         signature: Signature::exact(vec![DataType::Float64], Volatility::Immutable),
-        answer: DataType::Float64,
-        compute: sign_of,
     };
     [ScalarUDF::from(to_hex), ScalarUDF::from(sign)]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum NumberFunction {
+    ToHex,
+    Sign,
 }
 
 /// A function of one number.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct NumberForm {
-    name: &'static str,
+    function: NumberFunction,
     signature: Signature,
-    answer: DataType,
-    compute: fn(&ArrayRef) -> Result<ArrayRef>,
 }
 
 impl ScalarUDFImpl for NumberForm {
-    fn name(&self) -> &str {
-        self.name
+    fn name(&self) -> &'static str {
+        match self.function {
+            NumberFunction::ToHex => "to_hex",
+            NumberFunction::Sign => "sign",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -48,15 +51,22 @@ impl ScalarUDFImpl for NumberForm {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.answer.clone())
+        Ok(match self.function {
+            NumberFunction::ToHex => DataType::Utf8,
+            NumberFunction::Sign => DataType::Float64,
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let Some(number) = args.args.into_iter().next() else {
-            return internal_err!("{} takes one argument", self.name);
+            return internal_err!("{} takes one argument", self.name());
         };
         let is_one = matches!(number, ColumnarValue::Scalar(_));
-        let answers = (self.compute)(&number.into_array(1)?)?;
+        let numbers = number.into_array(1)?;
+        let answers = match self.function {
+            NumberFunction::ToHex => hexadecimal(&numbers)?,
+            NumberFunction::Sign => sign_of(&numbers)?,
+        };
         Ok(if is_one {
             ColumnarValue::Scalar(ScalarValue::try_from_array(&answers, 0)?)
         } else {

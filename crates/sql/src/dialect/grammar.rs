@@ -8,12 +8,16 @@
 //!
 //! The right side of `IS [NOT] DISTINCT FROM` and the bounds of `BETWEEN SYMMETRIC` are read here, too:
 //! the parser takes everything up to the next comma for the former, and does not know the latter.
+//!
+//! A sign binds more tightly than `^`; `@`, `|/`, `||/` and `~` bind like all other operators of
+//! PostgreSQL, less tightly than `+`; and in `NOT EXISTS (…) IS NULL`, `IS` comes first.
 
 use crate::dialect::rows::{is_distinct_chain, symmetric_bounds};
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
 
 /// The dialect in which statements are parsed.
@@ -60,7 +64,52 @@ impl Dialect for MarigramDialect {
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        POSTGRES.get_next_precedence(parser)
+        match &parser.peek_token_ref().token {
+            Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => {
+                Some(Ok(self.prec_value(Precedence::PgOther)))
+            }
+            _ => POSTGRES.get_next_precedence(parser),
+        }
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let (op, binds) = match &parser.peek_token_ref().token {
+            Token::Minus => (UnaryOperator::Minus, Precedence::Caret),
+            Token::Plus => (UnaryOperator::Plus, Precedence::Caret),
+            Token::AtSign => (UnaryOperator::PGAbs, Precedence::PgOther),
+            Token::PGSquareRoot => (UnaryOperator::PGSquareRoot, Precedence::PgOther),
+            Token::PGCubeRoot => (UnaryOperator::PGCubeRoot, Precedence::PgOther),
+            Token::Tilde => (UnaryOperator::BitwiseNot, Precedence::PgOther),
+            Token::Word(word) if word.keyword == Keyword::NOT => {
+                (UnaryOperator::Not, Precedence::UnaryNot)
+            }
+            _ => return None,
+        };
+        parser.advance_token();
+        let operand = parser.parse_subexpr(self.prec_value(binds));
+        Some(operand.map(|operand| match (op, operand) {
+            (
+                UnaryOperator::Not,
+                Expr::Exists {
+                    subquery,
+                    negated: false,
+                },
+            ) => Expr::Exists {
+                subquery,
+                negated: true,
+            },
+            (op, operand) => Expr::UnaryOp {
+                op,
+                expr: Box::new(operand),
+            },
+        }))
     }
 
     fn parse_infix(

@@ -2,7 +2,7 @@
 //! other, and shows users which rows came from where.
 
 use super::time_split::RollupTimeSplit;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use chrono::{DateTime, Utc};
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -34,7 +34,8 @@ pub struct RollupScan {
 }
 
 impl RollupScan {
-    /// Returns the rows of all `inputs`, whose columns are those of `schema`.
+    /// Returns the rows of all `inputs`, whose columns are those of `schema`, but for the zones of
+    /// times: views of earlier versions store the times of a TIMESTAMPTZ without one.
     ///
     /// # Errors
     /// If an input's columns have other types.
@@ -50,7 +51,11 @@ impl RollupScan {
         for input in &inputs {
             let kinds = |schema: &SchemaRef| -> Vec<_> {
                 let fields = schema.fields().iter();
-                fields.map(|field| field.data_type().clone()).collect()
+                let kinds = fields.map(|field| match field.data_type() {
+                    DataType::Timestamp(unit, _) => DataType::Timestamp(*unit, None),
+                    kind => kind.clone(),
+                });
+                kinds.collect()
             };
             if kinds(&input.schema()) != kinds(&schema) {
                 return internal_err!("the parts of {name} are of other types than its columns");

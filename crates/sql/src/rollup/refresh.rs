@@ -9,7 +9,7 @@ use crate::tables::sink::to_write_batch;
 use crate::tables::table::SeriesTable;
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use datafusion::common::{Column, TableReference};
+use datafusion::common::TableReference;
 use datafusion::datasource::{TableProvider, provider_as_source};
 use datafusion::execution::session_state::SessionState;
 use datafusion::functions_aggregate::expr_fn::count;
@@ -305,8 +305,10 @@ impl RollupRefresher {
         table: &Arc<TableSchema>,
         range: TimeRange,
     ) -> SqlResult<u64> {
-        let time = Expr::Column(Column::new_unqualified(&shape.source.time_name));
-        let plan = shape.partials(self.plain(&shape.source), [time_between(&time, range)])?;
+        let plan = shape.partials(
+            self.plain(&shape.source),
+            [time_between(&shape.source, range)],
+        )?;
         let physical = state.create_physical_plan(&plan).await?;
         let mut batches = execute_stream(physical, state.task_ctx())?;
         let mut rows = 0;
@@ -343,10 +345,9 @@ impl RollupRefresher {
         table: &Arc<TableSchema>,
         range: TimeRange,
     ) -> datafusion::common::Result<LogicalPlan> {
-        let bucket = Expr::Column(Column::new_unqualified(&table.time_name));
         let name = TableReference::bare(table.name.as_str());
         LogicalPlanBuilder::scan(name, self.plain(table), None)?
-            .filter(time_between(&bucket, range))?
+            .filter(time_between(table, range))?
             .aggregate(Vec::<Expr>::new(), [count(lit(1_i64))])?
             .build()
     }

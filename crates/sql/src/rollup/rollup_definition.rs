@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 use marigram_engine::TableSpec;
 use marigram_functions::TimeBuckets;
-use marigram_model::{DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagType};
+use marigram_model::{ColumnId, DAY_NS, FieldType, Rollup, TableOptions, TableSchema, TagType};
 use marigram_operators::gapfill::ConstantEvaluator;
 use std::sync::Arc;
 
@@ -194,6 +194,11 @@ impl RollupDefinition {
             fields: self.fields(),
             options: TableOptions {
                 partition_ns: partition_ns * DAY_NS,
+                // The buckets of a TIMESTAMPTZ are times with a zone, too.
+                zoned: match self.source.options.zoned.first() {
+                    Some(&ColumnId::TIME) => vec![ColumnId::TIME],
+                    _ => Vec::new(),
+                },
                 ..TableOptions::default()
             },
             rollup: Some(Rollup {

@@ -19,7 +19,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_plan::ExecutionPlan;
 use marigram_engine::{Engine, RollupState, TableSnapshot};
-use marigram_model::{TableSchema, TimeRange, TimeSet};
+use marigram_functions::zoned::UTC;
+use marigram_model::{ColumnId, TableSchema, TimeRange, TimeSet};
 use marigram_operators::predicate::is_of_tags;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
@@ -161,9 +162,8 @@ impl RollupTableProvider {
         let name = TableReference::bare(self.table.name.as_str());
         let source = provider_as_source(Arc::clone(&self.rollup_table) as Arc<dyn TableProvider>);
         let mut plan = LogicalPlanBuilder::scan(name, source, None)?;
-        let bucket = Expr::Column(Column::new_unqualified(&self.table.time_name));
         let ranges = buckets.ranges().iter();
-        let among = disjunction(ranges.map(|range| time_between(&bucket, *range)));
+        let among = disjunction(ranges.map(|range| time_between(&self.table, *range)));
         for filter in filters.iter().cloned().chain(among) {
             plan = plan.filter(filter)?;
         }
@@ -172,17 +172,28 @@ impl RollupTableProvider {
 
     /// The parts of the source's rows in a range of time.
     fn made(&self, range: TimeRange, filters: &[Expr]) -> Result<LogicalPlan> {
-        let time = Expr::Column(Column::new_unqualified(&self.shape.source.time_name));
         let source = provider_as_source(Arc::clone(&self.source) as Arc<dyn TableProvider>);
-        let conditions = filters.iter().cloned().chain([time_between(&time, range)]);
+        let conditions = filters
+            .iter()
+            .cloned()
+            .chain([time_between(&self.shape.source, range)]);
         self.shape.partials(source, conditions)
     }
 }
 
-/// Whether a time is in a range.
-pub fn time_between(time: &Expr, range: TimeRange) -> Expr {
-    let at = |ns| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
-    time.clone().between(at(range.min), at(range.max))
+/// Whether the time of a table's row is in a range.
+pub fn time_between(table: &TableSchema, range: TimeRange) -> Expr {
+    // A time without a zone would be one of the session's clocks beside a time with one.
+    let is_zoned = table.options.zoned.contains(&ColumnId::TIME);
+    let zone = is_zoned.then(|| Arc::from(UTC));
+    let at = |ns| {
+        Expr::Literal(
+            ScalarValue::TimestampNanosecond(Some(ns), zone.clone()),
+            None,
+        )
+    };
+    let time = Expr::Column(Column::new_unqualified(&table.time_name));
+    time.between(at(range.min), at(range.max))
 }
 
 #[async_trait]
