@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A measurement and tags, sorted by key. A tag that a row lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct SeriesKey {
+pub(crate) struct SeriesKey {
     /// The measurement.
     pub name: Arc<str>,
     /// Keys and values.
@@ -14,14 +14,14 @@ pub struct SeriesKey {
 
 impl SeriesKey {
     /// The value of a tag; `None` if the key is not one of the series.
-    pub fn tag(&self, key: &str) -> Option<&Arc<str>> {
+    pub(crate) fn tag(&self, key: &str) -> Option<&Arc<str>> {
         let found = self.tags.iter().find(|(known, _)| &**known == key);
         found.map(|(_, value)| value)
     }
 
     /// The same series with these tags only, in this order; tags that it lacks are empty.
     #[must_use]
-    pub fn subset(&self, keys: &[Arc<str>]) -> Self {
+    pub(crate) fn subset(&self, keys: &[Arc<str>]) -> Self {
         let empty: Arc<str> = "".into();
         let of = |key: &Arc<str>| {
             let value = self.tag(key).unwrap_or(&empty);
@@ -34,7 +34,7 @@ impl SeriesKey {
     }
 
     /// The order of InfluxDB's answers, restricted to some tags.
-    pub fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
+    pub(crate) fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
         let value = |series: &Self, key: &Arc<str>| series.tag(key).cloned().unwrap_or_default();
         self.name.cmp(&other.name).then_with(|| {
             let mut order = keys
@@ -45,7 +45,7 @@ impl SeriesKey {
     }
 
     /// The order of InfluxDB's answers.
-    pub fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         self.name.cmp(&other.name).then_with(|| {
             let (ours, theirs) = (self.tags.iter(), other.tags.iter());
             let keys = ours.clone().map(|(key, _)| key);
@@ -59,7 +59,7 @@ impl SeriesKey {
 }
 
 /// Sorted keys without duplicates, for grouping.
-pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
+pub(crate) fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
     let mut keys: Vec<Arc<str>> = keys.into_iter().map(Into::into).collect();
     keys.sort();
     keys.dedup();
@@ -68,19 +68,19 @@ pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
 
 /// Reduces series to some of their tags, and remembers the last result.
 #[derive(Debug)]
-pub struct Narrowing {
+pub(crate) struct Narrowing {
     keys: Arc<[Arc<str>]>,
     last: Option<(Arc<SeriesKey>, Arc<SeriesKey>)>,
 }
 
 impl Narrowing {
     /// Reduces to these keys, which are sorted.
-    pub const fn new(keys: Arc<[Arc<str>]>) -> Self {
+    pub(crate) const fn new(keys: Arc<[Arc<str>]>) -> Self {
         Self { keys, last: None }
     }
 
     /// The series with these keys only.
-    pub fn narrow(&mut self, series: &Arc<SeriesKey>) -> Arc<SeriesKey> {
+    pub(crate) fn narrow(&mut self, series: &Arc<SeriesKey>) -> Arc<SeriesKey> {
         if let Some((known, narrowed)) = &self.last
             && (Arc::ptr_eq(known, series) || known == series)
         {
@@ -104,6 +104,6 @@ impl Narrowing {
 }
 
 /// Whether two series are the same.
-pub fn same(a: &Arc<SeriesKey>, b: &Arc<SeriesKey>) -> bool {
+pub(crate) fn same(a: &Arc<SeriesKey>, b: &Arc<SeriesKey>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }

@@ -5,16 +5,16 @@
 //! [`sort_keys`]), and limits on the
 //! size of a plan ([`growth`]).
 
-pub mod answer_types;
-pub mod counted_sets;
-pub mod empty_subqueries;
-pub mod growth;
-pub mod parameter_types;
-pub mod repair;
-pub mod sort_keys;
-pub mod subqueries;
-pub mod tag_patterns;
-pub mod time_texts;
-pub mod unknown_literals;
-pub mod using_joins;
-pub mod zones;
+pub(crate) mod answer_types;
+pub(crate) mod counted_sets;
+pub(crate) mod empty_subqueries;
+pub(crate) mod growth;
+pub(crate) mod parameter_types;
+pub(crate) mod repair;
+pub(crate) mod sort_keys;
+pub(crate) mod subqueries;
+pub(crate) mod tag_patterns;
+pub(crate) mod time_texts;
+pub(crate) mod unknown_literals;
+pub(crate) mod using_joins;
+pub(crate) mod zones;

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// [`ServiceError::ChangesRefused`].
-pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
+pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
     if !session.read_only || only_reads(command) {
         return Ok(());
     }

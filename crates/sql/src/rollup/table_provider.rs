@@ -32,7 +32,7 @@ type SeenRollupState = (Weak<TableSnapshot>, RollupState);
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct RollupTableProvider {
+pub(crate) struct RollupTableProvider {
     engine: Engine,
     shape: Arc<RollupDefinition>,
     table: Arc<TableSchema>,
@@ -59,12 +59,16 @@ struct RollupMoment {
 
 impl RollupTableProvider {
     /// All buckets that the rollup has, including those whose rows are gone.
-    pub fn for_view(engine: Engine, shape: Arc<RollupDefinition>, table: Arc<TableSchema>) -> Self {
+    pub(crate) fn for_view(
+        engine: Engine,
+        shape: Arc<RollupDefinition>,
+        table: Arc<TableSchema>,
+    ) -> Self {
         Self::new(engine, shape, table, TimeRange::ALL, true)
     }
 
     /// The parts of exactly the source's rows in a range of time.
-    pub fn for_times(
+    pub(crate) fn for_times(
         engine: Engine,
         shape: Arc<RollupDefinition>,
         table: Arc<TableSchema>,
@@ -95,7 +99,7 @@ impl RollupTableProvider {
     }
 
     /// The rollup's table.
-    pub fn table_schema(&self) -> &Arc<TableSchema> {
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
         &self.table
     }
 
@@ -180,7 +184,7 @@ impl RollupTableProvider {
 }
 
 /// Whether a time is in a range.
-pub fn time_between(time: &Expr, range: TimeRange) -> Expr {
+pub(super) fn time_between(time: &Expr, range: TimeRange) -> Expr {
     let at = |ns| Expr::Literal(ScalarValue::TimestampNanosecond(Some(ns), None), None);
     time.clone().between(at(range.min), at(range.max))
 }

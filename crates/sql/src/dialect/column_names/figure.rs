@@ -13,7 +13,7 @@ const UNNAMED: &str = "?column?";
 const FLOAT4_BITS_MAX: u64 = 24;
 
 /// PostgreSQL's name of a column without an alias.
-pub fn name_of(expr: &Expr) -> String {
+pub(super) fn name_of(expr: &Expr) -> String {
     figured(expr).map_or_else(|| UNNAMED.to_owned(), |figured| figured.name)
 }
 
