@@ -3,6 +3,7 @@
 //! an allocation that it does not justify.
 
 #[path = "../../fuzz/src/lib.rs"]
+#[expect(unreachable_pub, reason = "the targets of cargo-fuzz import them")]
 mod targets;
 
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};

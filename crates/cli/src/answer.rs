@@ -17,7 +17,7 @@ use std::time::Instant;
 
 /// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AnswerForm {
+pub(crate) enum AnswerForm {
     /// Aligned columns for people
     Table,
     /// Comma-separated values with a header line
@@ -32,7 +32,7 @@ pub enum AnswerForm {
 
 /// Whether the values of a row stand one below the other, one per line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExpandedRows {
+pub(crate) enum ExpandedRows {
     /// No.
     Off,
     /// Yes.
@@ -43,7 +43,7 @@ pub enum ExpandedRows {
 
 /// How to print.
 #[derive(Clone, Copy, Debug)]
-pub struct PrintOptions {
+pub(crate) struct PrintOptions {
     /// The format.
     pub form: AnswerForm,
     /// The most rows of a table to show; the others are only counted. `None` shows all.
@@ -64,10 +64,10 @@ pub struct PrintOptions {
 }
 
 /// Widest value of a table in the shell, in characters.
-pub const WIDTH_MAX: usize = 60;
+pub(crate) const WIDTH_MAX: usize = 60;
 
 /// Prints `reply`; `begin` is when the statement began.
-pub fn print(
+pub(crate) fn print(
     reply: StatementReply,
     printing: PrintOptions,
     begin: Instant,
@@ -256,7 +256,7 @@ fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<
 }
 
 /// CSV as all commands write it: with a header, and with times as RFC 3339.
-pub fn csv_builder() -> WriterBuilder {
+pub(crate) fn csv_builder() -> WriterBuilder {
     WriterBuilder::new()
         .with_header(true)
         .with_timestamp_format("%Y-%m-%dT%H:%M:%S%.fZ".to_owned())
@@ -270,6 +270,6 @@ fn json_builder() -> arrow::json::WriterBuilder {
 }
 
 /// Prints a failure and its position in the statement to stderr.
-pub fn print_failure(failure: &StatementFailure, statement: &str) {
+pub(crate) fn print_failure(failure: &StatementFailure, statement: &str) {
     eprintln!("{} {}", terminal::error_label(), failure.explain(statement));
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Take a backup.
 #[derive(Args)]
-pub struct Backup {
+pub(crate) struct Backup {
     /// Folder of backups; created if missing. With --url: on the server's machine, in its
     /// backup_dir (a name alone means the folder of that name there)
     #[arg(value_name = "DIR", required_unless_present = "url")]
@@ -40,7 +40,7 @@ pub struct Backup {
 
 impl Backup {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         if self.keep == Some(0) {
             bail!("--keep 0 would keep nothing, not even the new backup; give 1 or more");
         }

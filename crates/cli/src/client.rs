@@ -1,6 +1,6 @@
 //! Where commands find their data: in a directory that this process opens, or on a server.
 
-pub use crate::directory::IfMissing;
+pub(crate) use crate::directory::IfMissing;
 
 use crate::directory;
 use crate::interrupt::or_cancelled;
@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 
 /// Which data a command uses.
 #[derive(Args, Clone, Debug, Default)]
-pub struct ClientTarget {
+pub(crate) struct ClientTarget {
     /// Data directory to open in this process (or MARIGRAM_DATA)
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub data: Option<PathBuf>,
@@ -42,7 +42,7 @@ pub struct ClientTarget {
 }
 
 /// A connection to data.
-pub struct DataClient {
+pub(crate) struct DataClient {
     place: ClientBackend,
     database: String,
 }
@@ -73,7 +73,7 @@ impl ClientTarget {
     ///
     /// # Errors
     /// If no database can be created there.
-    pub fn is_new(&self) -> Result<bool> {
+    pub(crate) fn is_new(&self) -> Result<bool> {
         match self.place() {
             (Some(dir), _) if !directory::holds_database(&dir) => {
                 directory::check_room(&dir).map(|()| true)
@@ -83,7 +83,7 @@ impl ClientTarget {
     }
 
     /// Opens the directory or connects to the server.
-    pub fn connect(&self, if_missing: IfMissing) -> Result<DataClient> {
+    pub(crate) fn connect(&self, if_missing: IfMissing) -> Result<DataClient> {
         match self.place() {
             (Some(dir), _) => DataClient::open(&dir, &self.database, if_missing),
             (None, Some(url)) => {
@@ -102,7 +102,7 @@ impl ClientTarget {
 
 impl DataClient {
     /// Opens a data directory in this process.
-    pub fn open(dir: &Path, database: &str, if_missing: IfMissing) -> Result<Self> {
+    pub(crate) fn open(dir: &Path, database: &str, if_missing: IfMissing) -> Result<Self> {
         directory::check(dir, if_missing)?;
         // Whoever can run a command on this machine can access its files anyway.
         let db = OpenOptions::default()
@@ -123,7 +123,7 @@ impl DataClient {
     }
 
     /// A client of a database that is already open.
-    pub fn over(db: Marigram, database: &str) -> Result<Self> {
+    pub(crate) fn over(db: Marigram, database: &str) -> Result<Self> {
         let runtime = Rc::new(tokio::runtime::Builder::new_current_thread().build()?);
         let session = Session::new(database, Identity::owner("marigram"));
         let place = ClientBackend::Local {
@@ -138,7 +138,7 @@ impl DataClient {
     }
 
     /// The database in which tables are currently looked up.
-    pub fn database(&self) -> &str {
+    pub(crate) fn database(&self) -> &str {
         match &self.place {
             ClientBackend::Local { session, .. } => &session.database,
             ClientBackend::Remote(_) => &self.database,
@@ -146,7 +146,7 @@ impl DataClient {
     }
 
     /// The open database, if this process opened it.
-    pub fn local(&self) -> Option<&Marigram> {
+    pub(crate) fn local(&self) -> Option<&Marigram> {
         match &self.place {
             ClientBackend::Local { db, .. } => Some(db),
             ClientBackend::Remote(_) => None,
@@ -154,7 +154,7 @@ impl DataClient {
     }
 
     /// Describes the target to the user.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.place {
             ClientBackend::Local { .. } => "embedded".to_owned(),
             ClientBackend::Remote(remote) => remote.url().to_owned(),
@@ -162,7 +162,7 @@ impl DataClient {
     }
 
     /// Runs one statement.
-    pub fn execute(&mut self, statement: &str) -> Result<StatementReply, StatementFailure> {
+    pub(crate) fn execute(&mut self, statement: &str) -> Result<StatementReply, StatementFailure> {
         match &mut self.place {
             ClientBackend::Local {
                 db,
@@ -215,7 +215,7 @@ impl DataClient {
     }
 
     /// All rows of a query.
-    pub fn query(&mut self, statement: &str) -> Result<Vec<RecordBatch>, StatementFailure> {
+    pub(crate) fn query(&mut self, statement: &str) -> Result<Vec<RecordBatch>, StatementFailure> {
         match self.execute(statement)? {
             StatementReply::Rows(rows) => rows.batches.collect(),
             StatementReply::Done(_) => Ok(Vec::new()),
@@ -223,7 +223,7 @@ impl DataClient {
     }
 
     /// All rows of a query if it finishes within `time`; no rows if it takes longer or fails.
-    pub fn query_within(&mut self, statement: &str, time: Duration) -> Vec<RecordBatch> {
+    pub(crate) fn query_within(&mut self, statement: &str, time: Duration) -> Vec<RecordBatch> {
         let rows = match &mut self.place {
             ClientBackend::Local {
                 db,
@@ -247,7 +247,7 @@ impl DataClient {
 
     /// Stores batches and creates missing tables; waits while the database is busy. Returns one
     /// report per batch.
-    pub fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
+    pub(crate) fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
         match &self.place {
             ClientBackend::Remote(remote) => remote.write(&self.database, &batches),
             ClientBackend::Local {
@@ -267,7 +267,7 @@ impl DataClient {
     }
 
     /// Closes the database if this client opened it.
-    pub fn close(self) -> Result<()> {
+    pub(crate) fn close(self) -> Result<()> {
         match self.place {
             ClientBackend::Local { db, .. } => Ok(db.close()?),
             ClientBackend::Remote(_) => Ok(()),

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The header `Authorization` of each request; none without credentials.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct ServerCredentials(Option<String>);
+pub(crate) struct ServerCredentials(Option<String>);
 
 impl fmt::Debug for ServerCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,7 +18,10 @@ impl fmt::Debug for ServerCredentials {
 impl ServerCredentials {
     /// Takes `user:password@` out of a URL; without it, asks `from_env` for MARIGRAM_TOKEN, then
     /// MARIGRAM_USER and MARIGRAM_PASSWORD. Also returns the URL without it.
-    pub fn split(url: &str, from_env: impl Fn(&str) -> Option<String>) -> Result<(Self, String)> {
+    pub(crate) fn split(
+        url: &str,
+        from_env: impl Fn(&str) -> Option<String>,
+    ) -> Result<(Self, String)> {
         let Some((scheme, rest)) = url.split_once("://") else {
             return Ok((Self::default(), url.to_owned()));
         };
@@ -49,7 +52,7 @@ impl ServerCredentials {
     }
 
     /// The value of the header.
-    pub fn header(&self) -> Option<&str> {
+    pub(crate) fn header(&self) -> Option<&str> {
         self.0.as_deref()
     }
 }

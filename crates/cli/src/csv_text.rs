@@ -13,7 +13,7 @@ use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// Appends the column names.
-pub fn put_header(schema: &Schema, out: &mut String) {
+pub(crate) fn put_header(schema: &Schema, out: &mut String) {
     for (at, field) in schema.fields().iter().enumerate() {
         if at > 0 {
             out.push(',');
@@ -24,7 +24,11 @@ pub fn put_header(schema: &Schema, out: &mut String) {
 }
 
 /// Appends the rows of a batch; times are in `zone` with their offset, or else in UTC.
-pub fn put_rows(batch: &RecordBatch, zone: Option<&TimeZone>, out: &mut String) -> Result<()> {
+pub(crate) fn put_rows(
+    batch: &RecordBatch,
+    zone: Option<&TimeZone>,
+    out: &mut String,
+) -> Result<()> {
     let columns = batch
         .columns()
         .iter()

@@ -22,7 +22,7 @@ use trucks::TruckFleet;
 
 /// See Marigram at work.
 #[derive(Args)]
-pub struct Demo {
+pub(crate) struct Demo {
     /// Keep the data in this directory [default: a temporary one that is removed at the end]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -38,7 +38,7 @@ pub struct Demo {
 
 impl Demo {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let begin = Instant::now();
         let (dir, temporary) = match &self.data {
             Some(dir) => (dir.clone(), None),

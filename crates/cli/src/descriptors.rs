@@ -8,14 +8,14 @@ use marigram::Descriptors;
 use marigram_server::ServerConfig;
 
 /// What was found and decided, for the operator.
-pub struct DescriptorReport {
+pub(crate) struct DescriptorReport {
     /// Lines to log at startup.
     pub lines: Vec<String>,
 }
 
 /// Raises the soft limit to the hard limit. Fits connections, and the settings that the operator
 /// did not give, to the limit.
-pub fn share(settings: &mut Settings, config: &mut ServerConfig) -> DescriptorReport {
+pub(crate) fn share(settings: &mut Settings, config: &mut ServerConfig) -> DescriptorReport {
     let before = raise();
     let wanted = config.connections_max;
     let descriptors = Descriptors::of_process(settings.shards, wanted);

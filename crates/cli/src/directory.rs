@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What to do if there is no database yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IfMissing {
+pub(crate) enum IfMissing {
     /// Create one, if the directory is missing or empty.
     Create,
     /// Fail with a message.
@@ -35,7 +35,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(2);
 const NOTHING: [&str; 3] = ["LOCK", "lost+found", "spill"];
 
 /// Whether `dir` holds a database.
-pub fn holds_database(dir: &Path) -> bool {
+pub(crate) fn holds_database(dir: &Path) -> bool {
     OURS.iter().any(|name| dir.join(name).exists())
 }
 
@@ -43,7 +43,7 @@ pub fn holds_database(dir: &Path) -> bool {
 ///
 /// # Errors
 /// If there is no database and none may be created: a mistyped path must not become one.
-pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
+pub(crate) fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
     if holds_database(dir) {
         return Ok(());
     }
@@ -67,7 +67,7 @@ pub fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
 ///
 /// # Errors
 /// If it is neither, or cannot be listed.
-pub fn check_room(dir: &Path) -> Result<()> {
+pub(crate) fn check_room(dir: &Path) -> Result<()> {
     match fs::read_dir(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         entries => {
@@ -90,7 +90,7 @@ pub fn check_room(dir: &Path) -> Result<()> {
 
 /// Writes the server's HTTP address into the lock file that this process holds, so that whoever
 /// finds the directory open can report it.
-pub fn tell_address(dir: &Path, url: Option<String>) {
+pub(crate) fn tell_address(dir: &Path, url: Option<String>) {
     let text = url.map_or_else(String::new, |url| format!("{url}\n"));
     if let Err(error) = fs::write(dir.join(LOCK), text) {
         tracing::debug!(%error, "cannot write the server's address into the lock file");
@@ -98,7 +98,7 @@ pub fn tell_address(dir: &Path, url: Option<String>) {
 }
 
 /// The address of the server that has a directory open and answers; `None` if there is none.
-pub fn server_of(dir: &Path) -> Option<String> {
+pub(crate) fn server_of(dir: &Path) -> Option<String> {
     let mut text = String::new();
     let lock = fs::File::open(dir.join(LOCK)).ok()?;
     // If the lock can be taken, its content is stale.
@@ -117,7 +117,7 @@ pub fn server_of(dir: &Path) -> Option<String> {
 }
 
 /// The error for a directory that cannot be opened; if a server has it open, it says what to do.
-pub fn not_opened(dir: &Path, error: marigram::Error, instead: &str) -> anyhow::Error {
+pub(crate) fn not_opened(dir: &Path, error: marigram::Error, instead: &str) -> anyhow::Error {
     let context = match server_of(dir) {
         Some(url) => format!(
             "a server has {} open; give {instead}--url {url} instead of --data {}",

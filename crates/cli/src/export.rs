@@ -32,7 +32,7 @@ use std::time::Instant;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
+pub(crate) enum ExportFormat {
     /// Comma-separated values with a header line
     Csv,
     /// Apache Parquet, compressed with zstd
@@ -45,7 +45,7 @@ pub enum ExportFormat {
 
 /// Where an export records the roles and types of its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LayoutDestination {
+pub(crate) enum LayoutDestination {
     /// In a file next to it, FILE.layout.json
     Beside,
     /// In a comment before the first line (#marigram …)
@@ -56,7 +56,7 @@ pub enum LayoutDestination {
 
 /// Write a table or the answer to a query to a file.
 #[derive(Args)]
-pub struct Export {
+pub(crate) struct Export {
     /// File to write (- for stdout); its extension selects the format: .csv, .parquet, .lp,
     /// .tsfile, and .gz after .csv or .lp
     #[arg(value_name = "FILE")]
@@ -98,7 +98,7 @@ pub struct Export {
 
 impl Export {
     /// What the shell copies to a file: a whole table, or the answer to a query.
-    pub fn copy(
+    pub(crate) fn copy(
         file: &Path,
         table: Option<String>,
         query: Option<String>,
@@ -120,7 +120,7 @@ impl Export {
     }
 
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         self.form()?;
         let to_stdout = self.file.as_os_str() == "-";
         if !to_stdout && self.file.exists() && !self.force {
@@ -133,7 +133,7 @@ impl Export {
     }
 
     /// Writes the file and reports it.
-    pub fn export(&self, client: &mut DataClient) -> Result<()> {
+    pub(crate) fn export(&self, client: &mut DataClient) -> Result<()> {
         let to_stdout = self.file.as_os_str() == "-";
         let begin = Instant::now();
         let count = self.export_rows(client)?;
@@ -159,7 +159,7 @@ impl Export {
     }
 
     /// Writes the file; returns the number of its rows.
-    pub fn export_rows(&self, client: &mut DataClient) -> Result<u64> {
+    pub(crate) fn export_rows(&self, client: &mut DataClient) -> Result<u64> {
         let (form, gzip) = self.form()?;
         if self.tz.is_some() && form != ExportFormat::Csv {
             bail!("--tz is for CSV; the other formats hold moments, which need no zone");
@@ -450,7 +450,7 @@ const QUERY_WORDS: [&str; 8] = [
 ];
 
 /// Refuses a statement that is not a query, before it does anything.
-pub fn check_reads(statement: &str) -> Result<()> {
+pub(crate) fn check_reads(statement: &str) -> Result<()> {
     let mut lexer = StatementLexer::new(statement);
     let mut tokens = std::iter::from_fn(|| lexer.next_token_range());
     let first = tokens.find(|place| &statement[place.clone()] != "(");

@@ -32,11 +32,11 @@ use clap::{Args, ValueEnum};
 use duplicate_check::DuplicateCheck;
 use existing_rows::ExistingRows;
 use marigram_model::{FieldType, TableSchema, WriteBatch};
-pub use marigram_tabular::layout::ColumnLayout as KnownColumns;
-pub use marigram_tabular::time::Precision;
+pub(crate) use marigram_tabular::layout::ColumnLayout as KnownColumns;
+pub(crate) use marigram_tabular::time::Precision;
 use number_times::LineTimes;
-pub use options::{CellDelimiter, DateOrder, ReadOptions};
-pub use prepared::layout_path;
+pub(crate) use options::{CellDelimiter, DateOrder, ReadOptions};
+pub(crate) use prepared::layout_path;
 use prepared::{PreparedFile, unify};
 use refusals::RefusedLines;
 use std::io::{self, IsTerminal, Read, Write};
@@ -55,7 +55,7 @@ const BATCH_ROWS: usize = 20_000;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ImportFormat {
+pub(crate) enum ImportFormat {
     /// Comma-separated values with a header line
     Csv,
     /// JSON lines: an object on each line
@@ -70,7 +70,7 @@ pub enum ImportFormat {
 
 /// Read files into a database.
 #[derive(Args)]
-pub struct Import {
+pub(crate) struct Import {
     /// Files (- for stdin); the extension selects the format: .csv, .tsv, .jsonl, .lp, .line,
     /// .txt, .parquet, .tsfile, each also with .gz
     #[arg(required = true, value_name = "FILE")]
@@ -92,7 +92,7 @@ pub struct Import {
 
 /// Where the rows of a CSV or Parquet file go, and how its columns are interpreted.
 #[derive(Clone, Debug)]
-pub struct ReadPlanOptions {
+pub(crate) struct ReadPlanOptions {
     /// The table.
     pub table: String,
     /// Its schema, if it exists and is open in this process.
@@ -110,7 +110,7 @@ pub struct ReadPlanOptions {
 }
 
 /// Rows that were parsed together.
-pub struct ParsedBatch {
+pub(crate) struct ParsedBatch {
     /// The rows.
     pub batches: Vec<WriteBatch>,
     /// For each batch, the line of each row (or the row of the file, for Parquet), from 1.
@@ -123,7 +123,7 @@ pub struct ParsedBatch {
 
 impl Import {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let mut client = if self.target.is_new()? {
             None
         } else {
@@ -215,7 +215,7 @@ impl Import {
 /// # Errors
 /// If there is no such table, the file cannot be read, or its rows would replace each other and the
 /// user does not want that.
-pub fn copy_in(
+pub(crate) fn copy_in(
     client: &mut DataClient,
     path: &Path,
     options: &ReadOptions,
@@ -300,7 +300,7 @@ fn report(name: &str, done: &ImportedFile, replaced: Option<u64>) {
 }
 
 /// Reads the CSV in the same way as a CSV file.
-pub fn read_csv(
+pub(crate) fn read_csv(
     csv: &'static [u8],
     reading: &ReadPlanOptions,
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -515,7 +515,7 @@ fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
 
 /// Imports a file as the command does, but silently; returns the reasons for refusals.
 #[cfg(test)]
-pub fn import_for_test(
+pub(crate) fn import_for_test(
     client: &mut DataClient,
     path: &Path,
     options: &ReadOptions,

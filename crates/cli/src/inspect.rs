@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Show what a directory or a segment contains.
 #[derive(Args)]
-pub struct Inspect {
+pub(crate) struct Inspect {
     /// Data directory, or a segment file in one (shards/NNNN/segments/N.seg)
     #[arg(value_name = "PATH")]
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct Inspect {
 
 impl Inspect {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let fs = Env::real().fs;
         if self.path.is_file() {
             let names = CatalogNames::near(fs.as_ref(), &self.path);
@@ -48,7 +48,7 @@ impl Inspect {
 }
 
 /// Names of tables and columns; numbers if there is no catalog.
-pub struct CatalogNames(Option<CatalogState>);
+pub(crate) struct CatalogNames(Option<CatalogState>);
 
 impl CatalogNames {
     /// The names of the data directory in which a segment lies.
@@ -59,7 +59,7 @@ impl CatalogNames {
     }
 
     /// A table's name with its database.
-    pub fn table(&self, id: TableId) -> String {
+    pub(crate) fn table(&self, id: TableId) -> String {
         match self.schema(id) {
             Some(schema) => format!("{}.{}", schema.database, schema.name),
             None => format!("table {id}"),
@@ -67,7 +67,7 @@ impl CatalogNames {
     }
 
     /// A column's name.
-    pub fn column(&self, table: TableId, id: ColumnId) -> String {
+    pub(crate) fn column(&self, table: TableId, id: ColumnId) -> String {
         let Some(schema) = self.schema(table) else {
             return format!("column {id}");
         };

@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// The message of a cancelled statement.
-pub const CANCELLED: &str = "cancelled; a statement that writes may have stored some rows";
+pub(crate) const CANCELLED: &str = "cancelled; a statement that writes may have stored some rows";
 
 /// Whether Ctrl-C was pressed since the last [`clear`]; set up by [`watch`].
 static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();
@@ -20,7 +20,7 @@ static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();
 static HOOK: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
 /// From now on, Ctrl-C only sets a flag and calls the hook.
-pub fn watch() -> Result<()> {
+pub(crate) fn watch() -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
@@ -52,19 +52,19 @@ fn raise() {
 }
 
 /// Begins a new statement: an earlier Ctrl-C does not apply to it.
-pub fn clear() {
+pub(crate) fn clear() {
     if let Some(raised) = RAISED.get() {
         raised.send_replace(false);
     }
 }
 
 /// Whether Ctrl-C was pressed since the last [`clear`].
-pub fn is_raised() -> bool {
+pub(crate) fn is_raised() -> bool {
     RAISED.get().is_some_and(|raised| *raised.borrow())
 }
 
 /// Returns the result of `work`, or that it was cancelled; `work` is then dropped, which stops it.
-pub async fn or_cancelled<T, E>(
+pub(crate) async fn or_cancelled<T, E>(
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, StatementFailure>
 where
@@ -88,11 +88,11 @@ where
 
 /// An action that Ctrl-C triggers until this is dropped.
 #[derive(Debug)]
-pub struct InterruptHook(());
+pub(crate) struct InterruptHook(());
 
 impl InterruptHook {
     /// From now on, Ctrl-C also calls `act`, on a thread of its own.
-    pub fn new(act: impl Fn() + Send + 'static) -> Self {
+    pub(crate) fn new(act: impl Fn() + Send + 'static) -> Self {
         *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(act));
         Self(())
     }

@@ -9,7 +9,7 @@ use std::io::Write;
 
 /// Writes floats.
 #[derive(Debug)]
-pub struct FloatEncoders;
+pub(crate) struct FloatEncoders;
 
 impl EncoderFactory for FloatEncoders {
     fn make_default_encoder<'a>(

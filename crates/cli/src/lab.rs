@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Measure Marigram and its peers.
 #[derive(Args)]
-pub struct Lab {
+pub(crate) struct Lab {
     /// Folder that peers are installed in [default: ~/.local/share/marigram/peers]
     #[arg(long, global = true, env = "MARIGRAM_PEERS")]
     peers: Option<PathBuf>,
@@ -32,7 +32,7 @@ enum LabCommand {
 
 impl Lab {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let folder = match self.peers {
             Some(folder) => std::path::absolute(folder)?,
             None => default_folder()?,

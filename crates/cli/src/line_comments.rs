@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The prefix of such a comment, before its JSON.
-pub const BEYOND: &str = "#marigram-row ";
+pub(crate) const BEYOND: &str = "#marigram-row ";
 
 /// A row, or part of one.
 #[derive(Serialize, Deserialize)]
@@ -46,7 +46,7 @@ enum CommentValue {
 }
 
 /// Whether line protocol cannot hold a value so that it reads back unchanged.
-pub fn is_beyond(value: &FieldValue) -> bool {
+pub(crate) fn is_beyond(value: &FieldValue) -> bool {
     match value {
         FieldValue::Bytes(_) => true,
         FieldValue::F32(number) => !number.is_finite(),
@@ -61,7 +61,7 @@ pub fn is_beyond(value: &FieldValue) -> bool {
 ///
 /// # Errors
 /// Never: JSON can hold all of them.
-pub fn put(
+pub(crate) fn put(
     batch: &WriteBatch,
     row: usize,
     fields: &[(&str, FieldValue)],
@@ -104,7 +104,7 @@ pub fn put(
 
 /// Rows that were read from comments.
 #[derive(Default)]
-pub struct CommentRows {
+pub(crate) struct CommentRows {
     /// The rows.
     pub batches: Vec<WriteBatch>,
     /// For each batch, the line of each row, from 1.
@@ -114,7 +114,7 @@ pub struct CommentRows {
 }
 
 /// The rows in the comments of `block`, which follows `lines_before` lines.
-pub fn read(block: &[u8], lines_before: u64) -> CommentRows {
+pub(crate) fn read(block: &[u8], lines_before: u64) -> CommentRows {
     let mut parsed = CommentRows::default();
     let mut builders: Vec<(BatchBuilder, String, Vec<u64>)> = Vec::new();
     for (at, line) in block.split(|byte| *byte == b'\n').enumerate() {
@@ -174,7 +174,7 @@ pub fn read(block: &[u8], lines_before: u64) -> CommentRows {
 }
 
 /// The types of a table's columns, some of which line protocol cannot express.
-pub struct ColumnTypes {
+pub(crate) struct ColumnTypes {
     table: String,
     tags: HashMap<String, TagType>,
     fields: HashMap<String, FieldType>,
@@ -182,7 +182,7 @@ pub struct ColumnTypes {
 
 impl ColumnTypes {
     /// The types from a layout.
-    pub fn from_layout(layout: &ColumnLayout) -> Result<Self> {
+    pub(crate) fn from_layout(layout: &ColumnLayout) -> Result<Self> {
         Ok(Self {
             table: layout.table.clone(),
             tags: layout.tag_types()?.into_iter().collect(),
@@ -192,7 +192,7 @@ impl ColumnTypes {
 
     /// Converts the columns of a batch to their types if every value of the column converts
     /// exactly.
-    pub fn apply(&self, batch: &mut WriteBatch) {
+    pub(crate) fn apply(&self, batch: &mut WriteBatch) {
         if batch.table != self.table {
             return;
         }

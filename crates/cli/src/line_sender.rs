@@ -14,7 +14,7 @@ const BODY_BYTES: usize = 4 << 20;
 
 /// The answer of `/api/v1/write` when lines were refused.
 #[derive(Debug, Default, Deserialize)]
-pub struct PartialWrite {
+pub(crate) struct PartialWrite {
     /// Refused lines, also those that are not named.
     pub rejected: usize,
     /// The refused lines.
@@ -23,7 +23,7 @@ pub struct PartialWrite {
 
 /// A line that the server refused.
 #[derive(Debug, Deserialize)]
-pub struct RefusedLine {
+pub(crate) struct RefusedLine {
     /// Its number in the body, from 1; of its first line if a text in it has line breaks.
     pub line: usize,
     /// Why.
@@ -32,7 +32,7 @@ pub struct RefusedLine {
 
 /// Collects lines, and what became of them.
 #[derive(Default)]
-pub struct LineSender {
+pub(crate) struct LineSender {
     /// The lines that are not sent yet.
     pub body: String,
     /// One report for each batch.
@@ -45,7 +45,7 @@ pub struct LineSender {
 
 impl LineSender {
     /// Has nothing to send yet; there will be `batches` reports.
-    pub fn new(batches: usize) -> Self {
+    pub(crate) fn new(batches: usize) -> Self {
         Self {
             reports: vec![WriteReport::default(); batches],
             ..Self::default()
@@ -53,7 +53,7 @@ impl LineSender {
     }
 
     /// Notes that row `(batch, row)` was appended to the body, and sends the body if it is long.
-    pub fn pushed(
+    pub(crate) fn pushed(
         &mut self,
         (batch, row): (usize, usize),
         send: &dyn Fn(&str) -> Result<PartialWrite>,
@@ -70,7 +70,7 @@ impl LineSender {
     }
 
     /// Sends what is left.
-    pub fn flush(&mut self, send: &dyn Fn(&str) -> Result<PartialWrite>) -> Result<()> {
+    pub(crate) fn flush(&mut self, send: &dyn Fn(&str) -> Result<PartialWrite>) -> Result<()> {
         if self.rows.is_empty() {
             return Ok(());
         }

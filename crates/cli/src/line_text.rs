@@ -8,7 +8,7 @@ use marigram_protocol::lines;
 ///
 /// # Errors
 /// Why line protocol cannot hold the row; nothing is appended then.
-pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), String> {
+pub(crate) fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), String> {
     let slot = batch.slots[row] as usize;
     let tags = batch
         .tags
@@ -33,7 +33,11 @@ pub fn put_row(batch: &WriteBatch, row: usize, out: &mut String) -> Result<(), S
 ///
 /// # Errors
 /// If the values cannot be written at all.
-pub fn put_whole_row(batch: &WriteBatch, row: usize, out: &mut String) -> anyhow::Result<usize> {
+pub(crate) fn put_whole_row(
+    batch: &WriteBatch,
+    row: usize,
+    out: &mut String,
+) -> anyhow::Result<usize> {
     let values = batch.fields.iter().filter_map(|field| {
         FieldValue::from_array(&field.values, row).map(|v| (field.name.as_str(), v))
     });

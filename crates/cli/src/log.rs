@@ -19,7 +19,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Format of the log's lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people
     #[default]
     Text,
@@ -31,7 +31,7 @@ pub enum LogFormat {
 ///
 /// # Errors
 /// If `level` is neither a level nor a filter.
-pub fn start(level: &str, format: LogFormat) -> Result<()> {
+pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
     // A bare level applies to Marigram's crates, whose names all start so; libraries only warn.
     let is_level = level.chars().all(|c| c.is_ascii_alphabetic());
     let directives = if is_level {

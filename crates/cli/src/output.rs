@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 const LESS: &str = "FRSX";
 
 /// The pager that the user wants: `$PAGER`, `less` if it is not set, none if it is empty.
-pub fn pager() -> Option<String> {
+pub(crate) fn pager() -> Option<String> {
     match std::env::var("PAGER") {
         Ok(pager) if pager.trim().is_empty() => None,
         Ok(pager) => Some(pager),
@@ -20,7 +20,7 @@ pub fn pager() -> Option<String> {
 
 /// Size of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScreenSize {
+pub(crate) struct ScreenSize {
     /// Characters in a line.
     pub columns: usize,
     /// Lines.
@@ -28,7 +28,7 @@ pub struct ScreenSize {
 }
 
 /// The terminal, which switches to a pager as soon as an answer does not fit.
-pub struct PagedOutput<'a> {
+pub(crate) struct PagedOutput<'a> {
     pager: Option<&'a str>,
     screen: ScreenSize,
     buffered: Vec<u8>,
@@ -40,7 +40,7 @@ pub struct PagedOutput<'a> {
 
 impl<'a> PagedOutput<'a> {
     /// A terminal of this size.
-    pub fn new(pager: Option<&'a str>, screen: ScreenSize) -> Self {
+    pub(crate) fn new(pager: Option<&'a str>, screen: ScreenSize) -> Self {
         Self {
             pager,
             screen,
@@ -53,7 +53,7 @@ impl<'a> PagedOutput<'a> {
 
     /// Shows what is held back, and waits until the user leaves the pager. Returns whether the user
     /// left before the end.
-    pub fn finish(mut self) -> io::Result<bool> {
+    pub(crate) fn finish(mut self) -> io::Result<bool> {
         if let Some(mut child) = self.child.take() {
             drop(child.stdin.take());
             child.wait()?;

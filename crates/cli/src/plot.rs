@@ -62,7 +62,7 @@ impl PlotColumns {
 ///
 /// # Errors
 /// Why there is nothing to draw.
-pub fn render(rows: &[RecordBatch]) -> Result<String, String> {
+pub(crate) fn render(rows: &[RecordBatch]) -> Result<String, String> {
     let Some(first) = rows.first() else {
         return Err("there are no rows to draw".into());
     };

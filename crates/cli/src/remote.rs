@@ -28,7 +28,7 @@ use ureq::tls::TlsConfig;
 use ureq::{Agent, Body, SendBody};
 
 /// A server's HTTP address.
-pub struct RemoteServer {
+pub(crate) struct RemoteServer {
     /// Replaced after Ctrl-C has shut it down.
     agent: Mutex<SharedAgent>,
     url: String,
@@ -39,7 +39,7 @@ pub struct RemoteServer {
 
 /// What the client keeps of a session: HTTP has none that could.
 #[derive(Clone, Debug, Default)]
-pub struct KeptSettings {
+pub(crate) struct KeptSettings {
     /// The time zone of statements; `None` for the server's.
     pub zone: Option<String>,
     /// How long a statement may take; `None` for the server's limit.
@@ -98,7 +98,7 @@ const TRIES_MAX: u32 = 20;
 
 /// The answer of `/api/v1/backup`.
 #[derive(Deserialize)]
-pub struct RemoteBackup {
+pub(crate) struct RemoteBackup {
     /// Its number.
     pub number: u64,
     /// The folder on the server's machine.
@@ -117,7 +117,7 @@ pub struct RemoteBackup {
 
 impl RemoteServer {
     /// A client of the server at `url`; sends nothing yet.
-    pub fn new(url: &str, trust: &TlsTrust) -> Result<Self> {
+    pub(crate) fn new(url: &str, trust: &TlsTrust) -> Result<Self> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             bail!("the address of a server must begin with https:// or http://");
         }
@@ -134,7 +134,7 @@ impl RemoteServer {
     }
 
     /// The server's address.
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
@@ -147,7 +147,7 @@ impl RemoteServer {
     }
 
     /// All rows of a query if it finishes within `time`; `None` if it takes longer or fails.
-    pub fn query_within(
+    pub(crate) fn query_within(
         &self,
         database: &str,
         statement: &str,
@@ -176,7 +176,7 @@ impl RemoteServer {
     }
 
     /// Whether a server answers at the address within `time`.
-    pub fn answers(&self, time: Duration) -> bool {
+    pub(crate) fn answers(&self, time: Duration) -> bool {
         let request = self.agent().agent.get(format!("{}/ping", self.url));
         let request = request.config().timeout_global(Some(time)).build();
         request
@@ -185,7 +185,7 @@ impl RemoteServer {
     }
 
     /// Changes the settings of later statements.
-    pub fn keep(&self, change: impl FnOnce(&mut KeptSettings)) {
+    pub(crate) fn keep(&self, change: impl FnOnce(&mut KeptSettings)) {
         change(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -195,7 +195,7 @@ impl RemoteServer {
     }
 
     /// Runs one statement in `database`.
-    pub fn execute(
+    pub(crate) fn execute(
         &self,
         database: &str,
         statement: &str,
@@ -261,7 +261,7 @@ impl RemoteServer {
     }
 
     /// Asks the server for a backup into `dir` on its machine (`None`: its own backup folder).
-    pub fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
+    pub(crate) fn backup(&self, dir: Option<&Path>, keep: Option<usize>) -> Result<RemoteBackup> {
         let mut request = self
             .agent()
             .agent
@@ -285,7 +285,7 @@ impl RemoteServer {
 
     /// Stores batches as line protocol, and the values that it cannot hold with statements; waits
     /// while the server is busy.
-    pub fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
+    pub(crate) fn write(&self, database: &str, batches: &[WriteBatch]) -> Result<Vec<WriteReport>> {
         let mut sender = LineSender::new(batches.len());
         let send = |body: &str| self.send(database, body);
         let mut unsent = Vec::new();

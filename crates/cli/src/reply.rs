@@ -6,7 +6,7 @@ use marigram::ServiceError;
 
 /// A statement that failed.
 #[derive(Clone, Debug)]
-pub struct StatementFailure {
+pub(crate) struct StatementFailure {
     /// The reason.
     pub message: String,
     /// Position in the statement, in characters from 1.
@@ -14,7 +14,7 @@ pub struct StatementFailure {
 }
 
 /// The result of a statement.
-pub enum StatementReply {
+pub(crate) enum StatementReply {
     /// Rows, which stream in.
     Rows(ReplyRows),
     /// A command tag with the number of changed rows.
@@ -22,7 +22,7 @@ pub enum StatementReply {
 }
 
 /// Rows that stream in.
-pub struct ReplyRows {
+pub(crate) struct ReplyRows {
     /// Columns of every batch.
     pub schema: SchemaRef,
     /// The rows.
@@ -32,7 +32,7 @@ pub struct ReplyRows {
 }
 
 /// Prints the database's notice about an answer, as psql does.
-pub fn tell_notice(notice: &str) {
+pub(crate) fn tell_notice(notice: &str) {
     eprintln!("NOTICE: {notice}");
 }
 
@@ -55,7 +55,7 @@ impl std::error::Error for StatementFailure {}
 
 impl StatementFailure {
     /// A failure without a position.
-    pub fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             position: None,
@@ -63,7 +63,7 @@ impl StatementFailure {
     }
 
     /// The message and, below it, the line of the statement with a caret at the error.
-    pub fn explain(&self, statement: &str) -> String {
+    pub(crate) fn explain(&self, statement: &str) -> String {
         let Some(position) = self.position.and_then(|position| position.checked_sub(1)) else {
             return self.message.clone();
         };

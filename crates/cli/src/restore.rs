@@ -29,7 +29,7 @@ const READER_BYTES: usize = 256 << 20;
 
 /// Restore a backup.
 #[derive(Args)]
-pub struct Restore {
+pub(crate) struct Restore {
     /// Folder of backups
     #[arg(value_name = "BACKUP")]
     folder: PathBuf,
@@ -99,7 +99,7 @@ struct RestoreCounts {
 
 impl Restore {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         match &self.dir {
             Some(dir) => self.whole(dir),
             None => self.partitions(),

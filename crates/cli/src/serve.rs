@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// Run the server.
 #[derive(Args)]
-pub struct Serve {
+pub(crate) struct Serve {
     /// Configuration file (TOML); its keys are the options below, with _ for -
     #[arg(long, value_name = "FILE", env = "MARIGRAM_CONFIG")]
     config: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub struct Serve {
 
 impl Serve {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let file = match &self.config {
             Some(path) => Settings::from_file(path)?,
             None => Settings::default(),

@@ -20,7 +20,7 @@ use std::str::FromStr;
 /// A list of names: `a,b` on the command line and in the environment, also `["a", "b"]` in a file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "TextOrList")]
-pub struct NameList(pub Vec<String>);
+pub(crate) struct NameList(pub Vec<String>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -50,7 +50,7 @@ impl FromStr for NameList {
 
 /// A text that is never printed.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-pub struct SecretText(String);
+pub(crate) struct SecretText(String);
 
 impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -196,14 +196,14 @@ impl Settings {
     ///
     /// # Errors
     /// If it cannot be read, or holds an unknown key or a value that its key cannot have.
-    pub fn from_file(path: &Path) -> Result<Self> {
+    pub(crate) fn from_file(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read the configuration {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("in the configuration {}", path.display()))
     }
 
     /// The options with which the database is opened.
-    pub fn open_options(&self) -> OpenOptions {
+    pub(crate) fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::default();
         options.shards = self.shards;
         options.durability = self.durability;
@@ -226,7 +226,7 @@ impl Settings {
     ///
     /// # Errors
     /// If an address is invalid.
-    pub fn server_config(&self) -> Result<ServerConfig> {
+    pub(crate) fn server_config(&self) -> Result<ServerConfig> {
         let mut config = ServerConfig::default();
         if let Some(http) = &self.http {
             config.http = address("http", http)?;

@@ -47,7 +47,7 @@ struct ShellState {
 }
 
 /// Runs the shell until the user leaves it, then closes the client.
-pub fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) -> Result<()> {
+pub(crate) fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) -> Result<()> {
     interrupt::watch()?;
     let client = Rc::new(RefCell::new(client));
     let config = Config::builder()

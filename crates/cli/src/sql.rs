@@ -14,7 +14,7 @@ use std::time::Instant;
 
 /// Run SQL.
 #[derive(Args)]
-pub struct Sql {
+pub(crate) struct Sql {
     #[command(flatten)]
     target: ClientTarget,
     /// Run these statements and exit; may be given several times
@@ -42,7 +42,7 @@ pub struct Sql {
 
 impl Sql {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         let mut scripts = self.command.clone();
         for file in &self.file {
             let script = if file.as_os_str() == "-" {

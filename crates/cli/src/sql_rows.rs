@@ -13,7 +13,7 @@ const ROWS_MAX: usize = 500;
 
 /// Statements that store `rows` of `batch`, each with the rows that it stores. A statement names
 /// only the columns that its rows carry, so the other columns keep their values.
-pub fn inserts(batch: &WriteBatch, time: &str, rows: &[usize]) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn inserts(batch: &WriteBatch, time: &str, rows: &[usize]) -> Vec<(String, Vec<usize>)> {
     let mut alike: BTreeMap<Vec<String>, Vec<(usize, String)>> = BTreeMap::new();
     for row in rows {
         let (columns, values) = row_of(batch, time, *row);

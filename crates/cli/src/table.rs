@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write;
 
 /// How values are formatted for people: times without needless digits.
-pub fn format_options() -> FormatOptions<'static> {
+pub(crate) fn format_options() -> FormatOptions<'static> {
     FormatOptions::default()
         .with_null("")
         .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
@@ -23,7 +23,7 @@ pub fn format_options() -> FormatOptions<'static> {
 
 /// Rendered rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RenderedTable {
+pub(crate) struct RenderedTable {
     /// The lines.
     pub text: String,
     /// Values that were cut.
@@ -37,7 +37,7 @@ pub struct RenderedTable {
 ///
 /// # Errors
 /// If a value cannot be shown.
-pub fn render(
+pub(crate) fn render(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     width_max: Option<usize>,
@@ -98,7 +98,7 @@ pub fn render(
 ///
 /// # Errors
 /// If a value cannot be shown.
-pub fn render_expanded(
+pub(crate) fn render_expanded(
     schema: &SchemaRef,
     batches: &[RecordBatch],
     first: usize,

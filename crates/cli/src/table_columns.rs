@@ -8,7 +8,7 @@ use marigram_model::always_quoted;
 use marigram_tabular::layout::{ColumnLayout, ZONED};
 
 /// The columns of a table; `None` if it does not exist.
-pub fn known_table(client: &mut DataClient, table: &str) -> Result<Option<ColumnLayout>> {
+pub(crate) fn known_table(client: &mut DataClient, table: &str) -> Result<Option<ColumnLayout>> {
     if let Some(db) = client.local() {
         let schema = db.engine().table(client.database(), table).ok();
         return Ok(schema.map(|schema| {

@@ -19,7 +19,7 @@ macro_rules! out {
 }
 
 /// Writes to stdout; see [`outln`].
-pub fn write_out(text: fmt::Arguments<'_>) {
+pub(crate) fn write_out(text: fmt::Arguments<'_>) {
     if let Err(error) = io::stdout().write_fmt(text) {
         let code = i32::from(error.kind() != io::ErrorKind::BrokenPipe);
         std::process::exit(code);
@@ -28,7 +28,7 @@ pub fn write_out(text: fmt::Arguments<'_>) {
 
 /// An error and its causes in one line; leaves out a cause that the text before it already
 /// contains.
-pub fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
@@ -42,7 +42,7 @@ pub fn chain(error: &anyhow::Error) -> String {
 
 /// How to highlight text.
 #[derive(Clone, Copy, Debug)]
-pub enum TextStyle {
+pub(crate) enum TextStyle {
     /// Headings and important text.
     Bold,
     /// Text that may be skipped.
@@ -75,22 +75,22 @@ fn paint(style: TextStyle, text: &str, colour: bool) -> String {
 }
 
 /// `text` in a style, for stdout.
-pub fn styled(style: TextStyle, text: &str) -> String {
+pub(crate) fn styled(style: TextStyle, text: &str) -> String {
     paint(style, text, wants_colour(io::stdout().is_terminal()))
 }
 
 /// The label of an error message, for stderr.
-pub fn error_label() -> String {
+pub(crate) fn error_label() -> String {
     paint(TextStyle::Bad, "error:", colours_errors())
 }
 
 /// Whether stderr is coloured.
-pub fn colours_errors() -> bool {
+pub(crate) fn colours_errors() -> bool {
     wants_colour(io::stderr().is_terminal())
 }
 
 /// Whether an error means that the reader of our output has gone away (`marigram … | head`).
-pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
             .downcast_ref::<io::Error>()
@@ -100,7 +100,7 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// A number with thousands separators: `1,234,567`.
-pub fn count(number: u64) -> String {
+pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -113,7 +113,7 @@ pub fn count(number: u64) -> String {
 }
 
 /// A number of things: `1 row`, `5,000 rows`.
-pub fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn counted(number: u64, noun: &str) -> String {
     let plural = match noun {
         "series" => "series".to_owned(),
         _ if number == 1 => noun.to_owned(),
@@ -123,7 +123,7 @@ pub fn counted(number: u64, noun: &str) -> String {
 }
 
 /// A number of bytes: `17 B`, `4.2 MB`.
-pub fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     for unit in ["B", "KB", "MB", "GB"] {
         if value < 999.5 {
@@ -136,7 +136,7 @@ pub fn bytes(number: u64) -> String {
 }
 
 /// A duration: `0.4 ms`, `12 ms`, `3.1 s`, `2 min 5 s`.
-pub fn span(time: Duration) -> String {
+pub(crate) fn span(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     if seconds < 0.01 {
         return format!("{:.1} ms", seconds * 1e3);
@@ -151,13 +151,13 @@ pub fn span(time: Duration) -> String {
 }
 
 /// Rows per second, as text.
-pub fn rate(rows: u64, time: Duration) -> String {
+pub(crate) fn rate(rows: u64, time: Duration) -> String {
     let rate = rows as f64 / time.as_secs_f64().max(1e-6);
     format!("{} rows/s", count(rate.round() as u64))
 }
 
 /// A duration in ns as `2:55:00`, with days before it and a fraction after it if it has any.
-pub fn clock(ns: i64) -> String {
+pub(crate) fn clock(ns: i64) -> String {
     let sign = if ns < 0 { "-" } else { "" };
     let ns = ns.unsigned_abs();
     let seconds = ns / 1_000_000_000;
@@ -178,13 +178,13 @@ pub fn clock(ns: i64) -> String {
 }
 
 /// A time (ns since the epoch, UTC) without needless digits.
-pub fn time(ns: i64) -> String {
+pub(crate) fn time(ns: i64) -> String {
     let time = chrono::DateTime::from_timestamp_nanos(ns);
     time.format("%Y-%m-%d %H:%M:%S%.f").to_string()
 }
 
 /// The value of a field: texts in quotes, bytes by their number.
-pub fn field_value(value: &FieldValue) -> String {
+pub(crate) fn field_value(value: &FieldValue) -> String {
     match value {
         FieldValue::Bool(v) => v.to_string(),
         FieldValue::I32(v) => v.to_string(),
@@ -199,7 +199,7 @@ pub fn field_value(value: &FieldValue) -> String {
 }
 
 /// A progress bar over `total` bytes on stderr; draws nothing if stderr is not a terminal.
-pub fn progress(total: u64) -> ProgressBar {
+pub(crate) fn progress(total: u64) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
     let style =
         ProgressStyle::with_template("{prefix} [{bar:30}] {percent:>3}%  {msg}  {eta} left");

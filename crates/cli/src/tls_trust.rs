@@ -7,7 +7,7 @@ use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 /// Certificates for `https://`.
 #[derive(Args, Clone, Debug, Default)]
-pub struct TlsTrust {
+pub(crate) struct TlsTrust {
     /// PEM file with the certificates of the authorities that may sign the server's [default: those of the web]
     #[arg(long, value_name = "FILE", env = "MARIGRAM_TLS_CA")]
     pub tls_ca: Option<PathBuf>,
@@ -36,7 +36,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
 }
 
 /// What to do about a certificate that was refused; `None` if the error is another.
-pub fn tls_advice(error: &str) -> Option<&'static str> {
+pub(crate) fn tls_advice(error: &str) -> Option<&'static str> {
     const ADVICE: [(&str, &str); 4] = [
         (
             "CaUsedAsEndEntity",
@@ -67,7 +67,7 @@ impl TlsTrust {
     ///
     /// # Errors
     /// If a file cannot be read, or has no certificate.
-    pub fn config(&self) -> Result<TlsConfig> {
+    pub(crate) fn config(&self) -> Result<TlsConfig> {
         let mut config = TlsConfig::builder();
         if let Some(path) = &self.tls_ca {
             config = config.root_certs(RootCerts::new_with_certs(&certificates(path)?));

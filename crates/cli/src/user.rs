@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Add, change, list and remove users.
 #[derive(Args)]
-pub struct User {
+pub(crate) struct User {
     #[command(subcommand)]
     action: UserAction,
 }
@@ -96,7 +96,7 @@ fn literal(text: &str) -> String {
 
 impl User {
     /// Runs the command.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         match self.action {
             UserAction::Add {
                 name,

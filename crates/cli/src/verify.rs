@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// Check a data directory or a folder of backups.
 #[derive(Args)]
-pub struct Verify {
+pub(crate) struct Verify {
     /// Data directory, or folder of backups
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -20,13 +20,13 @@ pub struct Verify {
 
 impl Verify {
     /// Runs the command. Exits with status 1 if something is damaged.
-    pub fn run(self) -> Result<ExitCode> {
+    pub(crate) fn run(self) -> Result<ExitCode> {
         run(&self.dir)
     }
 }
 
 /// Verifies a directory and reports the result.
-pub fn run(dir: &Path) -> Result<ExitCode> {
+pub(crate) fn run(dir: &Path) -> Result<ExitCode> {
     if !dir.is_dir() {
         bail!("there is no directory {}", dir.display());
     }
@@ -56,7 +56,7 @@ pub fn run(dir: &Path) -> Result<ExitCode> {
 }
 
 /// Files below a directory and their bytes.
-pub fn size(dir: &Path) -> (u64, u64) {
+pub(crate) fn size(dir: &Path) -> (u64, u64) {
     let Ok(entries) = fs::read_dir(dir) else {
         return (0, 0);
     };

@@ -10,7 +10,7 @@ use marigram_pgtext::{ZoneClock, zone_of};
 use std::sync::Arc;
 
 /// The rows with texts for times with a zone, unless the session's zone is UTC.
-pub fn in_session_zone(rows: ReplyRows) -> ReplyRows {
+pub(crate) fn in_session_zone(rows: ReplyRows) -> ReplyRows {
     let has_zone = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
     let fields = rows.schema.fields();
     let zone = rows.zone.as_deref().filter(|zone| *zone != "UTC");

@@ -28,7 +28,7 @@ pub(crate) struct WriteReservation<'a> {
 
 impl WriteReservation<'_> {
     /// Replaces the estimate by the bytes that are now known to be needed.
-    pub fn adjust(&mut self, bytes: usize) {
+    pub(crate) fn adjust(&mut self, bytes: usize) {
         if bytes >= self.bytes {
             self.memory.grow(Holder::Memtable, bytes - self.bytes);
         } else {
@@ -38,7 +38,7 @@ impl WriteReservation<'_> {
     }
 
     /// Hands this many bytes over to a memtable.
-    pub fn keep(&mut self, bytes: usize) {
+    pub(crate) fn keep(&mut self, bytes: usize) {
         self.bytes -= bytes;
     }
 }

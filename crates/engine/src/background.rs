@@ -21,48 +21,48 @@ pub(crate) struct BackgroundSignal {
 
 impl BackgroundSignal {
     /// Announces work.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         *self.rung.lock() += 1;
         self.work.notify_all();
     }
 
     /// Announces that memory was refused to a holder. Cheap while the last announcement has not
     /// been read.
-    pub fn press(&self) {
+    pub(crate) fn press(&self) {
         if !self.pressed.swap(true, Ordering::AcqRel) {
             self.ring();
         }
     }
 
     /// Whether memory was refused to a holder since the last call.
-    pub fn take_pressed(&self) -> bool {
+    pub(crate) fn take_pressed(&self) -> bool {
         self.pressed.swap(false, Ordering::AcqRel)
     }
 
     /// Announces that memory may be free.
-    pub fn tell_room(&self) {
+    pub(crate) fn tell_room(&self) {
         let _rung = self.rung.lock();
         self.room.notify_all();
     }
 
     /// Waits until memory may be free, or `timeout` has passed.
-    pub fn wait_for_room(&self, timeout: Duration) {
+    pub(crate) fn wait_for_room(&self, timeout: Duration) {
         self.room.wait_for(&mut self.rung.lock(), timeout);
     }
 
     /// Asks the threads to end.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.ring();
     }
 
     /// Whether the threads must end.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
     /// Waits for an announcement, at most `timeout` and never longer than an idle thread does.
-    pub fn rest(&self, timeout: Duration) {
+    pub(crate) fn rest(&self, timeout: Duration) {
         let mut rung = self.rung.lock();
         if !self.is_stopping() {
             self.work.wait_for(&mut rung, timeout.min(IDLE));
@@ -90,7 +90,7 @@ impl BackgroundThreads {
     /// Starts a thread that calls `round` until the signal stops it: again at once while it finds
     /// work, otherwise after an announcement or after `pause` (after a second if `pause` is
     /// longer).
-    pub fn start(
+    pub(crate) fn start(
         &self,
         name: &str,
         bell: &Arc<BackgroundSignal>,
@@ -114,7 +114,7 @@ impl BackgroundThreads {
     }
 
     /// Waits for all threads to end. The signal must have been told to stop.
-    pub fn join(&self) {
+    pub(crate) fn join(&self) {
         let handles = std::mem::take(&mut *self.handles.lock());
         let this = std::thread::current().id();
         for handle in handles

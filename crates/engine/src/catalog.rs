@@ -39,7 +39,7 @@ pub(crate) struct LiveCatalog {
 impl LiveCatalog {
     /// Opens the catalog of a data directory if `proof` confirms it; creates it only if it need not
     /// exist.
-    pub fn open(
+    pub(crate) fn open(
         fs: Arc<dyn LogStore>,
         dir: &Path,
         proof: &LogProof,
@@ -63,7 +63,7 @@ impl LiveCatalog {
 
     /// Writes down from here on, in the directory's witness, how far the catalog is durable. Returns
     /// the witness, in which the shards record their extents too.
-    pub fn witness(
+    pub(crate) fn witness(
         &self,
         fs: Arc<dyn LogStore>,
         dir: &Path,
@@ -83,22 +83,22 @@ impl LiveCatalog {
     }
 
     /// Highest id that any table ever had.
-    pub fn table_max(&self) -> u32 {
+    pub(crate) fn table_max(&self) -> u32 {
         self.durable.lock().state().table_max
     }
 
     /// Blocks every change until the guard is dropped.
-    pub fn hold(&self) -> MutexGuard<'_, Catalog> {
+    pub(crate) fn hold(&self) -> MutexGuard<'_, Catalog> {
         self.durable.lock()
     }
 
     /// The names of the databases, ascending.
-    pub fn databases(&self) -> Vec<String> {
+    pub(crate) fn databases(&self) -> Vec<String> {
         self.visible.read().databases.keys().cloned().collect()
     }
 
     /// The tables of a database by name.
-    pub fn tables(&self, database: &str) -> Result<Vec<Arc<TableSchema>>> {
+    pub(crate) fn tables(&self, database: &str) -> Result<Vec<Arc<TableSchema>>> {
         Ok(self
             .visible
             .read()
@@ -109,19 +109,19 @@ impl LiveCatalog {
     }
 
     /// The retention policies of a database.
-    pub fn retention_policies(&self, database: &str) -> Result<Arc<RetentionPolicies>> {
+    pub(crate) fn retention_policies(&self, database: &str) -> Result<Arc<RetentionPolicies>> {
         let visible = self.visible.read();
         visible.database(database)?;
         Ok(visible.policies.get(database).cloned().unwrap_or_default())
     }
 
     /// The records of users and tokens, by key.
-    pub fn access_records(&self) -> BTreeMap<String, Arc<[u8]>> {
+    pub(crate) fn access_records(&self) -> BTreeMap<String, Arc<[u8]>> {
         self.durable.lock().state().access.clone()
     }
 
     /// The form in which a table that is made for its first rows begins.
-    pub fn blank(&self, database: &str, name: &str, id: TableId) -> TableSchema {
+    pub(crate) fn blank(&self, database: &str, name: &str, id: TableId) -> TableSchema {
         let policies = self.retention_policies(database).unwrap_or_default();
         let mut schema = blank(database, name, id);
         if let Some((policy, _)) = policies.locate(name) {
@@ -131,32 +131,32 @@ impl LiveCatalog {
     }
 
     /// Every table by id.
-    pub fn all(&self) -> HashMap<TableId, Arc<TableSchema>> {
+    pub(crate) fn all(&self) -> HashMap<TableId, Arc<TableSchema>> {
         self.visible.read().by_id.clone()
     }
 
     /// All plain views, ascending by id.
-    pub fn views(&self) -> Vec<Arc<TableSchema>> {
+    pub(crate) fn views(&self) -> Vec<Arc<TableSchema>> {
         self.visible.read().views.values().cloned().collect()
     }
 
     /// A table by id, if it exists.
-    pub fn by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
+    pub(crate) fn by_id(&self, id: TableId) -> Option<Arc<TableSchema>> {
         self.visible.read().by_id.get(&id).cloned()
     }
 
     /// A table by name.
-    pub fn table(&self, database: &str, name: &str) -> Result<Arc<TableSchema>> {
+    pub(crate) fn table(&self, database: &str, name: &str) -> Result<Arc<TableSchema>> {
         self.visible.read().table(database, name).cloned()
     }
 
     /// A table by name, if the database has it.
-    pub fn find(&self, database: &str, name: &str) -> Result<Option<Arc<TableSchema>>> {
+    pub(crate) fn find(&self, database: &str, name: &str) -> Result<Option<Arc<TableSchema>>> {
         Ok(self.visible.read().database(database)?.get(name).cloned())
     }
 
     /// How far a rollup had come when its progress was last made durable.
-    pub fn progress(&self, rollup: TableId) -> RollupProgress {
+    pub(crate) fn progress(&self, rollup: TableId) -> RollupProgress {
         let catalog = self.durable.lock();
         let progress = catalog.state().progress.get(&rollup);
         progress.cloned().unwrap_or_default()

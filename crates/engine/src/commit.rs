@@ -50,7 +50,7 @@ const SERIES_HEAD_BYTES: usize = 8;
 
 impl PendingWrite {
     /// Most bytes of its record in the log.
-    pub fn record_bytes_max(&self) -> u64 {
+    pub(crate) fn record_bytes_max(&self) -> u64 {
         let rows = self.times.len();
         let keys = self.new_slots.iter();
         let keys = keys.map(|slot| slot.key.as_bytes().len() + SERIES_HEAD_BYTES);
@@ -78,18 +78,18 @@ pub(crate) struct CommitTicket {
 
 impl CommitTicket {
     /// Takes the change; only the leader does, once.
-    pub fn take(&self) -> Option<CommitChange> {
+    pub(crate) fn take(&self) -> Option<CommitChange> {
         self.change.lock().take()
     }
 
     /// Whether it waits to delete all rows of series, which retires the series.
-    pub fn ends_series(&self) -> bool {
+    pub(crate) fn ends_series(&self) -> bool {
         let change = self.change.lock();
         matches!(&*change, Some(CommitChange::Delete(delete, _)) if delete.range == TimeRange::ALL)
     }
 
     /// Decides the outcome; the first decision counts.
-    pub fn decide(&self, outcome: Result<()>) {
+    pub(crate) fn decide(&self, outcome: Result<()>) {
         let mut decided = self.decided.lock();
         if !std::mem::replace(&mut *decided, true) {
             *self.outcome.lock() = Some(outcome);
@@ -112,7 +112,7 @@ struct WaitingCommits {
 
 impl CommitQueue {
     /// Queues a change. The caller must [`drive`](Self::drive) its ticket.
-    pub fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
+    pub(crate) fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
         let ticket = Arc::new(CommitTicket {
             change: Mutex::new(Some(change)),
             decided: Mutex::new(false),
@@ -124,7 +124,11 @@ impl CommitQueue {
 
     /// Waits until the ticket is decided, and leads a group with `lead` if there is no leader.
     /// `lead` must decide every ticket that it gets.
-    pub fn drive(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) -> Result<()> {
+    pub(crate) fn drive(
+        &self,
+        ticket: &CommitTicket,
+        lead: impl Fn(&[Arc<CommitTicket>]),
+    ) -> Result<()> {
         let mut waiting = self.waiting.lock();
         loop {
             if let Some(outcome) = ticket.outcome.lock().take() {
@@ -141,7 +145,7 @@ impl CommitQueue {
 
     /// Leads a group with `lead` if the ticket waits and there is no leader. A caller with tickets
     /// in several queues calls this for all of them before it waits for any.
-    pub fn lead_if_free(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) {
+    pub(crate) fn lead_if_free(&self, ticket: &CommitTicket, lead: impl Fn(&[Arc<CommitTicket>])) {
         let waiting = self.waiting.lock();
         if !waiting.leading && ticket.outcome.lock().is_none() {
             self.lead(waiting, &lead);

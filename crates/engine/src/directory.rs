@@ -177,7 +177,7 @@ pub(crate) fn text_of(identity: DirectoryIdentity) -> String {
 
 impl DirectoryIdentity {
     /// The identity of a new directory: it begins a lineage.
-    pub fn new(env: &Env, shards: usize) -> Self {
+    pub(crate) fn new(env: &Env, shards: usize) -> Self {
         Self {
             shards,
             lineage: env.clock.now_ns() as u64,

@@ -46,14 +46,14 @@ fn is_full(flushed: &Result<()>) -> bool {
 impl Shard {
     /// Flushes the oldest frozen memtable; returns whether there was one. After a failure, writes
     /// are refused until a flush of the shard succeeds.
-    pub fn flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
+    pub(crate) fn flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         self.flush_next(&mut self.flushing.lock(), live)
     }
 
     /// Like [`flush_oldest`](Self::flush_oldest), unless another thread is flushing the shard,
     /// which looks for more afterwards, or the last flush failed less than [`RETRY_PAUSE`] ago:
     /// every writer that finds no memory wakes the flushing threads.
-    pub fn try_flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
+    pub(crate) fn try_flush_oldest(&self, live: LiveSource<'_>) -> Result<bool> {
         let Some(mut alone) = self.flushing.try_lock() else {
             return Ok(false);
         };

@@ -25,7 +25,7 @@ struct HealthReasons {
 
 impl EngineHealth {
     /// Returns `ReadOnly` while writes are refused.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self.reason() {
             Some(reason) => Err(EngineError::ReadOnly(reason)),
             None => Ok(()),
@@ -34,7 +34,7 @@ impl EngineHealth {
 
     /// Returns `ReadOnly` while not even changes that free space are possible: then only reopening
     /// helps.
-    pub fn check_lasting(&self) -> Result<()> {
+    pub(crate) fn check_lasting(&self) -> Result<()> {
         if self.is_final() {
             self.check()
         } else {
@@ -43,7 +43,7 @@ impl EngineHealth {
     }
 
     /// Why writes are refused, if they are.
-    pub fn reason(&self) -> Option<String> {
+    pub(crate) fn reason(&self) -> Option<String> {
         if !self.refusing.load(Ordering::Acquire) {
             return None;
         }
@@ -55,12 +55,12 @@ impl EngineHealth {
     }
 
     /// Whether only reopening helps.
-    pub fn is_final(&self) -> bool {
+    pub(crate) fn is_final(&self) -> bool {
         self.refusing.load(Ordering::Acquire) && self.reasons.lock().last.is_some()
     }
 
     /// Refuses writes until the engine is reopened.
-    pub fn fail(&self, reason: &str) {
+    pub(crate) fn fail(&self, reason: &str) {
         tracing::error!(reason, "writes are refused from here on");
         self.reasons
             .lock()
@@ -70,7 +70,7 @@ impl EngineHealth {
     }
 
     /// Refuses writes until the shard's flush succeeds.
-    pub fn flush_failed(&self, shard: usize, reason: &str) {
+    pub(crate) fn flush_failed(&self, shard: usize, reason: &str) {
         let mut reasons = self.reasons.lock();
         if reasons.flush.insert(shard, reason.to_owned()).is_none() {
             tracing::error!(
@@ -83,7 +83,7 @@ impl EngineHealth {
     }
 
     /// Reverts [`flush_failed`](Self::flush_failed).
-    pub fn flush_succeeded(&self, shard: usize) {
+    pub(crate) fn flush_succeeded(&self, shard: usize) {
         if !self.refusing.load(Ordering::Acquire) {
             return;
         }

@@ -17,7 +17,7 @@ pub(crate) struct HighWaterMarks {
 
 impl HighWaterMarks {
     /// Raises a series' mark to `time`.
-    pub fn raise_one(&mut self, series: u32, time: i64) {
+    pub(crate) fn raise_one(&mut self, series: u32, time: i64) {
         let (chunk, at) = place(series);
         if self.chunks.len() <= chunk {
             self.chunks.resize_with(chunk + 1, || None);
@@ -31,7 +31,7 @@ impl HighWaterMarks {
     }
 
     /// Raises marks to the times of rows.
-    pub fn raise(&mut self, series: &[u32], times: &[i64]) {
+    pub(crate) fn raise(&mut self, series: &[u32], times: &[i64]) {
         // A row left out here would count as in order when it comes again.
         debug_assert_eq!(series.len(), times.len(), "series of rows");
         for (series, time) in series.iter().zip(times) {
@@ -40,7 +40,7 @@ impl HighWaterMarks {
     }
 
     /// Which rows are late; `None` if none is.
-    pub fn late(&self, series: &[u32], times: &[i64]) -> Option<Vec<bool>> {
+    pub(crate) fn late(&self, series: &[u32], times: &[i64]) -> Option<Vec<bool>> {
         if self.chunks.is_empty() {
             return None;
         }
@@ -55,7 +55,7 @@ impl HighWaterMarks {
     }
 
     /// Memory that the marks hold, in bytes.
-    pub fn memory_bytes(&self) -> usize {
+    pub(crate) fn memory_bytes(&self) -> usize {
         let held = self.chunks.iter().flatten().count();
         held * size_of::<[i64; CHUNK]>() + self.chunks.capacity() * size_of::<usize>()
     }

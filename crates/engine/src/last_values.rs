@@ -33,7 +33,7 @@ use table::{LastTable, row_text_bytes};
 
 /// Committed rows of one table.
 #[derive(Clone, Copy, Debug)]
-pub struct LastUpdate<'a> {
+pub(crate) struct LastUpdate<'a> {
     /// WAL sequence of the commit.
     pub sequence: u64,
     /// Table.
@@ -55,7 +55,7 @@ const UNASKED_BYTES: usize = 32 << 20;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct LastValues {
+pub(crate) struct LastValues {
     memory: Arc<MemoryAccountant>,
     bytes_max: usize,
     /// Bytes reserved from the accountant.
@@ -82,7 +82,11 @@ pub(crate) struct LastKnown {
 impl LastValues {
     /// An empty cache that takes at most `bytes_max` from `memory`. Series below `first_new` may
     /// have rows in storage; the others have none yet.
-    pub fn new(memory: Arc<MemoryAccountant>, bytes_max: usize, first_new: SeriesId) -> Self {
+    pub(crate) fn new(
+        memory: Arc<MemoryAccountant>,
+        bytes_max: usize,
+        first_new: SeriesId,
+    ) -> Self {
         let (places, tables) = (Vec::new(), HashMap::new());
         Self {
             memory,
@@ -96,7 +100,7 @@ impl LastValues {
     }
 
     /// Applies a commit.
-    pub fn update(&mut self, rows: &LastUpdate<'_>) {
+    pub(crate) fn update(&mut self, rows: &LastUpdate<'_>) {
         let Some(most) = rows.series.iter().max() else {
             return;
         };
@@ -168,7 +172,7 @@ impl LastValues {
 
     /// Applies a range delete: series (`None`: all series of the table) whose newest row may be in
     /// the range are no longer known.
-    pub fn invalidate(
+    pub(crate) fn invalidate(
         &mut self,
         sequence: u64,
         table: TableId,
@@ -213,7 +217,7 @@ impl LastValues {
     }
 
     /// Drops the rows of a dropped table.
-    pub fn remove_table(&mut self, table: TableId) {
+    pub(crate) fn remove_table(&mut self, table: TableId) {
         if let Some(table) = self.tables.remove(&table) {
             for (slot, series) in table.series().iter().enumerate() {
                 let place = &mut self.places[*series as usize];
@@ -226,7 +230,7 @@ impl LastValues {
     }
 
     /// Evicts everything, as of the commit `sequence`.
-    pub fn evict_all(&mut self, sequence: u64) {
+    pub(crate) fn evict_all(&mut self, sequence: u64) {
         for place in &mut self.places {
             if place.slot().is_some() {
                 *place = CachedSeriesState::unknown(sequence as u32);
@@ -237,7 +241,7 @@ impl LastValues {
     }
 
     /// Evicts rows that were not requested recently: at most a quarter of all.
-    pub fn evict_cold(&mut self) {
+    pub(crate) fn evict_cold(&mut self) {
         for table in self.tables.values_mut() {
             table.sweep(&mut self.places);
         }

@@ -65,7 +65,7 @@ type LiveTableOptions = BTreeMap<TableId, TableOptions>;
 
 impl Shard {
     /// Runs one compaction if one is due; returns whether it did.
-    pub fn compact_once(
+    pub(crate) fn compact_once(
         &self,
         live: LiveSource<'_>,
         manner: &CompactionSettings<'_>,
@@ -86,7 +86,7 @@ impl Shard {
     }
 
     /// Rewrites each partition of a table as one sorted segment, as far as possible.
-    pub fn compact_table(
+    pub(crate) fn compact_table(
         &self,
         table: TableId,
         live: LiveSource<'_>,
@@ -233,7 +233,7 @@ impl Shard {
 
     /// Drops the partitions in which every row is past its table's ttl; returns whether there were
     /// any. With `wait`, it waits for other maintenance of the shard to end.
-    pub fn retain(&self, live: LiveSource<'_>, wait: bool) -> Result<bool> {
+    pub(crate) fn retain(&self, live: LiveSource<'_>, wait: bool) -> Result<bool> {
         let Some(_maintenance) = self.maintain(wait) else {
             return Ok(false);
         };

@@ -77,12 +77,12 @@ impl ChunkStack {
 
 impl Memtable {
     /// Whether it contains no entry of the log.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.sequence_max == 0
     }
 
     /// Records that it contains the entry with this sequence.
-    pub fn note(&mut self, sequence: u64, now_ns: u64) {
+    pub(crate) fn note(&mut self, sequence: u64, now_ns: u64) {
         // Replay and compaction tell newer from older rows by these numbers alone.
         debug_assert!(
             sequence > self.sequence_max,
@@ -95,7 +95,7 @@ impl Memtable {
 
     /// Adds the rows of a write. `late` says for each row whether it goes to the unsequence space;
     /// `None` if no row does.
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         sequence: u64,
         entry: &WriteEntry,
@@ -145,7 +145,7 @@ impl Memtable {
 
     /// Adds a delete: existing chunks of its table accept no more rows, so that none has rows from
     /// before and after it.
-    pub fn delete(&mut self, tombstone: Arc<Tombstone>) {
+    pub(crate) fn delete(&mut self, tombstone: Arc<Tombstone>) {
         if let Some(table) = self.tables.get_mut(&tombstone.table) {
             table.sequence.seal();
             table.late.seal();
@@ -154,18 +154,18 @@ impl Memtable {
     }
 
     /// Drops the rows of a table.
-    pub fn drop_table(&mut self, table: TableId) {
+    pub(crate) fn drop_table(&mut self, table: TableId) {
         self.tables.remove(&table);
         self.tombstones.retain(|tombstone| tombstone.table != table);
     }
 
     /// The tables with rows, ascending.
-    pub fn tables(&self) -> impl Iterator<Item = (TableId, &TableChunks)> {
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (TableId, &TableChunks)> {
         self.tables.iter().map(|(table, chunks)| (*table, chunks))
     }
 
     /// The chunks of a table: those in order, then the late ones, each with the oldest first.
-    pub fn chunks(&self, table: TableId) -> impl Iterator<Item = &Arc<Chunk>> {
+    pub(crate) fn chunks(&self, table: TableId) -> impl Iterator<Item = &Arc<Chunk>> {
         let of_table = self.tables.get(&table);
         of_table
             .into_iter()
@@ -173,7 +173,7 @@ impl Memtable {
     }
 
     /// Raises the marks to the times of its rows: later rows that are not after them are late.
-    pub fn raise(&self, marks: &mut HighWaterMarks) {
+    pub(crate) fn raise(&self, marks: &mut HighWaterMarks) {
         let sequence = self
             .tables
             .values()

@@ -63,7 +63,7 @@ pub(crate) struct RecoveredLogs {
 
 impl RecoveredLogs {
     /// Adds what another shard replayed.
-    pub fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.wal_files += other.wal_files;
         self.wal_bytes += other.wal_bytes;
         self.rows += other.rows;

@@ -34,10 +34,10 @@ pub(crate) struct DiskReserve {
 
 impl DiskReserve {
     /// The file's name.
-    pub const FILE: &'static str = "RESERVE";
+    pub(crate) const FILE: &'static str = "RESERVE";
 
     /// The reserve of the data directory `dir`; it is created if there is space for it.
-    pub fn open(env: &Env, dir: &Path, shards: usize) -> Self {
+    pub(crate) fn open(env: &Env, dir: &Path, shards: usize) -> Self {
         let reserve = Self {
             path: dir.join(Self::FILE),
             bytes: STEP_BYTES * (1 + shards as u64),
@@ -55,7 +55,7 @@ impl DiskReserve {
     ///
     /// # Errors
     /// The errors of `change`, which must leave nothing behind if it finds the disk full.
-    pub fn spend_on<T>(&self, env: &Env, change: impl Fn() -> Result<T>) -> Result<T> {
+    pub(crate) fn spend_on<T>(&self, env: &Env, change: impl Fn() -> Result<T>) -> Result<T> {
         match change() {
             Err(error) if error.is_of_full_disk() && self.give_up(env) => change(),
             done => done,
@@ -66,7 +66,7 @@ impl DiskReserve {
     ///
     /// # Errors
     /// `Busy` if there is no space for it.
-    pub fn restore(&self, env: &Env) -> Result<()> {
+    pub(crate) fn restore(&self, env: &Env) -> Result<()> {
         if !self.is_spent.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -88,7 +88,7 @@ impl DiskReserve {
 
     /// Why writes are refused for its sake, if they are. Like a write, it restores the reserve if
     /// there is space.
-    pub fn refusal(&self, env: &Env) -> Option<String> {
+    pub(crate) fn refusal(&self, env: &Env) -> Option<String> {
         self.restore(env).err()?;
         Some("the disk is full, and the reserve of space is in use".to_owned())
     }

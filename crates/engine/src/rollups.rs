@@ -61,7 +61,7 @@ pub(crate) struct RollupTracker {
 
 impl RollupTracker {
     /// The rollups in a catalog that was just opened.
-    pub fn new(schemas: Arc<LiveCatalog>) -> Self {
+    pub(crate) fn new(schemas: Arc<LiveCatalog>) -> Self {
         let rollups = Self {
             by_source: RwLock::default(),
             schemas,
@@ -73,14 +73,14 @@ impl RollupTracker {
     }
 
     /// The ids of the rollups.
-    pub fn ids(&self) -> Vec<TableId> {
+    pub(crate) fn ids(&self) -> Vec<TableId> {
         let by_source = self.by_source.read();
         let all = by_source.values().flatten();
         all.map(|tracked| tracked.rollup).collect()
     }
 
     /// Starts to track what touches a table's rollup; does nothing for other tables.
-    pub fn register(&self, table: &TableSchema) {
+    pub(crate) fn register(&self, table: &TableSchema) {
         let Some(rollup) = &table.rollup else { return };
         let durable = self.schemas.progress(table.id);
         let tracked = TrackedRollup {
@@ -103,7 +103,7 @@ impl RollupTracker {
     }
 
     /// Stops tracking a dropped table.
-    pub fn forget(&self, table: TableId) {
+    pub(crate) fn forget(&self, table: TableId) {
         let mut by_source = self.by_source.write();
         by_source.remove(&table);
         for of_source in by_source.values_mut() {
@@ -113,7 +113,7 @@ impl RollupTracker {
     }
 
     /// Records that rows with these times (ns) become visible in a table.
-    pub fn touch_rows(&self, table: TableId, times: &[i64]) {
+    pub(crate) fn touch_rows(&self, table: TableId, times: &[i64]) {
         let by_source = self.by_source.read();
         let Some(of_source) = by_source.get(&table) else {
             return;
@@ -137,7 +137,7 @@ impl RollupTracker {
     }
 
     /// Records that rows in a range of time are deleted from a table.
-    pub fn touch_range(&self, table: TableId, range: TimeRange) {
+    pub(crate) fn touch_range(&self, table: TableId, range: TimeRange) {
         let by_source = self.by_source.read();
         for tracked in by_source.get(&table).into_iter().flatten() {
             let mut tracker_state = tracked.tracker_state.lock();
@@ -157,7 +157,7 @@ impl RollupTracker {
     ///
     /// # Errors
     /// If it is not a rollup.
-    pub fn state(&self, rollup: TableId) -> Result<RollupState> {
+    pub(crate) fn state(&self, rollup: TableId) -> Result<RollupState> {
         let tracked = self.tracked(rollup)?;
         let tracker_state = tracked.tracker_state.lock();
         Ok(RollupState {
@@ -171,7 +171,7 @@ impl RollupTracker {
     ///
     /// # Errors
     /// If it is not a rollup.
-    pub fn begin(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
+    pub(crate) fn begin(&self, rollup: TableId, taken: &TimeSet, through_ns: i64) -> Result<()> {
         let tracked = self.tracked(rollup)?;
         let mut tracker_state = tracked.tracker_state.lock();
         tracker_state.give_back();
@@ -183,7 +183,7 @@ impl RollupTracker {
     }
 
     /// Abandons the refresh: what it took is touched as before.
-    pub fn abort(&self, rollup: TableId) {
+    pub(crate) fn abort(&self, rollup: TableId) {
         if let Ok(tracked) = self.tracked(rollup) {
             let mut tracker_state = tracked.tracker_state.lock();
             tracker_state.give_back();
@@ -195,7 +195,7 @@ impl RollupTracker {
     ///
     /// # Errors
     /// If it is no longer a rollup, or the disk fails; the refresh then counts as failed.
-    pub fn finish(&self, rollup: TableId) -> Result<()> {
+    pub(crate) fn finish(&self, rollup: TableId) -> Result<()> {
         let tracked = self.tracked(rollup)?;
         let told = || {
             let tracker_state = tracked.tracker_state.lock();
@@ -219,7 +219,7 @@ impl RollupTracker {
     ///
     /// # Errors
     /// If the disk fails.
-    pub fn persist(&self) -> Result<()> {
+    pub(crate) fn persist(&self) -> Result<()> {
         let all: Vec<Arc<TrackedRollup>> =
             self.by_source.read().values().flatten().cloned().collect();
         for tracked in all {

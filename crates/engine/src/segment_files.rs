@@ -192,17 +192,17 @@ impl SegmentFiles {
 
 impl LoadedSegment {
     /// The file.
-    pub fn file(&self) -> &Arc<PooledBlob> {
+    pub(crate) fn file(&self) -> &Arc<PooledBlob> {
         &self.file
     }
 
     /// Why the file is not a valid segment, if that is known.
-    pub fn damage(&self) -> Option<&EngineError> {
+    pub(crate) fn damage(&self) -> Option<&EngineError> {
         self.damage.get()
     }
 
     /// The segment; its footer is read if it is not in memory.
-    pub fn get(self: &Arc<Self>) -> Result<Arc<Segment>> {
+    pub(crate) fn get(self: &Arc<Self>) -> Result<Arc<Segment>> {
         if let Some(segment) = &*self.segment.read() {
             if !self.is_used.load(Ordering::Relaxed) {
                 self.is_used.store(true, Ordering::Relaxed);

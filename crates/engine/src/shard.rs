@@ -71,7 +71,7 @@ const EARLY_PART: usize = 4;
 
 impl ShardContext {
     /// The size at which a shard's memtable is flushed, bytes.
-    pub fn flush_bytes_max(&self) -> usize {
+    pub(crate) fn flush_bytes_max(&self) -> usize {
         self.options
             .flush_bytes_max
             .min(self.memory.limit() / FLUSH_PART)
@@ -177,7 +177,7 @@ pub(crate) struct MeasuredUsage {
 
 impl Shard {
     /// Reserves space in the log for records of `bytes`, for as long as the promise is held.
-    pub fn promise_room(&self, bytes: u64) -> Result<RoomPromise> {
+    pub(crate) fn promise_room(&self, bytes: u64) -> Result<RoomPromise> {
         let room = self.room.get_or_init(|| Arc::clone(self.log().wal.room()));
         if !room.has_file() {
             self.log().wal.ensure_file()?;
@@ -186,22 +186,22 @@ impl Shard {
     }
 
     /// Queues a change.
-    pub fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
+    pub(crate) fn submit(&self, change: CommitChange) -> Arc<CommitTicket> {
         self.queue.submit(change)
     }
 
     /// Waits until a change is durable and visible, or refused.
-    pub fn drive(&self, ticket: &CommitTicket) -> Result<()> {
+    pub(crate) fn drive(&self, ticket: &CommitTicket) -> Result<()> {
         self.queue.drive(ticket, |group| self.lead(group))
     }
 
     /// Commits a group with a change if no other thread is committing.
-    pub fn lead_if_free(&self, ticket: &CommitTicket) {
+    pub(crate) fn lead_if_free(&self, ticket: &CommitTicket) {
         self.queue.lead_if_free(ticket, |group| self.lead(group));
     }
 
     /// The log, under its lock.
-    pub fn log(&self) -> MutexGuard<'_, ShardLog> {
+    pub(crate) fn log(&self) -> MutexGuard<'_, ShardLog> {
         self.log
             .get()
             .expect("recovery opens the log before the shard is shared")
@@ -209,25 +209,25 @@ impl Shard {
     }
 
     /// Prefix of the names of its segments.
-    pub fn segment_prefix(&self) -> String {
+    pub(crate) fn segment_prefix(&self) -> String {
         segment_prefix(self.number)
     }
 
     /// Removes a file of the shard that nothing names.
-    pub fn discard(&self, path: &Path) -> std::io::Result<()> {
+    pub(crate) fn discard(&self, path: &Path) -> std::io::Result<()> {
         self.context
             .trash
             .take(&self.context.env, self.number, path)
     }
 
     /// A new segment's number and name.
-    pub fn new_segment(&self) -> (SegmentId, String) {
+    pub(crate) fn new_segment(&self) -> (SegmentId, String) {
         let id = SegmentId(self.next_segment.fetch_add(1, Ordering::Relaxed));
         (id, segment_name(self.number, id))
     }
 
     /// What a query on `table` currently sees.
-    pub fn view(&self, table: TableId) -> ShardView {
+    pub(crate) fn view(&self, table: TableId) -> ShardView {
         let state = self.state.read();
         let frozen = state
             .frozen
@@ -253,7 +253,7 @@ impl Shard {
     }
 
     /// Whether the active memtable is large enough for a flush.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let full = self.context.flush_bytes_max().max(1);
         let (bytes, rows) = {
             let active = &self.state.read().active;
@@ -264,14 +264,14 @@ impl Shard {
     }
 
     /// Whether the active memtable is large enough for a flush if memory runs short.
-    pub fn is_worth_freeing(&self) -> bool {
+    pub(crate) fn is_worth_freeing(&self) -> bool {
         let least = self.context.flush_bytes_max() / PRESSED_PART;
         self.state.read().active.bytes >= least.max(1)
     }
 
     /// Freezes the active memtable if it contains anything: the log starts a new file, and
     /// high-water marks rise. Returns whether it contained anything.
-    pub fn freeze(&self) -> Result<bool> {
+    pub(crate) fn freeze(&self) -> Result<bool> {
         let mut log = self.log();
         if self.state.read().active.is_empty() {
             return Ok(false);
@@ -300,7 +300,7 @@ impl Shard {
     }
 
     /// Syncs what was appended without a sync.
-    pub fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         let mut log = self.log();
         if !std::mem::take(&mut log.unsynced) {
             return Ok(());
@@ -316,7 +316,7 @@ impl Shard {
 
     /// Commits a change to the set of segments, together with the removal of spent tombstones, and
     /// makes it visible. `flushed` says that the oldest frozen memtable is now in segments.
-    pub fn install(&self, mut edit: ManifestEdit, flushed: bool) -> Result<()> {
+    pub(crate) fn install(&self, mut edit: ManifestEdit, flushed: bool) -> Result<()> {
         let mut durable = self.durable.lock();
         let mut after = durable.manifest.state().clone();
         after.apply(&edit);
@@ -386,7 +386,7 @@ impl Shard {
     }
 
     /// Removes the files of an edit that is certainly not in the manifest.
-    pub fn remove_new(&self, edit: &ManifestEdit) {
+    pub(crate) fn remove_new(&self, edit: &ManifestEdit) {
         for meta in &edit.added {
             if edit.removed.contains(&meta.id) {
                 continue;
@@ -414,7 +414,7 @@ impl Shard {
     }
 
     /// Reports to the accountant what the open segments and the series index hold.
-    pub fn measure(&self) {
+    pub(crate) fn measure(&self) {
         let state = self.state.read();
         let segments = state
             .segments
@@ -439,7 +439,7 @@ impl Shard {
 impl ShardState {
     /// Moves the active memtable to the frozen ones and raises the high-water marks. From now on,
     /// its memory, which was reserved from `memory`, is released when nothing holds it any more.
-    pub fn freeze(
+    pub(crate) fn freeze(
         &mut self,
         wal_floor: Option<u64>,
         series_end: SeriesId,

@@ -34,7 +34,7 @@ pub(crate) struct KnownLogs {
 
 impl KnownLogs {
     /// The proof with which the manifest or the catalog is compared.
-    pub fn proof(&self) -> LogProof {
+    pub(crate) fn proof(&self) -> LogProof {
         LogProof {
             exists: self.must_exist,
             durable: self.witnessed.log,

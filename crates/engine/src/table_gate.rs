@@ -39,7 +39,7 @@ impl TableGate {
     ///
     /// # Errors
     /// `Busy` if the table stays held for too long.
-    pub fn pass(&self, database: &str, table: &str) -> Result<TablePass<'_>> {
+    pub(crate) fn pass(&self, database: &str, table: &str) -> Result<TablePass<'_>> {
         self.pass_unless(|held| held.0 == database && held.1 == table)
     }
 
@@ -47,7 +47,7 @@ impl TableGate {
     ///
     /// # Errors
     /// As [`pass`](Self::pass).
-    pub fn pass_database(&self, database: &str) -> Result<TablePass<'_>> {
+    pub(crate) fn pass_database(&self, database: &str) -> Result<TablePass<'_>> {
         self.pass_unless(|held| held.0 == database)
     }
 
@@ -55,7 +55,7 @@ impl TableGate {
     ///
     /// # Errors
     /// As [`pass`](Self::pass), if somebody else holds it.
-    pub fn hold(&self, database: &str, table: &str) -> Result<HeldTable<'_>> {
+    pub(crate) fn hold(&self, database: &str, table: &str) -> Result<HeldTable<'_>> {
         loop {
             drop(self.pass(database, table)?);
             let name = (database.to_owned(), table.to_owned());

@@ -45,7 +45,7 @@ struct TrashEntry {
 
 impl TrashFolder {
     /// The trash of the data directory `dir`, whose segments are in `blobs`.
-    pub fn new(dir: &Path, blobs: Arc<dyn BlobStore>, retention: Duration) -> Self {
+    pub(crate) fn new(dir: &Path, blobs: Arc<dyn BlobStore>, retention: Duration) -> Self {
         Self {
             dir: dir.join(FOLDER),
             blobs,
@@ -56,7 +56,7 @@ impl TrashFolder {
     }
 
     /// Moves a file of a shard, which nothing names, to the trash.
-    pub fn take(&self, env: &Env, shard: usize, path: &Path) -> io::Result<()> {
+    pub(crate) fn take(&self, env: &Env, shard: usize, path: &Path) -> io::Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if self.retention.is_zero() {
             tracing::info!(path = %path.display(), "removing a file that nothing names");
@@ -70,7 +70,7 @@ impl TrashFolder {
     }
 
     /// Takes a segment of a shard away, which nothing names.
-    pub fn take_segment(&self, env: &Env, shard: usize, name: &str) -> io::Result<()> {
+    pub(crate) fn take_segment(&self, env: &Env, shard: usize, name: &str) -> io::Result<()> {
         if self.retention.is_zero() {
             tracing::info!(name, "removing a segment that nothing names");
             return self.blobs.delete(name);
@@ -85,7 +85,7 @@ impl TrashFolder {
     }
 
     /// [`purge`](Self::purge), if that was some minutes ago.
-    pub fn purge_if_due(&self, env: &Env) {
+    pub(crate) fn purge_if_due(&self, env: &Env) {
         let now_ns = env.clock.monotonic_ns();
         let purged_ns = self.purged_ns.load(Ordering::Relaxed);
         if now_ns.saturating_sub(purged_ns) >= PURGE_EVERY.as_nanos() as u64 {
@@ -95,7 +95,7 @@ impl TrashFolder {
     }
 
     /// Removes files that have waited long enough, and the oldest ones if the total is too large.
-    pub fn purge(&self, env: &Env) {
+    pub(crate) fn purge(&self, env: &Env) {
         let retention_ns = i64::try_from(self.retention.as_nanos()).unwrap_or(i64::MAX);
         let until_ns = env.clock.now_ns().saturating_sub(retention_ns);
         self.remove_where(env, |entry, bytes| {
@@ -104,7 +104,7 @@ impl TrashFolder {
     }
 
     /// Removes everything; returns whether there was anything. For a full disk.
-    pub fn empty(&self, env: &Env) -> bool {
+    pub(crate) fn empty(&self, env: &Env) -> bool {
         self.remove_where(env, |_, _| true) > 0
     }
 

@@ -5,7 +5,7 @@ use marigram_flux::FluxPosition;
 use marigram_sql::SqlResult;
 
 /// Finds the buckets that a client may read.
-pub trait BucketAccess: Send + Sync {
+pub(crate) trait BucketAccess: Send + Sync {
     /// A bucket by its name.
     ///
     /// # Errors

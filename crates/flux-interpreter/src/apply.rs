@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// What is wrong, and where.
-pub fn applied(
+pub(crate) fn applied(
     stream: &FluxStream,
     tables: &[FluxTable],
     caller: &mut dyn FluxCaller,
@@ -70,7 +70,7 @@ pub fn applied(
 ///
 /// # Errors
 /// What is wrong with the function, and where.
-pub fn filtered(
+pub(crate) fn filtered(
     at: FluxPosition,
     table: FluxTable,
     (predicate, keeps_empty): (&FluxValue, bool),

@@ -15,7 +15,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// Reads the values of a field.
-pub enum FieldReader {
+pub(crate) enum FieldReader {
     /// Booleans.
     Bool(BooleanArray),
     /// Signed integers.
@@ -47,12 +47,12 @@ fn nanoseconds(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
 }
 
 /// The times of a batch, in nanoseconds.
-pub fn times(batch: &RecordBatch) -> SqlResult<Int64Array> {
+pub(crate) fn times(batch: &RecordBatch) -> SqlResult<Int64Array> {
     nanoseconds(batch, "t")
 }
 
 /// The values of a tag.
-pub fn tag_texts(batch: &RecordBatch, place: usize) -> SqlResult<StringArray> {
+pub(crate) fn tag_texts(batch: &RecordBatch, place: usize) -> SqlResult<StringArray> {
     let array = cast_column(batch, &format!("k{place}"), &DataType::Utf8)?;
     Ok(array.as_string::<i32>().clone())
 }
@@ -62,7 +62,7 @@ impl FieldReader {
     ///
     /// # Errors
     /// If the column cannot be read as values of this type.
-    pub fn new(batch: &RecordBatch, place: usize, kind: FluxKind) -> SqlResult<Self> {
+    pub(crate) fn new(batch: &RecordBatch, place: usize, kind: FluxKind) -> SqlResult<Self> {
         let name = format!("c{place}");
         let cast = |kind: &DataType| cast_column(batch, &name, kind);
         Ok(match kind {
@@ -84,7 +84,7 @@ impl FieldReader {
     }
 
     /// The value of a row.
-    pub fn value(&mut self, row: usize) -> FluxValue {
+    pub(crate) fn value(&mut self, row: usize) -> FluxValue {
         match self {
             Self::Bool(array) if !array.is_null(row) => FluxValue::Bool(array.value(row)),
             Self::Int(array) if !array.is_null(row) => FluxValue::Int(array.value(row)),

@@ -34,11 +34,11 @@ const TEXT_BYTES_MAX: usize = 16 << 20;
 const RESULTS_MAX: usize = 1000;
 
 /// The name of a result that has none.
-pub const DEFAULT_RESULT: &str = "_result";
+pub(crate) const DEFAULT_RESULT: &str = "_result";
 
 /// A result of a script.
 #[derive(Clone, Debug)]
-pub struct FluxResult {
+pub(crate) struct FluxResult {
     /// Its name.
     pub name: Arc<str>,
     /// Its tables.
@@ -46,7 +46,7 @@ pub struct FluxResult {
 }
 
 /// Evaluates a script, or a function of it for one row.
-pub struct FluxEvaluator {
+pub(crate) struct FluxEvaluator {
     /// What `now()` is.
     pub now_ns: i64,
     /// The buckets that may be read; `None` for a function of rows, which reads none.
@@ -62,7 +62,7 @@ pub struct FluxEvaluator {
 
 impl FluxEvaluator {
     /// An evaluator of a script.
-    pub fn new(now_ns: i64, budget: &Budget, access: Arc<dyn BucketAccess>) -> Self {
+    pub(crate) fn new(now_ns: i64, budget: &Budget, access: Arc<dyn BucketAccess>) -> Self {
         Self {
             access: Some(access),
             ..Self::for_rows(now_ns, budget)
@@ -70,7 +70,7 @@ impl FluxEvaluator {
     }
 
     /// An evaluator of functions of rows.
-    pub fn for_rows(now_ns: i64, budget: &Budget) -> Self {
+    pub(crate) fn for_rows(now_ns: i64, budget: &Budget) -> Self {
         Self {
             now_ns,
             access: None,
@@ -87,7 +87,7 @@ impl FluxEvaluator {
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         statements: &[FluxStatement],
         mut scope: FluxScope,
@@ -167,7 +167,7 @@ impl FluxEvaluator {
     ///
     /// # Errors
     /// What is wrong, and where.
-    pub fn evaluate(&mut self, expr: &FluxExpr, scope: &FluxScope) -> SqlResult<FluxValue> {
+    pub(crate) fn evaluate(&mut self, expr: &FluxExpr, scope: &FluxScope) -> SqlResult<FluxValue> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             let message = format!("more than {STEPS_MAX} expressions are evaluated");
@@ -494,7 +494,7 @@ impl FluxCaller for FluxEvaluator {
 }
 
 /// Sets a member of a record.
-pub fn put(record: &mut FluxRecord, name: &str, value: FluxValue) {
+pub(crate) fn put(record: &mut FluxRecord, name: &str, value: FluxValue) {
     match record.iter_mut().find(|(known, _)| **known == *name) {
         Some((_, old)) => *old = value,
         None => record.push((name.into(), value)),

@@ -83,7 +83,7 @@ fn find(functions: &'static [&'static [FluxBuiltin]], name: &str) -> Option<Flux
 }
 
 /// What a name without an import stands for.
-pub fn global(name: &str) -> Option<FluxValue> {
+pub(crate) fn global(name: &str) -> Option<FluxValue> {
     static ALL: &[&[FluxBuiltin]] = &UNIVERSE;
     match name {
         "true" => Some(FluxValue::Bool(true)),
@@ -94,13 +94,13 @@ pub fn global(name: &str) -> Option<FluxValue> {
 }
 
 /// The path of a package that there is.
-pub fn package(path: &str) -> Option<&'static str> {
+pub(crate) fn package(path: &str) -> Option<&'static str> {
     let mut paths = PACKAGES.iter().map(|package| package.path);
     paths.find(|known| *known == path)
 }
 
 /// A function or a constant of a package.
-pub fn member(path: &str, name: &str) -> Option<FluxValue> {
+pub(crate) fn member(path: &str, name: &str) -> Option<FluxValue> {
     static ALL: &[FluxPackage] = &PACKAGES;
     let package = ALL.iter().find(|package| package.path == path)?;
     let constant = package.constants.iter().find(|(known, _)| *known == name);

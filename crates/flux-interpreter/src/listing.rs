@@ -22,7 +22,7 @@ const ORGANIZATION: &str = "0000000000000001";
 ///
 /// # Errors
 /// What is wrong with its predicate, or that memory was not available.
-pub fn listed_tables(run: &FluxRun, listing: &FluxListing) -> SqlResult<Vec<FluxTable>> {
+pub(crate) fn listed_tables(run: &FluxRun, listing: &FluxListing) -> SqlResult<Vec<FluxTable>> {
     let names = match listing {
         FluxListing::Buckets => return Ok(vec![buckets(run)]),
         FluxListing::TagValues {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If columns of the same name have different types.
-pub fn merged(at: FluxPosition, tables: Vec<FluxTable>) -> SqlResult<Vec<FluxTable>> {
+pub(crate) fn merged(at: FluxPosition, tables: Vec<FluxTable>) -> SqlResult<Vec<FluxTable>> {
     let mut groups: BTreeMap<FluxGroupKey, Vec<FluxTable>> = BTreeMap::new();
     for table in tables {
         groups.entry(table.group_key()).or_default().push(table);
@@ -92,7 +92,7 @@ fn joined_cells(tables: &[FluxTable], name: &str, rows: usize) -> FluxCells {
 
 /// The rows of a table by the values of columns, which become the group key. Columns that the table
 /// does not have are left out.
-pub fn split(mut table: FluxTable, key: &[Arc<str>]) -> Vec<FluxTable> {
+pub(crate) fn split(mut table: FluxTable, key: &[Arc<str>]) -> Vec<FluxTable> {
     let columns = key.iter().filter_map(|name| table.column(name));
     let names: Vec<Arc<str>> = columns
         .clone()

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 ///
 /// # Errors
 /// If it is no boolean.
-pub fn truth(at: FluxPosition, value: &FluxValue) -> SqlResult<Option<bool>> {
+pub(crate) fn truth(at: FluxPosition, value: &FluxValue) -> SqlResult<Option<bool>> {
     match value {
         FluxValue::Bool(value) => Ok(Some(*value)),
         FluxValue::Null => Ok(None),
@@ -26,7 +26,7 @@ pub fn truth(at: FluxPosition, value: &FluxValue) -> SqlResult<Option<bool>> {
 ///
 /// # Errors
 /// If the operator does not take values of these types.
-pub fn binary(
+pub(crate) fn binary(
     at: FluxPosition,
     operator: FluxBinary,
     left: &FluxValue,
@@ -67,7 +67,7 @@ pub fn binary(
 }
 
 /// Whether a comparison holds; `None` for types that are not compared.
-pub fn compared(operator: FluxBinary, left: &FluxValue, right: &FluxValue) -> Option<bool> {
+pub(crate) fn compared(operator: FluxBinary, left: &FluxValue, right: &FluxValue) -> Option<bool> {
     let order = match (left, right) {
         (FluxValue::Bool(a), FluxValue::Bool(b))
             if matches!(operator, FluxBinary::Equal | FluxBinary::NotEqual) =>

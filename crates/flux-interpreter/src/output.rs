@@ -54,7 +54,7 @@ fn schema(result: &str, number: usize, table: &FluxTable) -> Arc<Schema> {
 ///
 /// # Errors
 /// If Arrow refuses it.
-pub fn end_of_result(result: &str) -> SqlResult<RecordBatch> {
+pub(crate) fn end_of_result(result: &str) -> SqlResult<RecordBatch> {
     let metadata = HashMap::from([(FLUX_RESULT_KEY.to_owned(), result.to_owned())]);
     let schema = Schema::new_with_metadata(Vec::<Field>::new(), metadata);
     let options = RecordBatchOptions::new().with_row_count(Some(0));
@@ -115,7 +115,7 @@ fn array(column: &FluxColumn, rows: std::ops::Range<usize>) -> ArrayRef {
 ///
 /// # Errors
 /// If Arrow refuses them.
-pub fn batches(
+pub(crate) fn batches(
     result: &str,
     number: usize,
     table: &FluxTable,

@@ -14,7 +14,7 @@ use marigram_model::{FieldType, TagType};
 
 /// What is known of a condition.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ScanCondition {
+pub(crate) enum ScanCondition {
     /// No row fulfils it.
     Never,
     /// Every row fulfils it.
@@ -28,7 +28,7 @@ pub enum ScanCondition {
 }
 
 /// A field of a measurement, for which a condition is judged.
-pub struct ScannedField<'a> {
+pub(crate) struct ScannedField<'a> {
     /// The measurement.
     pub measurement: &'a StoredMeasurement,
     /// The field, as Flux names it.
@@ -36,13 +36,13 @@ pub struct ScannedField<'a> {
 }
 
 /// A column by its exact name.
-pub fn column(name: &str) -> Expr {
+pub(crate) fn column(name: &str) -> Expr {
     Expr::Column(Column::from_name(name))
 }
 
 impl ScanCondition {
     /// The expression that restricts a scan.
-    pub fn expression(self) -> Option<Expr> {
+    pub(crate) fn expression(self) -> Option<Expr> {
         match self {
             Self::Exactly(expr) | Self::Within(expr) => Some(expr),
             _ => None,
@@ -89,7 +89,7 @@ impl ScanCondition {
 }
 
 /// What is known of a function that filters rows.
-pub fn judged(
+pub(crate) fn judged(
     function: &FluxValue,
     place: &ScannedField<'_>,
     evaluator: &mut FluxEvaluator,

@@ -40,7 +40,7 @@ struct MeasurementScan {
 }
 
 /// The type that a stored field has in Flux; `None` if Flux has none.
-pub const fn flux_kind(kind: FieldType) -> Option<FluxKind> {
+pub(crate) const fn flux_kind(kind: FieldType) -> Option<FluxKind> {
     Some(match kind {
         FieldType::Bool => FluxKind::Bool,
         FieldType::I32 | FieldType::I64 => FluxKind::Int,
@@ -184,7 +184,7 @@ struct OpenBucket {
 }
 
 /// The tables of a bucket.
-pub fn bucket_tables(
+pub(crate) fn bucket_tables(
     run: Arc<FluxRun>,
     at: FluxPosition,
     read: BucketRead,

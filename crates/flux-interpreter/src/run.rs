@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 /// Tables as they are made.
-pub type TableStream = BoxStream<'static, SqlResult<FluxTable>>;
+pub(crate) type TableStream = BoxStream<'static, SqlResult<FluxTable>>;
 
 /// Lets others run, and the statement be stopped.
 async fn give_way() {
@@ -32,7 +32,7 @@ async fn give_way() {
 }
 
 /// The tables of a stream.
-pub fn opened(run: &Arc<FluxRun>, stream: &Arc<FluxStream>) -> TableStream {
+pub(crate) fn opened(run: &Arc<FluxRun>, stream: &Arc<FluxStream>) -> TableStream {
     match &stream.operation {
         FluxOperation::Read(read) => bucket_tables(Arc::clone(run), stream.at, read.clone()),
         FluxOperation::Listing(listing) => {

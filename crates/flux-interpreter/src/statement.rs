@@ -14,7 +14,7 @@ use marigram_sql::front_end::ViewTables;
 use std::sync::Arc;
 
 /// Finds buckets in the catalog.
-pub struct CatalogBuckets {
+pub(crate) struct CatalogBuckets {
     /// The engine.
     pub engine: Engine,
     /// The retention policies.
@@ -55,7 +55,7 @@ impl BucketAccess for CatalogBuckets {
 }
 
 /// What the streams of a script run with.
-pub struct FluxRun {
+pub(crate) struct FluxRun {
     /// The buckets.
     pub buckets: Arc<CatalogBuckets>,
     /// The materialized views as tables.
@@ -70,12 +70,12 @@ pub struct FluxRun {
 
 impl FluxRun {
     /// An evaluator of functions of rows.
-    pub fn row_evaluator(&self) -> FluxEvaluator {
+    pub(crate) fn row_evaluator(&self) -> FluxEvaluator {
         FluxEvaluator::for_rows(self.now_ns, &self.budget)
     }
 
     /// The measurements of a bucket, by name.
-    pub fn measurements(&self, bucket: &FluxBucket) -> Vec<StoredMeasurement> {
+    pub(crate) fn measurements(&self, bucket: &FluxBucket) -> Vec<StoredMeasurement> {
         let (engine, policies) = (&self.buckets.engine, &self.buckets.policies);
         let (database, policy) = (&bucket.database, &bucket.policy);
         let mut names = policies.measurements(engine, database, policy);

@@ -7,12 +7,14 @@ mod span;
 mod stream;
 mod table;
 
-pub use arguments::FluxArguments;
-pub use builtin::FluxBuiltin;
-pub use scope::{FluxClosure, FluxScope};
-pub use span::{ENDLESS, FluxSpan};
-pub use stream::{BucketRead, FluxBucket, FluxCaller, FluxListing, FluxOperation, FluxStream};
-pub use table::{FluxCells, FluxColumn, FluxGroupKey, FluxTable, HeldBudget};
+pub(crate) use arguments::FluxArguments;
+pub(crate) use builtin::FluxBuiltin;
+pub(crate) use scope::{FluxClosure, FluxScope};
+pub(crate) use span::{ENDLESS, FluxSpan};
+pub(crate) use stream::{
+    BucketRead, FluxBucket, FluxCaller, FluxListing, FluxOperation, FluxStream,
+};
+pub(crate) use table::{FluxCells, FluxColumn, FluxGroupKey, FluxTable, HeldBudget};
 
 use jiff::Timestamp;
 use regex::Regex;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 
 /// A value.
 #[derive(Clone, Debug)]
-pub enum FluxValue {
+pub(crate) enum FluxValue {
     /// No value.
     Null,
     /// A boolean.
@@ -57,11 +59,11 @@ pub enum FluxValue {
 }
 
 /// Names and values, in order.
-pub type FluxRecord = Vec<(Arc<str>, FluxValue)>;
+pub(crate) type FluxRecord = Vec<(Arc<str>, FluxValue)>;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FluxKind {
+pub(crate) enum FluxKind {
     /// Booleans.
     Bool,
     /// Signed integers.
@@ -78,7 +80,7 @@ pub enum FluxKind {
 
 impl FluxKind {
     /// The name that Flux gives the type.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
             Self::Int => "int",
@@ -92,17 +94,17 @@ impl FluxKind {
 
 impl FluxValue {
     /// A text.
-    pub fn text(text: &str) -> Self {
+    pub(crate) fn text(text: &str) -> Self {
         Self::Text(text.into())
     }
 
     /// Whether there is no value.
-    pub const fn is_null(&self) -> bool {
+    pub(crate) const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// The type of the column that can hold the value.
-    pub const fn kind(&self) -> Option<FluxKind> {
+    pub(crate) const fn kind(&self) -> Option<FluxKind> {
         Some(match self {
             Self::Bool(_) => FluxKind::Bool,
             Self::Int(_) => FluxKind::Int,
@@ -115,7 +117,7 @@ impl FluxValue {
     }
 
     /// The name of the value's type, for errors.
-    pub const fn type_name(&self) -> &'static str {
+    pub(crate) const fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Duration(_) => "duration",
@@ -133,7 +135,7 @@ impl FluxValue {
     }
 
     /// A number as a float.
-    pub fn as_float(&self) -> Option<f64> {
+    pub(crate) fn as_float(&self) -> Option<f64> {
         Some(match self {
             Self::Int(value) => *value as f64,
             Self::UInt(value) => *value as f64,
@@ -143,7 +145,7 @@ impl FluxValue {
     }
 
     /// The bytes that the value holds outside of itself.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len() + 16,
             _ => 0,
@@ -151,7 +153,7 @@ impl FluxValue {
     }
 
     /// The value as `string()` and interpolation show it; `None` for what has no text.
-    pub fn shown(&self) -> Option<String> {
+    pub(crate) fn shown(&self) -> Option<String> {
         Some(match self {
             Self::Bool(value) => value.to_string(),
             Self::Int(value) => value.to_string(),
@@ -166,7 +168,7 @@ impl FluxValue {
 
     /// The order of two values of a kind, null first; of values of different kinds, that of the
     /// kinds.
-    pub fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
             (Self::Int(a), Self::Int(b)) | (Self::Time(a), Self::Time(b)) => a.cmp(b),
@@ -179,7 +181,7 @@ impl FluxValue {
 }
 
 /// A float as Go's format `f` shows it, with as many digits as it needs.
-pub fn shown_float(value: f64) -> String {
+pub(crate) fn shown_float(value: f64) -> String {
     if value.is_nan() {
         "NaN".to_owned()
     } else if value.is_infinite() {
@@ -190,7 +192,7 @@ pub fn shown_float(value: f64) -> String {
 }
 
 /// A time as RFC 3339 shows it, with as many digits as it needs.
-pub fn shown_time(ns: i64) -> String {
+pub(crate) fn shown_time(ns: i64) -> String {
     let time = Timestamp::from_nanosecond(i128::from(ns)).unwrap_or_default();
     time.to_string()
 }

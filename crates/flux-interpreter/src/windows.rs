@@ -13,7 +13,7 @@ const OVERLAP_MAX: i128 = 1000;
 
 /// The windows of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FluxWindows {
+pub(crate) struct FluxWindows {
     /// From the start of a window to that of the next one.
     pub every: FluxSpan,
     /// How long a window is.
@@ -43,7 +43,7 @@ fn month_of(ns: i64) -> i64 {
 
 impl FluxWindows {
     /// What is wrong with the windows, if anything.
-    pub fn problem(&self) -> Option<&'static str> {
+    pub(crate) fn problem(&self) -> Option<&'static str> {
         let spans = [self.every, self.period];
         if spans
             .iter()
@@ -62,12 +62,12 @@ impl FluxWindows {
     }
 
     /// Whether there is only one window, which never ends.
-    pub fn is_endless(&self) -> bool {
+    pub(crate) fn is_endless(&self) -> bool {
         self.every == ENDLESS
     }
 
     /// The start of the last window that starts at or before a time.
-    pub fn start(&self, ns: i64) -> i64 {
+    pub(crate) fn start(&self, ns: i64) -> i64 {
         let shifted = self.offset.negated().after(ns);
         let start = if self.every.months > 0 {
             let month = month_of(shifted);
@@ -80,24 +80,24 @@ impl FluxWindows {
     }
 
     /// The start of the next window.
-    pub fn next(&self, start: i64) -> i64 {
+    pub(crate) fn next(&self, start: i64) -> i64 {
         let unshifted = self.offset.negated().after(start);
         self.offset.after(self.every.after(unshifted))
     }
 
     /// The start of the window before.
-    pub fn previous(&self, start: i64) -> i64 {
+    pub(crate) fn previous(&self, start: i64) -> i64 {
         let unshifted = self.offset.negated().after(start);
         self.offset.after(self.every.negated().after(unshifted))
     }
 
     /// Where a window ends.
-    pub fn stop(&self, start: i64) -> i64 {
+    pub(crate) fn stop(&self, start: i64) -> i64 {
         self.period.after(start)
     }
 
     /// The start of the first window that a time is in, or that ends after it.
-    pub fn first(&self, ns: i64) -> i64 {
+    pub(crate) fn first(&self, ns: i64) -> i64 {
         let mut start = self.start(ns);
         loop {
             let before = self.previous(start);

@@ -48,7 +48,7 @@ enum Adaptation {
 ///
 /// # Errors
 /// If the registry refuses a function.
-pub fn adapt_functions(state: &mut SessionState) -> Result<()> {
+pub(crate) fn adapt_functions(state: &mut SessionState) -> Result<()> {
     let kinds = [
         (&INTEGERS[..], Adaptation::Integer),
         (&OVERFLOWING[..], Adaptation::Finite),

@@ -19,7 +19,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 /// Defines the state of a group, and how the result is computed from it.
-pub trait AggregateState: Debug + Send + Sync + 'static {
+pub(crate) trait AggregateState: Debug + Send + Sync + 'static {
     /// The state of one group.
     type State: Default + Debug + Send + Sync;
     /// The arguments of a batch, prepared for access by row.
@@ -46,7 +46,7 @@ pub trait AggregateState: Debug + Send + Sync + 'static {
 }
 
 /// A fold whose concrete type is erased.
-pub trait AccumulatorFactory {
+pub(crate) trait AccumulatorFactory {
     /// Whether rows can be removed again.
     fn slides(&self) -> bool;
     /// Creates the accumulator of one group.
@@ -77,7 +77,9 @@ impl<F: AggregateState> AccumulatorFactory for F {
 }
 
 /// The description of an aggregate function.
-pub trait AggregateDescription: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub(crate) trait AggregateDescription:
+    Debug + PartialEq + Eq + Hash + Send + Sync + 'static
+{
     /// Its name.
     fn name(&self) -> &'static str;
     /// Its other names.
@@ -108,7 +110,7 @@ struct StateAggregate<F> {
 }
 
 /// Wraps a function in the form that DataFusion expects.
-pub fn aggregate(function: impl AggregateDescription) -> AggregateUDF {
+pub(crate) fn aggregate(function: impl AggregateDescription) -> AggregateUDF {
     let aliases = function.aliases().iter().map(|&alias| alias.to_owned());
     AggregateUDF::from(StateAggregate {
         aliases: aliases.collect(),
@@ -344,7 +346,7 @@ fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
 }
 
 /// Values as a column, even if there are none.
-pub fn column(
+pub(crate) fn column(
     values: impl Iterator<Item = Result<ScalarValue>>,
     data_type: &DataType,
 ) -> Result<ArrayRef> {
@@ -356,12 +358,16 @@ pub fn column(
 }
 
 /// The type of a result that is an array.
-pub fn list_type(item: DataType) -> DataType {
+pub(crate) fn list_type(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
 /// Arrays as a column: `lengths` says how many of `items` each array has; `None` is a null.
-pub fn lists(function: &str, lengths: &[Option<usize>], items: ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn lists(
+    function: &str,
+    lengths: &[Option<usize>],
+    items: ArrayRef,
+) -> Result<ArrayRef> {
     if i32::try_from(items.len()).is_err() {
         return exec_err!("{function}: the arrays of all groups have more than 2^31 elements");
     }

@@ -16,7 +16,7 @@ pub const TIME: DataType = DataType::Timestamp(TimeUnit::Nanosecond, None);
 const SECOND_NS: i64 = 1_000_000_000;
 
 /// The type of the values, even if they are dictionary-encoded, as tags are.
-pub fn plain(data_type: &DataType) -> &DataType {
+pub(crate) fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),
         DataType::RunEndEncoded(_, values) => plain(values.data_type()),
@@ -25,7 +25,7 @@ pub fn plain(data_type: &DataType) -> &DataType {
 }
 
 /// Accepts a number, as BIGINT, BIGINT UNSIGNED or DOUBLE, whichever holds its values.
-pub fn number(function: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn number(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::UInt64 => Ok(DataType::UInt64),
         whole if whole.is_integer() => Ok(DataType::Int64),
@@ -35,7 +35,7 @@ pub fn number(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Accepts a time.
-pub fn time(function: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn time(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null => Ok(TIME),
         other => plan_err!("{function}: the time has the type {other}, not a timestamp"),
@@ -43,7 +43,7 @@ pub fn time(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Accepts a length of time.
-pub fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
             Ok(DataType::Interval(IntervalUnit::MonthDayNano))
@@ -56,7 +56,7 @@ pub fn interval(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Accepts a whole number that is the same for all rows.
-pub fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         whole if whole.is_integer() || whole.is_null() => Ok(DataType::Int64),
         other => plan_err!("{function}: {what} has the type {other}, not a whole number"),
@@ -64,7 +64,7 @@ pub fn count(function: &str, what: &str, data_type: &DataType) -> Result<DataTyp
 }
 
 /// Accepts a condition, which is true or false.
-pub fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         DataType::Boolean | DataType::Null => Ok(DataType::Boolean),
         other => plan_err!("{function}: the condition has the type {other}, not BOOLEAN"),
@@ -72,7 +72,7 @@ pub fn condition(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Accepts values that can be compared: numbers, texts, times, truth values, bytes.
-pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
+pub(crate) fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
     match plain(data_type) {
         nested if nested.is_nested() => {
             plan_err!("{function}: values of the type {nested} cannot be compared")
@@ -82,7 +82,7 @@ pub fn comparable(function: &str, data_type: &DataType) -> Result<DataType> {
 }
 
 /// Arguments that must be the same for all rows.
-pub struct ConstantArguments<'a> {
+pub(crate) struct ConstantArguments<'a> {
     /// The function whose arguments these are.
     pub function: &'static str,
     /// All arguments.
@@ -103,7 +103,7 @@ impl ConstantArguments<'_> {
     }
 
     /// A whole number from `least` to `most`.
-    pub fn count(&self, at: usize, what: &str, least: usize, most: usize) -> Result<usize> {
+    pub(crate) fn count(&self, at: usize, what: &str, least: usize, most: usize) -> Result<usize> {
         let function = self.function;
         let ScalarValue::Int64(Some(value)) = self.get(at, what)? else {
             return exec_err!("{function}: {what} is not a whole number");
@@ -115,7 +115,7 @@ impl ConstantArguments<'_> {
     }
 
     /// A number that is neither infinite nor NaN.
-    pub fn finite(&self, at: usize, what: &str) -> Result<f64> {
+    pub(crate) fn finite(&self, at: usize, what: &str) -> Result<f64> {
         match self.get(at, what)? {
             ScalarValue::Float64(Some(value)) if value.is_finite() => Ok(value),
             other => exec_err!("{}: {what} must be a number, not {other}", self.function),
@@ -123,7 +123,7 @@ impl ConstantArguments<'_> {
     }
 
     /// A word.
-    pub fn word(&self, at: usize, what: &str) -> Result<String> {
+    pub(crate) fn word(&self, at: usize, what: &str) -> Result<String> {
         match self.get(at, what)? {
             ScalarValue::Utf8(Some(word)) => Ok(word),
             other => exec_err!("{}: {what} must be a text, not {other}", self.function),
@@ -131,7 +131,7 @@ impl ConstantArguments<'_> {
     }
 
     /// A positive length of time without months, in nanoseconds; one second if it is not given.
-    pub fn interval_ns(&self, at: usize) -> Result<i64> {
+    pub(crate) fn interval_ns(&self, at: usize) -> Result<i64> {
         let function = self.function;
         if at >= self.expressions.len() {
             return Ok(SECOND_NS);

@@ -45,7 +45,7 @@ struct ArrayComparison {
 }
 
 /// The functions.
-pub fn functions() -> Vec<ScalarUDF> {
+pub(crate) fn functions() -> Vec<ScalarUDF> {
     let of = |operator, name, is_any| {
         ScalarUDF::from(ArrayComparison {
             operator,

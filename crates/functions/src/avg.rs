@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// The `avg` function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct ExactAvg {
+pub(crate) struct ExactAvg {
     other: Avg,
     signature: Signature,
 }

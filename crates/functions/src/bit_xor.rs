@@ -18,7 +18,7 @@ struct BitXor {
 }
 
 /// `bit_xor(value)`
-pub fn bit_xor() -> AggregateUDF {
+pub(crate) fn bit_xor() -> AggregateUDF {
     AggregateUDF::from(BitXor {
         other: bit_xor_udaf(),
     })

@@ -10,7 +10,7 @@
 //! Invariant: every registered function either has its bound in `growth` or has values that are
 //! bounded by its arguments; a test checks the whole registry.
 
-pub mod concatenation;
+pub(crate) mod concatenation;
 mod constant;
 mod growth;
 mod rule;
@@ -48,7 +48,7 @@ const SLICE_BYTES: usize = 16 << 20;
 const OFFSETS_MAX: usize = i32::MAX as usize;
 
 /// See the module documentation.
-pub struct BoundedFunction {
+pub(crate) struct BoundedFunction {
     inner: Arc<ScalarUDF>,
     growth: ValueGrowth,
     pool: Arc<dyn MemoryPool>,

@@ -15,7 +15,7 @@ const MONDAY_NS: i64 = 946_857_600_000_000_000;
 const CENTURY_NS: i64 = 946_684_800_000_000_000;
 
 /// Why buckets do not exist, or a time has no bucket.
-pub type BucketError = String;
+pub(crate) type BucketError = String;
 
 /// Buckets of one width.
 #[derive(Clone, Debug)]

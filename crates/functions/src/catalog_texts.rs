@@ -237,7 +237,7 @@ fn write_quoted(text: &str, out: &mut String) {
 }
 
 /// The functions.
-pub fn functions() -> Vec<ScalarUDF> {
+pub(crate) fn functions() -> Vec<ScalarUDF> {
     vec![
         ScalarUDF::from(ToRegtype {
             signature: Signature::string(1, Volatility::Stable),

@@ -13,4 +13,4 @@ mod accumulators;
 mod function;
 mod rows;
 
-pub use function::collecting_aggregates;
+pub(crate) use function::collecting_aggregates;

@@ -35,7 +35,7 @@ struct DatePart {
 }
 
 /// The function.
-pub fn function() -> ScalarUDF {
+pub(crate) fn function() -> ScalarUDF {
     ScalarUDF::from(DatePart {
         other: datetime::date_part(),
     })
@@ -192,7 +192,7 @@ fn parts(unit: &str, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
 }
 
 /// A difference of times as PostgreSQL has it: days of 24 hours, and the rest.
-pub fn of_difference(ns: i64) -> IntervalMonthDayNano {
+pub(crate) fn of_difference(ns: i64) -> IntervalMonthDayNano {
     // A difference of 64 bits has at most 106,752 days.
     IntervalMonthDayNano::new(0, (ns / DAY_NS) as i32, ns % DAY_NS)
 }

@@ -18,7 +18,7 @@ const SECONDS_MAX: f64 = 1e10;
 
 /// `to_timestamp`
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct EpochToTimestamp {
+pub(crate) struct EpochToTimestamp {
     inner: ToTimestampFunc,
 }
 

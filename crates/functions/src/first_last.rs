@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// One of the two functions.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct FirstLast {
+pub(crate) struct FirstLast {
     signature: Signature,
     side: FirstLastSide,
 }
@@ -42,7 +42,7 @@ impl FirstLastSide {
 
 impl FirstLast {
     /// `first(value, time)`
-    pub fn first() -> Self {
+    pub(crate) fn first() -> Self {
         Self {
             signature: Signature::user_defined(Volatility::Immutable),
             side: FirstLastSide::First,
@@ -50,7 +50,7 @@ impl FirstLast {
     }
 
     /// `last(value, time)`
-    pub fn last() -> Self {
+    pub(crate) fn last() -> Self {
         Self {
             signature: Signature::user_defined(Volatility::Immutable),
             side: FirstLastSide::Last,

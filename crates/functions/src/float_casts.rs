@@ -19,7 +19,7 @@ fn is_out_of_range(text: &str, float: f64) -> bool {
 }
 
 /// Whether a text is a number that a float type can hold.
-pub fn is_read_exactly(text: &str, kind: &DataType) -> bool {
+pub(crate) fn is_read_exactly(text: &str, kind: &DataType) -> bool {
     text.trim().parse::<f64>().is_ok_and(|float| {
         let float = if *kind == DataType::Float32 {
             f64::from(float as f32)
@@ -34,7 +34,11 @@ pub fn is_read_exactly(text: &str, kind: &DataType) -> bool {
 ///
 /// # Errors
 /// 22003 for numbers out of range, and Arrow's errors.
-pub fn read_floats(values: &ArrayRef, kind: &DataType, gives_null: bool) -> Result<ArrayRef> {
+pub(crate) fn read_floats(
+    values: &ArrayRef,
+    kind: &DataType,
+    gives_null: bool,
+) -> Result<ArrayRef> {
     let options = CastOptions {
         safe: gives_null,
         ..CastOptions::default()
@@ -61,7 +65,7 @@ pub fn read_floats(values: &ArrayRef, kind: &DataType, gives_null: bool) -> Resu
 }
 
 /// Whether a REAL can hold a double, more or less exactly.
-pub fn is_narrow(float: f64) -> bool {
+pub(crate) fn is_narrow(float: f64) -> bool {
     float.is_infinite() || !(float as f32).is_infinite()
 }
 
@@ -69,7 +73,7 @@ pub fn is_narrow(float: f64) -> bool {
 ///
 /// # Errors
 /// 22003 for numbers that are too large.
-pub fn narrow_floats(values: &ArrayRef, gives_null: bool) -> Result<ArrayRef> {
+pub(crate) fn narrow_floats(values: &ArrayRef, gives_null: bool) -> Result<ArrayRef> {
     let wide = cast(values, &DataType::Float64)?;
     let narrow = wide
         .as_primitive::<Float64Type>()

@@ -18,7 +18,7 @@ const BUCKETS_MAX: usize = 1_000;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Histogram;
+pub(crate) struct Histogram;
 
 impl AggregateDescription for Histogram {
     fn name(&self) -> &'static str {

@@ -42,7 +42,7 @@ struct IntervalUdf {
 }
 
 /// The functions.
-pub fn functions() -> Vec<ScalarUDF> {
+pub(crate) fn functions() -> Vec<ScalarUDF> {
     use IntervalFunction::{
         Age, JustifyDays, JustifyHours, JustifyInterval, MakeInterval, MakeTimestamp,
     };

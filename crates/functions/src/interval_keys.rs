@@ -14,7 +14,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn with_keys(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+pub(crate) fn with_keys(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match node {
         LogicalPlan::Sort(mut sort) => {
             let schema = Arc::clone(sort.input.schema());

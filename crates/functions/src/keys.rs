@@ -11,31 +11,31 @@ use datafusion::common::{Result, exec_err, internal_datafusion_err};
 use std::sync::Arc;
 
 /// The encoded bytes of a value.
-pub type ValueKey = Box<[u8]>;
+pub(crate) type ValueKey = Box<[u8]>;
 
 /// Converts values of one type to keys and back.
 #[derive(Debug)]
-pub struct ValueKeys {
+pub(crate) struct ValueKeys {
     converter: RowConverter,
     data_type: DataType,
 }
 
 /// The keys of a batch; a null has none.
-pub struct BatchKeys {
+pub(crate) struct BatchKeys {
     rows: Rows,
     column: ArrayRef,
 }
 
 impl BatchKeys {
     /// The key of a row.
-    pub fn get(&self, row: usize) -> Option<&[u8]> {
+    pub(crate) fn get(&self, row: usize) -> Option<&[u8]> {
         self.column.is_valid(row).then(|| self.rows.row(row).data())
     }
 }
 
 impl ValueKeys {
     /// Creates a converter whose keys sort in the order of the values, or in the reverse order.
-    pub fn new(data_type: &DataType, descending: bool) -> Result<Self> {
+    pub(crate) fn new(data_type: &DataType, descending: bool) -> Result<Self> {
         let options = SortOptions::new(descending, true);
         let field = SortField::new_with_options(data_type.clone(), options);
         Ok(Self {
@@ -45,7 +45,7 @@ impl ValueKeys {
     }
 
     /// The keys of a column.
-    pub fn encode_column(&self, column: &ArrayRef) -> Result<BatchKeys> {
+    pub(crate) fn encode_column(&self, column: &ArrayRef) -> Result<BatchKeys> {
         let column = canonical_array(column);
         let rows = self
             .converter
@@ -54,7 +54,10 @@ impl ValueKeys {
     }
 
     /// The values of keys; `None` becomes a null.
-    pub fn values<'a>(&self, keys: impl Iterator<Item = Option<&'a [u8]>>) -> Result<ArrayRef> {
+    pub(crate) fn values<'a>(
+        &self,
+        keys: impl Iterator<Item = Option<&'a [u8]>>,
+    ) -> Result<ArrayRef> {
         let null = new_null_array(&self.data_type, 1);
         let null = self.converter.convert_columns(&[null])?;
         let parser = self.converter.parser();
@@ -70,12 +73,12 @@ impl ValueKeys {
 }
 
 /// The type of [`key_lists`].
-pub fn list_type() -> DataType {
+pub(crate) fn list_type() -> DataType {
     DataType::LargeList(Arc::new(Field::new_list_field(DataType::LargeBinary, true)))
 }
 
 /// The keys of many groups as a column of states: the number of keys of each group, and all keys.
-pub fn key_lists<'a>(
+pub(crate) fn key_lists<'a>(
     lengths: impl Iterator<Item = usize>,
     keys: impl Iterator<Item = &'a ValueKey>,
 ) -> Result<ArrayRef> {
@@ -87,7 +90,7 @@ pub fn key_lists<'a>(
 }
 
 /// The keys in one row of such a column.
-pub fn keys_at(column: &ArrayRef, row: usize) -> Result<LargeBinaryArray> {
+pub(crate) fn keys_at(column: &ArrayRef, row: usize) -> Result<LargeBinaryArray> {
     let Some(list) = column.as_list_opt::<i64>() else {
         return exec_err!("the states of an aggregate are not lists");
     };

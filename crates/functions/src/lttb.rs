@@ -17,7 +17,7 @@ const POINTS_MAX: usize = 1_000_000;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Lttb;
+pub(crate) struct Lttb;
 
 fn fields() -> Fields {
     Fields::from(vec![

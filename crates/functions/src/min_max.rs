@@ -23,17 +23,17 @@ use std::sync::Arc;
 
 /// `min` or `max`.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct MinMax<F> {
+pub(crate) struct MinMax<F> {
     other: F,
 }
 
 /// `min`
-pub fn min() -> MinMax<Min> {
+pub(crate) fn min() -> MinMax<Min> {
     MinMax { other: Min::new() }
 }
 
 /// `max`
-pub fn max() -> MinMax<Max> {
+pub(crate) fn max() -> MinMax<Max> {
     MinMax { other: Max::new() }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Mode;
+pub(crate) struct Mode;
 
 impl AggregateDescription for Mode {
     fn name(&self) -> &'static str {

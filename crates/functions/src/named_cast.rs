@@ -12,13 +12,13 @@ pub const NAMED_CAST: &str = "named_cast";
 
 /// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct NamedCast {
+pub(crate) struct NamedCast {
     signature: Signature,
 }
 
 impl NamedCast {
     /// Creates the function.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             signature: Signature::any(1, Volatility::Immutable),
         }

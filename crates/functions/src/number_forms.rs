@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 /// The functions.
-pub fn functions() -> [ScalarUDF; 2] {
+pub(super) fn functions() -> [ScalarUDF; 2] {
     let numbers = [DataType::Int32, DataType::Int64, DataType::UInt64];
     let of_numbers = numbers.map(|kind| TypeSignature::Exact(vec![kind]));
     let to_hex = NumberForm {

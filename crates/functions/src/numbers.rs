@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 
 /// How to interpret the bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberKind {
+pub(crate) enum NumberKind {
     /// BIGINT, or the nanoseconds of a time.
     Signed,
     /// BIGINT UNSIGNED.
@@ -22,7 +22,7 @@ pub enum NumberKind {
 
 impl NumberKind {
     /// The kind of a column.
-    pub fn from_type(data_type: &DataType) -> Result<Self> {
+    pub(crate) fn from_type(data_type: &DataType) -> Result<Self> {
         match data_type {
             DataType::Int64 | DataType::Timestamp(..) => Ok(Self::Signed),
             DataType::UInt64 => Ok(Self::Unsigned),
@@ -32,7 +32,7 @@ impl NumberKind {
     }
 
     /// A number as a whole number; `None` for a float.
-    pub fn whole(self, bits: u64) -> Option<i128> {
+    pub(crate) fn whole(self, bits: u64) -> Option<i128> {
         match self {
             Self::Signed => Some(i128::from(bits as i64)),
             Self::Unsigned => Some(i128::from(bits)),
@@ -41,7 +41,7 @@ impl NumberKind {
     }
 
     /// A number as the nearest float.
-    pub fn float(self, bits: u64) -> f64 {
+    pub(crate) fn float(self, bits: u64) -> f64 {
         match self {
             Self::Signed => bits as i64 as f64,
             Self::Unsigned => bits as f64,
@@ -50,7 +50,7 @@ impl NumberKind {
     }
 
     /// The order of two numbers; NaN is the greatest, as in PostgreSQL.
-    pub fn compare(self, left: u64, right: u64) -> Ordering {
+    pub(crate) fn compare(self, left: u64, right: u64) -> Ordering {
         match self {
             Self::Signed => (left as i64).cmp(&(right as i64)),
             Self::Unsigned => left.cmp(&right),
@@ -59,7 +59,7 @@ impl NumberKind {
     }
 
     /// `left - right`, exact for whole numbers.
-    pub fn minus(self, left: u64, right: u64) -> NumberDifference {
+    pub(crate) fn minus(self, left: u64, right: u64) -> NumberDifference {
         match (self.whole(left), self.whole(right)) {
             (Some(left), Some(right)) => NumberDifference::Whole(left - right),
             _ => NumberDifference::Float(self.float(left) - self.float(right)),
@@ -68,14 +68,14 @@ impl NumberKind {
 }
 
 /// The order of two floats; NaN is the greatest.
-pub fn compare_floats(left: f64, right: f64) -> Ordering {
+pub(crate) fn compare_floats(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right)
         .unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
 /// The difference of two numbers, or a sum of such differences.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum NumberDifference {
+pub(crate) enum NumberDifference {
     /// A difference of whole numbers.
     Whole(i128),
     /// A difference of floats.
@@ -84,7 +84,7 @@ pub enum NumberDifference {
 
 impl NumberDifference {
     /// The difference as a float.
-    pub fn float(self) -> f64 {
+    pub(crate) fn float(self) -> f64 {
         match self {
             Self::Whole(difference) => difference as f64,
             Self::Float(difference) => difference,
@@ -92,7 +92,7 @@ impl NumberDifference {
     }
 
     /// The sum of two differences of the same kind.
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         match (self, other) {
             // 2^64 numbers of 65 bits need 129 bits, but no group has that many rows.
             (Self::Whole(left), Self::Whole(right)) => Self::Whole(left.saturating_add(right)),
@@ -104,7 +104,7 @@ impl NumberDifference {
     ///
     /// # Errors
     /// If a whole number does not fit: it is neither rounded nor wrapped.
-    pub fn scalar(self, function: &str, answer: &DataType) -> Result<ScalarValue> {
+    pub(crate) fn scalar(self, function: &str, answer: &DataType) -> Result<ScalarValue> {
         match (self, answer) {
             (Self::Whole(whole), DataType::Int64) => match i64::try_from(whole) {
                 Ok(whole) => Ok(ScalarValue::Int64(Some(whole))),
@@ -125,7 +125,7 @@ impl NumberDifference {
 
 /// A column of numbers.
 #[derive(Clone, Copy)]
-pub enum NumberColumn<'a> {
+pub(crate) enum NumberColumn<'a> {
     /// BIGINT.
     Signed(&'a Int64Array),
     /// Times.
@@ -138,7 +138,7 @@ pub enum NumberColumn<'a> {
 
 impl<'a> NumberColumn<'a> {
     /// The numbers of a column.
-    pub fn from_array(column: &'a ArrayRef) -> Result<Self> {
+    pub(crate) fn from_array(column: &'a ArrayRef) -> Result<Self> {
         Ok(match column.data_type() {
             DataType::Int64 => Self::Signed(downcast_value!(column, Int64Array)),
             DataType::UInt64 => Self::Unsigned(downcast_value!(column, UInt64Array)),
@@ -148,7 +148,7 @@ impl<'a> NumberColumn<'a> {
     }
 
     /// The bits of a number; `None` if it is null.
-    pub fn get(self, row: usize) -> Option<u64> {
+    pub(crate) fn get(self, row: usize) -> Option<u64> {
         match self {
             Self::Signed(array) => array.is_valid(row).then(|| array.value(row) as u64),
             Self::Times(array) => array.is_valid(row).then(|| array.value(row) as u64),

@@ -18,7 +18,7 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OverTime {
+pub(crate) enum OverTime {
     /// How much a counter grew; if it falls, it restarted at zero.
     Increase,
     /// The increase per second.
@@ -34,7 +34,7 @@ pub enum OverTime {
 }
 
 /// All functions.
-pub const ALL: [OverTime; 6] = [
+pub(crate) const ALL: [OverTime; 6] = [
     OverTime::Increase,
     OverTime::Rate,
     OverTime::Delta,

@@ -19,7 +19,7 @@ struct Overlaps {
 }
 
 /// The function.
-pub fn function() -> ScalarUDF {
+pub(crate) fn function() -> ScalarUDF {
     ScalarUDF::from(Overlaps {
         signature: Signature::user_defined(Volatility::Immutable),
     })

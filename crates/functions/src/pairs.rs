@@ -12,11 +12,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// A time and the bits of a value.
-pub type TimeValuePair = (i64, u64);
+pub(crate) type TimeValuePair = (i64, u64);
 
 /// The pairs of a group. Rows whose time or value is null are not included.
 #[derive(Debug, Default)]
-pub struct TimeValuePairs {
+pub(crate) struct TimeValuePairs {
     held: Vec<TimeValuePair>,
     /// Pairs before this index were removed.
     start: usize,
@@ -26,7 +26,7 @@ pub struct TimeValuePairs {
 
 impl TimeValuePairs {
     /// Adds a pair.
-    pub fn push(&mut self, pair: TimeValuePair) {
+    pub(crate) fn push(&mut self, pair: TimeValuePair) {
         // Pairs with the same time are ordered by value, so that their order of arrival does not
         // matter.
         self.unordered |= self.held.last().is_some_and(|last| last.0 >= pair.0);
@@ -34,7 +34,7 @@ impl TimeValuePairs {
     }
 
     /// Removes the pair that arrived first.
-    pub fn pop(&mut self) {
+    pub(crate) fn pop(&mut self) {
         self.start += 1;
         if self.start >= self.held.len() {
             *self = Self::default();
@@ -46,7 +46,7 @@ impl TimeValuePairs {
 
     /// Passes all pairs, ordered by time and then by value. Sorts them in place, unless `keep` says
     /// that the order of arrival is needed again.
-    pub fn ordered<T>(
+    pub(crate) fn ordered<T>(
         &mut self,
         kind: NumberKind,
         keep: bool,
@@ -71,12 +71,12 @@ impl TimeValuePairs {
     }
 
     /// The bytes on the heap.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         self.held.capacity() * size_of::<TimeValuePair>()
     }
 
     /// Adds the pairs in one row of columns made by [`states`].
-    pub fn merge(&mut self, columns: &[ArrayRef], row: usize) -> Result<()> {
+    pub(crate) fn merge(&mut self, columns: &[ArrayRef], row: usize) -> Result<()> {
         let (Some(times), Some(values)) = (
             columns[0].as_list_opt::<i64>(),
             columns[1].as_list_opt::<i64>(),
@@ -98,7 +98,7 @@ impl TimeValuePairs {
 }
 
 /// The columns of states that consist of pairs.
-pub fn state_types() -> Vec<(&'static str, DataType)> {
+pub(crate) fn state_types() -> Vec<(&'static str, DataType)> {
     let list = |item| DataType::LargeList(Arc::new(Field::new_list_field(item, true)));
     vec![
         ("times", list(DataType::Int64)),
@@ -107,7 +107,7 @@ pub fn state_types() -> Vec<(&'static str, DataType)> {
 }
 
 /// The pairs of many groups as columns.
-pub fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
+pub(crate) fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
     let all = || groups.iter().flat_map(|group| &group.held[group.start..]);
     let lengths = groups.iter().map(|group| group.held.len() - group.start);
     let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
@@ -122,14 +122,14 @@ pub fn states(groups: &[TimeValuePairs]) -> Result<Vec<ArrayRef>> {
 }
 
 /// The times and values of a batch.
-pub struct TimeValueColumns<'a> {
+pub(crate) struct TimeValueColumns<'a> {
     times: NumberColumn<'a>,
     values: NumberColumn<'a>,
 }
 
 impl<'a> TimeValueColumns<'a> {
     /// Wraps these columns.
-    pub fn from_arrays(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
+    pub(crate) fn from_arrays(times: &'a ArrayRef, values: &'a ArrayRef) -> Result<Self> {
         debug_assert_eq!(times.data_type(), &TIME);
         Ok(Self {
             times: NumberColumn::from_array(times)?,
@@ -138,20 +138,20 @@ impl<'a> TimeValueColumns<'a> {
     }
 
     /// The pair in a row, unless one of its parts is null.
-    pub fn pair(&self, row: usize) -> Option<TimeValuePair> {
+    pub(crate) fn pair(&self, row: usize) -> Option<TimeValuePair> {
         Some((self.times.get(row)? as i64, self.values.get(row)?))
     }
 }
 
 /// What a function computes from all pairs of a group.
-pub trait PairsAnswer: Debug + Send + Sync + 'static {
+pub(crate) trait PairsAnswer: Debug + Send + Sync + 'static {
     /// The results, one per group. `keep` says that the order of arrival is needed again.
     fn answers(&self, groups: &mut [TimeValuePairs], keep: bool) -> Result<ArrayRef>;
 }
 
 /// Keeps all pairs of a group until it is done.
 #[derive(Debug)]
-pub struct AllPairsState<A> {
+pub(crate) struct AllPairsState<A> {
     /// What is computed from them.
     pub answer: A,
     /// The position of the time among the arguments.

@@ -183,7 +183,7 @@ fn described() -> Vec<ScalarUDF> {
 }
 
 /// The functions.
-pub fn functions() -> Vec<ScalarUDF> {
+pub(crate) fn functions() -> Vec<ScalarUDF> {
     let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
     let none = || ScalarValue::Utf8(None);
     let version = format!(

@@ -34,7 +34,7 @@ struct ValueUdf {
 }
 
 /// All functions of this module.
-pub fn functions() -> Vec<ScalarUDF> {
+pub(crate) fn functions() -> Vec<ScalarUDF> {
     let of = |function, arguments| {
         ScalarUDF::from(ValueUdf {
             function,

@@ -22,7 +22,7 @@ struct GenerateSeries {
 }
 
 /// The function.
-pub fn function() -> ScalarUDF {
+pub(crate) fn function() -> ScalarUDF {
     ScalarUDF::from(GenerateSeries {
         other: gen_series_udf(),
         signature: Signature::user_defined(Volatility::Immutable),

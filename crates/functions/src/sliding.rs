@@ -12,7 +12,7 @@ use datafusion::logical_expr::Accumulator;
 
 /// The sum or mean of the floats in a window.
 #[derive(Debug)]
-pub struct SlidingSum {
+pub(crate) struct SlidingSum {
     /// Whether the sum is divided by the number of values.
     is_mean: bool,
     /// The sums of the older values, from each of them to the newest of them. The sum from the
@@ -24,7 +24,7 @@ pub struct SlidingSum {
 
 impl SlidingSum {
     /// Creates a mean.
-    pub fn mean() -> Self {
+    pub(crate) fn mean() -> Self {
         Self {
             is_mean: true,
             ..Self::sum()
@@ -32,7 +32,7 @@ impl SlidingSum {
     }
 
     /// Creates a sum.
-    pub fn sum() -> Self {
+    pub(crate) fn sum() -> Self {
         Self {
             is_mean: false,
             older: Vec::new(),

@@ -11,7 +11,7 @@ use datafusion::common::{Result, ScalarValue, downcast_value, plan_err};
 
 /// `spread` or `elapsed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SpreadFunction {
+pub(crate) enum SpreadFunction {
     /// The spread of values.
     Spread,
     /// The spread of times.

@@ -51,7 +51,7 @@ struct StepWindowFunction {
 }
 
 /// All functions of this module.
-pub fn functions() -> impl Iterator<Item = WindowUDF> {
+pub(crate) fn functions() -> impl Iterator<Item = WindowUDF> {
     let all = [
         StepFunction::StateCount,
         StepFunction::StateDuration,

@@ -30,7 +30,7 @@ const STATE: DataType = DataType::Decimal128(38, 0);
 
 /// The `sum` function.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct CheckedSum {
+pub(crate) struct CheckedSum {
     other: Wrapping,
 }
 

@@ -28,7 +28,7 @@ pub const SIMILAR_TO_REGEX: &str = "similar_to_regex";
 pub const TIME_FROM_PATTERN: &str = "time_from_pattern";
 
 /// The functions.
-pub fn functions() -> [ScalarUDF; 3] {
+pub(crate) fn functions() -> [ScalarUDF; 3] {
     [
         ScalarUDF::from(TimeFromPattern {
             signature: Signature::any(2, Volatility::Immutable),

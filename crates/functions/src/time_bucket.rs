@@ -21,13 +21,13 @@ const USAGE: &str = "a width and a time, and where its buckets begin: \
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct TimeBucket {
+pub(crate) struct TimeBucket {
     signature: Signature,
 }
 
 impl TimeBucket {
     /// The function.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             signature: Signature::user_defined(Volatility::Immutable),
         }

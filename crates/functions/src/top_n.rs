@@ -16,7 +16,7 @@ const VALUES_MAX: usize = 10_000;
 
 /// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TopNFunction {
+pub(crate) enum TopNFunction {
     /// The greatest.
     Top,
     /// The smallest.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const STEP_BYTES: usize = 256 << 10;
 
 /// The answer of a statement that was killed.
-pub const INTERRUPTED: &str = "query interrupted";
+pub(crate) const INTERRUPTED: &str = "query interrupted";
 
 /// The memory of one statement, shared by its clones.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Why the statement failed, in InfluxDB's words.
-pub fn execute(
+pub(crate) fn execute(
     engine: &Engine,
     rights: &AccessRights,
     statement: &Statement,

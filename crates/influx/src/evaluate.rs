@@ -7,7 +7,7 @@ use marigram_influxql::ast::BinaryOp;
 
 /// How to divide integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Division {
+pub(crate) enum Division {
     /// The quotient of two integers is a float: in columns.
     Float,
     /// The quotient of two integers is an integer: in conditions.
@@ -15,7 +15,7 @@ pub enum Division {
 }
 
 /// The value of an expression.
-pub fn evaluate(expression: &Expression, row: &[Value], division: Division) -> Value {
+pub(crate) fn evaluate(expression: &Expression, row: &[Value], division: Division) -> Value {
     match expression {
         Expression::Value(value) => value.clone(),
         Expression::Column(place, _) => row.get(*place).cloned().unwrap_or_default(),
@@ -55,12 +55,12 @@ pub fn evaluate(expression: &Expression, row: &[Value], division: Division) -> V
 }
 
 /// Whether a condition is true.
-pub fn holds(expression: &Expression, row: &[Value]) -> bool {
+pub(crate) fn holds(expression: &Expression, row: &[Value]) -> bool {
     evaluate(expression, row, Division::Integer) == Value::Boolean(true)
 }
 
 /// `left op right`.
-pub fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> Value {
+pub(crate) fn binary(left: &Value, op: BinaryOp, right: &Value, division: Division) -> Value {
     use Value::{Boolean, Float, Integer, Null, String, Unsigned};
     match (left, right) {
         (Boolean(a), Boolean(b)) => booleans(*a, op, *b),
@@ -197,7 +197,7 @@ fn mixed(a: u64, op: BinaryOp, b: i64, swapped: bool, division: Division) -> Val
 }
 
 /// The value of a mathematical function; null if it is not a number.
-pub fn math(name: &str, args: &[Value]) -> Value {
+pub(crate) fn math(name: &str, args: &[Value]) -> Value {
     let number = |place: usize| args.get(place).and_then(Value::as_f64);
     let rounded = |function: fn(f64) -> f64| match args.first() {
         Some(Value::Float(value)) => Value::Float(function(*value)),

@@ -16,7 +16,7 @@ const OPERANDS_MAX: usize = 16_384;
 
 /// An expression. A `Column` is an index into a row; the other names are resolved to columns.
 #[derive(Clone, Debug)]
-pub enum Expression {
+pub(crate) enum Expression {
     /// A constant.
     Value(Value),
     /// An InfluxQL constant that is not a value, kept for its text.
@@ -39,24 +39,24 @@ pub enum Expression {
 
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
-pub struct CompiledRegex {
+pub(crate) struct CompiledRegex {
     source: Literal,
     regex: Arc<Regex>,
 }
 
 impl CompiledRegex {
     /// Whether it matches.
-    pub fn is_match(&self, text: &str) -> bool {
+    pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
     /// The compiled expression.
-    pub fn regex(&self) -> &Regex {
+    pub(crate) fn regex(&self) -> &Regex {
         &self.regex
     }
 
     /// Its text for Rust's `regex`.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.regex.as_str()
     }
 }
@@ -83,7 +83,7 @@ impl Expression {
     ///
     /// # Errors
     /// If a regular expression cannot be compiled, or a chain is too long.
-    pub fn new(expr: &Expr) -> SqlResult<Self> {
+    pub(crate) fn new(expr: &Expr) -> SqlResult<Self> {
         Ok(match expr {
             Expr::Binary(binary) => {
                 // Operators of one precedence make one chain, so a list of ANDs is seen as such.
@@ -116,7 +116,7 @@ impl Expression {
     }
 
     /// Calls `visit` for every name in the expression, which may change it.
-    pub fn each_name(&mut self, visit: &mut impl FnMut(&mut VarRef)) {
+    pub(crate) fn each_name(&mut self, visit: &mut impl FnMut(&mut VarRef)) {
         match self {
             Self::Name(var) => visit(var),
             Self::Call(_, args) => args.iter_mut().for_each(|arg| arg.each_name(visit)),
@@ -132,7 +132,7 @@ impl Expression {
     }
 
     /// The names in the expression, in the order in which they are written.
-    pub fn names(&self) -> Vec<VarRef> {
+    pub(crate) fn names(&self) -> Vec<VarRef> {
         let mut names = Vec::new();
         self.clone().each_name(&mut |var| names.push(var.clone()));
         names
@@ -141,7 +141,7 @@ impl Expression {
     /// The expression with those names or subexpressions replaced for which `replace` returns
     /// something.
     #[must_use]
-    pub fn replaced(&self, replace: &mut impl FnMut(&Self) -> Option<Self>) -> Self {
+    pub(crate) fn replaced(&self, replace: &mut impl FnMut(&Self) -> Option<Self>) -> Self {
         if let Some(other) = replace(self) {
             return other;
         }
@@ -161,7 +161,7 @@ impl Expression {
     }
 
     /// Whether it is a constant.
-    pub const fn is_literal(&self) -> bool {
+    pub(crate) const fn is_literal(&self) -> bool {
         matches!(self, Self::Value(_) | Self::Literal(_) | Self::Regex(_))
     }
 }
@@ -206,7 +206,7 @@ fn literal_of(value: &Value) -> Literal {
 }
 
 /// The cast that says a type.
-pub const fn cast_of(kind: InfluxValueType) -> Cast {
+pub(crate) const fn cast_of(kind: InfluxValueType) -> Cast {
     match kind {
         InfluxValueType::Float => Cast::Float,
         InfluxValueType::Integer => Cast::Integer,

@@ -104,7 +104,10 @@ fn each_stored_series(
 ///
 /// # Errors
 /// If the table does not exist any more.
-pub fn number_of_series(engine: &Engine, measurement: &StoredMeasurement) -> SqlResult<usize> {
+pub(crate) fn number_of_series(
+    engine: &Engine,
+    measurement: &StoredMeasurement,
+) -> SqlResult<usize> {
     let table = &measurement.table;
     let snapshot = engine.snapshot(&table.database, &table.name)?;
     let selection = snapshot.list(&TagFilter::All);
@@ -113,13 +116,13 @@ pub fn number_of_series(engine: &Engine, measurement: &StoredMeasurement) -> Sql
 }
 
 /// The memory that a list of texts needs for one of them, with its place in the answer.
-pub const fn listed_bytes(text: &str) -> usize {
+pub(crate) const fn listed_bytes(text: &str) -> usize {
     2 * text.len() + 128
 }
 
 /// The part of a condition that is on tags alone, over the tags of the table in their order and one
 /// that no series has. What is on fields holds.
-pub fn tag_condition(
+pub(crate) fn tag_condition(
     condition: &Expression,
     measurement: &StoredMeasurement,
 ) -> Option<Expression> {
@@ -174,7 +177,7 @@ pub fn tag_condition(
 }
 
 /// Whether the tags of a series satisfy a [`tag_condition`].
-pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
+pub(crate) fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let Some(condition) = condition else {
         return true;
     };
@@ -188,7 +191,7 @@ pub fn fulfils(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
 
 /// Whether the tags of a series fulfil a [`tag_condition`] where a tag that is missing fulfils
 /// nothing.
-pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
+pub(crate) fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> bool {
     let value = |tag: &Arc<str>| {
         if tag.is_empty() {
             Value::Null
@@ -204,7 +207,7 @@ pub fn fulfils_with_tags(condition: Option<&Expression>, tags: &[Arc<str>]) -> b
 ///
 /// # Errors
 /// If the table does not exist any more, or memory for the keys is not available.
-pub fn series_keys(
+pub(crate) fn series_keys(
     (engine, budget): (&Engine, &Budget),
     measurement: &StoredMeasurement,
     keys: &[Arc<str>],

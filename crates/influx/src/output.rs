@@ -31,7 +31,7 @@ fn field(name: &str, kind: DataType, nullable: bool, role: &str) -> Field {
 }
 
 /// Arrow's type of values.
-pub const fn arrow_type(kind: Option<InfluxValueType>) -> DataType {
+pub(crate) const fn arrow_type(kind: Option<InfluxValueType>) -> DataType {
     match kind {
         None => DataType::Null,
         Some(InfluxValueType::Float) => DataType::Float64,
@@ -44,7 +44,7 @@ pub const fn arrow_type(kind: Option<InfluxValueType>) -> DataType {
 
 /// The columns of an answer that consists of series.
 #[derive(Clone, Debug)]
-pub struct SeriesSchema {
+pub(crate) struct SeriesSchema {
     schema: SchemaRef,
     keys: Arc<[Arc<str>]>,
     kinds: Vec<Option<InfluxValueType>>,
@@ -54,7 +54,7 @@ pub struct SeriesSchema {
 
 impl SeriesSchema {
     /// The columns of a SELECT.
-    pub fn new(prepared: &PreparedSelect) -> Self {
+    pub(crate) fn new(prepared: &PreparedSelect) -> Self {
         let keys = sorted_keys(prepared.dimensions.iter().cloned());
         let mut kinds = Vec::new();
         for field in &prepared.fields {
@@ -94,7 +94,7 @@ impl SeriesSchema {
     ///
     /// # Errors
     /// Arrow's errors.
-    pub fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
+    pub(crate) fn batch(&self, rows: &[Row]) -> SqlResult<RecordBatch> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.schema.fields().len());
         let mut names = StringBuilder::new();
         for row in rows {
@@ -124,7 +124,7 @@ impl SeriesSchema {
     }
 
     /// Turns the rows of a source into the answer of a statement.
-    pub fn answer(self, source: Box<dyn RowSource>) -> StatementRows {
+    pub(crate) fn answer(self, source: Box<dyn RowSource>) -> StatementRows {
         let schema = Arc::clone(&self.schema);
         let batches = futures::stream::try_unfold((self, source), |(own, mut source)| async move {
             Ok::<_, SqlError>(match source.next().await? {
@@ -199,14 +199,14 @@ fn value_array<'a>(
 
 /// A complete answer: rows under the names of series, without times.
 #[derive(Clone, Debug)]
-pub struct Listing {
+pub(crate) struct Listing {
     columns: Vec<(&'static str, InfluxValueType)>,
     rows: Vec<(Option<Arc<str>>, Vec<Value>)>,
 }
 
 impl Listing {
     /// No rows of these columns.
-    pub const fn new(columns: Vec<(&'static str, InfluxValueType)>) -> Self {
+    pub(crate) const fn new(columns: Vec<(&'static str, InfluxValueType)>) -> Self {
         Self {
             columns,
             rows: Vec::new(),
@@ -214,7 +214,7 @@ impl Listing {
     }
 
     /// Adds a row of a series, which may have no name.
-    pub fn push(&mut self, series: Option<&Arc<str>>, values: Vec<Value>) {
+    pub(crate) fn push(&mut self, series: Option<&Arc<str>>, values: Vec<Value>) {
         self.rows.push((series.cloned(), values));
     }
 
@@ -222,7 +222,7 @@ impl Listing {
     ///
     /// # Errors
     /// Arrow's errors.
-    pub fn answer(self) -> SqlResult<StatementRows> {
+    pub(crate) fn answer(self) -> SqlResult<StatementRows> {
         let mut fields = vec![field(
             MEASUREMENT_COLUMN,
             DataType::Utf8,

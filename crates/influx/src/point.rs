@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A row of a source or of an answer.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// Its series.
     pub series: Arc<SeriesKey>,
     /// Its time in nanoseconds.
@@ -17,7 +17,7 @@ pub struct Row {
 
 /// A value that a function has computed or is to process.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub(crate) struct Point {
     /// Its series.
     pub series: Arc<SeriesKey>,
     /// Its time in nanoseconds.

@@ -29,7 +29,7 @@ pub trait Policies: Debug + Send + Sync {
 }
 
 /// Names of databases for the completion of statements.
-pub struct KnownDatabases<'a> {
+pub(crate) struct KnownDatabases<'a> {
     /// The engine.
     pub engine: &'a Engine,
     /// The policies.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 /// A column of a SELECT.
 #[derive(Clone, Debug)]
-pub struct PreparedField {
+pub(crate) struct PreparedField {
     /// Its name for an enclosing query: the alias, or a name derived from the expression.
     pub name: String,
     /// The expression to compute. Its names carry their types.
@@ -30,7 +30,7 @@ pub struct PreparedField {
 
 /// The source of rows.
 #[derive(Clone, Debug)]
-pub enum PreparedSource {
+pub(crate) enum PreparedSource {
     /// A table.
     Measurement(StoredMeasurement),
     /// Another SELECT.
@@ -39,7 +39,7 @@ pub enum PreparedSource {
 
 impl PreparedSource {
     /// Whether it reads a materialized view.
-    pub fn reads_view(&self) -> bool {
+    pub(crate) fn reads_view(&self) -> bool {
         match self {
             Self::Measurement(measurement) => measurement.table.rollup.is_some(),
             Self::Subquery(inner) => inner.sources.iter().any(Self::reads_view),
@@ -47,14 +47,14 @@ impl PreparedSource {
     }
 
     /// Whether it is another SELECT.
-    pub const fn is_subquery(&self) -> bool {
+    pub(crate) const fn is_subquery(&self) -> bool {
         matches!(self, Self::Subquery(_))
     }
 }
 
 /// A SELECT that can run.
 #[derive(Clone, Debug)]
-pub struct PreparedSelect {
+pub(crate) struct PreparedSelect {
     /// The columns but `time`.
     pub fields: Vec<PreparedField>,
     /// The columns' names in an answer, including those that `top` and `bottom` add; without
@@ -90,7 +90,7 @@ pub struct PreparedSelect {
 
 /// The context in which a SELECT is prepared.
 #[derive(Clone, Copy)]
-pub struct Preparation<'a> {
+pub(crate) struct Preparation<'a> {
     /// What is stored.
     pub catalog: StoredCatalog<'a>,
 }
@@ -100,7 +100,7 @@ impl Preparation<'_> {
     ///
     /// # Errors
     /// The refusals of InfluxDB, in its words.
-    pub fn select(
+    pub(crate) fn select(
         &self,
         select: &Select,
         analysis: &SelectAnalysis,
@@ -224,7 +224,7 @@ impl PreparedSelect {
     ///
     /// # Errors
     /// If an operator does not accept its operands.
-    pub fn check_types(&self) -> SqlResult<()> {
+    pub(crate) fn check_types(&self) -> SqlResult<()> {
         for field in &self.fields {
             type_of(&field.expression)?;
         }
@@ -250,7 +250,7 @@ impl PreparedSelect {
 }
 
 /// The columns that `top` and `bottom` add after their own.
-pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
+pub(crate) fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
     let Expression::Call(name, args) = expression else {
         return Vec::new();
     };
@@ -269,7 +269,7 @@ pub fn extra_columns(expression: &Expression) -> Vec<&VarRef> {
 
 impl PreparedSource {
     /// What a name is in this source.
-    pub fn type_of(&self, name: &str) -> Option<InfluxValueType> {
+    pub(crate) fn type_of(&self, name: &str) -> Option<InfluxValueType> {
         match self {
             Self::Measurement(measurement) => measurement.type_of(name),
             Self::Subquery(inner) => inner.type_of(name),

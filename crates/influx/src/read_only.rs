@@ -7,7 +7,7 @@ use marigram_service::ServiceError;
 ///
 /// # Errors
 /// `ChangesRefused`, with the statement.
-pub fn check(statement: &Statement) -> Result<(), ServiceError> {
+pub(crate) fn check(statement: &Statement) -> Result<(), ServiceError> {
     if only_reads(statement) {
         return Ok(());
     }

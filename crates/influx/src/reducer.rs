@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A function over the points of a group.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Aggregate {
+pub(crate) enum Aggregate {
     /// `count`
     Count,
     /// `sum`
@@ -47,7 +47,7 @@ pub enum Aggregate {
 
 impl Aggregate {
     /// The aggregate with a name and without further arguments.
-    pub fn simple(name: &str) -> Option<Self> {
+    pub(crate) fn simple(name: &str) -> Option<Self> {
         Some(match name {
             "count" => Self::Count,
             "sum" => Self::Sum,
@@ -65,7 +65,7 @@ impl Aggregate {
     }
 
     /// Whether it takes values of a type.
-    pub const fn takes(&self, kind: InfluxValueType) -> bool {
+    pub(crate) const fn takes(&self, kind: InfluxValueType) -> bool {
         match self {
             Self::Count
             | Self::First
@@ -79,7 +79,7 @@ impl Aggregate {
     }
 
     /// Whether its points keep their own times, by which the points of a group are sorted.
-    pub const fn sorts_by_time(&self) -> bool {
+    pub(crate) const fn sorts_by_time(&self) -> bool {
         matches!(
             self,
             Self::Percentile(_)
@@ -95,7 +95,7 @@ impl Aggregate {
 
 /// The state of an aggregate over one group.
 #[derive(Debug)]
-pub struct Reducer {
+pub(crate) struct Reducer {
     aggregate: Aggregate,
     state: ReducerState,
 }
@@ -117,11 +117,11 @@ enum ReducerState {
 
 /// The result of an aggregate: its own time, if it has one, the value, and the row from which it
 /// comes.
-pub type Emitted = (Option<i64>, Value, Option<Arc<[Value]>>);
+pub(crate) type Emitted = (Option<i64>, Value, Option<Arc<[Value]>>);
 
 impl Reducer {
     /// The state of an aggregate without points.
-    pub fn new(aggregate: &Aggregate) -> Self {
+    pub(crate) fn new(aggregate: &Aggregate) -> Self {
         let state = match aggregate {
             Aggregate::Count => ReducerState::Count(0),
             Aggregate::Sum => ReducerState::Sum(Value::Null),
@@ -144,7 +144,7 @@ impl Reducer {
     }
 
     /// Adds a point; returns by how many bytes the state grew.
-    pub fn add(&mut self, point: Point) -> usize {
+    pub(crate) fn add(&mut self, point: Point) -> usize {
         match &mut self.state {
             ReducerState::Count(count) => *count += 1,
             ReducerState::Sum(sum) => *sum = plus(sum, &point.value),
@@ -212,7 +212,7 @@ impl Reducer {
     }
 
     /// The aggregate's points.
-    pub fn emit(self) -> Vec<Emitted> {
+    pub(crate) fn emit(self) -> Vec<Emitted> {
         let at_start = |value: Value| vec![(None, value, None)];
         let own = |point: Point| (Some(point.time), point.value, point.row);
         match self.state {
@@ -246,7 +246,7 @@ fn plus(sum: &Value, value: &Value) -> Value {
 }
 
 /// The difference of two numbers of one type; otherwise null.
-pub fn minus(max: &Value, min: &Value) -> Value {
+pub(crate) fn minus(max: &Value, min: &Value) -> Value {
     match (max, min) {
         (Value::Float(a), Value::Float(b)) => Value::Float(a - b),
         (Value::Integer(a), Value::Integer(b)) => Value::Integer(a.wrapping_sub(*b)),

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The running statements.
 #[derive(Debug, Default)]
-pub struct RunningQueries {
+pub(crate) struct RunningQueries {
     last: AtomicU64,
     running: Mutex<BTreeMap<u64, RunningQuery>>,
 }
@@ -35,7 +35,7 @@ struct RunningQuery {
 
 /// What SHOW QUERIES shows about a statement.
 #[derive(Clone, Debug)]
-pub struct QueryInfo {
+pub(crate) struct QueryInfo {
     /// Its number.
     pub id: u64,
     /// The statement.
@@ -52,7 +52,7 @@ pub struct QueryInfo {
 
 /// The statement is registered as long as this is held.
 #[derive(Debug)]
-pub struct RunningGuard {
+pub(crate) struct RunningGuard {
     queries: Arc<RunningQueries>,
     id: u64,
     is_killed: Arc<AtomicBool>,
@@ -64,7 +64,7 @@ impl RunningQueries {
         clippy::disallowed_methods,
         reason = "how long a statement has run is told, and decides nothing"
     )]
-    pub fn begin(self: &Arc<Self>, text: String, session: &Session) -> RunningGuard {
+    pub(crate) fn begin(self: &Arc<Self>, text: String, session: &Session) -> RunningGuard {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let is_killed = Arc::new(AtomicBool::new(false));
         let query = RunningQuery {
@@ -84,7 +84,7 @@ impl RunningQueries {
     }
 
     /// The running statements, ascending by number.
-    pub fn list(&self) -> Vec<QueryInfo> {
+    pub(crate) fn list(&self) -> Vec<QueryInfo> {
         let running = self.running.lock();
         let info = running.iter().map(|(id, query)| QueryInfo {
             id: *id,
@@ -101,7 +101,7 @@ impl RunningQueries {
     ///
     /// # Errors
     /// If there is no such statement.
-    pub fn kill(&self, id: u64) -> SqlResult<()> {
+    pub(crate) fn kill(&self, id: u64) -> SqlResult<()> {
         let running = self.running.lock();
         let Some(query) = running.get(&id) else {
             return Err(refused(format!("no such query id: {id}")));
@@ -116,7 +116,7 @@ impl RunningQueries {
 
 impl RunningGuard {
     /// Whether the statement was killed.
-    pub const fn is_killed(&self) -> &Arc<AtomicBool> {
+    pub(crate) const fn is_killed(&self) -> &Arc<AtomicBool> {
         &self.is_killed
     }
 
@@ -124,7 +124,7 @@ impl RunningGuard {
     ///
     /// # Errors
     /// If it was killed before.
-    pub fn watch(self, rows: StatementRows) -> SqlResult<StatementRows> {
+    pub(crate) fn watch(self, rows: StatementRows) -> SqlResult<StatementRows> {
         let StatementRows::Rows { schema, batches } = rows else {
             return Ok(rows);
         };

@@ -28,7 +28,7 @@ pub struct StoredMeasurement {
 }
 
 /// An error in InfluxDB's words.
-pub fn refused(message: impl Into<String>) -> SqlError {
+pub(crate) fn refused(message: impl Into<String>) -> SqlError {
     SqlError::invalid("42000", message)
 }
 
@@ -36,12 +36,12 @@ pub fn refused(message: impl Into<String>) -> SqlError {
 ///
 /// # Errors
 /// If it is too large when compiled: Go's rules bound a pattern otherwise.
-pub fn compile_regex(source: &RegexSource) -> SqlResult<Regex> {
+pub(crate) fn compile_regex(source: &RegexSource) -> SqlResult<Regex> {
     Regex::new(&source.to_rust()).map_err(|error| refused(format!("error parsing regexp: {error}")))
 }
 
 /// The type of a stored field; `None` for those that InfluxQL cannot show.
-pub const fn stored_type(kind: StoredType) -> Option<InfluxValueType> {
+pub(crate) const fn stored_type(kind: StoredType) -> Option<InfluxValueType> {
     Some(match kind {
         StoredType::Bool => InfluxValueType::Boolean,
         StoredType::I32 | StoredType::I64 | StoredType::Timestamp => InfluxValueType::Integer,
@@ -53,7 +53,7 @@ pub const fn stored_type(kind: StoredType) -> Option<InfluxValueType> {
 }
 
 /// The type of a field as the parser's crate names it.
-pub const fn field_type(kind: InfluxValueType) -> InfluxFieldType {
+pub(crate) const fn field_type(kind: InfluxValueType) -> InfluxFieldType {
     match kind {
         InfluxValueType::Float => InfluxFieldType::Float,
         InfluxValueType::Integer => InfluxFieldType::Integer,
@@ -95,7 +95,7 @@ impl StoredMeasurement {
 
 /// What is stored, as a statement sees it.
 #[derive(Clone, Copy)]
-pub struct StoredCatalog<'a> {
+pub(crate) struct StoredCatalog<'a> {
     /// The engine.
     pub engine: &'a Engine,
     /// The retention policies.
@@ -124,7 +124,7 @@ pub fn readable_table(
 ///
 /// # Errors
 /// If the retention policy does not exist.
-pub fn stored_measurements(
+pub(crate) fn stored_measurements(
     catalog: &StoredCatalog<'_>,
     source: &Measurement,
 ) -> SqlResult<Vec<StoredMeasurement>> {

@@ -31,7 +31,7 @@ use wanted::SelectSymbols;
 
 /// The environment in which SELECTs run.
 #[derive(Clone)]
-pub struct Running {
+pub(crate) struct Running {
     /// The engine.
     pub engine: Engine,
     /// DataFusion's state for the statement.
@@ -69,7 +69,7 @@ pub(crate) struct Grouping {
 ///
 /// # Errors
 /// What InfluxDB refuses of its functions and types.
-pub fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn RowSource>> {
+pub(crate) fn rows(prepared: &PreparedSelect, running: &Running) -> SqlResult<Box<dyn RowSource>> {
     prepared.check_types()?;
     let rows = build(prepared, running, None)?;
     Ok(match prepared.series_limit {

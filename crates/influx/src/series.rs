@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A measurement and tags, sorted by key. A tag that a row lacks is empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct SeriesKey {
+pub(crate) struct SeriesKey {
     /// The measurement.
     pub name: Arc<str>,
     /// Keys and values.
@@ -14,14 +14,14 @@ pub struct SeriesKey {
 
 impl SeriesKey {
     /// The value of a tag; `None` if the key is not one of the series.
-    pub fn tag(&self, key: &str) -> Option<&Arc<str>> {
+    pub(crate) fn tag(&self, key: &str) -> Option<&Arc<str>> {
         let found = self.tags.iter().find(|(known, _)| &**known == key);
         found.map(|(_, value)| value)
     }
 
     /// The same series with these tags only, in this order; tags that it lacks are empty.
     #[must_use]
-    pub fn subset(&self, keys: &[Arc<str>]) -> Self {
+    pub(crate) fn subset(&self, keys: &[Arc<str>]) -> Self {
         let empty: Arc<str> = "".into();
         let of = |key: &Arc<str>| {
             let value = self.tag(key).unwrap_or(&empty);
@@ -34,7 +34,7 @@ impl SeriesKey {
     }
 
     /// The order of InfluxDB's answers, restricted to some tags.
-    pub fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
+    pub(crate) fn order_by(&self, other: &Self, keys: &[Arc<str>]) -> Ordering {
         fn value<'a>(series: &'a SeriesKey, key: &str) -> &'a str {
             series.tag(key).map_or("", |value| value)
         }
@@ -50,7 +50,7 @@ impl SeriesKey {
     }
 
     /// The order of InfluxDB's answers.
-    pub fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         if std::ptr::eq(self, other) {
             return Ordering::Equal;
         }
@@ -67,7 +67,7 @@ impl SeriesKey {
 }
 
 /// Sorted keys without duplicates, for grouping.
-pub fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
+pub(crate) fn sorted_keys(keys: impl IntoIterator<Item = String>) -> Arc<[Arc<str>]> {
     let mut keys: Vec<Arc<str>> = keys.into_iter().map(Into::into).collect();
     keys.sort();
     keys.dedup();
@@ -83,7 +83,7 @@ type Narrowed = (Arc<SeriesKey>, Arc<SeriesKey>);
 /// Reduces series to some of their tags, and remembers results: that of the last series, and, by the
 /// addresses of their keys, those of earlier ones, because rows in the order of time change series often.
 #[derive(Debug)]
-pub struct Narrowing {
+pub(crate) struct Narrowing {
     keys: Arc<[Arc<str>]>,
     last: Option<Narrowed>,
     /// Empty until a second series comes.
@@ -92,7 +92,7 @@ pub struct Narrowing {
 
 impl Narrowing {
     /// Reduces to these keys, which are sorted.
-    pub const fn new(keys: Arc<[Arc<str>]>) -> Self {
+    pub(crate) const fn new(keys: Arc<[Arc<str>]>) -> Self {
         Self {
             keys,
             last: None,
@@ -101,7 +101,7 @@ impl Narrowing {
     }
 
     /// The series with these keys only.
-    pub fn narrow(&mut self, series: &Arc<SeriesKey>) -> Arc<SeriesKey> {
+    pub(crate) fn narrow(&mut self, series: &Arc<SeriesKey>) -> Arc<SeriesKey> {
         if let Some((known, narrowed)) = &self.last
             && (Arc::ptr_eq(known, series) || known == series)
         {
@@ -143,6 +143,6 @@ fn slot_of(series: &Arc<SeriesKey>) -> usize {
 }
 
 /// Whether two series are the same.
-pub fn same(a: &Arc<SeriesKey>, b: &Arc<SeriesKey>) -> bool {
+pub(crate) fn same(a: &Arc<SeriesKey>, b: &Arc<SeriesKey>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }

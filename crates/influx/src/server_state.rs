@@ -24,7 +24,7 @@ const SPARSE_KEY: &str = "marigram.sparse";
 ///
 /// # Errors
 /// Why the statement failed, in InfluxDB's words.
-pub fn answer(
+pub(crate) fn answer(
     engine: &Engine,
     queries: &RunningQueries,
     session: &Session,

@@ -10,16 +10,17 @@ mod reduced;
 mod subquery;
 mod tag_filter;
 
-pub use extreme::ExtremeRows;
-pub use first_rows::FirstRows;
-pub use limited::LimitedRows;
-pub use measurement::{MeasurementRequest, MeasurementRows, NeededFields, ShownSeries, scan_of};
-pub use merge::{Concatenated, Merged, Nothing};
-pub use reduced::{
+pub(crate) use extreme::ExtremeRows;
+pub(crate) use first_rows::FirstRows;
+pub(crate) use limited::LimitedRows;
+pub use measurement::scan_of;
+pub(crate) use measurement::{MeasurementRequest, MeasurementRows, NeededFields, ShownSeries};
+pub(crate) use merge::{Concatenated, Merged, Nothing};
+pub(crate) use reduced::{
     ReducedCall, ReducedFallback, ReducedInput, ReducedOperand, ReducedRequest, ReducedRows,
     can_reduce,
 };
-pub use subquery::SubqueryRows;
+pub(crate) use subquery::SubqueryRows;
 
 use crate::point::Row;
 use crate::series::SeriesKey;
@@ -30,14 +31,14 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Rows, in batches.
-pub trait RowSource: Send {
+pub(crate) trait RowSource: Send {
     /// The next rows, at least one; `None` at the end.
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>>;
 }
 
 /// A column that a source is to return.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SourceColumn {
+pub(crate) struct SourceColumn {
     /// The name of a field, a tag, or a column of a subquery.
     pub name: String,
     /// The type that its values get; `None` for one that is unknown.
@@ -48,7 +49,7 @@ pub struct SourceColumn {
 
 /// The order of rows.
 #[derive(Clone, Debug)]
-pub struct RowOrder {
+pub(crate) struct RowOrder {
     /// The tags by which rows are ordered, sorted by key.
     pub keys: Arc<[Arc<str>]>,
     /// From old to new, and from the smallest series to the greatest; otherwise reversed.
@@ -57,7 +58,7 @@ pub struct RowOrder {
 
 impl RowOrder {
     /// Which of two rows comes first.
-    pub fn compare(&self, a: (&SeriesKey, i64), b: (&SeriesKey, i64)) -> Ordering {
+    pub(crate) fn compare(&self, a: (&SeriesKey, i64), b: (&SeriesKey, i64)) -> Ordering {
         let order = a.0.order_by(b.0, &self.keys).then(a.1.cmp(&b.1));
         if self.ascending {
             order

@@ -7,9 +7,9 @@ mod fill;
 mod reduce;
 mod transform;
 
-pub use fill::{FillStage, FillWith};
-pub use reduce::Reduce;
-pub use transform::{Transform, TransformStage};
+pub(crate) use fill::{FillStage, FillWith};
+pub(crate) use reduce::Reduce;
+pub(crate) use transform::{Transform, TransformStage};
 
 use crate::point::Point;
 use crate::reducer::Aggregate;
@@ -20,7 +20,7 @@ use marigram_influxql::time_range::TIME_MIN_NS;
 use std::sync::Arc;
 
 /// One step of a function.
-pub trait Stage: Send {
+pub(crate) trait Stage: Send {
     /// Processes a point; appends the resulting points.
     fn push(&mut self, point: Point, out: &mut Vec<Point>);
 
@@ -30,7 +30,7 @@ pub trait Stage: Send {
 
 /// What a function does with rows that are not within its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutsideRows {
+pub(crate) enum OutsideRows {
     /// They are for other functions.
     Skip,
     /// They count: a group of a subquery has the time at which it starts, which may be earlier than
@@ -43,7 +43,7 @@ pub enum OutsideRows {
 }
 
 /// The stages of one function, and the times of the source that they see.
-pub struct Chain {
+pub(crate) struct Chain {
     /// The input column.
     pub driver: usize,
     /// The first time, included.
@@ -64,7 +64,7 @@ pub struct Chain {
 
 impl Chain {
     /// Prepares for rows of subqueries that read the rows of a range.
-    pub fn read_subqueries(&mut self, range: (i64, i64)) {
+    pub(crate) fn read_subqueries(&mut self, range: (i64, i64)) {
         if (self.start_ns, self.end_ns) == range {
             self.outside = if self.is_one_group {
                 OutsideRows::End
@@ -75,14 +75,14 @@ impl Chain {
     }
 
     /// Prepares for rows that are groups already, with the value of this function at `place`.
-    pub fn read_groups(&mut self, place: usize) {
+    pub(crate) fn read_groups(&mut self, place: usize) {
         self.driver = place;
         self.outside = OutsideRows::Take;
         self.stages.remove(0);
     }
 
     /// Processes a row of the source.
-    pub fn push(&mut self, row: &crate::point::Row, out: &mut Vec<Point>) {
+    pub(crate) fn push(&mut self, row: &crate::point::Row, out: &mut Vec<Point>) {
         if self.outside == OutsideRows::Ended {
             return;
         }
@@ -110,7 +110,7 @@ impl Chain {
     }
 
     /// Ends the input.
-    pub fn finish(&mut self, out: &mut Vec<Point>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<Point>) {
         for place in 0..self.stages.len() {
             let mut last = Vec::new();
             let (before, behind) = self.stages.split_at_mut(place + 1);
@@ -137,7 +137,7 @@ fn feed(stages: &mut [Box<dyn Stage>], point: Point, out: &mut Vec<Point>) {
 }
 
 /// Gives each point the start time of its group.
-pub struct GroupTimes(pub Windows);
+pub(crate) struct GroupTimes(pub Windows);
 
 impl Stage for GroupTimes {
     fn push(&mut self, mut point: Point, out: &mut Vec<Point>) {
@@ -153,7 +153,7 @@ impl Stage for GroupTimes {
 
 /// LIMIT and OFFSET for the points of each series.
 #[derive(Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     rows_max: u64,
     offset: u64,
     seen: u64,
@@ -162,7 +162,7 @@ pub struct Limit {
 
 impl Limit {
     /// A limit (0 for none) after an offset.
-    pub const fn new(limit: u64, offset: u64) -> Self {
+    pub(crate) const fn new(limit: u64, offset: u64) -> Self {
         Self {
             rows_max: limit,
             offset,
@@ -172,7 +172,7 @@ impl Limit {
     }
 
     /// Whether the next point of a series is within the limit.
-    pub fn admits(&mut self, series: &Arc<SeriesKey>) -> bool {
+    pub(crate) fn admits(&mut self, series: &Arc<SeriesKey>) -> bool {
         if !self
             .series
             .as_ref()
@@ -186,7 +186,7 @@ impl Limit {
     }
 
     /// Whether no further point of the current series is within the limit.
-    pub const fn is_reached(&self) -> bool {
+    pub(crate) const fn is_reached(&self) -> bool {
         self.rows_max > 0 && self.seen >= self.offset.saturating_add(self.rows_max)
     }
 }

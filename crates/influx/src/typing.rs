@@ -12,7 +12,7 @@ use marigram_sql::SqlResult;
 ///
 /// # Errors
 /// If an operator does not take its operands.
-pub fn type_of(expression: &Expression) -> SqlResult<Option<InfluxValueType>> {
+pub(crate) fn type_of(expression: &Expression) -> SqlResult<Option<InfluxValueType>> {
     Ok(match expression {
         Expression::Value(value) => value.value_type(),
         Expression::Literal(Literal::Duration(_)) => Some(InfluxValueType::Integer),
@@ -155,6 +155,6 @@ fn zero(kind: InfluxValueType) -> Value {
 }
 
 /// Whether a cast leaves the type to the stored data.
-pub const fn is_open(cast: Option<Cast>) -> bool {
+pub(crate) const fn is_open(cast: Option<Cast>) -> bool {
     matches!(cast, None | Some(Cast::Field))
 }

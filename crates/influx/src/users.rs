@@ -26,7 +26,7 @@ fn privileges_of(privilege: Privilege) -> DatabasePrivileges {
 ///
 /// # Errors
 /// [`ServiceError::Forbidden`], in InfluxDB's words.
-pub fn check(session: &Session, statement: &Statement) -> Result<(), ServiceError> {
+pub(crate) fn check(session: &Session, statement: &Statement) -> Result<(), ServiceError> {
     let rights: &AccessRights = &session.rights;
     if rights.is_administrator {
         return Ok(());
@@ -60,7 +60,7 @@ pub fn check(session: &Session, statement: &Statement) -> Result<(), ServiceErro
 ///
 /// # Errors
 /// Why the statement failed, in InfluxDB's words.
-pub fn execute(
+pub(crate) fn execute(
     access: &AccessControl,
     engine: &Engine,
     statement: &Statement,
@@ -116,7 +116,11 @@ pub fn execute(
 ///
 /// # Errors
 /// If the disk refuses.
-pub fn forget_database(access: &AccessControl, engine: &Engine, name: &str) -> SqlResult<()> {
+pub(crate) fn forget_database(
+    access: &AccessControl,
+    engine: &Engine,
+    name: &str,
+) -> SqlResult<()> {
     if !engine.databases().iter().any(|known| known == name) {
         return Ok(());
     }

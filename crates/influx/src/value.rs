@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// A value. A missing value is [`Value::Null`].
 #[derive(Clone, Debug, PartialEq, Default)]
-pub enum Value {
+pub(crate) enum Value {
     /// No value.
     #[default]
     Null,
@@ -73,12 +73,12 @@ impl InfluxValueType {
 
 impl Value {
     /// Whether there is no value.
-    pub const fn is_null(&self) -> bool {
+    pub(crate) const fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// The number as a float.
-    pub fn as_f64(&self) -> Option<f64> {
+    pub(crate) fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
             Self::Integer(value) => Some(*value as f64),
@@ -89,7 +89,7 @@ impl Value {
 
     /// The value cast to another type, if InfluxDB supports the cast; otherwise null.
     #[must_use]
-    pub fn cast(&self, to: InfluxValueType) -> Self {
+    pub(crate) fn cast(&self, to: InfluxValueType) -> Self {
         match (to, self) {
             (InfluxValueType::Float, Self::Integer(value)) => Self::Float(*value as f64),
             (InfluxValueType::Float, Self::Unsigned(value)) => Self::Float(*value as f64),
@@ -109,7 +109,7 @@ impl Value {
     /// The value cast to another type if possible, otherwise unchanged: this is how fill values are
     /// converted.
     #[must_use]
-    pub fn cast_or_keep(&self, to: Option<InfluxValueType>) -> Self {
+    pub(crate) fn cast_or_keep(&self, to: Option<InfluxValueType>) -> Self {
         match to.map(|to| self.cast(to)) {
             Some(cast) if !cast.is_null() => cast,
             _ => self.clone(),
@@ -117,7 +117,7 @@ impl Value {
     }
 
     /// The type; `None` for null.
-    pub const fn value_type(&self) -> Option<InfluxValueType> {
+    pub(crate) const fn value_type(&self) -> Option<InfluxValueType> {
         match self {
             Self::Null => None,
             Self::Float(_) => Some(InfluxValueType::Float),
@@ -129,7 +129,7 @@ impl Value {
     }
 
     /// The order of two values of one type; values of different types are equal.
-    pub fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Float(a), Self::Float(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
             (Self::Integer(a), Self::Integer(b)) => a.cmp(b),
@@ -144,7 +144,7 @@ impl Value {
     }
 
     /// The bytes that it holds on the heap.
-    pub fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::String(text) => text.len() + 16,
             _ => 0,

@@ -8,7 +8,7 @@ use marigram_influxql::time_range::{TIME_MAX_NS, TIME_MIN_NS};
 /// Groups of time with one length; with length 0 there is one group, which contains all times of a
 /// statement.
 #[derive(Clone, Debug)]
-pub struct Windows {
+pub(crate) struct Windows {
     /// Length in nanoseconds; 0 for no groups.
     pub every_ns: i64,
     /// The offset of the groups.
@@ -23,17 +23,17 @@ pub struct Windows {
 
 impl Windows {
     /// Whether there are groups.
-    pub const fn is_grouped(&self) -> bool {
+    pub(crate) const fn is_grouped(&self) -> bool {
         self.every_ns != 0
     }
 
     /// How far the zone is ahead of UTC at a time, in nanoseconds.
-    pub fn zone_offset(&self, ns: i64) -> i64 {
+    pub(crate) fn zone_offset(&self, ns: i64) -> i64 {
         self.zone.as_ref().map_or(0, |zone| offset_ns(zone, ns))
     }
 
     /// The group of a time: its first time, and the first time after it.
-    pub fn window(&self, time: i64) -> (i64, i64) {
+    pub(crate) fn window(&self, time: i64) -> (i64, i64) {
         if self.every_ns == 0 {
             return (self.start_ns, self.end_ns.saturating_add(1));
         }
@@ -79,7 +79,7 @@ fn offset_ns(zone: &TimeZone, ns: i64) -> i64 {
 
 /// The time zones of the IANA database, which the program includes.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BundledZones;
+pub(crate) struct BundledZones;
 
 impl TimeZones for BundledZones {
     fn offset_seconds(&self, zone: &str, unix_seconds: i64) -> Option<i32> {
@@ -90,7 +90,7 @@ impl TimeZones for BundledZones {
 }
 
 /// The zone of an IANA name.
-pub fn named_zone(name: &str) -> Option<TimeZone> {
+pub(crate) fn named_zone(name: &str) -> Option<TimeZone> {
     match name {
         "" | "UTC" => Some(TimeZone::UTC),
         "Local" => None,

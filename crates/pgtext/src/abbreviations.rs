@@ -4,7 +4,7 @@
 
 /// The meaning of an abbreviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneAbbreviation {
+pub(crate) enum ZoneAbbreviation {
     /// An offset in seconds, added to UTC.
     Seconds(i32),
     /// The offset of a zone at the time.
@@ -12,7 +12,7 @@ pub enum ZoneAbbreviation {
 }
 
 /// Looks up lower-case letters.
-pub fn abbreviated(letters: &str) -> Option<ZoneAbbreviation> {
+pub(crate) fn abbreviated(letters: &str) -> Option<ZoneAbbreviation> {
     let found = ABBREVIATIONS.binary_search_by_key(&letters, |(known, _)| known);
     found.ok().map(|at| ABBREVIATIONS[at].1)
 }

@@ -2,7 +2,7 @@
 
 /// A part of the text of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TimeTextField {
+pub(crate) enum TimeTextField {
     /// Digits, with a fraction after a point.
     Number(String),
     /// Letters, in lower case.
@@ -16,7 +16,7 @@ pub enum TimeTextField {
 }
 
 /// The parts of a text; `None` if a character belongs to none.
-pub fn fields(text: &str) -> Option<Vec<TimeTextField>> {
+pub(crate) fn fields(text: &str) -> Option<Vec<TimeTextField>> {
     let mut rest = text.trim();
     let mut fields = Vec::new();
     while let Some(first) = rest.chars().next() {

@@ -20,7 +20,7 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// The limits that all connections share. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct AdmissionControl {
+pub(crate) struct AdmissionControl {
     requests: Arc<Semaphore>,
     memory: Arc<BodyMemory>,
 }
@@ -43,20 +43,20 @@ impl fmt::Debug for BodyMemory {
 
 /// The right to run one request.
 #[derive(Debug)]
-pub struct RequestPermit {
+pub(crate) struct RequestPermit {
     _permit: OwnedSemaphorePermit,
 }
 
 /// The right to hold bytes.
 #[derive(Debug)]
-pub struct MemoryPermit {
+pub(crate) struct MemoryPermit {
     memory: Arc<BodyMemory>,
     held: usize,
 }
 
 /// How large a body may be, and which setting limits it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BodyLimit {
+pub(crate) struct BodyLimit {
     /// Largest body.
     pub bytes: usize,
     /// The setting that sets the limit.
@@ -66,7 +66,11 @@ pub struct BodyLimit {
 impl AdmissionControl {
     /// Admits `requests_max` requests at once, and `buffered_bytes_max` bytes of bodies as far as
     /// the database has memory for them.
-    pub fn new(requests_max: usize, buffered_bytes_max: usize, database: Arc<dyn Status>) -> Self {
+    pub(crate) fn new(
+        requests_max: usize,
+        buffered_bytes_max: usize,
+        database: Arc<dyn Status>,
+    ) -> Self {
         let requests = Arc::new(Semaphore::new(
             requests_max.clamp(1, Semaphore::MAX_PERMITS),
         ));
@@ -79,13 +83,13 @@ impl AdmissionControl {
     }
 
     /// The right to run a request; `None` if the limit is reached.
-    pub fn enter(&self) -> Option<RequestPermit> {
+    pub(crate) fn enter(&self) -> Option<RequestPermit> {
         let permit = self.requests.clone().try_acquire_owned().ok()?;
         Some(RequestPermit { _permit: permit })
     }
 
     /// A permit for no bytes yet.
-    pub fn lease(&self) -> MemoryPermit {
+    pub(crate) fn lease(&self) -> MemoryPermit {
         MemoryPermit {
             memory: self.memory.clone(),
             held: 0,
@@ -94,7 +98,7 @@ impl AdmissionControl {
 
     /// The limit for a body to which the setting `name` allows `bytes` at most. A body that can
     /// never fit is too large, which is no reason to retry. The rows parsed from it need room, too.
-    pub fn body_limit(&self, name: &'static str, bytes: usize) -> BodyLimit {
+    pub(crate) fn body_limit(&self, name: &'static str, bytes: usize) -> BodyLimit {
         let BodyMemory {
             bytes_max,
             database,
@@ -112,7 +116,7 @@ impl AdmissionControl {
 
 impl MemoryPermit {
     /// Takes `bytes` more; returns whether they were granted.
-    pub fn grow(&mut self, bytes: usize) -> bool {
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let BodyMemory {
             buffered,
             bytes_max,
@@ -134,12 +138,12 @@ impl MemoryPermit {
     }
 
     /// Like [`grow`](Self::grow), but waits a little if there is no memory.
-    pub async fn grow_in_time(&mut self, bytes: usize) -> bool {
+    pub(crate) async fn grow_in_time(&mut self, bytes: usize) -> bool {
         self.grow_within(bytes, WAIT_MAX).await
     }
 
     /// Like [`grow`](Self::grow), but waits up to `wait_max` if there is no memory.
-    pub async fn grow_within(&mut self, bytes: usize, wait_max: Duration) -> bool {
+    pub(crate) async fn grow_within(&mut self, bytes: usize, wait_max: Duration) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
             if waited >= wait_max {
@@ -152,7 +156,7 @@ impl MemoryPermit {
     }
 
     /// Like [`grow_in_time`](Self::grow_in_time), for a thread that may block.
-    pub fn grow_blocking(&mut self, bytes: usize) -> bool {
+    pub(crate) fn grow_blocking(&mut self, bytes: usize) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
             if waited >= WAIT_MAX {
@@ -165,12 +169,12 @@ impl MemoryPermit {
     }
 
     /// Bytes held.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held
     }
 
     /// Changes the permit to `bytes`, if there is memory for them.
-    pub async fn hold_in_time(&mut self, bytes: usize) -> bool {
+    pub(crate) async fn hold_in_time(&mut self, bytes: usize) -> bool {
         if bytes <= self.held {
             self.shrink(self.held - bytes);
             return true;
@@ -179,7 +183,7 @@ impl MemoryPermit {
     }
 
     /// Returns `bytes`.
-    pub fn shrink(&mut self, bytes: usize) {
+    pub(crate) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.held);
         self.held -= bytes;
         self.memory.buffered.fetch_sub(bytes, Ordering::AcqRel);

@@ -18,7 +18,7 @@ const KIND_CHARS_MAX: usize = 16;
 
 /// A request that failed.
 #[derive(Clone, Debug)]
-pub struct RequestFailure {
+pub(crate) struct RequestFailure {
     /// The error that clients see: a code or an SQLSTATE.
     pub code: &'static str,
     /// The message of the error.
@@ -29,18 +29,18 @@ pub struct RequestFailure {
 
 /// Logs failures, up to a limit per interval.
 #[derive(Debug, Default)]
-pub struct FailureLog {
+pub(crate) struct FailureLog {
     failed: ThrottledLines,
     refused: ThrottledLines,
 }
 
 /// Lines of one kind: a limited number per interval, then a count of the others.
 #[derive(Debug, Default)]
-pub struct ThrottledLines(Mutex<ThrottleState>);
+pub(crate) struct ThrottledLines(Mutex<ThrottleState>);
 
 impl ThrottledLines {
     /// Whether to log one more.
-    pub fn may_log(&self, what: &str) -> bool {
+    pub(crate) fn may_log(&self, what: &str) -> bool {
         let mut pace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (told, untold) = pace.next(Instant::now());
         drop(pace);
@@ -73,7 +73,7 @@ impl ThrottleState {
 
 impl FailureLog {
     /// Logs a failed request of `route`, answered with `status`.
-    pub fn note(&self, route: &str, status: u16, failure: &RequestFailure) {
+    pub(crate) fn note(&self, route: &str, status: u16, failure: &RequestFailure) {
         if !self.failed.may_log("requests that failed") {
             return;
         }
@@ -87,7 +87,7 @@ impl FailureLog {
 
     /// Logs a request of `route` from `peer` that was answered with `status` through a fault of its
     /// client.
-    pub fn note_refused(
+    pub(crate) fn note_refused(
         &self,
         route: &str,
         status: u16,
@@ -110,7 +110,7 @@ impl RequestFailure {
 }
 
 /// What kind of statement this is: its first word.
-pub fn kind_of(sql: &str) -> String {
+pub(crate) fn kind_of(sql: &str) -> String {
     let mut rest = sql.trim_start();
     while let Some(comment) = rest.strip_prefix("--") {
         rest = comment.split_once('\n').map_or("", |(_, after)| after);

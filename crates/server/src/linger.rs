@@ -23,7 +23,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 /// A connection that lingers.
-pub struct LingeringConnection {
+pub(crate) struct LingeringConnection {
     until: Instant,
     wait_max: Duration,
     wait: Pin<Box<Sleep>>,
@@ -32,12 +32,12 @@ pub struct LingeringConnection {
 
 impl LingeringConnection {
     /// Lingers from now on, at the latest until `stop` fires.
-    pub fn until(stop: CancellationToken) -> Self {
+    pub(crate) fn until(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, WAIT_MAX, stop)
     }
 
     /// Like [`until`](Self::until), but only while the client continues to send.
-    pub fn while_it_sends(stop: CancellationToken) -> Self {
+    pub(crate) fn while_it_sends(stop: CancellationToken) -> Self {
         Self::with_times(TIME_MAX, PAUSE_MAX, stop)
     }
 
@@ -51,7 +51,7 @@ impl LingeringConnection {
     }
 
     /// Discards what arrives from `client`; ready when lingering is over.
-    pub fn poll(
+    pub(crate) fn poll(
         &mut self,
         client: &mut (impl AsyncRead + Unpin),
         context: &mut Context<'_>,

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 /// A protocol that the server speaks.
 #[derive(Clone, Copy)]
-pub struct ListenerKind {
+pub(crate) struct ListenerKind {
     /// The setting that holds its address, which is also its name in the audit log.
     pub setting: &'static str,
     /// Its name in messages.
@@ -36,7 +36,7 @@ pub struct ListenerKind {
 
 /// What a listener serves its clients with.
 #[derive(Clone)]
-pub struct ListenerContext {
+pub(crate) struct ListenerContext {
     pub server: ServerState,
     pub tls: Option<Arc<ServerTls>>,
     /// Fires when no new connections and requests may begin.
@@ -46,7 +46,7 @@ pub struct ListenerContext {
 /// What the requests of all listeners share. The listeners of HTTP, PostgreSQL and Flight SQL hold it
 /// inside their own state.
 #[derive(Clone)]
-pub struct ServerState {
+pub(crate) struct ServerState {
     pub services: ServedDatabase,
     pub config: Arc<ServerConfig>,
     pub gate: AdmissionControl,

@@ -19,7 +19,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// Failed logins by address.
 #[derive(Debug, Default)]
-pub struct FailedLogins {
+pub(crate) struct FailedLogins {
     known: Mutex<HashMap<IpAddr, AddressFailures>>,
 }
 
@@ -31,7 +31,7 @@ struct AddressFailures {
 
 impl FailedLogins {
     /// Notes a failed login, and waits before it is answered.
-    pub async fn slow_down(&self, address: IpAddr) {
+    pub(crate) async fn slow_down(&self, address: IpAddr) {
         let pause = self.note(address, Instant::now());
         tokio::time::sleep(pause).await;
     }
@@ -68,13 +68,13 @@ const SAME_LOGIN: Duration = Duration::from_hours(1);
 
 /// Logins by address and user, of protocols that repeat them with each request.
 #[derive(Debug, Default)]
-pub struct RecentLogins {
+pub(crate) struct RecentLogins {
     known: Mutex<HashMap<(IpAddr, Identity), Instant>>,
 }
 
 impl RecentLogins {
     /// Whether this login was not seen within the last hour, as far as it is remembered.
-    pub fn is_first(&self, address: IpAddr, identity: &Identity, now: Instant) -> bool {
+    pub(crate) fn is_first(&self, address: IpAddr, identity: &Identity, now: Instant) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (address, identity.clone());
         let is_new = |since: &Instant| now.saturating_duration_since(*since) >= SAME_LOGIN;

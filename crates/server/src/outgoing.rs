@@ -9,11 +9,11 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
 /// Approximate bytes of rows in one part of an answer.
-pub const PART_BYTES: usize = 512 << 10;
+pub(crate) const PART_BYTES: usize = 512 << 10;
 
 /// The number of rows at the start of `batch` that take about `bytes_max` bytes; at least one if
 /// the batch is not empty.
-pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
+pub(crate) fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
     let rows = batch.num_rows();
     // Overestimates a slice of a larger batch, but costs no time.
     let most: usize = batch
@@ -33,7 +33,7 @@ pub fn rows_within(batch: &RecordBatch, bytes_max: usize) -> usize {
 }
 
 /// The first part of a batch, and what is left of it.
-pub fn next_part(batch: RecordBatch) -> (RecordBatch, Option<RecordBatch>) {
+pub(crate) fn next_part(batch: RecordBatch) -> (RecordBatch, Option<RecordBatch>) {
     let rows = rows_within(&batch, PART_BYTES);
     if rows == batch.num_rows() {
         return (batch, None);

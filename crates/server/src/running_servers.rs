@@ -151,7 +151,7 @@ impl Drop for RunningServers {
 
 /// Opens the listeners of `config` among `kinds`, and serves `services` on them until
 /// [`RunningServers::shutdown`].
-pub async fn start(
+pub(crate) async fn start(
     kinds: &[ListenerKind],
     config: ServerConfig,
     mut services: ServedDatabase,

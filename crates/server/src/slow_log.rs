@@ -26,7 +26,7 @@ tokio::task_local! {
 }
 
 /// Answers SQL, and logs statements that took longer than `over`.
-pub struct TimedQuery {
+pub(crate) struct TimedQuery {
     query: Arc<dyn Query>,
     over: Duration,
     paced: Arc<ThrottledLines>,
@@ -34,7 +34,7 @@ pub struct TimedQuery {
 
 impl TimedQuery {
     /// Wraps another one.
-    pub fn new(query: Arc<dyn Query>, over: Duration) -> Self {
+    pub(crate) fn new(query: Arc<dyn Query>, over: Duration) -> Self {
         Self {
             query,
             over,

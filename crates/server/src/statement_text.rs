@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What was done, or should have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AuditedAction {
+pub(crate) enum AuditedAction {
     /// A client says who it is.
     Login,
     /// A user, a role or a token is made, changed or removed.
@@ -54,7 +54,7 @@ const SUSPECT: [&str; 8] = [
 ];
 
 /// The text of a statement, as logs may show it.
-pub fn loggable(sql: &str) -> String {
+pub(crate) fn loggable(sql: &str) -> String {
     let mut shown = if may_hold_secret(sql) {
         first_words(sql)
     } else {
@@ -131,7 +131,7 @@ fn first_words(sql: &str) -> String {
 }
 
 /// What a statement does that the audit log tells of, even if it is allowed.
-pub fn action_of(sql: &str) -> Option<AuditedAction> {
+pub(crate) fn action_of(sql: &str) -> Option<AuditedAction> {
     let words = leading_words(sql);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {

@@ -31,7 +31,7 @@ struct RequestRoute {
 
 /// The servers' own metrics.
 #[derive(Debug)]
-pub struct Telemetry {
+pub(crate) struct Telemetry {
     registry: Registry,
     requests: Family<RequestOutcome, Counter>,
     seconds: Family<RequestRoute, Histogram>,
@@ -86,7 +86,7 @@ impl Default for Telemetry {
 impl Telemetry {
     /// Counts a request that began at `begin` and ended with `status` (an HTTP status; the
     /// PostgreSQL server also uses 200, 400 and 500).
-    pub fn request(&self, route: &'static str, status: u16, begin: Instant) {
+    pub(crate) fn request(&self, route: &'static str, status: u16, begin: Instant) {
         self.requests
             .get_or_create(&RequestOutcome { route, status })
             .inc();
@@ -96,14 +96,14 @@ impl Telemetry {
     }
 
     /// Counts stored rows.
-    pub fn rows(&self, route: &'static str, rows: u64) {
+    pub(crate) fn rows(&self, route: &'static str, rows: u64) {
         self.rows_stored
             .get_or_create(&RequestRoute { route })
             .inc_by(rows);
     }
 
     /// All metrics, in Prometheus' text format: those of the database and of the servers.
-    pub fn text(&self, metrics: Vec<Metric>) -> String {
+    pub(crate) fn text(&self, metrics: Vec<Metric>) -> String {
         let mut database = Registry::default();
         database.register_collector(Box::new(DatabaseMetrics(metrics)));
         let mut text = String::new();

@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The watch on one connection's writes.
 #[derive(Debug)]
-pub struct WriteStall {
+pub(crate) struct WriteStall {
     max: Option<Duration>,
     /// Whether the socket accepted nothing the last time.
     waits: bool,
@@ -20,7 +20,7 @@ pub struct WriteStall {
 
 impl WriteStall {
     /// Waits of at most `max`; without a limit if `None`.
-    pub fn new(max: Option<Duration>) -> Self {
+    pub(crate) fn new(max: Option<Duration>) -> Self {
         Self {
             max,
             waits: false,
@@ -29,12 +29,12 @@ impl WriteStall {
     }
 
     /// Notes that the socket accepted bytes.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         self.waits = false;
     }
 
     /// Notes that it accepted none; ready if that has lasted too long.
-    pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(max) = self.max else {
             return Poll::Pending;
         };

@@ -8,4 +8,5 @@ mod control;
 mod refusals;
 
 pub use control::AccessControl;
-pub use refusals::{check_administrator, check_database, check_sight, refused};
+pub use refusals::{check_administrator, check_database};
+pub(crate) use refusals::{check_sight, refused};

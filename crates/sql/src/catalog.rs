@@ -6,13 +6,13 @@
 //! each request goes to the engine.
 
 mod information_schema;
-pub mod plain_views;
-pub mod plan_dependencies;
-pub mod plan_rights;
+pub(crate) mod plain_views;
+pub(crate) mod plan_dependencies;
+pub(crate) mod plan_rights;
 mod postgres;
 mod postgres_tables;
 
-pub use postgres::{CatalogRoles, PgCatalog};
+pub(crate) use postgres::{CatalogRoles, PgCatalog};
 
 use crate::access::check_sight;
 use crate::catalog::plain_views::ViewPlans;
@@ -38,14 +38,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The schema of a database's tables.
-pub const PUBLIC: &str = "public";
+pub(crate) const PUBLIC: &str = "public";
 /// The schema of PostgreSQL's catalog.
-pub const PG_CATALOG: &str = "pg_catalog";
+pub(crate) const PG_CATALOG: &str = "pg_catalog";
 /// The schema that the SQL standard defines for descriptions of tables.
 const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// Tables over files, which `CREATE EXTERNAL TABLE` creates; they exist until the service ends.
-pub type ExternalTables = Arc<RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>>;
+pub(crate) type ExternalTables = Arc<RwLock<HashMap<(String, String), Arc<dyn TableProvider>>>>;
 
 fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(SqlError::Engine(error)))
@@ -53,7 +53,7 @@ fn external(error: EngineError) -> DataFusionError {
 
 /// The databases, seen from one of them.
 #[derive(Clone, Debug)]
-pub struct DatabaseCatalogs {
+pub(crate) struct DatabaseCatalogs {
     /// The engine.
     pub engine: Engine,
     /// The session's database, which `information_schema` describes.

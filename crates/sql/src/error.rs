@@ -3,11 +3,11 @@
 //! Every message says what is wrong and names it. If the name occurs in the statement, the error
 //! carries its position (in characters, from 1), and the message suggests a similar name.
 
-pub mod calls;
+pub(crate) mod calls;
 mod rewording;
 
-pub use calls::know_functions;
-pub use marigram_functions::in_sql;
+pub(crate) use calls::know_functions;
+pub(crate) use marigram_functions::in_sql;
 
 use crate::name_forms::unmarked;
 use crate::stack::NESTED_MAX;
@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::{dialect::PostgreSqlDialect, tokenizer::Tokenize
 use marigram_engine::EngineError;
 use marigram_functions::Refusal;
 use marigram_model::SchemaError as ModelError;
-pub use marigram_model::nearest;
+pub(crate) use marigram_model::nearest;
 use marigram_model::suggested;
 use marigram_service::ServiceError;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The environment in which plans run: the threads of statements ([`thread_pool`]), their memory
 //! ([`memory`]), and the states of DataFusion's sessions ([`context`], [`execution_session`]).
 
-pub mod context;
-pub mod execution_session;
-pub mod memory;
-pub mod thread_pool;
+pub(crate) mod context;
+pub(crate) mod execution_session;
+pub(crate) mod memory;
+pub(crate) mod thread_pool;

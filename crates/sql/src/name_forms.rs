@@ -6,7 +6,7 @@
 use datafusion::sql::sqlparser::ast::Ident;
 
 /// The name that an identifier denotes.
-pub fn fold_case(ident: &Ident) -> String {
+pub(crate) fn fold_case(ident: &Ident) -> String {
     if ident.quote_style.is_some() {
         ident.value.clone()
     } else {
@@ -18,12 +18,12 @@ pub fn fold_case(ident: &Ident) -> String {
 const MARK: char = '\u{1f}';
 
 /// A name with a mark.
-pub fn marked(name: &str, number: usize) -> String {
+pub(crate) fn marked(name: &str, number: usize) -> String {
     format!("{name}{MARK}{number}")
 }
 
 /// A name without its mark; `None` if it has none.
-pub fn unmarked(name: &str) -> Option<&str> {
+pub(crate) fn unmarked(name: &str) -> Option<&str> {
     let (name, number) = name.rsplit_once(MARK)?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then_some(name)

@@ -17,12 +17,12 @@
 //!
 //! An execution says by its [`PlanRetention`] for what its plan may be reused.
 
-pub mod cached_plan;
-pub mod generic_plan;
-pub mod inline;
-pub mod plan_template;
-pub mod prepared;
-pub mod text_memory;
+pub(crate) mod cached_plan;
+pub(crate) mod generic_plan;
+pub(crate) mod inline;
+pub(crate) mod plan_template;
+pub(crate) mod prepared;
+pub(crate) mod text_memory;
 
 use crate::catalog::plan_dependencies::{
     are_current, may_be_kept, may_be_kept_prepared, tables_of,
@@ -46,7 +46,7 @@ const STATEMENTS_MAX: usize = 256;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub struct PlanCache {
+pub(crate) struct PlanCache {
     /// By the scope of a session's plans, which is its database and zone, and by text.
     statements: Mutex<HashMap<String, HashMap<String, PlanCacheEntry>>>,
     /// Counts uses, to find the least recently used statement.
@@ -70,7 +70,7 @@ struct PlanCacheEntry {
 
 /// For what the plan of an execution may be reused.
 #[derive(Clone, Copy)]
-pub enum PlanRetention<'a> {
+pub(crate) enum PlanRetention<'a> {
     Nothing,
     /// For the same text in the same scope.
     Text {
@@ -86,7 +86,7 @@ impl PlanRetention<'_> {
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn keeps_text(&self, plan: &LogicalPlan) -> Result<bool> {
+    pub(crate) fn keeps_text(&self, plan: &LogicalPlan) -> Result<bool> {
         match self {
             Self::Text { sql, .. } => may_be_kept(sql, plan),
             Self::Nothing | Self::Generic(..) => Ok(false),
@@ -111,14 +111,14 @@ pub struct PlanCacheStats {
 
 impl PlanCache {
     /// The optimized plan of a statement.
-    pub fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<Arc<CachedPlan>> {
+    pub(crate) fn get(&self, engine: &Engine, scope: &str, sql: &str) -> Option<Arc<CachedPlan>> {
         let plan = self.find(engine, scope, sql, |entry| entry.optimized.clone())?;
         self.hit();
         Some(plan)
     }
 
     /// A statement that was prepared before.
-    pub fn prepared(
+    pub(crate) fn prepared(
         &self,
         engine: &Engine,
         scope: &str,
@@ -146,12 +146,12 @@ impl PlanCache {
     }
 
     /// Counts a statement whose plan was cached.
-    pub fn hit(&self) {
+    pub(crate) fn hit(&self) {
         self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a statement that must be planned.
-    pub fn miss(&self) {
+    pub(crate) fn miss(&self) {
         self.misses.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -161,7 +161,7 @@ impl PlanCache {
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn retain(
+    pub(crate) fn retain(
         &self,
         retention: PlanRetention<'_>,
         names: &Names,
@@ -191,7 +191,7 @@ impl PlanCache {
     ///
     /// # Errors
     /// Those of [`retain`](Self::retain).
-    pub fn put_prepared(&self, prepared: &Arc<PreparedStatement>) -> Result<()> {
+    pub(crate) fn put_prepared(&self, prepared: &Arc<PreparedStatement>) -> Result<()> {
         let (Some(plan), Some(_)) = (&prepared.plan, prepared.schema()) else {
             return Ok(());
         };
@@ -255,12 +255,12 @@ impl PlanCache {
     }
 
     /// Removes all plans: there may be better ones now.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.statements.lock().clear();
     }
 
     /// How often the cache was used. The caller supplies `inline_statements`.
-    pub fn usage(&self, inline_statements: u64) -> PlanCacheStats {
+    pub(crate) fn usage(&self, inline_statements: u64) -> PlanCacheStats {
         PlanCacheStats {
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),

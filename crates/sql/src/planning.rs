@@ -4,18 +4,18 @@
 //! repairs of what DataFusion's own rules break ([`repair`], [`logical_repair`],
 //! [`empty_subqueries`], [`sort_keys`], [`any_pattern`]), and limits on the size of a plan ([`growth`]).
 
-pub mod answer_types;
-pub mod any_pattern;
-pub mod counted_sets;
-pub mod empty_subqueries;
-pub mod growth;
-pub mod logical_repair;
-pub mod parameter_types;
-pub mod repair;
-pub mod sort_keys;
-pub mod subqueries;
-pub mod tag_patterns;
-pub mod time_texts;
-pub mod unknown_literals;
-pub mod using_joins;
-pub mod zones;
+pub(crate) mod answer_types;
+pub(crate) mod any_pattern;
+pub(crate) mod counted_sets;
+pub(crate) mod empty_subqueries;
+pub(crate) mod growth;
+pub(crate) mod logical_repair;
+pub(crate) mod parameter_types;
+pub(crate) mod repair;
+pub(crate) mod sort_keys;
+pub(crate) mod subqueries;
+pub(crate) mod tag_patterns;
+pub(crate) mod time_texts;
+pub(crate) mod unknown_literals;
+pub(crate) mod using_joins;
+pub(crate) mod zones;

@@ -23,8 +23,10 @@ mod table_provider;
 mod testing;
 mod time_split;
 
-pub use refresh::{RollupRefresher, RollupStatus};
-pub use rollup_definitions::{RollupDefinitions, read, read_stored};
-pub use rule::RollupRewriteRule;
-pub use show_views::{columns, statement, touched_ns, views};
-pub use table_provider::RollupTableProvider;
+pub(crate) use refresh::RollupRefresher;
+pub use refresh::RollupStatus;
+pub(crate) use rollup_definitions::{RollupDefinitions, read, read_stored};
+pub(crate) use rule::RollupRewriteRule;
+pub use show_views::touched_ns;
+pub(crate) use show_views::{columns, statement, views};
+pub(crate) use table_provider::RollupTableProvider;

@@ -15,13 +15,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// The number of levels for which any thread's stack has room.
-pub const SHALLOW_MAX: usize = 256;
+pub(crate) const SHALLOW_MAX: usize = 256;
 /// The deepest nesting of parentheses, calls and queries that the parser accepts. Chains are not
 /// nested; `nesting` counts them.
-pub const NESTED_MAX: usize = 128;
+pub(crate) const NESTED_MAX: usize = 128;
 /// The stack of each thread that executes statements, bytes: enough to evaluate and to drop the
 /// deepest accepted tree. Only pages that were used take memory.
-pub const WORKER_STACK_BYTES: usize = 32 << 20;
+pub(crate) const WORKER_STACK_BYTES: usize = 32 << 20;
 
 /// An upper bound of the stack for a level of a tree while it is planned, bytes.
 const LEVEL_BYTES: usize = 16 << 10;
@@ -34,14 +34,14 @@ const SMALL_BYTES: usize = 4 << 20;
 
 /// The stack that a tree of some depth needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StackNeed {
+pub(crate) struct StackNeed {
     /// Bytes; 0 if any stack has enough room.
     bytes: usize,
 }
 
 impl StackNeed {
     /// The need of a tree with this many levels.
-    pub fn for_depth(levels: usize) -> Self {
+    pub(crate) fn for_depth(levels: usize) -> Self {
         let bytes = if levels <= SHALLOW_MAX {
             0
         } else {
@@ -51,12 +51,12 @@ impl StackNeed {
     }
 
     /// Whether a separate stack is needed.
-    pub fn is_deep(self) -> bool {
+    pub(crate) fn is_deep(self) -> bool {
         self.bytes > 0
     }
 
     /// Runs work that recurses into the tree.
-    pub fn run<R>(self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
         if self.is_deep() {
             stacker::grow(self.bytes, work)
         } else {
@@ -65,7 +65,7 @@ impl StackNeed {
     }
 
     /// The same on a foreign thread, whose stack may be small.
-    pub fn run_anywhere<R>(self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn run_anywhere<R>(self, work: impl FnOnce() -> R) -> R {
         if self.is_deep() {
             stacker::grow(self.bytes, work)
         } else {
@@ -75,7 +75,7 @@ impl StackNeed {
 }
 
 /// A tree that is copied and dropped on a stack of sufficient size.
-pub struct DeepTree<T> {
+pub(crate) struct DeepTree<T> {
     /// Present until it is dropped.
     value: Option<Box<T>>,
     need: StackNeed,
@@ -83,18 +83,18 @@ pub struct DeepTree<T> {
 
 impl<T> DeepTree<T> {
     /// Wraps a tree that needs this much stack.
-    pub fn new(value: T, need: StackNeed) -> Self {
+    pub(crate) fn new(value: T, need: StackNeed) -> Self {
         let value = Some(Box::new(value));
         Self { value, need }
     }
 
     /// The stack that it needs.
-    pub fn need(&self) -> StackNeed {
+    pub(crate) fn need(&self) -> StackNeed {
         self.need
     }
 
     /// The tree, for a caller that drops it on a stack of sufficient size.
-    pub fn into_inner(mut self) -> T {
+    pub(crate) fn into_inner(mut self) -> T {
         *self.value.take().expect(THERE)
     }
 }
@@ -145,7 +145,7 @@ struct OnStack<F> {
 }
 
 /// Runs a future, and drops it, on a stack of sufficient size for the trees in it.
-pub fn on_stack<F: Future>(need: StackNeed, future: F) -> impl Future<Output = F::Output> {
+pub(crate) fn on_stack<F: Future>(need: StackNeed, future: F) -> impl Future<Output = F::Output> {
     let future = Some(Box::pin(future));
     OnStack { future, need }
 }

@@ -1,17 +1,17 @@
 //! Executes the statements that are not queries: DDL, `SHOW`, `DELETE`, `COPY`, `SET`, `SUMMARIZE`,
 //! and those about storage.
 
-pub mod compactions;
-pub mod copy;
-pub mod ddl_execution;
-pub mod delete;
-pub mod permissions;
-pub mod privilege_functions;
-pub mod retype;
-pub mod session;
-pub mod session_functions;
-pub mod show;
-pub mod storage;
-pub mod summarize;
+pub(crate) mod compactions;
+pub(crate) mod copy;
+pub(crate) mod ddl_execution;
+pub(crate) mod delete;
+pub(crate) mod permissions;
+pub(crate) mod privilege_functions;
+pub(crate) mod retype;
+pub(crate) mod session;
+pub(crate) mod session_functions;
+pub(crate) mod show;
+pub(crate) mod storage;
+pub(crate) mod summarize;
 pub mod tsfile;
-pub mod users;
+pub(crate) mod users;

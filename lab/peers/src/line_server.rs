@@ -17,7 +17,7 @@ use std::time::Duration;
 type Server = fn(&Path, &Path, u16, Option<u64>) -> Result<Program>;
 
 /// An instance of such a server.
-pub struct LineServer {
+pub(crate) struct LineServer {
     pub instance: Instance,
     pub http: Http,
     /// What was written since the last start.
@@ -29,7 +29,7 @@ pub struct LineServer {
 }
 
 /// What a client needs.
-pub struct LineClient {
+pub(crate) struct LineClient {
     pub http: Http,
     pub tables: Arc<[Table]>,
     pub history: Arc<WriteHistory>,
@@ -38,7 +38,11 @@ pub struct LineClient {
 impl LineServer {
     /// The peer `name`, which answers at the path `health` when it is up. Fails if the laboratory would
     /// have to start it and it is not installed.
-    pub fn new(name: &'static str, health: &'static str, settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(
+        name: &'static str,
+        health: &'static str,
+        settings: &Settings,
+    ) -> Result<Self> {
         if settings.url.is_none() {
             install::installed(&settings.peers, name)?;
         }
@@ -52,7 +56,7 @@ impl LineServer {
     }
 
     /// Starts `server` with its files in `dir`, or checks that somebody else's instance answers.
-    pub fn start(&mut self, server: Server, dir: &Path) -> Result<()> {
+    pub(crate) fn start(&mut self, server: Server, dir: &Path) -> Result<()> {
         self.history = Arc::default();
         if self.instance.url().is_some() {
             let answer = self.http.get(self.health);
@@ -67,7 +71,7 @@ impl LineServer {
     }
 
     /// Its version, or `elsewhere` and the address of somebody else's instance.
-    pub fn version(&self, elsewhere: &str) -> String {
+    pub(crate) fn version(&self, elsewhere: &str) -> String {
         match self.instance.url() {
             Some(url) => format!("{elsewhere}{url}"),
             None => {
@@ -78,7 +82,7 @@ impl LineServer {
     }
 
     /// A client of `tables`.
-    pub fn client(&self, tables: &Arc<[Table]>) -> LineClient {
+    pub(crate) fn client(&self, tables: &Arc<[Table]>) -> LineClient {
         LineClient {
             http: Http::new(self.http.base()),
             tables: Arc::clone(tables),
@@ -88,7 +92,7 @@ impl LineServer {
 
     /// Restarts the server, and returns the time until `probe`, a query about its data, has the same
     /// answer as before; without a query, the time until the server is up.
-    pub fn restart(
+    pub(crate) fn restart(
         &mut self,
         probe: Option<impl Fn(&Http) -> Result<Vec<u8>>>,
     ) -> Result<Option<Duration>> {

@@ -32,7 +32,7 @@ const NOTES: &str = "In process (Python): batches reach that process through a s
                      timed; answers stay in it, where its users have them.";
 
 /// What is particular to a package.
-pub struct PythonPackage {
+pub(crate) struct PythonPackage {
     /// The package, and the child's name for it.
     pub package: &'static str,
     /// The name of the product, without its version.
@@ -55,7 +55,7 @@ pub struct PythonPackage {
 
 /// How a package's bytes on disk are determined.
 #[derive(Clone, Copy)]
-pub enum Size {
+pub(crate) enum Size {
     /// All files of its folder.
     Folder,
     /// The answer to a query for one integer.
@@ -63,7 +63,7 @@ pub enum Size {
 }
 
 /// A package in a child process.
-pub struct PythonTarget {
+pub(crate) struct PythonTarget {
     package: &'static PythonPackage,
     instance: Instance,
     version: String,
@@ -80,7 +80,10 @@ fn count(socket: &Path, table: &Table) -> Result<u64> {
 
 impl PythonTarget {
     /// A target for `package` that is not started yet. Fails unless the package is installed.
-    pub fn make(package: &'static PythonPackage, settings: &Settings) -> Result<Box<dyn Target>> {
+    pub(crate) fn make(
+        package: &'static PythonPackage,
+        settings: &Settings,
+    ) -> Result<Box<dyn Target>> {
         ensure!(
             settings.url.is_none(),
             "{} runs in a process of the laboratory's: it takes no address",

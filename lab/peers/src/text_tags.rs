@@ -11,7 +11,7 @@ const NOBODY: &str = "nobody";
 /// The tag (an index) that chooses the devices, and the values that it may have, at least one; `None`
 /// for all devices. Values below a number are looked up among the table's series, as a client that
 /// knows its devices would do.
-pub fn chosen(table: &Table, devices: &Devices) -> Option<(usize, Vec<String>)> {
+pub(crate) fn chosen(table: &Table, devices: &Devices) -> Option<(usize, Vec<String>)> {
     let (tag, mut values) = match devices {
         Devices::All => return None,
         Devices::In(tag, values) => (*tag, values.clone()),
@@ -28,7 +28,7 @@ pub fn chosen(table: &Table, devices: &Devices) -> Option<(usize, Vec<String>)> 
 }
 
 /// A regular expression (RE2's syntax) for any of `values`, without anchors.
-pub fn any_of(values: &[String]) -> String {
+pub(crate) fn any_of(values: &[String]) -> String {
     let mut out = String::new();
     for value in values {
         if !out.is_empty() {

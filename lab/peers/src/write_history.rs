@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What was written into a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableHistory {
+pub(crate) struct TableHistory {
     /// First time, nanoseconds.
     pub first_ns: i64,
     /// Last time, nanoseconds.
@@ -18,11 +18,11 @@ pub struct TableHistory {
 
 /// What was written, by name of table; the sessions of a target share it.
 #[derive(Debug, Default)]
-pub struct WriteHistory(Mutex<HashMap<String, TableHistory>>);
+pub(crate) struct WriteHistory(Mutex<HashMap<String, TableHistory>>);
 
 impl WriteHistory {
     /// Records rows that are about to be written.
-    pub fn record(&self, table: &Table, rows: &Rows) {
+    pub(crate) fn record(&self, table: &Table, rows: &Rows) {
         let times = rows.times.iter().copied();
         let (Some(first_ns), Some(last_ns)) = (times.clone().min(), times.max()) else {
             return;
@@ -48,13 +48,13 @@ impl WriteHistory {
     }
 
     /// What was written into `table`; `None` if nothing was.
-    pub fn table(&self, table: &Table) -> Option<TableHistory> {
+    pub(crate) fn table(&self, table: &Table) -> Option<TableHistory> {
         let tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tables.get(&table.name).copied()
     }
 
     /// Whether nulls were written into `table`.
-    pub fn has_nulls(&self, table: &Table) -> bool {
+    pub(crate) fn has_nulls(&self, table: &Table) -> bool {
         self.table(table).is_some_and(|history| history.nulls)
     }
 }

@@ -5,7 +5,7 @@ use crate::target::{Kind, Settings};
 use anyhow::{Result, bail, ensure};
 
 /// The studies called `names`, in the order of `all`; `all` means all, `iot-*` those that begin so.
-pub fn studies(all: &[Study], names: &[String]) -> Result<Vec<Study>> {
+pub(super) fn studies(all: &[Study], names: &[String]) -> Result<Vec<Study>> {
     let matches = |study: &Study, name: &str| match name.strip_suffix('*') {
         Some(beginning) => study.name.starts_with(beginning),
         None => name == "all" || study.name == name,
@@ -21,7 +21,7 @@ pub fn studies(all: &[Study], names: &[String]) -> Result<Vec<Study>> {
 }
 
 /// The targets and peers of these names, each once, with their settings.
-pub fn targets(
+pub(super) fn targets(
     kinds: &[Kind],
     targets: &[String],
     peers: &[String],

@@ -9,7 +9,7 @@ use crate::question::{Aggregate, Answer, Cell, Devices, Select, Selection};
 use std::collections::BTreeMap;
 
 /// A question and its answer, sorted.
-pub struct ConformanceCase {
+pub(super) struct ConformanceCase {
     /// Short name.
     pub name: &'static str,
     /// What is asked.
@@ -21,7 +21,7 @@ pub struct ConformanceCase {
 const MINUTE_NS: i64 = 60 * SECOND_NS;
 
 /// The index of the time in answers to `select`.
-pub fn time_column(select: &Select) -> Option<usize> {
+pub(super) fn time_column(select: &Select) -> Option<usize> {
     match select.what {
         Selection::Rows(_) | Selection::Last(_) => Some(1),
         Selection::Aggregates(_) => select.bucket_ns.map(|_| select.by.len()),
@@ -94,7 +94,7 @@ fn minute(row: usize) -> i64 {
 }
 
 /// Every question.
-pub fn cases() -> Vec<ConformanceCase> {
+pub(super) fn cases() -> Vec<ConformanceCase> {
     let mut all = row_cases();
     all.extend(filter_cases());
     all.extend(last_cases());

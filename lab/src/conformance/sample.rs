@@ -6,75 +6,76 @@ use crate::data::{
 use std::sync::Arc;
 
 /// Time of the first rows: 2024-01-01T00:00:30Z, in the middle of a minute.
-pub const START_NS: i64 = 1_704_067_230 * SECOND_NS;
+pub(super) const START_NS: i64 = 1_704_067_230 * SECOND_NS;
 
 /// Devices of each table.
-pub const DEVICES: usize = 4;
+pub(super) const DEVICES: usize = 4;
 
 /// Rows of each device in `lab_plain`, one per second.
-pub const PLAIN_ROWS: usize = 200;
+pub(super) const PLAIN_ROWS: usize = 200;
 
 /// Rows of each device in `lab_mixed`, one every five seconds.
-pub const MIXED_ROWS: usize = 50;
+pub(super) const MIXED_ROWS: usize = 50;
 
 /// Distance of two rows of a device in `lab_mixed`.
-pub const MIXED_STEP_NS: i64 = 5 * SECOND_NS;
+pub(super) const MIXED_STEP_NS: i64 = 5 * SECOND_NS;
 
 /// Sites of the devices of `lab_mixed`; the last has none.
-pub const SITES: [Option<&str>; DEVICES] = [Some("north"), Some("south"), Some("north"), None];
+pub(super) const SITES: [Option<&str>; DEVICES] =
+    [Some("north"), Some("south"), Some("north"), None];
 
 /// Name of a device.
-pub fn name(device: usize) -> String {
+pub(super) fn name(device: usize) -> String {
     format!("dev_{device}")
 }
 
 /// Number of a device: 7 … 10, which have another order as text.
-pub fn number(device: usize) -> i64 {
+pub(super) fn number(device: usize) -> i64 {
     device as i64 + 7
 }
 
 /// Time of a row in `lab_plain`, nanoseconds.
-pub fn plain_time(row: usize) -> i64 {
+pub(super) fn plain_time(row: usize) -> i64 {
     START_NS + row as i64 * SECOND_NS
 }
 
 /// Time of a row in `lab_mixed`, nanoseconds.
-pub fn mixed_time(row: usize) -> i64 {
+pub(super) fn mixed_time(row: usize) -> i64 {
     START_NS + row as i64 * MIXED_STEP_NS
 }
 
 /// Field `celsius`; some values are negative.
-pub fn celsius(device: usize, row: usize) -> i32 {
+pub(super) fn celsius(device: usize, row: usize) -> i32 {
     ((row * 7 + device * 13) % 41) as i32 - 10
 }
 
 /// Field `humidity`, exact in single precision.
-pub fn humidity(device: usize, row: usize) -> f32 {
+pub(super) fn humidity(device: usize, row: usize) -> f32 {
     ((row * 3 + device * 5) % 64) as f32 * 0.25
 }
 
 /// Field `load`: a third of its values are null, including those of two devices' newest rows.
-pub fn load(device: usize, row: usize) -> Option<f64> {
+pub(super) fn load(device: usize, row: usize) -> Option<f64> {
     ((row + device) % 3 != 1).then_some(row as f64 * 1.0625 - device as f64 * 100.0)
 }
 
 /// Field `rain`.
-pub fn rain(device: usize, row: usize) -> bool {
+pub(super) fn rain(device: usize, row: usize) -> bool {
     (row + device).is_multiple_of(4)
 }
 
 /// Field `beats`, a large integer.
-pub fn beats(device: usize, row: usize) -> i64 {
+pub(super) fn beats(device: usize, row: usize) -> i64 {
     (device as i64 + 1) * 5_000_000_000 + row as i64
 }
 
 /// Field `note`: spaces, a comma, an equals sign, a quote.
-pub fn note(device: usize, row: usize) -> String {
+pub(super) fn note(device: usize, row: usize) -> String {
     format!("r={row}, \"{}\" it's", device * 11)
 }
 
 /// The source: `lab_plain` (numbers, nothing missing) and `lab_mixed` (everything else).
-pub struct Sample {
+pub(super) struct Sample {
     tables: Vec<Table>,
 }
 
@@ -103,7 +104,7 @@ fn table<const T: usize, const F: usize>(
 
 impl Sample {
     /// The tables with `suffix` at the end of their names.
-    pub fn new(suffix: &str) -> Self {
+    pub(super) fn new(suffix: &str) -> Self {
         let text = |text: &str| Some(text.to_owned());
         let plain = |device| vec![text(&number(device).to_string()), text(&name(device))];
         let mixed = |device: usize| vec![SITES[device].and_then(text), text(&name(device))];

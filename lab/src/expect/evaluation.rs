@@ -8,7 +8,7 @@ use std::collections::HashMap;
 const NOT_ASKED: u32 = u32::MAX;
 
 /// A question and the state of its answer.
-pub struct Evaluation<'a> {
+pub(super) struct Evaluation<'a> {
     select: &'a Select,
     table: &'a Table,
     /// By series: its group, or [`NOT_ASKED`]. Latest rows have one group per device, which is a
@@ -144,7 +144,7 @@ impl Groups {
 
 impl<'a> Evaluation<'a> {
     /// `select`, which asks for something of `table`, before the first row.
-    pub fn new(select: &'a Select, table: &'a Table) -> Self {
+    pub(super) fn new(select: &'a Select, table: &'a Table) -> Self {
         let series = table.series.len();
         let mut group_of = vec![NOT_ASKED; series];
         let mut numbers: HashMap<Vec<Option<&String>>, u32> = HashMap::new();
@@ -183,7 +183,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Adds rows number `rows` of `batch`.
-    pub fn take(&mut self, batch: &Rows, rows: &[usize]) {
+    pub(super) fn take(&mut self, batch: &Rows, rows: &[usize]) {
         if batch.table != self.select.table {
             return;
         }
@@ -236,7 +236,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The answer, after the last row; its rows have no order.
-    pub fn answer(self) -> Answer {
+    pub(super) fn answer(self) -> Answer {
         let rows = match (self.state, &self.select.what) {
             (State::Rows(rows), _) => rows,
             (State::Last(newest), _) => {

@@ -14,7 +14,7 @@ fn text(values: &Values, row: usize) -> String {
 }
 
 /// The rows of a batch as text.
-pub fn lines(rows: &Rows) -> Vec<String> {
+pub(super) fn lines(rows: &Rows) -> Vec<String> {
     let line = |row| {
         let values = rows.columns.iter().map(|column| {
             if column.is_present(row) {
@@ -32,7 +32,7 @@ pub fn lines(rows: &Rows) -> Vec<String> {
 
 /// Everything that `clients` clients send, sorted. Also checks that each client sends only its own
 /// devices and that every batch has the columns of its table.
-pub fn sent(source: &dyn Source, clients: usize, batch_rows: usize) -> Vec<String> {
+pub(super) fn sent(source: &dyn Source, clients: usize, batch_rows: usize) -> Vec<String> {
     let mut all = Vec::new();
     for client in 0..clients {
         for rows in source.stream(client, clients, batch_rows) {
@@ -61,14 +61,14 @@ pub fn sent(source: &dyn Source, clients: usize, batch_rows: usize) -> Vec<Strin
 }
 
 /// Checks that one, three and seven clients send the same.
-pub fn same_for_any_clients(source: &dyn Source) {
+pub(super) fn same_for_any_clients(source: &dyn Source) {
     let one = sent(source, 1, 100);
     assert_eq!(one, sent(source, 3, 7));
     assert_eq!(one, sent(source, 7, 1_000));
 }
 
 /// FNV-1a of everything that is sent. Tests pin it, so that a change of the rows of a seed fails.
-pub fn checksum(source: &dyn Source) -> u64 {
+pub(super) fn checksum(source: &dyn Source) -> u64 {
     let all = sent(source, 1, 100);
     let bytes = all.iter().flat_map(|line| line.bytes());
     bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
@@ -77,7 +77,7 @@ pub fn checksum(source: &dyn Source) -> u64 {
 }
 
 /// Mean and standard deviation.
-pub fn moments(values: &[f64]) -> (f64, f64) {
+pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let square = |value: &f64| (value - mean) * (value - mean);
@@ -88,7 +88,7 @@ pub fn moments(values: &[f64]) -> (f64, f64) {
 }
 
 /// The numbers of field `field`, by series, in the order of arrival at one client.
-pub fn numbers(source: &dyn Source, field: usize) -> Vec<Vec<f64>> {
+pub(super) fn numbers(source: &dyn Source, field: usize) -> Vec<Vec<f64>> {
     let mut all = vec![Vec::new(); source.tables()[0].series.len()];
     for rows in source.stream(0, 1, 1_000) {
         for (row, series) in rows.series.iter().enumerate() {

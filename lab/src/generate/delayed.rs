@@ -12,13 +12,13 @@ const ORDERS: u64 = 16;
 
 /// Orders of arrival.
 #[derive(Debug)]
-pub struct Delayed {
+pub(super) struct Delayed {
     orders: Vec<Vec<u32>>,
 }
 
 impl Delayed {
     /// Orders for devices of `rows` rows each.
-    pub fn new(delay: Delay, rows: usize, key: Key) -> Self {
+    pub(super) fn new(delay: Delay, rows: usize, key: Key) -> Self {
         let order = |number| {
             let key = key.with(number);
             let arrival = |step: u32| {
@@ -38,7 +38,7 @@ impl Delayed {
     }
 
     /// The step of the row that `device` sends as number `position`.
-    pub fn step(&self, device: u64, position: u64) -> u64 {
+    pub(super) fn step(&self, device: u64, position: u64) -> u64 {
         let order = &self.orders[(device % ORDERS) as usize];
         order
             .get(position as usize)

@@ -21,35 +21,35 @@ fn mix(state: u64) -> u64 {
 
 /// The address of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(u64);
+pub(super) struct Key(u64);
 
 impl Key {
     /// The root address of a seed.
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self(mix(seed.wrapping_add(GOLDEN)))
     }
 
     /// The address below this one with number `part`: a device, a sensor, a row.
-    pub fn with(self, part: u64) -> Self {
+    pub(super) fn with(self, part: u64) -> Self {
         let position = part.wrapping_add(1).wrapping_mul(GOLDEN);
         Self(mix(self.0.wrapping_add(position)))
     }
 
     /// The numbers at this address.
-    pub fn draw(self) -> Draw {
+    pub(super) fn draw(self) -> Draw {
         // Inverted, so that they differ from the addresses below this one.
         Draw(!self.0)
     }
 
     /// The first number at this address, uniform in [0, 1).
-    pub fn uniform(self) -> f64 {
+    pub(super) fn uniform(self) -> f64 {
         self.draw().random()
     }
 }
 
 /// A sequence of random numbers; `rand` and `rand_distr` draw from it.
 #[derive(Clone, Debug)]
-pub struct Draw(u64);
+pub(super) struct Draw(u64);
 
 impl TryRng for Draw {
     type Error = Infallible;
@@ -74,7 +74,7 @@ impl TryRng for Draw {
 
 /// Sine of `turn` whole turns, `turn` in [0, 1), to within 1e-10: Taylor's series about 0 of the
 /// angle folded into [-π/2, π/2].
-pub fn sine(turn: f64) -> f64 {
+pub(super) fn sine(turn: f64) -> f64 {
     let angle = turn * TAU;
     let angle = if angle > 3.0 * FRAC_PI_2 {
         angle - TAU

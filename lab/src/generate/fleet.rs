@@ -17,7 +17,7 @@ use rand_distr::{Distribution, StandardNormal};
 const START_NS: i64 = 1_563_249_700 * SECOND_NS;
 
 /// A device of the comparison.
-pub struct Device {
+pub(super) struct Device {
     key: Key,
     centres: (f64, f64),
 }
@@ -49,7 +49,7 @@ impl Thermometer for Device {
 }
 
 /// `devices` thermometers with `rows` rows each.
-pub fn fleet(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
+pub(super) fn fleet(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
     let device = |device: usize| {
         let number = device + 1;
         let name = (number, format!("dev_{number}"));

@@ -26,7 +26,7 @@ const MS_NS: i64 = 1_000_000;
 const GROUPS: usize = 20;
 
 /// IoT-Benchmark's devices.
-pub struct Iot {
+pub(super) struct Iot {
     tables: Vec<Table>,
     spec: IotSpec,
     sensors: Vec<Sensor>,
@@ -37,7 +37,7 @@ pub struct Iot {
 
 impl Iot {
     /// The devices that `spec` describes.
-    pub fn new(spec: &IotSpec, seed: u64) -> Self {
+    pub(super) fn new(spec: &IotSpec, seed: u64) -> Self {
         let tag = |name: &str| Tag {
             name: name.to_owned(),
             kind: TagKind::Text,
@@ -72,7 +72,7 @@ impl Iot {
     }
 
     /// The same devices with one tag, `device`: their paths.
-    pub fn with_paths(mut self, path: Path) -> Self {
+    pub(super) fn with_paths(mut self, path: Path) -> Self {
         for table in &mut self.tables {
             table.tags.truncate(1);
             let paths = (0..self.spec.devices).map(|device| vec![Some(path.name(device))]);

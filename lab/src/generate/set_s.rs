@@ -16,7 +16,7 @@ use rand_distr::{Distribution, StandardNormal};
 const START_NS: i64 = 1_704_067_200 * SECOND_NS;
 
 /// A device of the set.
-pub struct Device {
+pub(super) struct Device {
     key: Key,
     temperature: f64,
     humidity: f64,
@@ -47,14 +47,19 @@ impl Thermometer for Device {
 }
 
 /// The same rows as those of [`set_s`], arriving as `delay` says.
-pub fn late_set_s(devices: usize, rows: usize, delay: Delay, seed: u64) -> Thermometers<Device> {
+pub(super) fn late_set_s(
+    devices: usize,
+    rows: usize,
+    delay: Delay,
+    seed: u64,
+) -> Thermometers<Device> {
     // Apart from the devices' keys.
     let key = Key::new(seed).with(u64::MAX);
     set_s(devices, rows, seed).delayed(Delayed::new(delay, rows, key))
 }
 
 /// `devices` thermometers with `rows` rows each.
-pub fn set_s(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
+pub(super) fn set_s(devices: usize, rows: usize, seed: u64) -> Thermometers<Device> {
     let device = |device: usize| {
         let name = (device, format!("device_{device:06}"));
         (name, Device::new(Key::new(seed).with(device as u64)))

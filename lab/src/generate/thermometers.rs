@@ -9,13 +9,13 @@ use crate::data::{
 use std::sync::Arc;
 
 /// A device.
-pub trait Thermometer: Send + Sync {
+pub(super) trait Thermometer: Send + Sync {
     /// Temperature and humidity at a step of time, one step per second.
     fn reading(&self, step: u64) -> (i32, f32);
 }
 
 /// Devices that each have the same number of rows.
-pub struct Thermometers<D> {
+pub(super) struct Thermometers<D> {
     tables: Vec<Table>,
     /// The devices, by series.
     pub devices: Vec<D>,
@@ -61,7 +61,7 @@ fn table(name: &str, series: impl Iterator<Item = (usize, String)>) -> Table {
 impl<D: Thermometer> Thermometers<D> {
     /// `devices` with their (number, name), in the table `name`, with `rows` rows each from
     /// `start_ns` on.
-    pub fn new(
+    pub(super) fn new(
         name: &str,
         devices: impl Iterator<Item = ((usize, String), D)>,
         rows: usize,
@@ -78,7 +78,7 @@ impl<D: Thermometer> Thermometers<D> {
     }
 
     /// The same rows in another order.
-    pub fn delayed(self, delayed: Delayed) -> Self {
+    pub(super) fn delayed(self, delayed: Delayed) -> Self {
         Self {
             delayed: Some(delayed),
             ..self

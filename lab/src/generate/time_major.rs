@@ -3,7 +3,7 @@
 
 /// Batches of (devices, steps); a row has one of each.
 #[derive(Debug)]
-pub struct TimeMajor {
+pub(super) struct TimeMajor {
     client: u32,
     clients: u32,
     devices: u32,
@@ -16,7 +16,7 @@ pub struct TimeMajor {
 impl TimeMajor {
     /// The rows of client `client` of `clients`, which share `devices` devices with `rows` rows
     /// each; the client has device d when d mod `clients` is `client`.
-    pub fn new(
+    pub(super) fn new(
         devices: usize,
         rows: usize,
         client: usize,

@@ -38,7 +38,7 @@ const TABLES: [usize; 2] = [READINGS, DIAGNOSTICS];
 const TAGS: [&str; 5] = ["name", "fleet", "driver", "model", "device_version"];
 
 /// TSBS's trucks.
-pub struct Trucks {
+pub(super) struct Trucks {
     tables: [Table; 2],
     count: usize,
     steps: usize,
@@ -56,7 +56,7 @@ impl Trucks {
     /// about a tenth of the rows never arrive. Passes once over everything that can be missing, so
     /// that the number of rows and the series are known; this takes some nanoseconds per row.
     #[must_use]
-    pub fn new(trucks: usize, steps: usize, step_s: u32, seed: u64) -> Self {
+    pub(super) fn new(trucks: usize, steps: usize, step_s: u32, seed: u64) -> Self {
         let faults = Faults::new(seed);
         let mut rows = 0;
         let mut reduced = Vec::new();

@@ -6,7 +6,7 @@ use procfs::process::{Process, Stat};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Processes that are monitored together.
-pub struct Processes {
+pub(super) struct Processes {
     /// The processes whose children belong to the set.
     roots: Vec<i32>,
     /// Counters by process id. A process that has ended keeps its last counters.
@@ -26,7 +26,7 @@ pub struct Resident {
 
 impl Processes {
     /// Processes that already run; what they used so far does not count.
-    pub fn running(ids: &[u32]) -> Self {
+    pub(super) fn running(ids: &[u32]) -> Self {
         let mut processes = Self {
             roots: ids.iter().map(|id| *id as i32).collect(),
             counted: BTreeMap::new(),
@@ -37,7 +37,7 @@ impl Processes {
     }
 
     /// The laboratory's own process, without its children.
-    pub fn this() -> Self {
+    pub(super) fn this() -> Self {
         let mut processes = Self {
             roots: Vec::new(),
             counted: BTreeMap::from([(std::process::id() as i32, Usage::default())]),
@@ -48,12 +48,12 @@ impl Processes {
     }
 
     /// Whether no process is watched.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.roots.is_empty() && self.counted.is_empty()
     }
 
     /// Monitors other processes from now on.
-    pub fn follow(&mut self, ids: &[u32]) {
+    pub(super) fn follow(&mut self, ids: &[u32]) {
         self.roots = ids.iter().map(|id| *id as i32).collect();
         if ids.is_empty() {
             self.counted.clear();
@@ -61,7 +61,7 @@ impl Processes {
     }
 
     /// Memory of those that run.
-    pub fn resident(&self) -> Resident {
+    pub(super) fn resident(&self) -> Resident {
         let mut sum = Resident::default();
         for id in family(&self.roots) {
             let status = Process::new(id).and_then(|process| process.status());
@@ -75,7 +75,7 @@ impl Processes {
     }
 
     /// Processor time and bytes since the start; resident memory now.
-    pub fn usage(&mut self) -> Usage {
+    pub(super) fn usage(&mut self) -> Usage {
         for id in family(&self.roots) {
             self.counted.entry(id).or_default();
         }
@@ -146,6 +146,6 @@ fn family(roots: &[i32]) -> BTreeSet<i32> {
 }
 
 /// Page cache of the machine, bytes; 0 if it cannot be read.
-pub fn page_cache_bytes() -> u64 {
+pub(super) fn page_cache_bytes() -> u64 {
     procfs::Meminfo::current().map_or(0, |memory| memory.cached)
 }

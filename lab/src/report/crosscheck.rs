@@ -22,7 +22,7 @@ struct TargetAnswers {
 }
 
 /// Marks steps with differing answers as wrong.
-pub fn check(lab: &mut Lab) {
+pub(super) fn check(lab: &mut Lab) {
     let order = lab.configuration.targets.clone();
     for study in &mut lab.studies {
         let mut asked: BTreeMap<(String, usize, Knobs), Vec<TargetAnswers>> = BTreeMap::new();

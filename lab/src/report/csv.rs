@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Writes every figure of every step to `path`, one per row. A step without figures has one row
 /// without figure and value, so that its verdict is not lost.
-pub fn results(path: &Path, lab: &Lab) -> Result<()> {
+pub(super) fn results(path: &Path, lab: &Lab) -> Result<()> {
     let mut writer = create(path)?;
     let columns = [
         "study", "setup", "target", "repeat", "step", "knobs", "figure", "value", "verdict",
@@ -53,7 +53,7 @@ pub fn results(path: &Path, lab: &Lab) -> Result<()> {
 }
 
 /// Writes the figures of a view, one cell per row, in the view's unit.
-pub fn view(path: &Path, arranged: &ArrangedView) -> Result<()> {
+pub(super) fn view(path: &Path, arranged: &ArrangedView) -> Result<()> {
     let view = arranged.view;
     let mut writer = create(path)?;
     let split = view.split.as_deref().unwrap_or("split");
@@ -95,7 +95,7 @@ pub fn view(path: &Path, arranged: &ArrangedView) -> Result<()> {
 }
 
 /// Writes a table with the text that the report shows.
-pub fn table(path: &Path, table: &Table) -> Result<()> {
+pub(super) fn table(path: &Path, table: &Table) -> Result<()> {
     let mut writer = create(path)?;
     writer.write_record(&table.head)?;
     for row in &table.rows {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 /// The tone of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub(super) enum Tone {
     /// Marigram is ahead.
     Good,
     /// Marigram is behind, or something went wrong.
@@ -16,7 +16,7 @@ pub enum Tone {
 
 /// A part of the report.
 #[derive(Clone, Debug)]
-pub enum Block {
+pub(super) enum Block {
     /// A heading.
     Heading {
         /// 1 is the report's title.
@@ -49,7 +49,7 @@ pub enum Block {
 
 /// A line of a list.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(super) struct Line {
     /// Its subject, emphasized.
     pub lead: String,
     /// Its statements, separated by semicolons.
@@ -58,7 +58,7 @@ pub struct Line {
 
 /// A table.
 #[derive(Clone, Debug, Default)]
-pub struct Table {
+pub(super) struct Table {
     /// Name of its CSV file, without ending; unique.
     pub name: String,
     /// What its figures are.
@@ -75,7 +75,7 @@ pub struct Table {
 
 /// A row of a table.
 #[derive(Clone, Debug)]
-pub struct TableRow {
+pub(super) struct TableRow {
     /// What it is about.
     pub kind: RowKind,
     /// Heading; its note, as in [`TableCell::note`].
@@ -86,7 +86,7 @@ pub struct TableRow {
 
 /// What a row of a table is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowKind {
+pub(super) enum RowKind {
     /// A target of this run.
     Ours,
     /// The client's own cost, which is not ranked.
@@ -97,7 +97,7 @@ pub enum RowKind {
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TableCell {
+pub(super) struct TableCell {
     /// The figure, or a word in its place.
     pub text: String,
     /// Follows it, less prominent: the interval, the second figure.
@@ -110,7 +110,7 @@ pub struct TableCell {
 
 /// The emphasis of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CellMark {
+pub(super) enum CellMark {
     /// None.
     #[default]
     None,
@@ -124,7 +124,7 @@ pub enum CellMark {
 
 /// A plot.
 #[derive(Clone, Debug)]
-pub struct Plot {
+pub(super) struct Plot {
     /// Name of its file, without ending; unique.
     pub name: String,
     /// What it shows, in words.
@@ -135,7 +135,7 @@ pub struct Plot {
 
 impl TableCell {
     /// A cell with only `text`.
-    pub fn plain(text: impl Into<String>) -> Self {
+    pub(super) fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             ..Self::default()
@@ -145,7 +145,7 @@ impl TableCell {
 
 impl Table {
     /// The number of footnote `note`; adds it unless the table has it.
-    pub fn note(&mut self, note: String) -> usize {
+    pub(super) fn note(&mut self, note: String) -> usize {
         if let Some(index) = self.notes.iter().position(|own| *own == note) {
             return index + 1;
         }
@@ -154,7 +154,7 @@ impl Table {
     }
 
     /// Adds a row of one target.
-    pub fn push(&mut self, heading: impl Into<String>, cells: Vec<TableCell>) {
+    pub(super) fn push(&mut self, heading: impl Into<String>, cells: Vec<TableCell>) {
         self.rows.push(TableRow {
             kind: RowKind::Ours,
             heading: (heading.into(), None),
@@ -165,7 +165,7 @@ impl Table {
 
 impl Block {
     /// A heading with an anchor made from `id`.
-    pub fn heading(level: u8, text: impl Into<String>, id: &str) -> Self {
+    pub(super) fn heading(level: u8, text: impl Into<String>, id: &str) -> Self {
         Self::Heading {
             level,
             text: text.into(),
@@ -175,14 +175,14 @@ impl Block {
 }
 
 /// Adds `more` to `text`.
-pub fn put(text: &mut String, more: fmt::Arguments) {
+pub(super) fn put(text: &mut String, more: fmt::Arguments) {
     text.write_fmt(more)
         .expect("writing to a string cannot fail");
 }
 
 /// `text` as an anchor or the name of a file: lower-case letters, digits and single hyphens.
 #[must_use]
-pub fn slug(text: &str) -> String {
+pub(super) fn slug(text: &str) -> String {
     let mut slug = String::new();
     for letter in text.chars() {
         if letter.is_ascii_alphanumeric() {

@@ -9,7 +9,7 @@ use super::statistics::JUDGED_MIN;
 use crate::study::Scale;
 
 /// Title of the report.
-pub const TITLE: &str = "Marigram laboratory: report";
+pub(super) const TITLE: &str = "Marigram laboratory: report";
 
 fn scale(scale: Scale) -> &'static str {
     match scale {
@@ -26,7 +26,7 @@ fn counted(count: usize, one: &str, more: &str) -> String {
 
 /// The title, what was run, and what a reader must know before any figure.
 #[must_use]
-pub fn opening(lab: &Lab) -> Vec<Block> {
+pub(super) fn opening(lab: &Lab) -> Vec<Block> {
     let configuration = &lab.configuration;
     let scale_name = scale(configuration.scale);
     let targets = configuration
@@ -76,7 +76,7 @@ pub fn opening(lab: &Lab) -> Vec<Block> {
 
 /// The outcome of all comparisons, in a sentence.
 #[must_use]
-pub fn tally(count: Count) -> String {
+pub(super) fn tally(count: Count) -> String {
     let all = count.ahead + count.behind + count.noise + count.untold;
     if all == 0 {
         return "Nothing to compare: Marigram and a peer were not both measured.".to_owned();
@@ -98,7 +98,7 @@ pub fn tally(count: Count) -> String {
 
 /// Targets and machine.
 #[must_use]
-pub fn setting(lab: &Lab) -> Vec<Block> {
+pub(super) fn setting(lab: &Lab) -> Vec<Block> {
     let mut targets = Table {
         name: "targets".to_owned(),
         caption: "What each target said that it is.".to_owned(),
@@ -155,7 +155,7 @@ pub fn setting(lab: &Lab) -> Vec<Block> {
 
 /// How to read the figures.
 #[must_use]
-pub fn reading() -> Block {
+pub(super) fn reading() -> Block {
     let line = |lead: &str, text: &str| Line {
         lead: lead.to_owned(),
         phrases: vec![(Tone::Plain, text.to_owned())],

@@ -5,7 +5,7 @@ use super::plot::GREYS;
 
 /// The page.
 #[must_use]
-pub fn page(title: &str, blocks: &[Block]) -> String {
+pub(super) fn page(title: &str, blocks: &[Block]) -> String {
     let mut page = String::new();
     let [text, axis, mesh] = GREYS;
     // The greys of the plots follow the page's colours.
@@ -36,7 +36,7 @@ pub fn page(title: &str, blocks: &[Block]) -> String {
 
 /// Text, escaped for HTML.
 #[must_use]
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -46,7 +46,7 @@ impl RequestLatencies {
 }
 
 /// The blocks about latencies; none if nothing was asked or written.
-pub fn blocks(
+pub(super) fn blocks(
     prefix: &str,
     configuration: &Configuration,
     study: &StudyRuns,

@@ -15,7 +15,7 @@ const FORMAT: u32 = 1;
 
 /// The contents of one folder.
 #[derive(Debug)]
-pub struct Lab {
+pub(super) struct Lab {
     /// How it was started.
     pub configuration: Configuration,
     /// Its studies, in order.
@@ -24,7 +24,7 @@ pub struct Lab {
 
 /// A study and its runs.
 #[derive(Debug)]
-pub struct StudyRuns {
+pub(super) struct StudyRuns {
     /// Its name on the command line.
     pub name: String,
     /// A title.
@@ -43,7 +43,7 @@ pub struct StudyRuns {
 
 /// A run that has ended.
 #[derive(Debug)]
-pub struct Run {
+pub(super) struct Run {
     /// Its result.
     pub result: RunResult,
     /// Its folder, with the raw samples.
@@ -52,7 +52,7 @@ pub struct Run {
 
 /// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunIdentity {
+pub(super) struct RunIdentity {
     /// Setup.
     pub setup: String,
     /// Target.
@@ -63,7 +63,7 @@ pub struct RunIdentity {
 
 /// Reads `folder`; `known` has the titles of studies. Fails if the folder holds no runs of this
 /// format, or if a file cannot be read.
-pub fn load(folder: &Path, known: &[Study]) -> Result<Lab> {
+pub(super) fn load(folder: &Path, known: &[Study]) -> Result<Lab> {
     let Some(configuration) = read::<Configuration>(&folder.join("lab.json"))? else {
         bail!(
             "{} holds no runs: it has no lab.json; give the folder that `lab run --out` wrote",
@@ -153,7 +153,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 impl Lab {
     /// The description of `target` in its first run that started.
     #[must_use]
-    pub fn facts(&self, target: &str) -> Option<&TargetFacts> {
+    pub(super) fn facts(&self, target: &str) -> Option<&TargetFacts> {
         let runs = self.studies.iter().flat_map(|study| &study.runs);
         runs.filter(|run| run.result.target == target)
             .find_map(|run| run.result.facts.as_ref())
@@ -164,13 +164,13 @@ impl Lab {
 /// `latency_p50_ms` … `latency_max_ms`, `latency_slowest_client_ms`) or one of its resources
 /// (`server_cpu_s`, `client_rss_bytes`, …).
 #[must_use]
-pub fn figure(step: &StepResult, name: &str) -> Option<f64> {
+pub(super) fn figure(step: &StepResult, name: &str) -> Option<f64> {
     let value = step.figures.get(name).copied();
     value.or_else(|| derived(step).find_map(|(own, value)| (own == name).then_some(value)))
 }
 
 /// The figures of a step that are not stored by name.
-pub fn derived(step: &StepResult) -> impl Iterator<Item = (String, f64)> + use<> {
+pub(super) fn derived(step: &StepResult) -> impl Iterator<Item = (String, f64)> + use<> {
     let mut all: Vec<(String, f64)> = Vec::new();
     if let Some(latency) = &step.latency {
         all.push(("latency_count".to_owned(), latency.count as f64));

@@ -4,7 +4,7 @@ use super::document::{Block, CellMark, Line, RowKind, Table, TableCell, put};
 
 /// The document; its plots are in `svg`, a folder next to it.
 #[must_use]
-pub fn document(blocks: &[Block], svg: &str) -> String {
+pub(super) fn document(blocks: &[Block], svg: &str) -> String {
     let mut text = String::new();
     for block in blocks {
         show(&mut text, block, svg);
@@ -14,7 +14,7 @@ pub fn document(blocks: &[Block], svg: &str) -> String {
 
 /// Text, escaped for Markdown.
 #[must_use]
-pub fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

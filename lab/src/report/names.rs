@@ -5,25 +5,25 @@ const MARIGRAM: [&str; 3] = ["embedded", "http", "postgres"];
 
 /// Whether `target` is one of Marigram's interfaces.
 #[must_use]
-pub fn is_marigram(target: &str) -> bool {
+pub(super) fn is_marigram(target: &str) -> bool {
     MARIGRAM.contains(&target)
 }
 
 /// Whether `target` is a library, which has no cost of a connection.
 #[must_use]
-pub fn is_library(target: &str) -> bool {
+pub(super) fn is_library(target: &str) -> bool {
     ["embedded", "duckdb", "chdb"].contains(&target)
 }
 
 /// Whether `target` is the null target, which shows the client's own cost.
 #[must_use]
-pub fn is_null(target: &str) -> bool {
+pub(super) fn is_null(target: &str) -> bool {
     target == "null"
 }
 
 /// The product that `target` belongs to.
 #[must_use]
-pub fn product(target: &str) -> &str {
+pub(super) fn product(target: &str) -> &str {
     if is_marigram(target) {
         "marigram"
     } else {
@@ -33,7 +33,7 @@ pub fn product(target: &str) -> &str {
 
 /// The name of `target` in tables and plots.
 #[must_use]
-pub fn label(target: &str) -> String {
+pub(super) fn label(target: &str) -> String {
     if is_marigram(target) {
         format!("Marigram {target}")
     } else {
@@ -42,11 +42,11 @@ pub fn label(target: &str) -> String {
 }
 
 /// A colour, red, green, blue.
-pub type Colour = (u8, u8, u8);
+pub(super) type Colour = (u8, u8, u8);
 
 /// A mark in a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PointMark {
+pub(super) enum PointMark {
     /// A disc.
     Circle,
     /// A square.
@@ -61,7 +61,7 @@ pub enum PointMark {
 
 /// The appearance of a target in every plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TargetStyle {
+pub(super) struct TargetStyle {
     /// Its colour.
     pub colour: Colour,
     /// Its mark, for readers who cannot distinguish the colour.
@@ -87,7 +87,7 @@ const PEERS: [(Colour, PointMark); 8] = [
 
 /// The appearance of `target`, which depends on its index in `targets`, all targets of the report.
 #[must_use]
-pub fn look(targets: &[String], target: &str) -> TargetStyle {
+pub(super) fn look(targets: &[String], target: &str) -> TargetStyle {
     if let Some(way) = MARIGRAM.iter().position(|way| *way == target) {
         return TargetStyle {
             colour: BLUES[way],
@@ -107,7 +107,7 @@ const REASON_CHARACTERS: usize = 180;
 
 /// A reason, shortened for a report.
 #[must_use]
-pub fn short(reason: &str) -> String {
+pub(super) fn short(reason: &str) -> String {
     match reason.char_indices().nth(REASON_CHARACTERS) {
         Some((end, _)) => format!("{}…", &reason[..end]),
         None => reason.to_owned(),

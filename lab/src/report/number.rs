@@ -5,7 +5,7 @@ const THIN: char = '\u{202f}';
 
 /// `value` with three significant digits; from 1000 on, an integer with separated thousands.
 #[must_use]
-pub fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -30,7 +30,7 @@ pub fn plain(value: f64) -> String {
 
 /// `value` for the tick of an axis: as short as it can be.
 #[must_use]
-pub fn tick(value: f64) -> String {
+pub(super) fn tick(value: f64) -> String {
     let (scaled, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, " G"),
         size if size >= 1e6 => (value / 1e6, " M"),
@@ -48,7 +48,7 @@ pub fn tick(value: f64) -> String {
 
 /// `bytes` with a binary unit.
 #[must_use]
-pub fn bytes(bytes: f64) -> String {
+pub(super) fn bytes(bytes: f64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes;
     let mut unit = 0;
@@ -61,7 +61,7 @@ pub fn bytes(bytes: f64) -> String {
 
 /// A ratio: `2.31×`; below 1.1 in percent, `3.2 %`.
 #[must_use]
-pub fn times(ratio: f64) -> String {
+pub(super) fn times(ratio: f64) -> String {
     if ratio < 1.1 {
         format!("{:.1} %", (ratio - 1.0) * 100.0)
     } else if ratio < 10.0 {

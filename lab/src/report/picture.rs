@@ -8,7 +8,7 @@ use anyhow::Result;
 
 /// The plot of `panel`: lines if the x knob is a number with several values, otherwise bars. `None` if
 /// nothing was measured. `name` is the name of its file; `targets` are all targets of the report.
-pub fn picture(
+pub(super) fn picture(
     name: &str,
     arranged: &ArrangedView,
     panel: &Panel,

@@ -11,11 +11,11 @@ mod scale;
 
 use super::names::TargetStyle;
 use anyhow::Result;
-pub use canvas::GREYS;
+pub(super) use canvas::GREYS;
 use scale::Scale;
 
 /// What is plotted.
-pub struct Chart {
+pub(super) struct Chart {
     /// Below the x axis.
     pub x_label: String,
     /// Beside the y axis.
@@ -33,7 +33,7 @@ pub struct Chart {
 }
 
 /// The x axis.
-pub enum X {
+pub(super) enum X {
     /// Settings that are numbers, with their names.
     Settings(Vec<(f64, String)>),
     /// A quantity.
@@ -43,7 +43,7 @@ pub enum X {
 }
 
 /// A line, or one bar of each group.
-pub struct Series {
+pub(super) struct Series {
     /// Its name.
     pub label: String,
     /// Its appearance.
@@ -58,7 +58,7 @@ pub struct Series {
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Point {
+pub(super) struct Point {
     /// Its position on the x axis.
     pub x: f64,
     /// The figure.
@@ -70,12 +70,12 @@ pub struct Point {
 }
 
 /// Lines.
-pub fn lines(chart: &Chart) -> Result<String> {
+pub(super) fn lines(chart: &Chart) -> Result<String> {
     draw::draw(chart, &axes(chart, chart.log), false)
 }
 
 /// Groups of bars.
-pub fn bars(chart: &Chart) -> Result<String> {
+pub(super) fn bars(chart: &Chart) -> Result<String> {
     draw::draw(chart, &axes(chart, chart.log), true)
 }
 
@@ -105,7 +105,7 @@ fn axes(chart: &Chart, log: bool) -> Axes {
 
 /// `svg` as a file of its own, on white.
 #[must_use]
-pub fn standalone(svg: &str) -> String {
+pub(super) fn standalone(svg: &str) -> String {
     let background = "<rect width=\"100%\" height=\"100%\" fill=\"#FFFFFF\"/>";
     match svg.split_once('>') {
         Some((opening, rest)) => format!("{opening}>\n{background}{rest}"),

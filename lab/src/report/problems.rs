@@ -24,7 +24,7 @@ struct Problems {
 
 /// The table of problems, and the reasons.
 #[must_use]
-pub fn blocks(lab: &Lab) -> Vec<Block> {
+pub(super) fn blocks(lab: &Lab) -> Vec<Block> {
     let mut table = Table {
         name: "problems".to_owned(),
         caption: "Steps by target, each counted once whatever the number of repetitions. Wrong \
@@ -161,7 +161,7 @@ fn lines(target: &str, kind: &str, tone: Tone, places: &BTreeMap<StepKey, String
 
 /// What has not been run of `study`; `None` if everything has.
 #[must_use]
-pub fn unfinished(study: &StudyRuns) -> Option<String> {
+pub(super) fn unfinished(study: &StudyRuns) -> Option<String> {
     if study.plan.setups.is_empty() {
         return Some("This study has not begun.".to_owned());
     }

@@ -21,7 +21,7 @@ const POINTS_MAX: usize = 240;
 const WINDOW_MIN_S: f64 = 0.08;
 
 /// The blocks about resources; none if none were measured.
-pub fn blocks(
+pub(super) fn blocks(
     prefix: &str,
     configuration: &Configuration,
     study: &StudyRuns,

@@ -25,7 +25,7 @@ struct RuleCase {
 
 /// The judgement of each rule of `study`, in a sentence or two.
 #[must_use]
-pub fn sentences(configuration: &Configuration, study: &StudyRuns) -> Vec<String> {
+pub(super) fn sentences(configuration: &Configuration, study: &StudyRuns) -> Vec<String> {
     let rules = study.plan.rules.iter();
     rules
         .map(|rule| sentence(configuration, study, rule))

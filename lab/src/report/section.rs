@@ -8,13 +8,13 @@ use anyhow::Result;
 
 /// Name of the files of view number `index` of `study`, without extension.
 #[must_use]
-pub fn view_name(study: &StudyRuns, index: usize) -> String {
+pub(super) fn view_name(study: &StudyRuns, index: usize) -> String {
     let title = slug(&study.plan.views[index].title);
     format!("{}-{}-{title}", slug(&study.name), index + 1)
 }
 
 /// The blocks of `study`, whose views are `views`.
-pub fn blocks(lab: &Lab, study: &StudyRuns, views: &[ArrangedView]) -> Result<Vec<Block>> {
+pub(super) fn blocks(lab: &Lab, study: &StudyRuns, views: &[ArrangedView]) -> Result<Vec<Block>> {
     let prefix = slug(&study.name);
     let mut blocks = vec![Block::heading(
         2,

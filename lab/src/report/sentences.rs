@@ -8,7 +8,7 @@ use crate::study::View;
 
 /// The comparatives for a better and a worse figure of `view`.
 #[must_use]
-pub fn comparatives(view: &View) -> (&'static str, &'static str) {
+pub(super) fn comparatives(view: &View) -> (&'static str, &'static str) {
     let figure = view.figure.as_str();
     let rate = figure.contains("per_s") || view.unit.contains("/s");
     let time = figure.ends_with("_ms") || matches!(figure, "settle_s" | "flush_s");
@@ -26,7 +26,7 @@ pub fn comparatives(view: &View) -> (&'static str, &'static str) {
 /// The ratio by which `ours` is better than `theirs`; less than 1 if it is worse, `None` if one of
 /// them is not positive.
 #[must_use]
-pub fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
+pub(super) fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
     let both = ours.median > 0.0 && theirs.median > 0.0;
     let more = ours.median / theirs.median;
     both.then_some(if view.more_is_better {
@@ -38,7 +38,7 @@ pub fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
 
 /// A figure with its unit.
 #[must_use]
-pub fn with_unit(view: &View, value: f64) -> String {
+pub(super) fn with_unit(view: &View, value: f64) -> String {
     // A unit like `1000 rows/s` would merge with the figure.
     let counts = view.unit.starts_with(|first: char| first.is_ascii_digit());
     let by = if counts { "× " } else { "" };
@@ -48,7 +48,7 @@ pub fn with_unit(view: &View, value: f64) -> String {
 
 /// Sentences about the table of `panel`.
 #[must_use]
-pub fn sentences(view: &View, panel: &Panel) -> Vec<String> {
+pub(super) fn sentences(view: &View, panel: &Panel) -> Vec<String> {
     let ranked: Vec<(&str, Vec<(&Row, &Summary)>)> = panel
         .xs
         .iter()

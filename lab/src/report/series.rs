@@ -8,12 +8,12 @@ use super::names;
 use crate::record::{Configuration, StepResult};
 use crate::study::{Knobs, StepAction, View};
 use crate::target::TargetFacts;
-pub use cell::{Cell, State};
+pub(super) use cell::{Cell, State};
 use cell::{LostRepetitions, cell, lost};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A view with its figures.
-pub struct ArrangedView<'a> {
+pub(super) struct ArrangedView<'a> {
     /// What was to be shown.
     pub view: &'a View,
     /// One for each value of the split knob; one if there is none. Empty if nothing was measured.
@@ -21,7 +21,7 @@ pub struct ArrangedView<'a> {
 }
 
 /// A plot and a table.
-pub struct Panel {
+pub(super) struct Panel {
     /// Value of the split knob.
     pub split: Option<String>,
     /// Values of the x knob: sorted if they are numbers, otherwise in the order of the study.
@@ -33,7 +33,7 @@ pub struct Panel {
 }
 
 /// One target, at one setting of the knobs that the view does not name.
-pub struct Row {
+pub(super) struct Row {
     /// The target.
     pub target: String,
     /// Those settings, in the form that follows the target's name.
@@ -75,7 +75,7 @@ struct ViewEntries<'a> {
 
 /// Arranges the measurements of `study` for `view`.
 #[must_use]
-pub fn arrange<'a>(
+pub(super) fn arrange<'a>(
     configuration: &Configuration,
     study: &'a StudyRuns,
     view: &'a View,
@@ -174,7 +174,7 @@ fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
 }
 
 /// The published series that belong to the panel of `split`.
-pub fn published<'a>(
+pub(super) fn published<'a>(
     view: &'a View,
     split: Option<&str>,
 ) -> impl Iterator<Item = &'a crate::study::PublishedFigures> {
@@ -227,7 +227,7 @@ fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
 
 /// The action of a step.
 #[must_use]
-pub fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a StepAction> {
+pub(super) fn act<'a>(study: &'a StudyRuns, setup: &str, step: usize) -> Option<&'a StepAction> {
     let setup = study.plan.setups.iter().find(|own| own.name == setup)?;
     setup.steps.get(step).map(|step| &step.act)
 }
@@ -284,7 +284,7 @@ fn push_new<T: PartialEq>(all: &mut Vec<T>, value: T) {
 
 /// `values` as numbers, if all of them are numbers.
 #[must_use]
-pub fn numbers<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
+pub(super) fn numbers<'a>(values: impl IntoIterator<Item = &'a str>) -> Option<Vec<f64>> {
     let number = |value: &str| {
         value
             .parse::<f64>()

@@ -10,7 +10,7 @@ use crate::study::View;
 
 /// The outcome of comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub(super) struct Count {
     /// Marigram is better, beyond noise.
     pub ahead: usize,
     /// Marigram is worse, beyond noise.
@@ -23,7 +23,7 @@ pub struct Count {
 
 impl Count {
     /// Adds another count.
-    pub fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.ahead += other.ahead;
         self.behind += other.behind;
         self.noise += other.noise;
@@ -51,7 +51,7 @@ struct PeerComparison {
 /// The line of one view, and the outcome of its comparisons; `None` if Marigram or every peer is
 /// missing.
 #[must_use]
-pub fn line(arranged: &ArrangedView) -> Option<(Line, Count)> {
+pub(super) fn line(arranged: &ArrangedView) -> Option<(Line, Count)> {
     let view = arranged.view;
     let rows = || arranged.panels.iter().flat_map(|panel| &panel.rows);
     if !rows().any(|row| names::is_marigram(&row.target)) {

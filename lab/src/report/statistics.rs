@@ -21,13 +21,13 @@ const CONFIDENCE: f64 = 0.95;
 /// A difference is noise if chance produces one as large with this probability.
 const P_MAX: f64 = 0.05;
 /// Fewer repetitions than this decide nothing.
-pub const JUDGED_MIN: usize = 3;
+pub(super) const JUDGED_MIN: usize = 3;
 /// The fewest repetitions for which the test is used.
 const TESTED_MIN: usize = 4;
 
 /// A summary of the repetitions of one figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// The samples, ascending; at least one.
     pub samples: Vec<f64>,
     /// Their median.
@@ -42,7 +42,7 @@ pub struct Summary {
 
 /// Median of `values`; `None` if there are none.
 #[must_use]
-pub fn median(values: &[f64]) -> Option<f64> {
+pub(super) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let upper = *sorted.get(sorted.len() / 2)?;
@@ -74,7 +74,7 @@ fn interval(n: usize) -> (usize, f64) {
 impl Summary {
     /// The summary of `samples`; `None` if there are none, or if one is not a number.
     #[must_use]
-    pub fn new(mut samples: Vec<f64>) -> Option<Self> {
+    pub(super) fn new(mut samples: Vec<f64>) -> Option<Self> {
         if samples.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
@@ -92,14 +92,14 @@ impl Summary {
 
     /// Number of samples.
     #[must_use]
-    pub fn n(&self) -> usize {
+    pub(super) fn n(&self) -> usize {
         self.samples.len()
     }
 }
 
 /// Whether one target differs from another.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Judgement {
+pub(super) enum Judgement {
     /// It has more, beyond noise; the p of the test.
     More(f64),
     /// It has less, beyond noise; the p of the test.
@@ -112,7 +112,7 @@ pub enum Judgement {
 
 /// Judges the difference of `a` to `b`.
 #[must_use]
-pub fn judge(a: &Summary, b: &Summary) -> Judgement {
+pub(super) fn judge(a: &Summary, b: &Summary) -> Judgement {
     let fewest = a.n().min(b.n());
     if fewest < JUDGED_MIN {
         return Judgement::Untold(fewest);
@@ -132,7 +132,7 @@ pub fn judge(a: &Summary, b: &Summary) -> Judgement {
 /// samples into two groups of these sizes whose sum of ranks is at least as far from the expected
 /// one. Equal samples share their mean rank, and are also counted exactly.
 #[must_use]
-pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return 1.0;
     }

@@ -12,7 +12,7 @@ const CLIENT_LIMITS: f64 = 0.7;
 
 /// The table of `panel`; `name` is that of its file.
 #[must_use]
-pub fn table(name: &str, arranged: &ArrangedView, panel: &Panel) -> Table {
+pub(super) fn table(name: &str, arranged: &ArrangedView, panel: &Panel) -> Table {
     let view = arranged.view;
     let mut table = Table {
         name: name.to_owned(),
@@ -57,7 +57,7 @@ pub fn table(name: &str, arranged: &ArrangedView, panel: &Panel) -> Table {
 }
 
 /// The best figure at value number `at` of the x knob.
-pub fn best<'a>(view: &View, panel: &'a Panel, at: usize) -> Option<&'a Summary> {
+pub(super) fn best<'a>(view: &View, panel: &'a Panel, at: usize) -> Option<&'a Summary> {
     let values = panel.rows.iter().filter_map(|row| row.cells[at].value());
     let sign = if view.more_is_better { 1.0 } else { -1.0 };
     values.max_by(|a, b| (a.median * sign).total_cmp(&(b.median * sign)))
@@ -192,7 +192,7 @@ fn detail(cell: &Cell, summary: &Summary) -> String {
 
 /// Whether `ours` is so close to the client's own limit that it measures the client.
 #[must_use]
-pub fn client_limits(view: &View, ours: &Summary, null: &Summary) -> bool {
+pub(super) fn client_limits(view: &View, ours: &Summary, null: &Summary) -> bool {
     let rate = view.figure.ends_with("_per_s");
     let time = view.figure.ends_with("_ms") && view.figure != "restart_ms";
     if !(rate || time) || ours.median <= 0.0 || null.median <= 0.0 {

@@ -18,7 +18,7 @@ use std::path::Path;
 const NEAR: f64 = 1.25;
 
 /// What the search needs besides its step.
-pub struct TrialContext<'a> {
+pub(super) struct TrialContext<'a> {
     /// Folder of the trials.
     pub dir: &'a Path,
     /// Follows the processes of every trial.
@@ -29,7 +29,7 @@ pub struct TrialContext<'a> {
 
 /// Runs trials until the search ends. Returns one [`StepResult`] per trial (knob `series`), and one
 /// for the outcome (knob `trial` = `largest`). Begins and ends with a stopped target.
-pub fn search(
+pub(super) fn search(
     target: &mut dyn Target,
     step: &ClockStep,
     place: &TrialContext<'_>,

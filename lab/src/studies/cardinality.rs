@@ -14,7 +14,7 @@ const GIB: u64 = 1 << 30;
 const SENSORS: usize = 10;
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: NAME,
         title: "Series on the clock",

@@ -14,7 +14,7 @@ const TEMPERATURE: usize = 0;
 const HUMIDITY: usize = 1;
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "ceiling",
         title: "The memory ceiling",

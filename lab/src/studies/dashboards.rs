@@ -11,7 +11,7 @@ use crate::target::Tuning;
 const LOOKED_AT: [&str; 5] = ["avg t", "Q3 by group", "Q5 last", "Q6 raw", "Q6 by minute"];
 
 /// The study of many clients.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "dashboards",
         title: "Dashboards of many people",
@@ -25,7 +25,7 @@ pub fn study() -> Study {
 }
 
 /// The study of questions with nothing in memory.
-pub fn cold() -> Study {
+pub(super) fn cold() -> Study {
     Study {
         name: "cold",
         title: "Questions with nothing in memory",

@@ -26,7 +26,7 @@ const SOURCE: &str = "TDengine's comparisons with Cassandra, OpenTSDB and Influx
                       10,000 devices with 10,000 rows each.";
 
 /// The studies.
-pub fn studies() -> Vec<Study> {
+pub(super) fn studies() -> Vec<Study> {
     vec![
         write::study(),
         read::rows(),

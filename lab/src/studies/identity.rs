@@ -23,7 +23,7 @@ const PATHS: [(&str, Path); 3] = [
 ];
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "identity",
         title: "Identities of series",

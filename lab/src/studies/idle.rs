@@ -7,7 +7,7 @@ use crate::study::{
 };
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "idle-series",
         title: "Idle series and restarts",

@@ -41,7 +41,7 @@ const SOURCE_OF_SETTINGS: &str = "An Experimental Study of IoTDB under IoT-bench
                                   to be had as text.";
 
 /// The studies.
-pub fn studies() -> Vec<Study> {
+pub(super) fn studies() -> Vec<Study> {
     vec![
         clients::study(),
         queries::time_range(),

@@ -2,7 +2,7 @@
 
 mod asked;
 
-pub use asked::study as asked;
+pub(super) use asked::study as asked;
 
 use super::parts::{
     aggregates, ask, knobs, latencies, observe, pick, question, size, speed, step, tuning, view,
@@ -21,7 +21,7 @@ const HUMIDITY: usize = 1;
 const AIM: &str = "the aim of Marigram's storage engine";
 
 /// The study of the cost of late rows.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "late",
         title: "Late rows cost what rows in order cost",
@@ -36,7 +36,7 @@ pub fn study() -> Study {
 }
 
 /// The study of what compaction writes.
-pub fn amplification() -> Study {
+pub(super) fn amplification() -> Study {
     Study {
         name: "amplification",
         title: "Write amplification",

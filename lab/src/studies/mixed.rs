@@ -19,7 +19,7 @@ const HUMIDITY: usize = 1;
 const BATCH_ROWS: usize = 1000;
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "mixed",
         title: "Writing and dashboards together",

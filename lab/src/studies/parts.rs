@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// First time of standard set S, 2024-01-01T00:00:00Z, nanoseconds.
-pub const SET_S_START_NS: i64 = 1_704_067_200 * SECOND_NS;
+pub(super) const SET_S_START_NS: i64 = 1_704_067_200 * SECOND_NS;
 /// First time of IoT-Benchmark's data, 2022-01-01T00:00:00Z, nanoseconds.
-pub const IOT_START_NS: i64 = 1_640_995_200 * SECOND_NS;
+pub(super) const IOT_START_NS: i64 = 1_640_995_200 * SECOND_NS;
 /// One minute, nanoseconds.
-pub const MINUTE_NS: i64 = 60 * SECOND_NS;
+pub(super) const MINUTE_NS: i64 = 60 * SECOND_NS;
 
 /// The setting for `scale`, given those for tiny, small, medium and paper.
-pub fn pick<T>(scale: Scale, settings: [T; 4]) -> T {
+pub(super) fn pick<T>(scale: Scale, settings: [T; 4]) -> T {
     let [tiny, small, medium, paper] = settings;
     match scale {
         Scale::Tiny => tiny,
@@ -26,7 +26,7 @@ pub fn pick<T>(scale: Scale, settings: [T; 4]) -> T {
 }
 
 /// A limit on the time of a step, milliseconds by scale; 0 means no limit.
-pub fn limit(scale: Scale, milliseconds: [u64; 4]) -> Option<Duration> {
+pub(super) fn limit(scale: Scale, milliseconds: [u64; 4]) -> Option<Duration> {
     match pick(scale, milliseconds) {
         0 => None,
         some => Some(Duration::from_millis(some)),
@@ -34,18 +34,18 @@ pub fn limit(scale: Scale, milliseconds: [u64; 4]) -> Option<Duration> {
 }
 
 /// Knobs out of names and values.
-pub fn knobs<const N: usize>(pairs: [(&str, String); N]) -> Knobs {
+pub(super) fn knobs<const N: usize>(pairs: [(&str, String); N]) -> Knobs {
     let owned = |(name, value): (&str, String)| (name.to_owned(), value);
     pairs.into_iter().map(owned).collect()
 }
 
 /// A step.
-pub fn step(knobs: Knobs, act: StepAction) -> Step {
+pub(super) fn step(knobs: Knobs, act: StepAction) -> Step {
     Step { knobs, act }
 }
 
 /// Settings of tables and of the server, name and value; an empty value leaves the default.
-pub fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
+pub(super) fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
     let options = |pairs: &[(&str, &str)]| -> Options {
         let set = pairs.iter().filter(|(_, value)| !value.is_empty());
         set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -58,14 +58,14 @@ pub fn tuning(table: &[(&str, &str)], server: &[(&str, &str)]) -> Tuning {
 }
 
 /// The target's memory and metrics, without figures that are known in advance.
-pub fn observe() -> StepAction {
+pub(super) fn observe() -> StepAction {
     StepAction::Observe {
         known: BTreeMap::new(),
     }
 }
 
 /// Writes the whole source as fast as possible.
-pub fn write(clients: usize, batch_rows: usize) -> Write {
+pub(super) fn write(clients: usize, batch_rows: usize) -> Write {
     Write {
         clients,
         batch_rows,
@@ -77,7 +77,7 @@ pub fn write(clients: usize, batch_rows: usize) -> Write {
 }
 
 /// Asks `questions` as often and as long as the scale allows.
-pub fn ask(scale: Scale, questions: Vec<Question>) -> AskStep {
+pub(super) fn ask(scale: Scale, questions: Vec<Question>) -> AskStep {
     AskStep {
         clients: 1,
         questions,
@@ -88,7 +88,7 @@ pub fn ask(scale: Scale, questions: Vec<Question>) -> AskStep {
 }
 
 /// A question out of its name and what it selects.
-pub fn question(name: &str, select: Select) -> Question {
+pub(super) fn question(name: &str, select: Select) -> Question {
     Question {
         name: name.to_owned(),
         ask: crate::question::Ask::Select(select),
@@ -96,7 +96,7 @@ pub fn question(name: &str, select: Select) -> Question {
 }
 
 /// These aggregates of one field.
-pub fn aggregates(functions: &[Aggregate], field: usize) -> Selection {
+pub(super) fn aggregates(functions: &[Aggregate], field: usize) -> Selection {
     Selection::Aggregates(
         functions
             .iter()
@@ -106,7 +106,7 @@ pub fn aggregates(functions: &[Aggregate], field: usize) -> Selection {
 }
 
 /// Count, sum and mean of a field over everything, for each value of a tag.
-pub fn totals_by(tag: usize, field: usize) -> Select {
+pub(super) fn totals_by(tag: usize, field: usize) -> Select {
     let functions = [Aggregate::Count, Aggregate::Sum, Aggregate::Avg];
     Select {
         by: vec![tag],
@@ -115,7 +115,7 @@ pub fn totals_by(tag: usize, field: usize) -> Select {
 }
 
 /// A view of `figure` over the knob `x`, where less is better.
-pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
+pub(super) fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
     View {
         title: title.to_owned(),
         figure: figure.to_owned(),
@@ -132,7 +132,7 @@ pub fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
 }
 
 /// A view of rows per second over the knob `x`, in millions.
-pub fn speed(title: &str, x: &str) -> View {
+pub(super) fn speed(title: &str, x: &str) -> View {
     View {
         scale: 1e-6,
         more_is_better: true,
@@ -141,7 +141,7 @@ pub fn speed(title: &str, x: &str) -> View {
 }
 
 /// A view of the median latency of questions over the knob `x`, one plot per question.
-pub fn latencies(title: &str, x: &str) -> View {
+pub(super) fn latencies(title: &str, x: &str) -> View {
     View {
         split: Some("question".to_owned()),
         ..view(title, "latency_ms", "ms", x)
@@ -149,7 +149,7 @@ pub fn latencies(title: &str, x: &str) -> View {
 }
 
 /// The size of a data set, for a knob: `1,000 × 10,000`.
-pub fn size(devices: usize, rows: usize) -> String {
+pub(super) fn size(devices: usize, rows: usize) -> String {
     format!("{} × {}", thousands(devices), thousands(rows))
 }
 

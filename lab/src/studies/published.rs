@@ -50,7 +50,7 @@ fn all() -> &'static [Series] {
 }
 
 /// Published figures for the view of `figure` in `study`, in the view's unit.
-pub fn points(study: &str, figure: &str) -> Vec<PublishedFigures> {
+pub(super) fn points(study: &str, figure: &str) -> Vec<PublishedFigures> {
     let name = format!("{study}/{figure}");
     let series = all().iter().filter(|series| series.view == name);
     let published = |series: &Series| PublishedFigures {

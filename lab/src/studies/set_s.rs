@@ -19,7 +19,7 @@ const TEMPERATURE: usize = 0;
 const HUMIDITY: usize = 1;
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "set-s",
         title: "Standard set S",
@@ -34,7 +34,7 @@ pub fn study() -> Study {
 }
 
 /// The study of ten times as many devices.
-pub fn growth() -> Study {
+pub(super) fn growth() -> Study {
     Study {
         name: "growth",
         title: "Ten times as many devices",

@@ -58,7 +58,7 @@ const ASKED: [Scenario; 2] = [
 
 /// `trucks-load`: writing, and space on disk.
 #[must_use]
-pub fn load() -> Study {
+pub(super) fn load() -> Study {
     Study {
         name: "trucks-load",
         title: "TSBS's trucks: loading",
@@ -73,7 +73,7 @@ pub fn load() -> Study {
 
 /// `trucks-query`: the 13 questions.
 #[must_use]
-pub fn query() -> Study {
+pub(super) fn query() -> Study {
     Study {
         name: "trucks-query",
         title: "TSBS's trucks: 13 questions",

@@ -20,20 +20,20 @@ pub enum SoakOutcome {
 
 /// An answer.
 #[derive(Debug)]
-pub struct HttpResponse {
+pub(crate) struct HttpResponse {
     pub outcome: SoakOutcome,
     pub body: String,
 }
 
 /// A client of the server on a loopback port.
 #[derive(Debug)]
-pub struct SoakClient {
+pub(crate) struct SoakClient {
     port: u16,
     agent: ureq::Agent,
 }
 
 impl SoakClient {
-    pub fn new(port: u16) -> Self {
+    pub(crate) fn new(port: u16) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(REQUEST_MAX))
@@ -44,13 +44,13 @@ impl SoakClient {
         }
     }
 
-    pub fn is_healthy(&self) -> bool {
+    pub(crate) fn is_healthy(&self) -> bool {
         let url = format!("http://127.0.0.1:{}/health", self.port);
         self.agent.get(url).call().is_ok_and(|a| a.status() == 200)
     }
 
     /// The server's metrics, as text.
-    pub fn metrics(&self) -> String {
+    pub(crate) fn metrics(&self) -> String {
         let url = format!("http://127.0.0.1:{}/metrics", self.port);
         let answer = self.agent.get(url).call();
         answer
@@ -59,11 +59,11 @@ impl SoakClient {
             .unwrap_or_default()
     }
 
-    pub fn write(&self, lines: &str) -> HttpResponse {
+    pub(crate) fn write(&self, lines: &str) -> HttpResponse {
         self.post("/write?db=main&precision=ms", lines)
     }
 
-    pub fn sql(&self, sql: &str) -> HttpResponse {
+    pub(crate) fn sql(&self, sql: &str) -> HttpResponse {
         self.post("/api/v1/sql?db=main", sql)
     }
 
@@ -93,7 +93,7 @@ impl SoakClient {
 
     /// Requests an answer and reads it slowly, in small pieces, until `over` returns true or the
     /// answer ends.
-    pub fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> SoakOutcome {
+    pub(crate) fn read_slowly(&self, sql: &str, over: impl Fn() -> bool) -> SoakOutcome {
         let read = || -> std::io::Result<SoakOutcome> {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
             stream.set_read_timeout(Some(Duration::from_secs(1)))?;

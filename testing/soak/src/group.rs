@@ -30,14 +30,14 @@ struct GroupKind {
 
 /// A group; removed when dropped, by which time its processes must have ended.
 #[derive(Debug)]
-pub struct ControlGroup {
+pub(crate) struct ControlGroup {
     dir: PathBuf,
     kind: &'static GroupKind,
 }
 
 impl ControlGroup {
     /// Creates a group whose processes may use this many bytes; `None` if that is impossible.
-    pub fn make(bytes: usize) -> Option<Self> {
+    pub(crate) fn make(bytes: usize) -> Option<Self> {
         KINDS.iter().find_map(|kind| Self::create(kind, bytes))
     }
 
@@ -51,18 +51,18 @@ impl ControlGroup {
     }
 
     /// The file to which the id of a process is written.
-    pub fn entrance(&self) -> PathBuf {
+    pub(crate) fn entrance(&self) -> PathBuf {
         self.dir.join("cgroup.procs")
     }
 
     /// Bytes that the kernel charges to the group, including its page cache.
-    pub fn usage_bytes(&self) -> usize {
+    pub(crate) fn usage_bytes(&self) -> usize {
         let text = fs::read_to_string(self.dir.join(self.kind.usage)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
     /// Number of processes in it that the kernel killed.
-    pub fn oom_kills(&self) -> u64 {
+    pub(crate) fn oom_kills(&self) -> u64 {
         let text = fs::read_to_string(self.dir.join(self.kind.kills)).unwrap_or_default();
         let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.and_then(|text| text.trim().parse().ok()).unwrap_or(0)

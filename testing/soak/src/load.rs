@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of the load.
 #[derive(Debug)]
-pub struct LoadResult {
+pub(crate) struct LoadResult {
     pub tallies: Vec<RequestTally>,
     pub rows_sent: u64,
     pub rows_acknowledged: u64,
@@ -34,7 +34,7 @@ pub struct LoadResult {
 
 /// State that the threads of the load share.
 #[derive(Debug)]
-pub struct LoadShared<'a> {
+pub(crate) struct LoadShared<'a> {
     pub client: &'a SoakClient,
     pub plan: &'a SoakPlan,
     pub until: Instant,
@@ -45,12 +45,12 @@ pub struct LoadShared<'a> {
 }
 
 impl LoadShared<'_> {
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }
 
     /// Makes one request after another until time is up, no more often than `every`.
-    pub fn repeat(
+    pub(crate) fn repeat(
         &self,
         name: &'static str,
         every: Duration,
@@ -93,7 +93,7 @@ impl LoadShared<'_> {
 }
 
 /// Runs the load.
-pub fn run(client: &SoakClient, plan: &SoakPlan) -> Result<LoadResult> {
+pub(crate) fn run(client: &SoakClient, plan: &SoakPlan) -> Result<LoadResult> {
     let made = client.sql(SCHEMA);
     if made.outcome != SoakOutcome::Done {
         bail!("the tables were not created: {}", made.body);
@@ -182,7 +182,7 @@ fn count_rows(client: &SoakClient) -> Option<u64> {
 }
 
 /// Whether one request of each kind is answered at once.
-pub fn probes(client: &SoakClient) -> bool {
+pub(crate) fn probes(client: &SoakClient) -> bool {
     let asked = [
         questions::dashboards(),
         questions::views(),

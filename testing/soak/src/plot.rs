@@ -14,7 +14,7 @@ const GREY: RGBColor = RGBColor(150, 150, 150);
 type Line = (&'static str, RGBColor, Vec<(f64, f64)>);
 
 /// Plots a verdict's samples.
-pub fn draw(verdict: &SoakVerdict, path: &Path) -> Result<()> {
+pub(crate) fn draw(verdict: &SoakVerdict, path: &Path) -> Result<()> {
     let samples = &verdict.samples;
     let line = |of: &dyn Fn(&crate::ServerSample) -> f64| -> Vec<(f64, f64)> {
         samples.iter().map(|s| (s.seconds, of(s))).collect()

@@ -42,7 +42,7 @@ pub struct ServerSample {
 }
 
 /// Measures until the load is over.
-pub fn watch(
+pub(crate) fn watch(
     server: &SoakServer,
     group: Option<&ControlGroup>,
     data: &Path,
@@ -126,7 +126,7 @@ fn size(dir: &Path) -> (usize, u64) {
 }
 
 /// The samples as a table.
-pub fn csv(samples: &[ServerSample]) -> String {
+pub(crate) fn csv(samples: &[ServerSample]) -> String {
     let mut text = String::from(
         "seconds,resident_bytes,anonymous_bytes,file_bytes,group_bytes,accounted_bytes,\
          process_bytes,descriptors,threads,files,disk_bytes\n",

@@ -15,7 +15,7 @@ const ENTER: &str = r#"echo $$ > "$0" && exec "$@""#;
 
 /// A running `marigram serve`; killed when dropped.
 #[derive(Debug)]
-pub struct SoakServer {
+pub(crate) struct SoakServer {
     child: Mutex<Child>,
     pub pid: u32,
     pub port: u16,
@@ -23,7 +23,7 @@ pub struct SoakServer {
 
 impl SoakServer {
     /// Starts it and waits until it answers.
-    pub fn start(plan: &SoakPlan, group: Option<&ControlGroup>) -> Result<Self> {
+    pub(crate) fn start(plan: &SoakPlan, group: Option<&ControlGroup>) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command = match group {
             Some(group) => {
@@ -67,13 +67,13 @@ impl SoakServer {
     }
 
     /// Its exit status; `None` while it runs.
-    pub fn ended(&self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
         let mut child = self.child.lock().ok()?;
         child.try_wait().ok().flatten()
     }
 
     /// Stops it, and kills it if that takes too long.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         // It may have ended already, which is fine.
         let _ = Command::new("kill").arg(self.pid.to_string()).status();
         let begun = Instant::now();

@@ -11,7 +11,7 @@ use rand::{Rng as _, RngExt as _};
 use std::collections::BTreeMap;
 
 /// Start of the simulated time, ns: a round hour in 2023.
-pub const START_NS: i64 = 1_699_999_200_000_000_000;
+pub(super) const START_NS: i64 = 1_699_999_200_000_000_000;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const TABLES: [&str; 3] = ["pump", "valve", "weather station"];

@@ -7,7 +7,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, File, ImplItem, Item, Meta, Stmt, TraitItem};
 
 /// A source file.
-pub struct SourceFile {
+pub(crate) struct SourceFile {
     pub path: PathBuf,
     /// Everything in the file.
     pub syntax: File,
@@ -16,7 +16,7 @@ pub struct SourceFile {
 }
 
 /// Reads the Rust files of a folder; those that only tests compile are apart.
-pub fn source_files(src: &Path) -> (Vec<SourceFile>, Vec<SourceFile>) {
+pub(crate) fn source_files(src: &Path) -> (Vec<SourceFile>, Vec<SourceFile>) {
     let files: Vec<SourceFile> = rust_files(src).into_iter().map(SourceFile::read).collect();
     let of_tests: BTreeSet<PathBuf> = files.iter().flat_map(SourceFile::test_modules).collect();
     let is_production = |file: &SourceFile| {
@@ -27,7 +27,7 @@ pub fn source_files(src: &Path) -> (Vec<SourceFile>, Vec<SourceFile>) {
 }
 
 /// Every Rust file under `folder`, sorted.
-pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -54,7 +54,7 @@ fn module_path(file: &Path) -> PathBuf {
 }
 
 impl SourceFile {
-    pub fn read(path: PathBuf) -> Self {
+    pub(crate) fn read(path: PathBuf) -> Self {
         let text = fs::read_to_string(&path).expect("a source file is text");
         let syntax = syn::parse_file(&text)
             .unwrap_or_else(|error| panic!("{} cannot be parsed: {error}", path.display()));
@@ -140,7 +140,7 @@ fn is_test_item(item: &Item) -> bool {
 }
 
 /// Removes everything that only tests compile from a file.
-pub fn remove_tests(file: &mut File) {
+pub(crate) fn remove_tests(file: &mut File) {
     WithoutTests.visit_file_mut(file);
 }
 

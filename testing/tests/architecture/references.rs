@@ -6,17 +6,17 @@ use quote::ToTokens;
 use syn::File;
 
 /// A path from the crate's root, as its segments.
-pub type ModulePath = Vec<String>;
+pub(crate) type ModulePath = Vec<String>;
 
 /// A path that a `use` declares, relative to its module, and the name that it gets there.
 #[derive(Debug, PartialEq, Eq)]
-pub struct UsedName {
+pub(crate) struct UsedName {
     pub path: ModulePath,
     pub name: String,
 }
 
 /// The paths from the crate's root to which the code of `module` refers.
-pub fn references(file: &File, module: &[String]) -> Vec<ModulePath> {
+pub(crate) fn references(file: &File, module: &[String]) -> Vec<ModulePath> {
     let mut found = Vec::new();
     walk(file.to_token_stream(), module, &mut found);
     found
@@ -123,7 +123,7 @@ fn used(path: &[String], alias: Option<String>) -> UsedName {
 }
 
 /// The names that the `use` declarations of a file bring into its module, by paths relative to it.
-pub fn used_names(file: &File) -> Vec<UsedName> {
+pub(crate) fn used_names(file: &File) -> Vec<UsedName> {
     let mut found = Vec::new();
     for item in &file.items {
         if let syn::Item::Use(item) = item {

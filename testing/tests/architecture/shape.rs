@@ -11,7 +11,7 @@ use syn::visit::{self, Visit};
 const FUNCTION_LINES_MAX: usize = 70;
 
 /// The sizes of a set of files.
-pub struct CodeShape {
+pub(crate) struct CodeShape {
     /// Lines and path of each file, the smallest first.
     files: Vec<(usize, String)>,
     /// Lines, path and name of each function that is long, the longest first.
@@ -23,7 +23,7 @@ pub struct CodeShape {
 
 impl CodeShape {
     /// Measures these files; `others` are compiled for tests only.
-    pub fn measure(root: &Path, files: &[SourceFile], others: &[SourceFile]) -> Self {
+    pub(crate) fn measure(root: &Path, files: &[SourceFile], others: &[SourceFile]) -> Self {
         let name = |file: &SourceFile| {
             let within = file.path.strip_prefix(root).unwrap_or(&file.path);
             within.display().to_string()
@@ -56,19 +56,19 @@ impl CodeShape {
     }
 
     /// Lines of the file in the middle.
-    pub fn median_file_lines(&self) -> usize {
+    pub(crate) fn median_file_lines(&self) -> usize {
         self.files
             .get(self.files.len() / 2)
             .map_or(0, |file| file.0)
     }
 
     /// The share of long functions, per mille.
-    pub fn long_functions_per_mille(&self) -> usize {
+    pub(crate) fn long_functions_per_mille(&self) -> usize {
         self.long_functions.len() * 1000 / self.functions.max(1)
     }
 
     /// The figures as text.
-    pub fn report(&self) -> String {
+    pub(crate) fn report(&self) -> String {
         let mut text = String::new();
         let all = self.lines + self.test_lines;
         let _ = writeln!(

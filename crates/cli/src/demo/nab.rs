@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 /// The table that receives them.
-pub const TABLE: &str = "sensors";
+pub(super) const TABLE: &str = "sensors";
 
 /// A file: the name of the series, the measured quantity, and the CSV.
 struct NabFile {
@@ -46,7 +46,7 @@ const FILES: [NabFile; 14] = files! {
 };
 
 /// Imports all files.
-pub fn import(client: &DataClient) -> Result<()> {
+pub(super) fn import(client: &DataClient) -> Result<()> {
     let begin = Instant::now();
     let bytes: usize = FILES.iter().map(|file| file.csv.len()).sum();
     let bar = terminal::progress(bytes as u64);

@@ -103,7 +103,7 @@ WHERE speed > 20 GROUP BY load_class ORDER BY avg(load)",
 ];
 
 /// Runs all questions and prints the answers.
-pub fn ask_all(client: &mut DataClient) -> Result<()> {
+pub(super) fn ask_all(client: &mut DataClient) -> Result<()> {
     for question in &QUESTIONS {
         outln!("{}", styled(TextStyle::Bold, question.words));
         for line in question.sql.lines() {

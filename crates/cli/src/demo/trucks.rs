@@ -11,7 +11,7 @@ use marigram_model::{BatchBuilder, FieldValueRef, TagValueRef, WriteBatch};
 use std::time::Instant;
 
 /// 2026-01-05 00:00 UTC, a Monday.
-pub const START_NS: i64 = 1_767_571_200_000_000_000;
+pub(super) const START_NS: i64 = 1_767_571_200_000_000_000;
 const MINUTE_NS: i64 = 60_000_000_000;
 const MINUTES_OF_DAY: u32 = 1440;
 
@@ -20,7 +20,7 @@ const SEND_MINUTES: u32 = 10;
 
 /// Parameters of a fleet.
 #[derive(Clone, Copy, Debug)]
-pub struct TruckFleet {
+pub(super) struct TruckFleet {
     /// Number of trucks.
     pub trucks: u32,
     /// Number of days that they drive.
@@ -29,7 +29,7 @@ pub struct TruckFleet {
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SentRows {
+pub(super) struct SentRows {
     /// Rows sent for table `readings`.
     pub rows: u64,
     /// Those of them with a distinct (truck, time).
@@ -297,7 +297,7 @@ fn arrive(
 }
 
 /// Sends the rows of a fleet to a database.
-pub fn import(client: &DataClient, fleet: TruckFleet) -> Result<SentRows> {
+pub(super) fn import(client: &DataClient, fleet: TruckFleet) -> Result<SentRows> {
     let begin = Instant::now();
     let expected = u64::from(fleet.trucks) * u64::from(fleet.days) * u64::from(MINUTES_OF_DAY);
     let bar = terminal::progress(expected);

@@ -31,7 +31,7 @@ const SAMPLE_ROWS: usize = 50_000;
 
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CsvRole {
+pub(super) enum CsvRole {
     /// The time, or a part of it.
     Time,
     /// A tag.
@@ -44,7 +44,7 @@ pub enum CsvRole {
 
 /// A column of the file.
 #[derive(Clone, Debug)]
-pub struct CsvColumn {
+pub(super) struct CsvColumn {
     /// Its name in the file.
     pub file_name: String,
     /// Its name in the table.
@@ -59,7 +59,7 @@ pub struct CsvColumn {
 
 /// How a file is read.
 #[derive(Clone, Debug)]
-pub struct CsvPlan {
+pub(super) struct CsvPlan {
     /// How its records are written.
     pub kind: TextKind,
     /// How its cells are written.
@@ -94,7 +94,7 @@ pub struct CsvPlan {
 
 /// How the records of a file are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextKind {
+pub(crate) enum TextKind {
     /// Cells between delimiters.
     Csv,
     /// Cells between tabs.
@@ -104,7 +104,7 @@ pub enum TextKind {
 }
 
 /// The records of a file.
-pub enum PlannedRecords {
+pub(crate) enum PlannedRecords {
     /// Of a CSV file.
     Csv(Box<HeaderedRecords<Utf8<Box<dyn Read>>>>),
     /// Of JSON lines.
@@ -113,7 +113,7 @@ pub enum PlannedRecords {
 
 impl PlannedRecords {
     /// Reads the next record; returns whether there is one.
-    pub fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
+    pub(crate) fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
         match self {
             Self::Csv(records) => Ok(records.read(record)?),
             Self::Json(records) => records.read(record),
@@ -122,11 +122,11 @@ impl PlannedRecords {
 }
 
 /// Opens the file at its beginning.
-pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
+pub(super) type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
     /// Names of the tags in the table.
-    pub fn tags(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self
             .columns
             .iter()
@@ -135,7 +135,7 @@ impl CsvPlan {
     }
 
     /// The rows below the header.
-    pub fn records(&self, reader: Box<dyn Read>) -> Result<PlannedRecords> {
+    pub(super) fn records(&self, reader: Box<dyn Read>) -> Result<PlannedRecords> {
         if self.kind == TextKind::Json {
             let records = JsonRecords::new(reader, &self.dialect.names);
             return Ok(PlannedRecords::Json(records));
@@ -146,19 +146,19 @@ impl CsvPlan {
     }
 
     /// The time of a record.
-    pub fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
+    pub(super) fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
         let names = |at: usize| self.columns[at].file_name.clone();
         self.time_columns
             .time_of(record, &self.time, &names, &self.time_name)
     }
 
     /// Whether the record holds a total of the rows above it.
-    pub fn is_total(&self, record: &TextRecord) -> bool {
+    pub(super) fn is_total(&self, record: &TextRecord) -> bool {
         self.totals.iter().any(|(line, _)| *line == record.line)
     }
 
     /// Whether a record has as many columns as the file; missing cells at the end are allowed.
-    pub fn fits(&self, record: &TextRecord) -> bool {
+    pub(super) fn fits(&self, record: &TextRecord) -> bool {
         let most = self.columns.len();
         has_width(record, most - self.dialect.added_later, most)
     }
@@ -171,7 +171,11 @@ fn has_width(record: &TextRecord, least: usize, most: usize) -> bool {
 }
 
 /// Plans how to read a file.
-pub fn plan(open: OpenFile<'_>, reading: &ReadPlanOptions, kind: TextKind) -> Result<CsvPlan> {
+pub(super) fn plan(
+    open: OpenFile<'_>,
+    reading: &ReadPlanOptions,
+    kind: TextKind,
+) -> Result<CsvPlan> {
     let (mut plan, held) = planned(open, reading, kind, kind != TextKind::Json)?;
     if held.iter().any(|record| plan.time_of(record).is_ok()) {
         // The last rows have times of another kind, so they are rows like the others.
@@ -401,7 +405,7 @@ fn decimal_mark(
 }
 
 /// The columns that a table or layout has.
-pub fn known_names(known: &ColumnLayout) -> Vec<String> {
+pub(crate) fn known_names(known: &ColumnLayout) -> Vec<String> {
     let tags = known.tags.iter().map(|(name, _)| name);
     let fields = known.fields.iter().map(|(name, _)| name);
     std::iter::once(&known.time)
@@ -681,7 +685,7 @@ fn infer_tags(
 }
 
 /// The text of a cell that goes into a text column; `None` for no value.
-pub fn text_of<'a>(cell: RecordCell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
+pub(super) fn text_of<'a>(cell: RecordCell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
     if cell.is_missing() {
         return None;
     }

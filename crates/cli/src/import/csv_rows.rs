@@ -19,7 +19,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false.
-pub fn read(
+pub(super) fn read(
     source: Box<dyn Read>,
     reading: &ReadPlanOptions,
     plan: &CsvPlan,
@@ -370,7 +370,7 @@ impl<'a> CsvRows<'a> {
 }
 
 /// Arrow rows as the writer takes them; `lines` are their lines in the file.
-pub fn parsed(
+pub(super) fn parsed(
     reading: &ReadPlanOptions,
     roles: &Roles,
     rows: &RecordBatch,
@@ -459,4 +459,4 @@ fn rename(rows: &RecordBatch, from: &str, to: &str) -> Result<RecordBatch> {
 }
 
 #[cfg(test)]
-pub mod tests;
+pub(super) mod tests;

@@ -21,7 +21,7 @@ const LINE_BITS: u32 = 44;
 type ScratchFile = fn() -> io::Result<File>;
 
 /// Collects the keys of all rows of an import.
-pub struct DuplicateCheck {
+pub(super) struct DuplicateCheck {
     repeats: DuplicateKeyFinder<File, ScratchFile>,
     file: u64,
     /// First and last time of each table, ns.
@@ -34,7 +34,7 @@ pub struct DuplicateCheck {
 
 impl DuplicateCheck {
     /// An empty check.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             repeats: DuplicateKeyFinder::new(tempfile::tempfile as ScratchFile),
             file: 0,
@@ -45,12 +45,12 @@ impl DuplicateCheck {
     }
 
     /// Starts file number `file`: the rows that follow belong to it.
-    pub fn begin_file(&mut self, file: usize) {
+    pub(super) fn begin_file(&mut self, file: usize) {
         self.file = file as u64;
     }
 
     /// Adds the rows that were read.
-    pub fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
+    pub(super) fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
         self.bad += parsed.bad.len() as u64;
         for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
             self.rows += batch.len() as u64;
@@ -89,18 +89,18 @@ impl DuplicateCheck {
     }
 
     /// Returns the result; [`place`] decodes its places.
-    pub fn finish(self) -> Result<DuplicateKeys> {
+    pub(super) fn finish(self) -> Result<DuplicateKeys> {
         Ok(self.repeats.finish()?)
     }
 }
 
 /// Encodes a file number and a line.
-pub fn place_of(file: u64, line: u64) -> u64 {
+pub(crate) fn place_of(file: u64, line: u64) -> u64 {
     file << LINE_BITS | line
 }
 
 /// Decodes the file number and the line of a place.
-pub fn place(place: u64) -> (usize, u64) {
+pub(super) fn place(place: u64) -> (usize, u64) {
     (
         (place >> LINE_BITS) as usize,
         place & ((1 << LINE_BITS) - 1),
@@ -108,7 +108,7 @@ pub fn place(place: u64) -> (usize, u64) {
 }
 
 /// A hash of the table and the tags for each slot.
-pub fn series(batch: &WriteBatch) -> Vec<u128> {
+pub(crate) fn series(batch: &WriteBatch) -> Vec<u128> {
     let mut tags: Vec<_> = batch.tags.iter().collect();
     tags.sort_by(|a, b| a.name.cmp(&b.name));
     let slots = (0..batch.slot_count).map(|slot| {
@@ -127,7 +127,7 @@ pub fn series(batch: &WriteBatch) -> Vec<u128> {
 }
 
 /// A hash of a table and of tags, which are sorted by name.
-pub fn series_key<'a, T: AsRef<str>>(
+pub(crate) fn series_key<'a, T: AsRef<str>>(
     table: &str,
     tags: impl IntoIterator<Item = (&'a str, T)>,
 ) -> u128 {

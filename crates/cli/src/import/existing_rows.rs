@@ -33,7 +33,7 @@ const TAG_VALUES_MAX: usize = 100;
 
 /// What the import would do to the rows that are there.
 #[derive(Debug, Default)]
-pub struct ExistingRows {
+pub(crate) struct ExistingRows {
     /// Rows whose values are there already.
     pub identical: u64,
     /// Rows that would change values.
@@ -53,7 +53,12 @@ struct PendingBatch {
 
 impl ExistingRows {
     /// Adds rows of file number `file`.
-    pub fn add(&mut self, client: &mut DataClient, file: u64, parsed: ParsedBatch) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        client: &mut DataClient,
+        file: u64,
+        parsed: ParsedBatch,
+    ) -> Result<()> {
         for (batch, lines) in parsed.batches.into_iter().zip(parsed.lines) {
             let table = batch.table.clone();
             if !self.known.contains_key(&table) {
@@ -75,7 +80,7 @@ impl ExistingRows {
     }
 
     /// Compares the rows that were added, and forgets them.
-    pub fn compare(&mut self, client: &mut DataClient) -> Result<()> {
+    pub(crate) fn compare(&mut self, client: &mut DataClient) -> Result<()> {
         self.pending_rows = 0;
         for (table, pending) in std::mem::take(&mut self.pending) {
             if let Some(Some(known)) = self.known.get(&table).cloned() {
@@ -86,7 +91,7 @@ impl ExistingRows {
     }
 
     /// Says how many rows are there already; `None` if none is.
-    pub fn summary(&self) -> Option<String> {
+    pub(crate) fn summary(&self) -> Option<String> {
         let there = self.identical + self.changed;
         (there > 0).then(|| {
             format!(
@@ -103,7 +108,7 @@ impl ExistingRows {
     }
 
     /// Why the import stops, and how it can go on; `names` are those of the files.
-    pub fn reason(&self, names: &[String], replace: &str) -> String {
+    pub(crate) fn reason(&self, names: &[String], replace: &str) -> String {
         let mut text = format!(
             "{}; nothing was written",
             self.summary().unwrap_or_default()

@@ -16,7 +16,7 @@ const LINE_BYTES_MAX: u64 = 64 << 20;
 const COLUMNS_MAX: usize = 10_000;
 
 /// Reads the lines of a file.
-pub struct JsonRecords<R> {
+pub(crate) struct JsonRecords<R> {
     lines: BufReader<R>,
     text: Vec<u8>,
     line: u64,
@@ -25,7 +25,7 @@ pub struct JsonRecords<R> {
 
 /// The columns of a file.
 #[derive(Debug, Default)]
-pub struct JsonColumns {
+pub(crate) struct JsonColumns {
     /// Their names, in the order in which they come.
     pub names: Vec<String>,
     /// Those that hold strings or lists.
@@ -41,7 +41,7 @@ enum JsonLine {
 
 impl<R: Read> JsonRecords<R> {
     /// Reads objects whose names are `names`; others are left out.
-    pub fn new(reader: R, names: &[String]) -> Self {
+    pub(crate) fn new(reader: R, names: &[String]) -> Self {
         let places = names.iter().cloned().zip(0..).collect();
         Self {
             lines: BufReader::new(reader),
@@ -85,7 +85,7 @@ impl<R: Read> JsonRecords<R> {
     }
 
     /// Reads the next record; a line that holds no object has no cell. Returns whether there is one.
-    pub fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
+    pub(crate) fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
         let Some(line) = self.next()? else {
             return Ok(false);
         };
@@ -114,7 +114,7 @@ impl<R: Read> JsonRecords<R> {
 }
 
 /// The columns of all objects of a file.
-pub fn columns(reader: impl Read) -> Result<JsonColumns> {
+pub(crate) fn columns(reader: impl Read) -> Result<JsonColumns> {
     let mut records = JsonRecords::new(reader, &[]);
     let mut columns = JsonColumns::default();
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -13,7 +13,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const BLOCK_BYTES: usize = 2 << 20;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false.
-pub fn read(
+pub(super) fn read(
     mut source: impl Read,
     reading: &ReadPlanOptions,
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -102,7 +102,7 @@ pub fn read(
 }
 
 /// The layout in the comment with which an export begins.
-pub fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
+pub(super) fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
     let mut line = Vec::new();
     source
         .by_ref()

@@ -14,7 +14,7 @@ use marigram_tabular::time::{
 const FUTURE_YEARS: i64 = 10;
 
 /// The times that are plausible without being asked for, ns since the epoch.
-pub fn plausible() -> (i64, i64) {
+pub(crate) fn plausible() -> (i64, i64) {
     let from = civil::date(1990, 1, 1).to_zoned(jiff::tz::TimeZone::UTC);
     let from = from.map_or(0, |from| from.timestamp().as_nanosecond());
     let now = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
@@ -42,7 +42,7 @@ const UNITS: [(Precision, &str); 4] = [
 ///
 /// # Errors
 /// If no reading is plausible, or several are; the message names the readings and their options.
-pub fn form(name: &str, evidence: &TimeEvidence) -> Result<TimeFormat> {
+pub(crate) fn form(name: &str, evidence: &TimeEvidence) -> Result<TimeFormat> {
     let cell = evidence.first_number();
     let (from, to) = plausible();
     let numbers = [evidence.number_min_text(), evidence.number_max_text()];
@@ -138,14 +138,14 @@ fn reader(form: TimeFormat) -> TimeReader {
 }
 
 /// The time of a number, for people.
-pub fn sample(form: &TimeFormat, number: &str) -> Option<String> {
+pub(crate) fn sample(form: &TimeFormat, number: &str) -> Option<String> {
     let ns = reader(form.clone()).read(number).ok()?;
     let time = Timestamp::from_nanosecond(i128::from(ns)).ok()?;
     Some(time.to_string())
 }
 
 /// Looks for times of line protocol that are implausible in nanoseconds, and recent in another unit.
-pub struct LineTimes {
+pub(crate) struct LineTimes {
     plausible: (i64, i64),
     /// The first line with such a time, the time, and its unit.
     found: Option<(u64, i64, Precision, &'static str)>,
@@ -154,7 +154,7 @@ pub struct LineTimes {
 
 impl LineTimes {
     /// Has seen no time yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             plausible: plausible(),
             found: None,
@@ -163,7 +163,7 @@ impl LineTimes {
     }
 
     /// Looks at the times of a batch, and their lines.
-    pub fn add(&mut self, times: &[i64], lines: &[u64]) {
+    pub(crate) fn add(&mut self, times: &[i64], lines: &[u64]) {
         let (from, to) = self.plausible;
         for (at, time) in times.iter().enumerate() {
             if (from..=to).contains(time) {
@@ -183,7 +183,7 @@ impl LineTimes {
     }
 
     /// Refuses the file if it has such a time.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let Some((line, time, unit, option)) = self.found else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ use std::str::FromStr;
     reason = "each is a command-line switch"
 )]
 #[derive(Args, Clone, Debug, Default)]
-pub struct ReadOptions {
+pub(crate) struct ReadOptions {
     /// Format of the files, if their extension does not tell
     #[arg(long, value_enum)]
     pub format: Option<ImportFormat>,
@@ -104,7 +104,7 @@ fn decimal(text: &str) -> Result<DecimalMark, String> {
 
 /// The separator of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellDelimiter(pub u8);
+pub(crate) struct CellDelimiter(pub u8);
 
 impl FromStr for CellDelimiter {
     type Err = String;
@@ -120,7 +120,7 @@ impl FromStr for CellDelimiter {
 
 /// Order of the parts of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DateOrder {
+pub(crate) enum DateOrder {
     /// Year, month, day
     Ymd,
     /// Day, month, year
@@ -141,7 +141,7 @@ impl From<DateOrder> for time::DateOrder {
 
 /// One of two hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RepeatedHour {
+pub(crate) enum RepeatedHour {
     /// The first one
     First,
     /// The second one

@@ -17,7 +17,7 @@ const BIGINT_DIGITS: u8 = 18;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers,
 /// from 1.
-pub fn read(
+pub(super) fn read(
     source: ImportSource,
     reading: &ReadPlanOptions,
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -63,7 +63,7 @@ pub fn read(
 }
 
 /// The columns whose values no column of a table holds.
-pub fn left_out(source: ImportSource) -> Vec<String> {
+pub(super) fn left_out(source: ImportSource) -> Vec<String> {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
         return Vec::new();
@@ -128,7 +128,7 @@ fn exact_doubles(name: &str, column: &ArrayRef) -> Result<Float64Array> {
 }
 
 /// The name of the file's time column.
-pub fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<String> {
+pub(super) fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(source.into_file().ok()?).ok()?;
     let roles = roles(reading, builder.schema()).ok()?;
     Some(roles.time)
@@ -136,13 +136,13 @@ pub fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<Stri
 
 /// The columns with zoned times in a file that an export wrote; those of other files are stored in
 /// UTC without a zone.
-pub fn zoned(source: ImportSource) -> Vec<String> {
+pub(super) fn zoned(source: ImportSource) -> Vec<String> {
     let is_zoned = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
     exported_names(source, is_zoned)
 }
 
 /// The columns of a file that an export wrote, in their order; those of other files have the usual one.
-pub fn order(source: ImportSource) -> Vec<String> {
+pub(super) fn order(source: ImportSource) -> Vec<String> {
     exported_names(source, |_| true)
 }
 
@@ -220,7 +220,10 @@ fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {
 }
 
 /// Adds a column to the rows for each constant tag.
-pub fn with_constant_tags(reading: &ReadPlanOptions, rows: RecordBatch) -> Result<RecordBatch> {
+pub(super) fn with_constant_tags(
+    reading: &ReadPlanOptions,
+    rows: RecordBatch,
+) -> Result<RecordBatch> {
     if reading.constant_tags.is_empty() {
         return Ok(rows);
     }

@@ -10,7 +10,7 @@ use std::fmt::Write;
 const CELL_CHARS: usize = 24;
 
 /// Describes how a CSV file will be read, and names each option that changes it.
-pub fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
+pub(super) fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
     let mut text = String::new();
     let new = if reading.known.is_some() { "" } else { "new " };
     let mut line = |words: std::fmt::Arguments<'_>| {
@@ -142,7 +142,12 @@ fn sample_time(plan: &CsvPlan) -> Option<String> {
 }
 
 /// Describes the tables that files of another format go to.
-pub fn other(name: &str, form: &str, known: Option<&KnownColumns>, table: Option<&str>) -> String {
+pub(super) fn other(
+    name: &str,
+    form: &str,
+    known: Option<&KnownColumns>,
+    table: Option<&str>,
+) -> String {
     let mut text = format!("{name} → ");
     let _ = match table {
         Some(table) => writeln!(text, "table {table} ({form})"),

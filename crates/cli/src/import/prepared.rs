@@ -18,7 +18,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A file and its plan.
-pub struct PreparedFile {
+pub(super) struct PreparedFile {
     /// The file.
     pub input: RereadableInput,
     /// Its format.
@@ -35,7 +35,7 @@ pub struct PreparedFile {
 
 impl PreparedFile {
     /// Decides how to read a file; `client` has its table, if that exists.
-    pub fn new(
+    pub(super) fn new(
         path: &Path,
         options: &ReadOptions,
         client: Option<&mut DataClient>,
@@ -73,7 +73,7 @@ impl PreparedFile {
     }
 
     /// The plan as text.
-    pub fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match (&self.csv, self.form) {
             (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
             (None, ImportFormat::Parquet) => {
@@ -105,7 +105,7 @@ impl PreparedFile {
     }
 
     /// Reads the file and passes its rows to `send`, until `send` returns false.
-    pub fn read(
+    pub(super) fn read(
         &self,
         source: ImportSource,
         send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -121,7 +121,7 @@ impl PreparedFile {
     }
 
     /// The layout of a new table, if it is known before the rows are read.
-    pub fn layout(&self) -> Option<&ColumnLayout> {
+    pub(super) fn layout(&self) -> Option<&ColumnLayout> {
         self.reading
             .layout
             .as_ref()
@@ -129,7 +129,7 @@ impl PreparedFile {
     }
 
     /// The name of the time column of a new table, if the file tells it.
-    pub fn time_name(&self) -> Option<String> {
+    pub(super) fn time_name(&self) -> Option<String> {
         match (&self.csv, self.form) {
             (Some(plan), _) => Some(plan.time_name.clone()),
             (None, ImportFormat::Parquet) => {
@@ -140,7 +140,7 @@ impl PreparedFile {
     }
 
     /// The order of the columns of a new table, if the file is an export that says so.
-    pub fn order(&self) -> Vec<String> {
+    pub(super) fn order(&self) -> Vec<String> {
         match self.form {
             ImportFormat::Parquet => self
                 .input
@@ -152,7 +152,7 @@ impl PreparedFile {
     }
 
     /// The times that a new table shows with a zone, if the file is an export that says so.
-    pub fn zoned(&self) -> Vec<String> {
+    pub(super) fn zoned(&self) -> Vec<String> {
         match self.form {
             ImportFormat::Parquet => self
                 .input
@@ -181,7 +181,7 @@ fn check_constant_tags(reading: &ReadPlanOptions, plan: &CsvPlan) -> Result<()> 
 }
 
 /// Gives the columns of files that go to the same table the same roles and types.
-pub fn unify(files: &mut [PreparedFile]) {
+pub(super) fn unify(files: &mut [PreparedFile]) {
     let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
     let key =
         |file: &ReadPlanOptions, column: &CsvColumn| (file.table.clone(), column.name.clone());
@@ -235,7 +235,7 @@ fn layout_beside(path: &Path) -> Result<Option<ColumnLayout>> {
 }
 
 /// The path of the layout file for `path`.
-pub fn layout_path(path: &Path) -> PathBuf {
+pub(crate) fn layout_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(ENDING);

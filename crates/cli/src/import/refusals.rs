@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// Refused lines of a file.
 #[derive(Debug, Default)]
-pub struct RefusedLines {
+pub(super) struct RefusedLines {
     named_max: usize,
     named: Vec<(u64, String)>,
     by_reason: BTreeMap<String, u64>,
@@ -17,7 +17,7 @@ const REASONS_MAX: usize = 20;
 
 impl RefusedLines {
     /// No lines yet; `named_max` of them will be named.
-    pub fn new(named_max: usize) -> Self {
+    pub(super) fn new(named_max: usize) -> Self {
         Self {
             named_max,
             ..Self::default()
@@ -25,7 +25,7 @@ impl RefusedLines {
     }
 
     /// Adds lines with their reasons.
-    pub fn extend(&mut self, refused: impl IntoIterator<Item = (u64, String)>) {
+    pub(super) fn extend(&mut self, refused: impl IntoIterator<Item = (u64, String)>) {
         for (line, reason) in refused {
             self.count += 1;
             let kind = kind_of(&reason);
@@ -44,12 +44,12 @@ impl RefusedLines {
     }
 
     /// How many there are.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.count
     }
 
     /// Prints them to stderr.
-    pub fn print(&mut self) {
+    pub(super) fn print(&mut self) {
         if self.count == 0 {
             return;
         }

@@ -14,17 +14,17 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// How far a file has been read; shared with the progress bar.
 #[derive(Clone, Debug, Default)]
-pub struct ReadPosition(Arc<AtomicU64>);
+pub(super) struct ReadPosition(Arc<AtomicU64>);
 
 impl ReadPosition {
     /// Bytes of the file (compressed, if it is) that have been read.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A file to be imported.
-pub struct ImportSource {
+pub(super) struct ImportSource {
     reader: Box<dyn BufRead + Send>,
     /// The file itself, if it supports reads at any position.
     plain: Option<File>,
@@ -47,14 +47,14 @@ impl<R: Read> Read for CountingReader<R> {
 
 /// A file that can be read several times; input that cannot, such as stdin, is first copied to a
 /// temporary file.
-pub struct RereadableInput {
+pub(super) struct RereadableInput {
     path: PathBuf,
     copy: Option<File>,
 }
 
 impl RereadableInput {
     /// Opens a file, or stdin for `-`.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         let path = path.to_owned();
         let copy = if path.as_os_str() == "-" {
             Some(spool(io::stdin())?)
@@ -72,7 +72,7 @@ impl RereadableInput {
     }
 
     /// The file, read from its beginning.
-    pub fn source(&self) -> Result<ImportSource> {
+    pub(super) fn source(&self) -> Result<ImportSource> {
         let file = match &self.copy {
             Some(copy) => {
                 let mut copy = copy.try_clone()?;
@@ -123,18 +123,18 @@ impl ImportSource {
     }
 
     /// Size of the file, compressed if it is; 0 if unknown.
-    pub fn bytes_total(&self) -> u64 {
+    pub(super) fn bytes_total(&self) -> u64 {
         self.bytes_total
     }
 
     /// How far it has been read.
-    pub fn position(&self) -> ReadPosition {
+    pub(super) fn position(&self) -> ReadPosition {
         self.position.clone()
     }
 
     /// A file that supports reads at any position: the file itself, or a temporary copy that
     /// disappears when closed.
-    pub fn into_file(mut self) -> Result<File> {
+    pub(super) fn into_file(mut self) -> Result<File> {
         if let Some(mut file) = self.plain.take() {
             file.seek(SeekFrom::Start(0))?;
             return Ok(file);

@@ -13,21 +13,21 @@ use marigram_tabular::layout::ZONED;
 use std::collections::BTreeMap;
 
 /// First and last time of each table, ns.
-pub type TableTimeSpans = BTreeMap<String, (i64, i64)>;
+pub(super) type TableTimeSpans = BTreeMap<String, (i64, i64)>;
 
 /// The columns that new tables get.
-pub type NewTableColumns = BTreeMap<String, NewTable>;
+pub(super) type NewTableColumns = BTreeMap<String, NewTable>;
 
 /// The columns of a table, derived from its first rows.
 #[derive(Clone, Debug, Default)]
-pub struct NewTable {
+pub(super) struct NewTable {
     time: Option<String>,
     tags: Vec<(String, TagType)>,
     fields: Vec<(String, FieldType)>,
 }
 
 /// Adds the columns of a batch to those of its table.
-pub fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<String>) {
+pub(super) fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<String>) {
     let table = columns.entry(batch.table.clone()).or_default();
     table.time = table.time.take().or(time);
     for tag in &batch.tags {
@@ -43,7 +43,7 @@ pub fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<St
 }
 
 /// Creates the tables whose columns the files declare, and tells each file which tables exist.
-pub fn create(
+pub(super) fn create(
     client: &mut DataClient,
     files: &mut [PreparedFile],
     columns: &NewTableColumns,
@@ -154,7 +154,7 @@ fn execute(client: &mut DataClient, sql: &str) -> Result<()> {
 }
 
 /// Rows of the tables within the imported times.
-pub fn count(client: &mut DataClient, spans: &TableTimeSpans) -> u64 {
+pub(super) fn count(client: &mut DataClient, spans: &TableTimeSpans) -> u64 {
     let mut rows = 0;
     for (table, (first, last)) in spans {
         // A table that does not exist yet has no rows.

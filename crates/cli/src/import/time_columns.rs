@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 /// The columns that make up the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TimeColumns {
+pub(super) struct TimeColumns {
     /// What each is, and its index, in the order in which they are read.
     pub parts: Vec<(TimePart, usize)>,
     /// The unit of a zone that is a number.
@@ -21,7 +21,7 @@ pub struct TimeColumns {
 
 impl TimeColumns {
     /// A single column.
-    pub fn single(at: usize) -> Self {
+    pub(super) fn single(at: usize) -> Self {
         Self {
             parts: vec![(TimePart::Date, at)],
             ..Self::default()
@@ -29,18 +29,18 @@ impl TimeColumns {
     }
 
     /// Whether a column is one of them.
-    pub fn contains(&self, at: usize) -> bool {
+    pub(super) fn contains(&self, at: usize) -> bool {
         self.parts.iter().any(|(_, column)| *column == at)
     }
 
     /// The column of this part.
-    pub fn place(&self, part: TimePart) -> Option<usize> {
+    pub(super) fn place(&self, part: TimePart) -> Option<usize> {
         let mut parts = self.parts.iter();
         parts.find(|(found, _)| *found == part).map(|(_, at)| *at)
     }
 
     /// Reads the time of a record; `names` are the file's, and `name` is the table's of the time.
-    pub fn time_of(
+    pub(super) fn time_of(
         &self,
         record: &TextRecord,
         reader: &TimeReader,
@@ -133,7 +133,7 @@ fn without_clock(cell: &str) -> &str {
 }
 
 /// The profile of a file, from which its time is found.
-pub struct TimeSearch<'a> {
+pub(super) struct TimeSearch<'a> {
     /// The options.
     pub options: &'a ReadOptions,
     /// The table, if it exists.

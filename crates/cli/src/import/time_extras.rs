@@ -6,7 +6,7 @@ use marigram_tabular::names::{self, TimeNameStrength};
 use marigram_tabular::time::{TimeEvidence, TimePart};
 
 /// A search for what completes the time in `base`.
-pub struct ExtraSearch<'a> {
+pub(super) struct ExtraSearch<'a> {
     /// The file.
     pub search: &'a TimeSearch<'a>,
     /// The columns of the date and of the time of day.
@@ -25,7 +25,7 @@ struct ExtraColumn {
 ///
 /// # Errors
 /// If it is not clear whether a column is part of the time.
-pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<TimeColumns> {
+pub(super) fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<TimeColumns> {
     let mut columns = extras.base.clone();
     if extras.search.options.precision.is_some() {
         return Ok(columns);
@@ -87,14 +87,14 @@ pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<Tim
 }
 
 /// Notes about columns that the user left out of the time.
-pub fn left_out(extras: &ExtraSearch<'_>) -> Vec<String> {
+pub(super) fn left_out(extras: &ExtraSearch<'_>) -> Vec<String> {
     let found = extras.found();
     let sure = found.iter().filter(|extra| extra.is_sure);
     sure.map(|extra| extras.note_left_out(extra)).collect()
 }
 
 /// A date whose year, month and day are columns.
-pub fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
+pub(super) fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
     let parts = [TimePart::Year, TimePart::Month, TimePart::Day];
     let place = |part: TimePart| {
         let mut names = search.dialect.names.iter().enumerate();
@@ -110,7 +110,7 @@ pub fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
 }
 
 /// The value of `--time-column` for these columns, in quotation marks if a shell needs them.
-pub fn option(names: &[&str]) -> String {
+pub(super) fn option(names: &[&str]) -> String {
     let names = names.join(",");
     let is_plain =
         |char: char| char.is_alphanumeric() || matches!(char, ',' | '_' | '.' | '-' | '/');

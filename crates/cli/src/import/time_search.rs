@@ -13,7 +13,7 @@ use marigram_tabular::time::{FileZone, TimeCount, TimeEvidence, TimeFormat, Time
 use std::cmp::Reverse;
 
 /// What was found out about the time of a file.
-pub struct FoundTime {
+pub(super) struct FoundTime {
     /// Its columns.
     pub columns: TimeColumns,
     /// How it is read.
@@ -26,7 +26,7 @@ pub struct FoundTime {
 ///
 /// # Errors
 /// If no column is a time, or it is not clear which columns are.
-pub fn find(search: &TimeSearch<'_>) -> Result<FoundTime> {
+pub(super) fn find(search: &TimeSearch<'_>) -> Result<FoundTime> {
     let mut notes = Vec::new();
     let told = search.named_columns()?;
     let columns = match &told {

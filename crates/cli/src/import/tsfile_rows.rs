@@ -20,11 +20,11 @@ use std::sync::Arc;
 const MILLISECOND_NS: i64 = 1_000_000;
 
 /// The schemas of existing tables, by name.
-pub type TableSchemas = HashMap<String, Arc<TableSchema>>;
+pub(super) type TableSchemas = HashMap<String, Arc<TableSchema>>;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers in
 /// the order of the file, from 1. Rows go to the file's own tables unless the options name one.
-pub fn read(
+pub(super) fn read(
     source: ImportSource,
     reading: &ReadPlanOptions,
     schemas: &TableSchemas,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Prints a data directory.
-pub fn show(fs: &Arc<dyn LogStore>, dir: &Path, all_segments: bool) -> Result<()> {
+pub(super) fn show(fs: &Arc<dyn LogStore>, dir: &Path, all_segments: bool) -> Result<()> {
     let catalog = Catalog::read(fs.as_ref(), dir).context("the catalog cannot be read")?;
     let names = CatalogNames(Some(catalog));
     let (files, bytes) = crate::verify::size(dir);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The size of a column, over pages.
 #[derive(Debug, Default)]
-pub struct ColumnSize {
+pub(super) struct ColumnSize {
     /// Pages.
     pub pages: u64,
     /// Bytes in the file.
@@ -32,7 +32,7 @@ pub struct ColumnSize {
 
 /// Minimum and maximum over pages.
 #[derive(Debug, Default)]
-pub struct MinMaxValues {
+pub(super) struct MinMaxValues {
     range: Option<(FieldValue, FieldValue)>,
     /// Whether a page with values omits its extremes, as pages with long texts do.
     is_open: bool,
@@ -82,7 +82,7 @@ fn compare(a: &FieldValue, b: &FieldValue) -> Ordering {
 }
 
 /// Adds the sizes of a segment's columns.
-pub fn add_sizes(
+pub(super) fn add_sizes(
     segment: &Segment,
     sizes: &mut BTreeMap<(TableId, ColumnId), ColumnSize>,
 ) -> Result<()> {
@@ -109,7 +109,7 @@ pub fn add_sizes(
 }
 
 /// Prints the sizes of columns.
-pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &CatalogNames) {
+pub(super) fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &CatalogNames) {
     let mut last = None;
     for ((table, column), size) in sizes {
         if last != Some(*table) {
@@ -136,7 +136,7 @@ pub fn print_sizes(sizes: &BTreeMap<(TableId, ColumnId), ColumnSize>, names: &Ca
 }
 
 /// Prints a segment.
-pub fn show(
+pub(super) fn show(
     fs: &Arc<dyn LogStore>,
     path: &Path,
     names: &CatalogNames,

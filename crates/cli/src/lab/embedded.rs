@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Marigram as a library.
-pub const KIND: Kind = Kind {
+pub(super) const KIND: Kind = Kind {
     name: "embedded",
     about: "Marigram as a library in this process: columnar batches, answers in Arrow",
     peer: false,

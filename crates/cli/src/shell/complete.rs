@@ -114,14 +114,14 @@ struct CompletionColumn {
 
 /// Suggests what can come next.
 #[derive(Default)]
-pub struct Completer {
+pub(super) struct Completer {
     /// The client that is asked for names and values.
     client: Option<Rc<RefCell<DataClient>>>,
     tables: BTreeMap<String, Vec<CompletionColumn>>,
 }
 
 /// A word to insert.
-pub struct CompletionWord(String);
+pub(super) struct CompletionWord(String);
 
 impl Candidate for CompletionWord {
     fn display(&self) -> &str {
@@ -135,7 +135,7 @@ impl Candidate for CompletionWord {
 
 impl Completer {
     /// A completer that knows the names of a database.
-    pub fn new(client: Rc<RefCell<DataClient>>) -> Self {
+    pub(super) fn new(client: Rc<RefCell<DataClient>>) -> Self {
         let mut completer = Self {
             client: Some(client),
             tables: BTreeMap::new(),
@@ -145,7 +145,7 @@ impl Completer {
     }
 
     /// Loads the names of tables and columns. Names that do not arrive in time are not completed.
-    pub fn learn(&mut self) {
+    pub(super) fn learn(&mut self) {
         self.tables.clear();
         let begin = Instant::now();
         let tables = self.ask("SHOW TABLES");
@@ -343,7 +343,7 @@ impl Validator for Completer {
 }
 
 /// Whether an input can be run.
-pub fn is_whole(input: &str) -> bool {
+pub(super) fn is_whole(input: &str) -> bool {
     let trimmed = input.trim();
     trimmed.starts_with('\\')
         || leaves(trimmed)
@@ -353,7 +353,7 @@ pub fn is_whole(input: &str) -> bool {
 }
 
 /// Whether a line asks to leave the shell.
-pub fn leaves(line: &str) -> bool {
+pub(super) fn leaves(line: &str) -> bool {
     matches!(line, "exit" | "quit" | "exit;" | "quit;")
 }
 

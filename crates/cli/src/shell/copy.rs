@@ -31,7 +31,7 @@ struct ShellCopy {
 ///
 /// # Errors
 /// If the text is not such a command, or the copy fails.
-pub fn run(text: &str, client: &mut DataClient) -> Result<String> {
+pub(super) fn run(text: &str, client: &mut DataClient) -> Result<String> {
     let copy = parse(text)?;
     if copy.is_to {
         return to_file(&copy, client);

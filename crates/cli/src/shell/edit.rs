@@ -8,7 +8,7 @@ use std::process::Command;
 ///
 /// # Errors
 /// If the editor does not start or fails, or leaves no text.
-pub fn edit(text: &str) -> Result<String> {
+pub(super) fn edit(text: &str) -> Result<String> {
     let set = |name| std::env::var(name).ok().filter(|editor| !editor.is_empty());
     let editor = set("VISUAL")
         .or_else(|| set("EDITOR"))

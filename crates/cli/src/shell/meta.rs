@@ -11,7 +11,7 @@ use marigram_pgtext::split_script;
 use std::fs::File;
 
 /// What the shell does after a command.
-pub enum AfterCommand {
+pub(super) enum AfterCommand {
     /// Waits for the next line.
     Stay,
     /// Runs this.

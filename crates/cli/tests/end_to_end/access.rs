@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 /// What a statement needs in the database `plant`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Need {
+pub(crate) enum Need {
     Read,
     Write,
     Define,
@@ -21,7 +21,7 @@ pub enum Need {
 use Need::{Administer, Define, Read, Write as Store};
 
 /// Users, with what they may do; the password of each is its name twice.
-pub const ROLES: [(&str, &[Need]); 5] = [
+pub(crate) const ROLES: [(&str, &[Need]); 5] = [
     ("root", &[Read, Store, Define, Administer]),
     ("definer", &[Read, Store, Define]),
     ("writer", &[Store]),
@@ -29,7 +29,7 @@ pub const ROLES: [(&str, &[Need]); 5] = [
     ("nobody", &[]),
 ];
 
-pub const SQL: [(Need, &str); 25] = [
+pub(crate) const SQL: [(Need, &str); 25] = [
     (Read, "SELECT count(*) FROM plant.m"),
     (Read, "SELECT host, max(v) FROM plant.m GROUP BY host"),
     (Read, "SELECT * FROM plant.seen"),
@@ -107,15 +107,15 @@ const INFLUXQL: [(Need, &str); 28] = [
     (Administer, "SHOW SHARDS"),
 ];
 
-pub fn password_of(user: &str) -> String {
+pub(crate) fn password_of(user: &str) -> String {
     format!("{user}{user}")
 }
 
-pub fn basic(user: &str, password: &str) -> String {
+pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
-pub fn encoded(text: &str) -> String {
+pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         write!(encoded, "%{byte:02X}").expect("a text takes it");
@@ -124,7 +124,7 @@ pub fn encoded(text: &str) -> String {
 }
 
 /// Sends a request with credentials.
-pub fn ask(
+pub(crate) fn ask(
     server: &ServeProcess,
     line: (&str, &str),
     authorization: &str,
@@ -134,17 +134,21 @@ pub fn ask(
     server.request(line.0, line.1, &headers, body.as_bytes())
 }
 
-pub fn sql_as(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
+pub(crate) fn sql_as(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
     ask(server, ("POST", "/api/v1/sql?db=plant"), authorization, sql)
 }
 
 /// Runs SQL where the client may do anything.
-pub fn sql_anywhere(server: &ServeProcess, authorization: &str, sql: &str) -> ServerResponse {
+pub(crate) fn sql_anywhere(
+    server: &ServeProcess,
+    authorization: &str,
+    sql: &str,
+) -> ServerResponse {
     ask(server, ("POST", "/api/v1/sql"), authorization, sql)
 }
 
 /// Adds a user to a data directory, as an operator does.
-pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
+pub(crate) fn add_user(dir: &Path, name: &str, options: &[&str]) {
     let mut command = Command::new(MARIGRAM);
     command.args(["user", "add", name, "--password-file", "-", "--data"]);
     command.arg(dir).args(options);
@@ -159,12 +163,12 @@ pub fn add_user(dir: &Path, name: &str, options: &[&str]) {
 }
 
 /// A server with the users of [`ROLES`], a table and a view in `plant`, and a table in `vault`.
-pub fn start(dir: &Path) -> ServeProcess {
+pub(crate) fn start(dir: &Path) -> ServeProcess {
     start_with(dir, &[])
 }
 
 /// The same with options.
-pub fn start_with(dir: &Path, options: &[&str]) -> ServeProcess {
+pub(crate) fn start_with(dir: &Path, options: &[&str]) -> ServeProcess {
     add_user(dir, "root", &["--admin"]);
     let server = ServeProcess::start(dir, options);
     let root = basic("root", &password_of("root"));
@@ -186,7 +190,7 @@ pub fn start_with(dir: &Path, options: &[&str]) -> ServeProcess {
     server
 }
 
-pub async fn connect(
+pub(crate) async fn connect(
     server: &ServeProcess,
     user: &str,
     password: &str,
@@ -201,7 +205,7 @@ pub async fn connect(
     Ok(client)
 }
 
-pub fn state_of(error: &tokio_postgres::Error) -> &str {
+pub(crate) fn state_of(error: &tokio_postgres::Error) -> &str {
     error.code().map_or("", |code| code.code())
 }
 

@@ -5,7 +5,7 @@ use crate::server::ServeProcess;
 use std::process::{Command, Stdio};
 
 /// Whether `program` can be run; in CI it must be.
-pub fn have(program: &str) -> bool {
+pub(crate) fn have(program: &str) -> bool {
     let found = Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// The binary under test.
-pub const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
+pub(crate) const MARIGRAM: &str = env!("CARGO_BIN_EXE_marigram");
 
 /// A running `marigram serve`; killed when dropped.
-pub struct ServeProcess {
+pub(crate) struct ServeProcess {
     child: Child,
     data: PathBuf,
     pub http_port: u16,
@@ -22,14 +22,14 @@ pub struct ServeProcess {
 }
 
 /// The server's answer.
-pub struct ServerResponse {
+pub(crate) struct ServerResponse {
     pub status: u16,
     pub body: String,
 }
 
 impl ServerResponse {
     /// The body as JSON.
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body)
             .unwrap_or_else(|error| panic!("not JSON ({error}): {}", self.body))
     }
@@ -37,7 +37,7 @@ impl ServerResponse {
 
 /// A port on which nothing listens. It is below the range that the system assigns to outgoing
 /// connections, so it stays free while a server is down.
-pub fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + (std::process::id() % 100) as u16 * 100;
     let ports = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed) % 2_000);
@@ -49,12 +49,12 @@ pub fn free_port() -> u16 {
 
 impl ServeProcess {
     /// Starts on `data` with further arguments and waits until it answers.
-    pub fn start(data: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(data: &Path, arguments: &[&str]) -> Self {
         Self::start_with(data, arguments, None)
     }
 
     /// The same, with its log in a file.
-    pub fn start_logged(data: &Path, arguments: &[&str], log: &Path) -> Self {
+    pub(crate) fn start_logged(data: &Path, arguments: &[&str], log: &Path) -> Self {
         Self::start_with(data, arguments, Some(log.to_owned()))
     }
 
@@ -89,7 +89,7 @@ impl ServeProcess {
     }
 
     /// Kills the process as `kill -9` does, and starts a new one on the same ports.
-    pub fn kill_and_restart(&mut self) {
+    pub(crate) fn kill_and_restart(&mut self) {
         self.child.kill().expect("the server runs");
         self.child.wait().expect("it ends");
         self.child = spawn(
@@ -103,25 +103,25 @@ impl ServeProcess {
     }
 
     /// The number of its process.
-    pub fn process(&self) -> u32 {
+    pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
     /// Stops the server cleanly with SIGTERM.
-    pub fn terminate(mut self) -> ExitStatus {
+    pub(crate) fn terminate(mut self) -> ExitStatus {
         self.signal("-TERM");
         self.child.wait().expect("it ends")
     }
 
     /// Sends a signal, such as `-HUP`.
-    pub fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([name, &pid]).status();
         assert!(sent.expect("kill is there").success());
     }
 
     /// Sends one request; any answer of the server is `Ok`.
-    pub fn try_request(
+    pub(crate) fn try_request(
         &self,
         method: &str,
         target: &str,
@@ -132,7 +132,7 @@ impl ServeProcess {
     }
 
     /// Sends one request to a server that is up.
-    pub fn request(
+    pub(crate) fn request(
         &self,
         method: &str,
         target: &str,
@@ -144,19 +144,19 @@ impl ServeProcess {
     }
 
     /// Writes line protocol to database `db`.
-    pub fn write(&self, lines: &str) -> ServerResponse {
+    pub(crate) fn write(&self, lines: &str) -> ServerResponse {
         self.request("POST", "/api/v2/write?bucket=db", &[], lines.as_bytes())
     }
 
     /// Runs SQL in database `db` and returns the answer as CSV.
-    pub fn csv(&self, sql: &str) -> String {
+    pub(crate) fn csv(&self, sql: &str) -> String {
         let answer = self.sql(sql, "text/csv");
         assert_eq!(answer.status, 200, "{sql}: {}", answer.body);
         answer.body.replace("\r\n", "\n")
     }
 
     /// Runs SQL in database `db`.
-    pub fn sql(&self, sql: &str, accept: &str) -> ServerResponse {
+    pub(crate) fn sql(&self, sql: &str, accept: &str) -> ServerResponse {
         self.request(
             "POST",
             "/api/v1/sql?db=db",
@@ -167,7 +167,7 @@ impl ServeProcess {
 }
 
 /// Sends one request to loopback; any answer of the server is `Ok`.
-pub fn request(
+pub(crate) fn request(
     port: u16,
     method: &str,
     target: &str,

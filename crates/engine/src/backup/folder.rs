@@ -60,7 +60,7 @@ pub fn list(env: &Env, dir: &Path) -> Result<Vec<(u64, Result<BackupInfo>)>> {
 
 impl BackupFolder {
     /// Opens a folder for reading.
-    pub fn open(env: &Env, dir: &Path) -> Result<Self> {
+    pub(super) fn open(env: &Env, dir: &Path) -> Result<Self> {
         if !is_backup(env, dir)? {
             let reason = format!(
                 "{} is not a folder of backups: it has no file {MARKER}",
@@ -76,7 +76,7 @@ impl BackupFolder {
     }
 
     /// Opens a folder for writing under its lock, and creates it if it is missing.
-    pub fn claim(env: &Env, dir: &Path) -> Result<Self> {
+    pub(super) fn claim(env: &Env, dir: &Path) -> Result<Self> {
         let fs = &env.fs;
         let io = |error| EngineError::io(dir, error);
         fs.create_dir_all(dir).map_err(io)?;
@@ -161,7 +161,7 @@ impl BackupFolder {
     }
 
     /// The numbers of the backups, ascending.
-    pub fn numbers(&self) -> Result<Vec<u64>> {
+    pub(super) fn numbers(&self) -> Result<Vec<u64>> {
         let names = self.list(BACKUPS)?;
         let number = |name: &String| name.strip_suffix(".backup")?.parse::<u64>().ok();
         let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
@@ -170,7 +170,7 @@ impl BackupFolder {
     }
 
     /// The record of a backup.
-    pub fn record(&self, number: u64) -> Result<BackupRecord> {
+    pub(super) fn record(&self, number: u64) -> Result<BackupRecord> {
         let name = record_name(number);
         let path = self.blobs.location(&name);
         let bytes = self.blobs.open(&name).and_then(|file| {
@@ -200,7 +200,7 @@ impl BackupFolder {
     }
 
     /// Makes a backup exist. Its objects must be durable.
-    pub fn write(&self, record: &BackupRecord) -> Result<()> {
+    pub(super) fn write(&self, record: &BackupRecord) -> Result<()> {
         let name = record_name(record.info.number);
         self.blobs
             .put(&name, &record.encode(), PutMode::Overwrite)
@@ -210,7 +210,7 @@ impl BackupFolder {
     /// Removes the records of all backups of a lineage except the newest `keep`; returns their
     /// numbers. Backups of other databases stay, and so do those with unreadable records, because
     /// their owner is unknown.
-    pub fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
+    pub(super) fn prune(&self, keep: usize, lineage: u64) -> Result<Vec<u64>> {
         let mut numbers = self.numbers()?;
         numbers.retain(|number| {
             let record = self.record(*number);
@@ -225,7 +225,7 @@ impl BackupFolder {
 
     /// Removes what no backup names: objects of backups that were removed or never completed, and
     /// unfinished files. Removes nothing while a record cannot be read, because it may name them.
-    pub fn tidy(&self) -> Result<()> {
+    pub(super) fn tidy(&self) -> Result<()> {
         let mut named = HashSet::new();
         for number in self.numbers()? {
             for file in self.record(number)?.files {

@@ -91,7 +91,7 @@ pub(crate) enum BackupRecordError {
 
 impl BackupRecord {
     /// Encodes the record as a file.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         frame::write(&[&MAGIC[..], &VERSION.to_le_bytes()].concat(), &mut out);
         let info = &self.info;
@@ -127,7 +127,7 @@ impl BackupRecord {
     }
 
     /// Decodes the record in a file.
-    pub fn decode(bytes: &[u8]) -> Result<Self, BackupRecordError> {
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self, BackupRecordError> {
         let mut at = 0;
         let header = next(bytes, &mut at)?;
         let version = header

@@ -8,7 +8,7 @@ use marigram_model::{FieldColumn, TableSchema};
 use std::sync::Arc;
 
 /// The error for a write to a rollup or a view.
-pub fn computed_by_query(table: &TableSchema) -> EngineError {
+pub(crate) fn computed_by_query(table: &TableSchema) -> EngineError {
     if table.view.is_some() {
         return EngineError::Invalid(format!(
             "'{}' is a view: only its query provides its rows",
@@ -23,7 +23,7 @@ pub fn computed_by_query(table: &TableSchema) -> EngineError {
 
 /// Refuses a change to `what` of a table that the queries of views use: by name, or by reading its
 /// `column`.
-pub fn check_not_needed(
+pub(super) fn check_not_needed(
     catalog: &Catalog,
     table: &TableSchema,
     column: Option<&str>,
@@ -63,7 +63,7 @@ fn may_read_column(query: &str, column: &str) -> bool {
 }
 
 /// The field of this name, if its type may change: no view with stored rows reads it.
-pub fn retypable<'a>(
+pub(super) fn retypable<'a>(
     catalog: &Catalog,
     schema: &'a mut TableSchema,
     column: &str,

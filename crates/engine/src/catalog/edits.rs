@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl LiveCatalog {
     /// Creates a database.
-    pub fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
+    pub(crate) fn create_database(&self, name: &str, if_not_exists: bool) -> Result<()> {
         Limits::check_name("database", name)?;
         let mut catalog = self.durable.lock();
         if self.visible.read().databases.contains_key(name) {
@@ -29,7 +29,7 @@ impl LiveCatalog {
     }
 
     /// Removes a database; returns its tables, whose rows must be dropped.
-    pub fn drop_database(&self, name: &str, if_exists: bool) -> Result<Vec<TableId>> {
+    pub(crate) fn drop_database(&self, name: &str, if_exists: bool) -> Result<Vec<TableId>> {
         let mut catalog = self.durable.lock();
         let tables: Vec<TableId> = match self.visible.read().database(name) {
             Ok(tables) => tables.values().map(|table| table.id).collect(),
@@ -41,7 +41,7 @@ impl LiveCatalog {
     }
 
     /// Creates a table.
-    pub fn create_table(
+    pub(crate) fn create_table(
         &self,
         database: &str,
         spec: &TableSpec,
@@ -59,7 +59,7 @@ impl LiveCatalog {
     }
 
     /// Changes a table.
-    pub fn alter_table(
+    pub(crate) fn alter_table(
         &self,
         database: &str,
         name: &str,
@@ -113,7 +113,12 @@ impl LiveCatalog {
 
     /// Sets aside a number for the values of a field in another type. Recovery takes it for that of
     /// a dropped field until [`finish_retype`](Self::finish_retype) gives it to the field.
-    pub fn begin_retype(&self, database: &str, name: &str, column: &str) -> Result<ColumnId> {
+    pub(crate) fn begin_retype(
+        &self,
+        database: &str,
+        name: &str,
+        column: &str,
+    ) -> Result<ColumnId> {
         let mut catalog = self.durable.lock();
         let mut schema = TableSchema::clone(&*self.table(database, name)?);
         retypable(&catalog, &mut schema, column)?;
@@ -124,14 +129,19 @@ impl LiveCatalog {
     }
 
     /// Checks whether a field may get another type; returns it.
-    pub fn check_retype(&self, database: &str, name: &str, column: &str) -> Result<FieldColumn> {
+    pub(crate) fn check_retype(
+        &self,
+        database: &str,
+        name: &str,
+        column: &str,
+    ) -> Result<FieldColumn> {
         let catalog = self.durable.lock();
         let mut schema = TableSchema::clone(&*self.table(database, name)?);
         retypable(&catalog, &mut schema, column).map(|field| field.clone())
     }
 
     /// Puts a field with another type in the place of the one of its name.
-    pub fn finish_retype(
+    pub(crate) fn finish_retype(
         &self,
         database: &str,
         name: &str,
@@ -156,7 +166,7 @@ impl LiveCatalog {
     }
 
     /// Adds what is still missing of `growth` to a table, which is created if it does not exist.
-    pub fn grow(
+    pub(crate) fn grow(
         &self,
         database: &str,
         name: &str,
@@ -188,7 +198,7 @@ impl LiveCatalog {
     }
 
     /// Removes a table; returns `None` if there is none and `if_exists` is set.
-    pub fn drop_table(
+    pub(crate) fn drop_table(
         &self,
         database: &str,
         name: &str,
@@ -218,7 +228,7 @@ impl LiveCatalog {
 
     /// Makes the progress of a rollup durable if `progress` returns it, then calls `done`; no other
     /// change comes in between.
-    pub fn put_progress(
+    pub(crate) fn put_progress(
         &self,
         rollup: TableId,
         progress: impl FnOnce() -> Option<RollupProgress>,
@@ -237,7 +247,7 @@ impl LiveCatalog {
     }
 
     /// Changes the retention policies of a database as `change` says.
-    pub fn change_retention_policies<E: From<EngineError>>(
+    pub(crate) fn change_retention_policies<E: From<EngineError>>(
         &self,
         database: &str,
         change: impl FnOnce(&mut RetentionPolicies) -> std::result::Result<(), E>,
@@ -260,7 +270,7 @@ impl LiveCatalog {
     }
 
     /// Puts and removes records of users and tokens, all of them or none.
-    pub fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
+    pub(crate) fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
         self.commit(&mut self.durable.lock(), &CatalogEdit::PutAccess(records))
     }
 }

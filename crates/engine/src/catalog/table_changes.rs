@@ -57,7 +57,7 @@ pub enum TableChange {
 
 /// Columns that were missing for a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SchemaGrowth {
+pub(crate) struct SchemaGrowth {
     /// Tags.
     pub tags: Vec<(String, TagType)>,
     /// Fields.
@@ -89,7 +89,7 @@ impl TableSpec {
 }
 
 /// A table without columns, as a starting point for growth.
-pub fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
+pub(crate) fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
     TableSchema {
         id,
         database: database.to_owned(),
@@ -109,7 +109,7 @@ pub fn blank(database: &str, name: &str, id: TableId) -> TableSchema {
 ///
 /// # Errors
 /// If they would change the identity of its series.
-pub fn set_options(schema: &mut TableSchema, options: &TableOptions) -> Result<()> {
+pub(super) fn set_options(schema: &mut TableSchema, options: &TableOptions) -> Result<()> {
     if options.identity != schema.options.identity {
         return Err(EngineError::Invalid(format!(
             "table '{}': series_identity is fixed when a table is created",
@@ -124,7 +124,7 @@ pub fn set_options(schema: &mut TableSchema, options: &TableOptions) -> Result<(
 ///
 /// # Errors
 /// If the table is no rollup.
-pub fn set_refresh(schema: &mut TableSchema, refresh_ns: i64, lag_ns: i64) -> Result<()> {
+pub(super) fn set_refresh(schema: &mut TableSchema, refresh_ns: i64, lag_ns: i64) -> Result<()> {
     let Some(rollup) = &schema.rollup else {
         return Err(EngineError::Invalid(format!(
             "table '{}' is not a materialized view",
@@ -143,7 +143,7 @@ pub fn set_refresh(schema: &mut TableSchema, refresh_ns: i64, lag_ns: i64) -> Re
 ///
 /// # Errors
 /// If the table is no view.
-pub fn set_view(schema: &mut TableSchema, view: &View) -> Result<()> {
+pub(super) fn set_view(schema: &mut TableSchema, view: &View) -> Result<()> {
     if schema.view.is_none() {
         let message = format!("'{}' is not a view", schema.name);
         return Err(EngineError::Invalid(message));
@@ -156,7 +156,7 @@ pub fn set_view(schema: &mut TableSchema, view: &View) -> Result<()> {
 ///
 /// # Errors
 /// If there is none of this name.
-pub fn drop_field(schema: &mut TableSchema, name: &str) -> Result<()> {
+pub(super) fn drop_field(schema: &mut TableSchema, name: &str) -> Result<()> {
     let id = field_mut(schema, name)?.id;
     schema.fields.retain(|field| field.id != id);
     schema
@@ -170,7 +170,7 @@ pub fn drop_field(schema: &mut TableSchema, name: &str) -> Result<()> {
 ///
 /// # Errors
 /// If there is no column `from`, or there is a column `to`.
-pub fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
+pub(super) fn rename_column(schema: &mut TableSchema, from: &str, to: &str) -> Result<()> {
     if schema.has_column(to) {
         return Err(EngineError::AlreadyExists {
             kind: "column",
@@ -212,7 +212,7 @@ fn declared(schema: &TableSchema, names: &[String]) -> Result<Vec<TableColumn>> 
 }
 
 /// Adds a tag, after all other columns.
-pub fn push_tag(schema: &mut TableSchema, name: &str, kind: TagType) {
+pub(super) fn push_tag(schema: &mut TableSchema, name: &str, kind: TagType) {
     if !schema.declared.is_empty()
         && let Ok(ordinal) = u16::try_from(schema.tags.len())
     {
@@ -225,7 +225,7 @@ pub fn push_tag(schema: &mut TableSchema, name: &str, kind: TagType) {
 }
 
 /// Adds a field, after all other columns.
-pub fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
+pub(super) fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
     let id = schema.next_column();
     if !schema.declared.is_empty() {
         schema.declared.push(TableColumn::Field(id));
@@ -242,7 +242,10 @@ pub fn push_field(schema: &mut TableSchema, name: &str, kind: FieldType) {
 ///
 /// # Errors
 /// If there is none.
-pub fn field_mut<'a>(schema: &'a mut TableSchema, name: &str) -> Result<&'a mut FieldColumn> {
+pub(super) fn field_mut<'a>(
+    schema: &'a mut TableSchema,
+    name: &str,
+) -> Result<&'a mut FieldColumn> {
     let Some(at) = schema.fields.iter().position(|field| field.name == name) else {
         return Err(EngineError::NotFound {
             kind: "field",

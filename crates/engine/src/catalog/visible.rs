@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Databases and tables, for readers.
 #[derive(Debug, Default)]
-pub struct VisibleCatalog {
+pub(super) struct VisibleCatalog {
     /// Tables by database and name.
     pub databases: BTreeMap<String, BTreeMap<String, Arc<TableSchema>>>,
     /// By database, where they are not the usual ones.
@@ -23,7 +23,7 @@ pub struct VisibleCatalog {
 
 impl VisibleCatalog {
     /// The state of a catalog that was read.
-    pub fn from_catalog(catalog: &Catalog) -> Self {
+    pub(super) fn from_catalog(catalog: &Catalog) -> Self {
         let mut visible = Self {
             policies: catalog.state().policies.clone(),
             ..Self::default()
@@ -40,7 +40,7 @@ impl VisibleCatalog {
     }
 
     /// Makes an edit that is durable visible.
-    pub fn apply(&mut self, edit: &CatalogEdit) {
+    pub(super) fn apply(&mut self, edit: &CatalogEdit) {
         match edit {
             CatalogEdit::CreateDatabase(name) => {
                 self.databases.insert(name.clone(), BTreeMap::new());
@@ -79,7 +79,7 @@ impl VisibleCatalog {
     }
 
     /// The tables of a database by name.
-    pub fn database(&self, name: &str) -> Result<&BTreeMap<String, Arc<TableSchema>>> {
+    pub(super) fn database(&self, name: &str) -> Result<&BTreeMap<String, Arc<TableSchema>>> {
         self.databases
             .get(name)
             .ok_or_else(|| EngineError::NotFound {
@@ -90,7 +90,7 @@ impl VisibleCatalog {
     }
 
     /// A table by name.
-    pub fn table(&self, database: &str, name: &str) -> Result<&Arc<TableSchema>> {
+    pub(super) fn table(&self, database: &str, name: &str) -> Result<&Arc<TableSchema>> {
         let tables = self.database(database)?;
         tables.get(name).ok_or_else(|| EngineError::NotFound {
             kind: "table",

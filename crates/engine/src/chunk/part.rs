@@ -35,12 +35,12 @@ pub(crate) struct ChunkPart {
 
 impl ChunkPart {
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.times.len()
     }
 
     /// The time range of its rows.
-    pub fn range(&self) -> TimeRange {
+    pub(crate) fn range(&self) -> TimeRange {
         let (min, max) = self
             .times
             .iter()
@@ -51,7 +51,7 @@ impl ChunkPart {
     }
 
     /// A column's values, if the part has the column.
-    pub fn column(&self, id: ColumnId) -> Option<&ArrayRef> {
+    pub(crate) fn column(&self, id: ColumnId) -> Option<&ArrayRef> {
         self.columns
             .iter()
             .find(|(column, _)| *column == id)
@@ -59,7 +59,7 @@ impl ChunkPart {
     }
 
     /// Rows `start..start + len`, without copying.
-    pub fn slice(&self, start: usize, len: usize) -> Self {
+    pub(crate) fn slice(&self, start: usize, len: usize) -> Self {
         Self {
             series: self.series.slice(start, len),
             times: self.times.slice(start, len),
@@ -72,17 +72,17 @@ impl ChunkPart {
     }
 
     /// Bytes of text in its columns.
-    pub fn text_bytes(&self) -> usize {
+    pub(crate) fn text_bytes(&self) -> usize {
         text::bytes_of(self.columns.iter().map(|(_, values)| values))
     }
 
     /// Cuts the rows into parts within the limits.
-    pub fn cut(self) -> Vec<Self> {
+    pub(crate) fn cut(self) -> Vec<Self> {
         self.cut_at(CHUNK_TEXT_BYTES)
     }
 
     /// Cuts the rows into parts of at most [`PART_ROWS`] rows and `text_max` bytes of text each.
-    pub fn cut_at(self, text_max: usize) -> Vec<Self> {
+    pub(crate) fn cut_at(self, text_max: usize) -> Vec<Self> {
         let end_of = |start: usize| {
             let rows = start..self.len().min(start + PART_ROWS);
             text::end_within(
@@ -106,7 +106,7 @@ impl ChunkPart {
     }
 
     /// Converts sorted rows to parts.
-    pub fn from_sorted(rows: &SortedRows, columns: &[SegmentColumn]) -> Vec<Self> {
+    pub(crate) fn from_sorted(rows: &SortedRows, columns: &[SegmentColumn]) -> Vec<Self> {
         let mut series = Vec::with_capacity(rows.len());
         for run in &rows.runs {
             series.resize(series.len() + run.rows as usize, run.series.0);

@@ -53,7 +53,7 @@ struct SortItem {
 
 impl ChunkOrder {
     /// The order of the rows of `parts`, which are in the order of arrival.
-    pub fn from_parts(parts: &[ChunkPart]) -> Self {
+    pub(crate) fn from_parts(parts: &[ChunkPart]) -> Self {
         assert!(parts.len() <= PARTS_MAX, "callers must merge parts first");
         let rows: usize = parts.iter().map(ChunkPart::len).sum();
         let mut order = Self {
@@ -194,7 +194,7 @@ impl ChunkOrder {
 
     /// Gathers the values of `columns` for the rows of the order in `ranges` (ascending), from the
     /// same parts. The rows must have less text than an array can hold: see [`TextSizes`].
-    pub fn gather(
+    pub(crate) fn gather(
         &self,
         parts: &[ChunkPart],
         columns: &[SegmentColumn],
@@ -424,7 +424,7 @@ pub(crate) struct TextSizes<'a> {
 
 impl<'a> TextSizes<'a> {
     /// For the rows of `parts` in their order; `None` if there are no text columns.
-    pub fn from_order(order: &'a ChunkOrder, parts: &'a [ChunkPart]) -> Option<Self> {
+    pub(crate) fn from_order(order: &'a ChunkOrder, parts: &'a [ChunkPart]) -> Option<Self> {
         let of_part = |part: &'a ChunkPart| -> Vec<&'a [i32]> {
             part.columns
                 .iter()
@@ -437,7 +437,7 @@ impl<'a> TextSizes<'a> {
     }
 
     /// Upper bound of the text bytes of a row in the order: the text of everything written for it.
-    pub fn bytes_max(&self, row: usize) -> usize {
+    pub(crate) fn bytes_max(&self, row: usize) -> usize {
         let older = &self.order.older;
         let first = older.partition_point(|(at, _)| (*at as usize) < row);
         let older = older[first..]

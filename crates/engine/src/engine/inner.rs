@@ -92,7 +92,7 @@ fn log_opened(shards: &[Shard], tables: usize, recovered: &RecoveredLogs, took_m
 }
 
 impl EngineInner {
-    pub fn open(
+    pub(super) fn open(
         memory: Arc<MemoryAccountant>,
         env: Env,
         dir: &Path,
@@ -202,7 +202,7 @@ impl EngineInner {
     }
 
     /// Returns `Closed` after [`close`](Self::close).
-    pub fn check_open(&self) -> Result<()> {
+    pub(super) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             Err(EngineError::Closed)
         } else {
@@ -211,7 +211,7 @@ impl EngineInner {
     }
 
     /// Refuses further calls, flushes and releases the lock.
-    pub fn close(&self) -> Result<()> {
+    pub(super) fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Err(EngineError::Closed);
         }
@@ -225,7 +225,7 @@ impl EngineInner {
     }
 
     /// Releases the directory's lock. If the log is synced at intervals, syncs it first.
-    pub fn unlock(&self) {
+    pub(super) fn unlock(&self) {
         let Some(lock) = self.lock.lock().take() else {
             return;
         };
@@ -242,7 +242,7 @@ impl EngineInner {
         drop(lock);
     }
 
-    pub fn status(&self) -> EngineStatus {
+    pub(super) fn status(&self) -> EngineStatus {
         EngineStatus {
             databases: self.schemas.databases().len(),
             tables: self.schemas.all().len(),

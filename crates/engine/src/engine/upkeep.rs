@@ -17,7 +17,7 @@ use std::time::Duration;
 
 impl EngineInner {
     /// Flushes; everything acknowledged so far is in segments when it returns.
-    pub fn flush(&self) -> Result<()> {
+    pub(super) fn flush(&self) -> Result<()> {
         // Freeze first, so that the background threads help with the rest.
         let frozen = self.shards.iter().map(|shard| shard.freeze().map(drop));
         let frozen = frozen.collect::<Vec<_>>().into_iter();
@@ -32,7 +32,7 @@ impl EngineInner {
     }
 
     /// Compacts until nothing is due and all late rows are in the sequence space.
-    pub fn compact(&self) -> Result<()> {
+    pub(super) fn compact(&self) -> Result<()> {
         let stop = |_| self.bell.is_stopping();
         let manner = CompactionSettings {
             options: PickOptions::thorough(),
@@ -48,7 +48,7 @@ impl EngineInner {
     }
 
     /// Rewrites each partition of a table as one sorted segment.
-    pub fn compact_table(&self, table: TableId) -> Result<TableCompaction> {
+    pub(super) fn compact_table(&self, table: TableId) -> Result<TableCompaction> {
         let stop = |_| self.bell.is_stopping();
         let manner = self.on_demand(&stop);
         let mut all = TableCompaction::default();
@@ -68,7 +68,7 @@ impl EngineInner {
     }
 
     /// Runs one round of maintenance.
-    pub fn maintain(&self) -> Result<bool> {
+    pub(super) fn maintain(&self) -> Result<bool> {
         let mut did = self.sync_if_due();
         self.context.trash.purge(&self.context.env);
         // While there is no space for it, writers get the error.
@@ -92,7 +92,7 @@ impl EngineInner {
     }
 
     /// Drops rows past their ttl; returns whether there were any.
-    pub fn retain(&self) -> Result<bool> {
+    pub(super) fn retain(&self) -> Result<bool> {
         let mut did = false;
         for shard in &self.shards {
             did |= shard.retain(&|| self.schemas.all(), true)?;
@@ -101,7 +101,7 @@ impl EngineInner {
     }
 
     /// Freezes full memtables, and smaller ones if half of their memory is used.
-    pub fn freeze_full(&self) -> Result<()> {
+    pub(super) fn freeze_full(&self) -> Result<()> {
         let memory = &self.context.memory;
         let used = memory.used_by(Holder::Memtable);
         let pressed = used > memory.available(Holder::Memtable) / 4 * 3;
@@ -110,7 +110,7 @@ impl EngineInner {
 
     /// Frees memory for holders that were refused: drops cold last values, and freezes memtables
     /// before they are full. If the process is over its limit, drops all last values.
-    pub fn relieve(&self) -> Result<()> {
+    pub(super) fn relieve(&self) -> Result<()> {
         let memory = &self.context.memory;
         let all_go = memory.is_over() && memory.used_by(Holder::LastValues) > memory.limit() / 64;
         for shard in &self.shards {

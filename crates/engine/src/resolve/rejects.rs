@@ -11,7 +11,7 @@ pub(crate) struct RowRejections {
 
 impl RowRejections {
     /// No rejections yet, of this many rows.
-    pub fn new(rows: usize) -> Self {
+    pub(crate) fn new(rows: usize) -> Self {
         Self {
             rows,
             bad: Vec::new(),
@@ -20,7 +20,7 @@ impl RowRejections {
     }
 
     /// Rejects a row; a row that is already rejected keeps its reason.
-    pub fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
+    pub(crate) fn add(&mut self, row: usize, reason: impl FnOnce() -> String) {
         self.bad.resize(self.rows, false);
         if !std::mem::replace(&mut self.bad[row], true) {
             self.reasons.push((row as u32, reason()));
@@ -28,17 +28,17 @@ impl RowRejections {
     }
 
     /// Whether a row is rejected.
-    pub fn contains(&self, row: usize) -> bool {
+    pub(crate) fn contains(&self, row: usize) -> bool {
         self.bad.get(row).copied().unwrap_or(false)
     }
 
     /// Whether no row is rejected.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.reasons.is_empty()
     }
 
     /// (row, reason), ascending by row.
-    pub fn into_reasons(mut self) -> Vec<(u32, String)> {
+    pub(crate) fn into_reasons(mut self) -> Vec<(u32, String)> {
         self.reasons.sort_by_key(|(row, _)| *row);
         self.reasons
     }

@@ -11,7 +11,7 @@ const DIRECTORY_NOTE_NS: u64 = 1_000_000_000;
 impl Shard {
     /// Records how far the log is synced: in the witness of the shard, and in that of the data
     /// directory if the last record there is [`DIRECTORY_NOTE_NS`] old.
-    pub fn note_synced(&self, log: &ShardLog) {
+    pub(crate) fn note_synced(&self, log: &ShardLog) {
         let wal = (log.wal.number(), log.wal.synced());
         self.witness.lock().note_wal(wal.0, wal.1);
         let now_ns = self.context.env.clock.monotonic_ns();
@@ -29,14 +29,14 @@ impl Shard {
     /// Records in the witness of the data directory how far the shard is durable. Called when the
     /// directory opens and closes: in between, each flush, each edit of the manifest and one write a
     /// second record it.
-    pub fn note_extent(&self) {
+    pub(crate) fn note_extent(&self) {
         let log = Some(self.durable.lock().manifest.extent());
         let wal = self.log().wal.newest_durable();
         self.note_in_directory(WitnessedShard { log, wal });
     }
 
     /// Records in the witness of the data directory that this much is durable.
-    pub fn note_in_directory(&self, shard: WitnessedShard) {
+    pub(crate) fn note_in_directory(&self, shard: WitnessedShard) {
         let number = self.number as u32;
         self.context.witness.lock().note_shard(number, shard);
     }

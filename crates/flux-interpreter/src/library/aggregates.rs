@@ -10,7 +10,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "count",
         call: |_, arguments| aggregate(arguments, count),

@@ -12,7 +12,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "keep",
         call: |_, arguments| retain(arguments, true),

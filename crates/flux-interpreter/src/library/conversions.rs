@@ -9,7 +9,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "now",
         call: now,

@@ -7,7 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use marigram_sql::SqlResult;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "second",
         call: |caller, args| part(caller, args, |t| t.second().into()),

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "group",
         call: group,
@@ -271,7 +271,7 @@ fn pivot(_: &mut dyn FluxCaller, arguments: &mut FluxArguments) -> SqlResult<Flu
 }
 
 /// `schema.fieldsAsCols`: a column for each field, a row for each time.
-pub fn fields_as_columns(
+pub(super) fn fields_as_columns(
     _: &mut dyn FluxCaller,
     arguments: &mut FluxArguments,
 ) -> SqlResult<FluxValue> {

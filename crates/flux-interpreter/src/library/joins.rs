@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[FluxBuiltin {
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[FluxBuiltin {
     name: "join",
     call: join,
 }];

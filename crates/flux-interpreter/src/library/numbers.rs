@@ -4,7 +4,7 @@ use crate::value::{FluxArguments, FluxBuiltin, FluxCaller, FluxValue};
 use marigram_sql::SqlResult;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "abs",
         call: |_, arguments| of_one(arguments, f64::abs),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If the table does not have it.
-pub fn needed<'a>(
+pub(super) fn needed<'a>(
     (at, function): (FluxPosition, &str),
     table: &'a FluxTable,
     name: &str,
@@ -25,7 +25,7 @@ pub fn needed<'a>(
 ///
 /// # Errors
 /// If a member has values of several types, or of a type that no column has.
-pub fn columns_of_records(records: &[&FluxRecord]) -> Result<Vec<FluxColumn>, String> {
+pub(super) fn columns_of_records(records: &[&FluxRecord]) -> Result<Vec<FluxColumn>, String> {
     let mut columns: BTreeMap<Arc<str>, (Option<FluxKind>, Vec<FluxValue>)> = BTreeMap::new();
     for (row, record) in records.iter().enumerate() {
         for (name, value) in *record {

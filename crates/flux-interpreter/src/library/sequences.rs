@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "fill",
         call: fill,

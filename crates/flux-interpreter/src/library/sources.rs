@@ -8,7 +8,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The functions of every script.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "from",
         call: from,
@@ -32,7 +32,7 @@ pub const FUNCTIONS: &[FluxBuiltin] = &[
 ];
 
 /// Those of the packages `schema` and `v1`.
-pub const SCHEMA: &[FluxBuiltin] = &[
+pub(super) const SCHEMA: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "measurements",
         call: measurements,
@@ -68,7 +68,7 @@ pub const SCHEMA: &[FluxBuiltin] = &[
 ];
 
 /// Those of the package `array`.
-pub const ARRAY: &[FluxBuiltin] = &[FluxBuiltin {
+pub(super) const ARRAY: &[FluxBuiltin] = &[FluxBuiltin {
     name: "from",
     call: array_from,
 }];

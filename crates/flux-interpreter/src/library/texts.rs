@@ -8,7 +8,7 @@ use std::sync::Arc;
 const MADE_BYTES_MAX: usize = 1 << 20;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "toUpper",
         call: |_, arguments| of_one(arguments, str::to_uppercase),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const WINDOWS_MAX: usize = 1_000_000;
 
 /// The functions.
-pub const FUNCTIONS: &[FluxBuiltin] = &[
+pub(super) const FUNCTIONS: &[FluxBuiltin] = &[
     FluxBuiltin {
         name: "window",
         call: window,

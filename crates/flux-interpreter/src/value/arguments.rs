@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The arguments of a call.
 #[derive(Debug)]
-pub struct FluxArguments {
+pub(crate) struct FluxArguments {
     /// Where the call stands.
     pub at: FluxPosition,
     /// The name of the function.
@@ -19,7 +19,11 @@ pub struct FluxArguments {
 
 impl FluxArguments {
     /// The arguments of a call.
-    pub fn new(at: FluxPosition, function: &'static str, given: Vec<(String, FluxValue)>) -> Self {
+    pub(crate) fn new(
+        at: FluxPosition,
+        function: &'static str,
+        given: Vec<(String, FluxValue)>,
+    ) -> Self {
         Self {
             at,
             function,
@@ -28,7 +32,7 @@ impl FluxArguments {
     }
 
     /// An error of the call.
-    pub fn fault(&self, message: impl AsRef<str>) -> SqlError {
+    pub(crate) fn fault(&self, message: impl AsRef<str>) -> SqlError {
         let message = format!("{}: {}", self.function, message.as_ref());
         fault(self.at, message)
     }
@@ -39,19 +43,19 @@ impl FluxArguments {
     }
 
     /// Takes an argument, if it is given.
-    pub fn take(&mut self, name: &str) -> Option<FluxValue> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<FluxValue> {
         let place = self.given.iter().position(|(known, _)| known == name)?;
         Some(self.given.swap_remove(place).1)
     }
 
     /// Takes an argument that must be given.
-    pub fn need(&mut self, name: &str) -> SqlResult<FluxValue> {
+    pub(crate) fn need(&mut self, name: &str) -> SqlResult<FluxValue> {
         let value = self.take(name);
         value.ok_or_else(|| self.fault(format!("missing required argument {name}")))
     }
 
     /// Refuses arguments that nobody took.
-    pub fn finish(&self) -> SqlResult<()> {
+    pub(crate) fn finish(&self) -> SqlResult<()> {
         match self.given.first() {
             Some((name, _)) if name == "tables" => {
                 Err(self.fault("the function takes nothing from |>"))
@@ -62,7 +66,7 @@ impl FluxArguments {
     }
 
     /// The stream that is piped in.
-    pub fn stream(&mut self) -> SqlResult<Arc<FluxStream>> {
+    pub(crate) fn stream(&mut self) -> SqlResult<Arc<FluxStream>> {
         match self.need("tables")? {
             FluxValue::Stream(stream) => Ok(stream),
             other => Err(self.mistyped("tables", "a stream", &other)),
@@ -70,7 +74,7 @@ impl FluxArguments {
     }
 
     /// A text.
-    pub fn text(&mut self, name: &str) -> SqlResult<Arc<str>> {
+    pub(crate) fn text(&mut self, name: &str) -> SqlResult<Arc<str>> {
         match self.need(name)? {
             FluxValue::Text(text) => Ok(text),
             other => Err(self.mistyped(name, "string", &other)),
@@ -78,7 +82,7 @@ impl FluxArguments {
     }
 
     /// A text, or its default.
-    pub fn text_or(&mut self, name: &str, default: &str) -> SqlResult<Arc<str>> {
+    pub(crate) fn text_or(&mut self, name: &str, default: &str) -> SqlResult<Arc<str>> {
         match self.take(name) {
             None => Ok(default.into()),
             Some(FluxValue::Text(text)) => Ok(text),
@@ -87,7 +91,7 @@ impl FluxArguments {
     }
 
     /// Texts, if they are given.
-    pub fn texts(&mut self, name: &str) -> SqlResult<Option<Vec<Arc<str>>>> {
+    pub(crate) fn texts(&mut self, name: &str) -> SqlResult<Option<Vec<Arc<str>>>> {
         let elements = match self.take(name) {
             None => return Ok(None),
             Some(FluxValue::Array(elements)) => elements,
@@ -101,13 +105,13 @@ impl FluxArguments {
     }
 
     /// Texts, or their default.
-    pub fn texts_or(&mut self, name: &str, default: &[&str]) -> SqlResult<Vec<Arc<str>>> {
+    pub(crate) fn texts_or(&mut self, name: &str, default: &[&str]) -> SqlResult<Vec<Arc<str>>> {
         let given = self.texts(name)?;
         Ok(given.unwrap_or_else(|| default.iter().map(|text| (*text).into()).collect()))
     }
 
     /// A number of rows, or its default.
-    pub fn count_or(&mut self, name: &str, default: usize) -> SqlResult<usize> {
+    pub(crate) fn count_or(&mut self, name: &str, default: usize) -> SqlResult<usize> {
         match self.take(name) {
             None => Ok(default),
             Some(FluxValue::Int(value)) => usize::try_from(value)
@@ -117,14 +121,14 @@ impl FluxArguments {
     }
 
     /// A number of rows.
-    pub fn count(&mut self, name: &str) -> SqlResult<usize> {
+    pub(crate) fn count(&mut self, name: &str) -> SqlResult<usize> {
         let value = self.need(name)?;
         self.given.push((name.to_owned(), value));
         self.count_or(name, 0)
     }
 
     /// A float.
-    pub fn float(&mut self, name: &str) -> SqlResult<f64> {
+    pub(crate) fn float(&mut self, name: &str) -> SqlResult<f64> {
         let value = self.need(name)?;
         match value.as_float() {
             Some(value) => Ok(value),
@@ -133,7 +137,7 @@ impl FluxArguments {
     }
 
     /// A boolean, or its default.
-    pub fn bool_or(&mut self, name: &str, default: bool) -> SqlResult<bool> {
+    pub(crate) fn bool_or(&mut self, name: &str, default: bool) -> SqlResult<bool> {
         match self.take(name) {
             None => Ok(default),
             Some(FluxValue::Bool(value)) => Ok(value),
@@ -142,7 +146,7 @@ impl FluxArguments {
     }
 
     /// A duration, or its default.
-    pub fn span_or(&mut self, name: &str, default: FluxSpan) -> SqlResult<FluxSpan> {
+    pub(crate) fn span_or(&mut self, name: &str, default: FluxSpan) -> SqlResult<FluxSpan> {
         match self.take(name) {
             None => Ok(default),
             Some(FluxValue::Duration(span)) => Ok(span),
@@ -151,7 +155,7 @@ impl FluxArguments {
     }
 
     /// A function.
-    pub fn function(&mut self, name: &str) -> SqlResult<FluxValue> {
+    pub(crate) fn function(&mut self, name: &str) -> SqlResult<FluxValue> {
         match self.need(name)? {
             value @ (FluxValue::Function(_) | FluxValue::Builtin(_)) => Ok(value),
             other => Err(self.mistyped(name, "function", &other)),
@@ -160,7 +164,7 @@ impl FluxArguments {
 
     /// A time: one that is given, a duration from `now_ns`, or seconds since the Unix epoch; the
     /// default if there is none.
-    pub fn time_or(&mut self, name: &str, now_ns: i64, default: i64) -> SqlResult<i64> {
+    pub(crate) fn time_or(&mut self, name: &str, now_ns: i64, default: i64) -> SqlResult<i64> {
         match self.take(name) {
             None => Ok(default),
             Some(FluxValue::Time(ns)) => Ok(ns),

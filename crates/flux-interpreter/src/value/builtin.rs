@@ -5,7 +5,7 @@ use marigram_sql::SqlResult;
 
 /// A function of this crate.
 #[derive(Debug)]
-pub struct FluxBuiltin {
+pub(crate) struct FluxBuiltin {
     /// Its name.
     pub name: &'static str,
     /// What it does.

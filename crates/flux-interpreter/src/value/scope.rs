@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The names that are known at a place.
 #[derive(Clone, Debug, Default)]
-pub struct FluxScope(Option<Arc<FluxBinding>>);
+pub(crate) struct FluxScope(Option<Arc<FluxBinding>>);
 
 #[derive(Debug)]
 struct FluxBinding {
@@ -21,7 +21,7 @@ struct FluxBinding {
 impl FluxScope {
     /// The scope with one more name.
     #[must_use]
-    pub fn with(&self, name: &str, value: FluxValue) -> Self {
+    pub(crate) fn with(&self, name: &str, value: FluxValue) -> Self {
         Self(Some(Arc::new(FluxBinding {
             name: name.into(),
             value,
@@ -30,7 +30,7 @@ impl FluxScope {
     }
 
     /// What a name stands for.
-    pub fn get(&self, name: &str) -> Option<&FluxValue> {
+    pub(crate) fn get(&self, name: &str) -> Option<&FluxValue> {
         let mut scope = self;
         while let Some(binding) = &scope.0 {
             if *binding.name == *name {
@@ -44,7 +44,7 @@ impl FluxScope {
 
 /// A function of a script, with the names that it knows.
 #[derive(Debug)]
-pub struct FluxClosure {
+pub(crate) struct FluxClosure {
     /// The function.
     pub function: Arc<FluxFunction>,
     /// The names.

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 /// A duration with a sign: months, and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct FluxSpan {
+pub(crate) struct FluxSpan {
     /// Months.
     pub months: i64,
     /// Nanoseconds.
@@ -15,7 +15,7 @@ pub struct FluxSpan {
 }
 
 /// The duration that never ends, `inf`.
-pub const ENDLESS: FluxSpan = FluxSpan {
+pub(crate) const ENDLESS: FluxSpan = FluxSpan {
     months: 0,
     ns: i64::MAX,
 };
@@ -23,7 +23,7 @@ pub const ENDLESS: FluxSpan = FluxSpan {
 impl FluxSpan {
     /// The same duration backwards.
     #[must_use]
-    pub const fn negated(self) -> Self {
+    pub(crate) const fn negated(self) -> Self {
         Self {
             months: self.months.saturating_neg(),
             ns: self.ns.saturating_neg(),
@@ -31,17 +31,17 @@ impl FluxSpan {
     }
 
     /// Whether it goes back.
-    pub const fn is_negative(self) -> bool {
+    pub(crate) const fn is_negative(self) -> bool {
         self.months < 0 || self.ns < 0
     }
 
     /// Whether it takes no time.
-    pub const fn is_zero(self) -> bool {
+    pub(crate) const fn is_zero(self) -> bool {
         self.months == 0 && self.ns == 0
     }
 
     /// The time that is this duration after another one. What 64 bits cannot hold is cut.
-    pub fn after(self, ns: i64) -> i64 {
+    pub(crate) fn after(self, ns: i64) -> i64 {
         months_after(ns, self.months).saturating_add(self.ns)
     }
 }

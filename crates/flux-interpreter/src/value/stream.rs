@@ -15,7 +15,7 @@ const STREAM_DEPTH_MAX: usize = 200;
 const STREAM_READS_MAX: usize = 1_024;
 
 /// Evaluates functions for those of this crate.
-pub trait FluxCaller {
+pub(crate) trait FluxCaller {
     /// What `now()` is.
     fn now_ns(&self) -> i64;
 
@@ -63,7 +63,7 @@ pub trait FluxCaller {
 
 /// A retention policy of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FluxBucket {
+pub(crate) struct FluxBucket {
     /// The name in the script.
     pub name: Arc<str>,
     /// The database.
@@ -74,7 +74,7 @@ pub struct FluxBucket {
 
 /// What is read of a bucket.
 #[derive(Clone, Debug)]
-pub struct BucketRead {
+pub(crate) struct BucketRead {
     /// The bucket.
     pub bucket: FluxBucket,
     /// The first time, and the first one behind.
@@ -85,7 +85,7 @@ pub struct BucketRead {
 
 /// What is listed without reading rows.
 #[derive(Clone, Debug)]
-pub enum FluxListing {
+pub(crate) enum FluxListing {
     /// The buckets that the client may read.
     Buckets,
     /// The values of a tag, `_measurement` or `_field`.
@@ -107,15 +107,15 @@ pub enum FluxListing {
 }
 
 /// Makes tables of a table.
-pub type EachTable =
+pub(super) type EachTable =
     dyn Fn(FluxTable, &mut dyn FluxCaller) -> SqlResult<Vec<FluxTable>> + Send + Sync;
 
 /// Makes tables of all tables of the inputs.
-pub type GatherTables =
+pub(super) type GatherTables =
     dyn Fn(Vec<Vec<FluxTable>>, &mut dyn FluxCaller) -> SqlResult<Vec<FluxTable>> + Send + Sync;
 
 /// How the tables of a stream come to be.
-pub enum FluxOperation {
+pub(crate) enum FluxOperation {
     /// They are read from a bucket.
     Read(BucketRead),
     /// They are listed.
@@ -142,7 +142,7 @@ pub enum FluxOperation {
 }
 
 /// A stream of tables.
-pub struct FluxStream {
+pub(crate) struct FluxStream {
     /// How the tables come to be.
     pub operation: FluxOperation,
     /// Of which streams.
@@ -164,7 +164,7 @@ impl FluxStream {
     ///
     /// # Errors
     /// If it would pass through too many functions, or read its sources too often.
-    pub fn new(
+    pub(crate) fn new(
         at: FluxPosition,
         operation: FluxOperation,
         inputs: Vec<Arc<FluxStream>>,
@@ -196,7 +196,7 @@ impl FluxStream {
     ///
     /// # Errors
     /// As [`FluxStream::new`].
-    pub fn each(
+    pub(crate) fn each(
         at: FluxPosition,
         input: Arc<Self>,
         function: Box<EachTable>,
@@ -209,7 +209,7 @@ impl FluxStream {
     ///
     /// # Errors
     /// As [`FluxStream::new`].
-    pub fn regroup(
+    pub(crate) fn regroup(
         at: FluxPosition,
         input: Arc<Self>,
         function: Box<EachTable>,
@@ -219,7 +219,7 @@ impl FluxStream {
     }
 
     /// Whether it is a result by its own name.
-    pub fn is_yielded(&self) -> bool {
+    pub(crate) fn is_yielded(&self) -> bool {
         matches!(self.operation, FluxOperation::Yield)
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The values of a column.
 #[derive(Clone, Debug)]
-pub enum FluxCells {
+pub(crate) enum FluxCells {
     /// The same value in every row.
     Same(FluxValue),
     /// A value a row.
@@ -20,7 +20,7 @@ pub enum FluxCells {
 
 /// A column.
 #[derive(Clone, Debug)]
-pub struct FluxColumn {
+pub(crate) struct FluxColumn {
     /// Its name.
     pub name: Arc<str>,
     /// The type of its values.
@@ -31,7 +31,7 @@ pub struct FluxColumn {
 
 impl FluxColumn {
     /// A column with a value a row.
-    pub fn each(name: &str, kind: FluxKind, values: Vec<FluxValue>) -> Self {
+    pub(crate) fn each(name: &str, kind: FluxKind, values: Vec<FluxValue>) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -40,7 +40,7 @@ impl FluxColumn {
     }
 
     /// A column with the same value in every row.
-    pub fn same(name: &str, kind: FluxKind, value: FluxValue) -> Self {
+    pub(crate) fn same(name: &str, kind: FluxKind, value: FluxValue) -> Self {
         Self {
             name: name.into(),
             kind,
@@ -49,7 +49,7 @@ impl FluxColumn {
     }
 
     /// The value of a row.
-    pub fn value(&self, row: usize) -> &FluxValue {
+    pub(crate) fn value(&self, row: usize) -> &FluxValue {
         match &self.cells {
             FluxCells::Same(value) => value,
             FluxCells::Each(values) => values.get(row).unwrap_or(&FluxValue::Null),
@@ -58,7 +58,7 @@ impl FluxColumn {
 
     /// The column with only some rows.
     #[must_use]
-    pub fn taken(&self, rows: &[usize]) -> Self {
+    pub(crate) fn taken(&self, rows: &[usize]) -> Self {
         let cells = match &self.cells {
             FluxCells::Same(value) => FluxCells::Same(value.clone()),
             FluxCells::Each(_) => {
@@ -73,7 +73,7 @@ impl FluxColumn {
     }
 
     /// Computes each value anew.
-    pub fn change(&mut self, mut change: impl FnMut(&FluxValue) -> FluxValue) {
+    pub(crate) fn change(&mut self, mut change: impl FnMut(&FluxValue) -> FluxValue) {
         match &mut self.cells {
             FluxCells::Same(value) => *value = change(value),
             FluxCells::Each(values) => {
@@ -99,7 +99,7 @@ impl FluxColumn {
 
 /// Memory of the statement, given back when it is dropped.
 #[derive(Debug)]
-pub struct HeldBudget {
+pub(crate) struct HeldBudget {
     budget: Budget,
     bytes: usize,
 }
@@ -109,7 +109,7 @@ impl HeldBudget {
     ///
     /// # Errors
     /// If it was not available.
-    pub fn new(budget: &Budget, bytes: usize) -> SqlResult<Self> {
+    pub(crate) fn new(budget: &Budget, bytes: usize) -> SqlResult<Self> {
         let held = Self {
             budget: budget.clone(),
             bytes,
@@ -122,7 +122,7 @@ impl HeldBudget {
     ///
     /// # Errors
     /// If it was not available.
-    pub fn grow(&mut self, bytes: usize) -> SqlResult<()> {
+    pub(crate) fn grow(&mut self, bytes: usize) -> SqlResult<()> {
         self.bytes += bytes;
         self.budget.keep(bytes)
     }
@@ -136,7 +136,7 @@ impl Drop for HeldBudget {
 
 /// A table.
 #[derive(Clone, Debug)]
-pub struct FluxTable {
+pub(crate) struct FluxTable {
     /// The columns, by distinct names.
     pub columns: Vec<FluxColumn>,
     /// The names of the columns of the group key.
@@ -151,7 +151,7 @@ pub struct FluxTable {
 
 /// Names and values of a group key, by name.
 #[derive(Clone, Debug)]
-pub struct FluxGroupKey(pub Vec<(Arc<str>, FluxValue)>);
+pub(crate) struct FluxGroupKey(pub Vec<(Arc<str>, FluxValue)>);
 
 impl PartialEq for FluxGroupKey {
     fn eq(&self, other: &Self) -> bool {
@@ -181,7 +181,7 @@ impl Ord for FluxGroupKey {
 
 impl FluxTable {
     /// A table without memory of its own.
-    pub fn new(columns: Vec<FluxColumn>, key: Vec<Arc<str>>, rows: usize) -> Self {
+    pub(crate) fn new(columns: Vec<FluxColumn>, key: Vec<Arc<str>>, rows: usize) -> Self {
         Self {
             columns,
             key,
@@ -193,7 +193,7 @@ impl FluxTable {
 
     /// The same range and key for other columns.
     #[must_use]
-    pub fn with_columns(&self, columns: Vec<FluxColumn>, rows: usize) -> Self {
+    pub(crate) fn with_columns(&self, columns: Vec<FluxColumn>, rows: usize) -> Self {
         Self {
             columns,
             key: self.key.clone(),
@@ -204,22 +204,22 @@ impl FluxTable {
     }
 
     /// A column by its name.
-    pub fn column(&self, name: &str) -> Option<&FluxColumn> {
+    pub(crate) fn column(&self, name: &str) -> Option<&FluxColumn> {
         self.columns.iter().find(|column| *column.name == *name)
     }
 
     /// The place of a column.
-    pub fn place(&self, name: &str) -> Option<usize> {
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| *column.name == *name)
     }
 
     /// Whether a column belongs to the group key.
-    pub fn is_key(&self, name: &str) -> bool {
+    pub(crate) fn is_key(&self, name: &str) -> bool {
         self.key.iter().any(|key| **key == *name)
     }
 
     /// The values of the group key, by name.
-    pub fn group_key(&self) -> FluxGroupKey {
+    pub(crate) fn group_key(&self) -> FluxGroupKey {
         let mut key: Vec<_> = self
             .key
             .iter()
@@ -234,20 +234,20 @@ impl FluxTable {
 
     /// The table with only some rows, in this order.
     #[must_use]
-    pub fn taken(&self, rows: &[usize]) -> Self {
+    pub(crate) fn taken(&self, rows: &[usize]) -> Self {
         let columns = self.columns.iter().map(|column| column.taken(rows));
         self.with_columns(columns.collect(), rows.len())
     }
 
     /// The columns of the group key.
-    pub fn key_columns(&self) -> Vec<FluxColumn> {
+    pub(crate) fn key_columns(&self) -> Vec<FluxColumn> {
         let columns = self.columns.iter();
         let columns = columns.filter(|column| self.is_key(&column.name));
         columns.cloned().collect()
     }
 
     /// Replaces a column, or adds it behind the others. One whose values vary leaves the group key.
-    pub fn put(&mut self, column: FluxColumn) {
+    pub(crate) fn put(&mut self, column: FluxColumn) {
         if matches!(column.cells, FluxCells::Each(_)) {
             self.key.retain(|key| *key != column.name);
         }
@@ -258,7 +258,7 @@ impl FluxTable {
     }
 
     /// Adds a column to the group key.
-    pub fn put_key(&mut self, column: FluxColumn) {
+    pub(crate) fn put_key(&mut self, column: FluxColumn) {
         if !self.is_key(&column.name) {
             self.key.push(Arc::clone(&column.name));
         }
@@ -266,7 +266,7 @@ impl FluxTable {
     }
 
     /// The bytes that it holds.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(FluxColumn::bytes).sum();
         size_of::<Self>() + 16 * self.key.len() + columns
     }
@@ -275,7 +275,7 @@ impl FluxTable {
     ///
     /// # Errors
     /// If memory was not available.
-    pub fn accounted(mut self, budget: &Budget) -> SqlResult<Self> {
+    pub(crate) fn accounted(mut self, budget: &Budget) -> SqlResult<Self> {
         self.held = Some(Arc::new(HeldBudget::new(budget, self.bytes())?));
         Ok(self)
     }

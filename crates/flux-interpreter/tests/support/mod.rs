@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// A database and a client session.
-pub struct FluxHarness {
+pub(crate) struct FluxHarness {
     engine: Engine,
     sql: SqlService,
     session: Session,
@@ -26,7 +26,7 @@ pub struct FluxHarness {
 
 impl FluxHarness {
     /// An empty database `d` with a limit of memory, bytes.
-    pub fn new(memory_limit_bytes: usize) -> Self {
+    pub(crate) fn new(memory_limit_bytes: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
@@ -52,7 +52,7 @@ impl FluxHarness {
     }
 
     /// Writes lines whose times are seconds.
-    pub fn write(&self, lines: &str) {
+    pub(crate) fn write(&self, lines: &str) {
         let limits = LineLimits {
             tagged_fields: true,
             ..LineLimits::default()
@@ -69,7 +69,7 @@ impl FluxHarness {
     }
 
     /// The tables of a script, or its error.
-    pub async fn ask(&self, script: &str) -> String {
+    pub(crate) async fn ask(&self, script: &str) -> String {
         let request = LanguageRequest {
             prelude: "option now = () => 1970-01-01T01:00:00Z".to_owned(),
             ..LanguageRequest::new(Language::Flux, script)

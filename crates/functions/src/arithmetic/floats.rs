@@ -19,7 +19,7 @@ pub(crate) fn overflow() -> DataFusionError {
 ///
 /// # Errors
 /// 22003 if a result is infinite and its operands are not.
-pub fn compute_floats(
+pub(super) fn compute_floats(
     op: ArithmeticOp,
     left: KernelOperand<'_>,
     right: KernelOperand<'_>,

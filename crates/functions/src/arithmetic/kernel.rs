@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The operation to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ArithmeticOp {
+pub(super) enum ArithmeticOp {
     /// `a + b`
     Add,
     /// `a - b`
@@ -36,7 +36,9 @@ pub enum ArithmeticOp {
 /// Whole numbers of one width. Each result has *flags*; their union over all rows says whether any
 /// result may be wrong. Flags are words and not truth values, so that the loops become vector
 /// instructions.
-pub trait KernelInteger: Copy + Default + BitOr<Output = Self> + BitXor<Output = Self> {
+pub(super) trait KernelInteger:
+    Copy + Default + BitOr<Output = Self> + BitXor<Output = Self>
+{
     /// SQL's name of the type.
     const NAME: &'static str;
     /// `a + b`, and its flags.
@@ -181,7 +183,7 @@ unsigned!(u64, "BIGINT UNSIGNED", multiply_u64, 32);
 
 /// A column, or one value for all rows.
 #[derive(Clone, Copy, Debug)]
-pub struct KernelOperand<'a> {
+pub(super) struct KernelOperand<'a> {
     /// The column; it has one row if it is a single value.
     pub array: &'a ArrayRef,
     /// Whether it is a single value.
@@ -192,7 +194,7 @@ pub struct KernelOperand<'a> {
 ///
 /// # Errors
 /// If a result does not fit (22003).
-pub fn compute(
+pub(super) fn compute(
     op: ArithmeticOp,
     left: KernelOperand<'_>,
     right: KernelOperand<'_>,

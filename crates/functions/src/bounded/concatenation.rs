@@ -12,23 +12,23 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 /// The name of the function in plans.
-pub const NAME: &str = "text_concatenation";
+pub(crate) const NAME: &str = "text_concatenation";
 
 /// See the module documentation.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Concatenation {
+pub(crate) struct Concatenation {
     signature: Signature,
 }
 
 impl Concatenation {
     /// Creates the function.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let signature = Signature::variadic_any(Volatility::Immutable);
         Self { signature }
     }
 
     /// Whether the function concatenates texts of this type.
-    pub fn takes(text: &DataType) -> bool {
+    pub(crate) fn takes(text: &DataType) -> bool {
         matches!(text, DataType::Utf8 | DataType::LargeUtf8)
     }
 }

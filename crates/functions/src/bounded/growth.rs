@@ -26,7 +26,7 @@ const TYPE_NAME_BYTES_MAX: usize = 512;
 
 /// A kind of function whose values can be larger than its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueGrowth {
+pub(super) enum ValueGrowth {
     /// The concatenation of its arguments, any of which may be the same for all rows.
     Sum,
     /// Each byte of its arguments becomes at most this many bytes.
@@ -77,7 +77,7 @@ fn check_padding(bytes: usize) -> Result<()> {
 
 impl ValueGrowth {
     /// The growth of a function by its name; `None` if its arguments bound its values.
-    pub fn for_function(name: &str) -> Option<Self> {
+    pub(super) fn for_function(name: &str) -> Option<Self> {
         Some(match name {
             "repeat" => Self::Repeat,
             "array_repeat" => Self::ArrayRepeat,
@@ -128,7 +128,7 @@ impl ValueGrowth {
     ///
     /// # Errors
     /// Arrow's errors, for numbers that cannot be read.
-    pub fn bound(self, call: &ScalarFunctionArgs) -> Result<usize> {
+    pub(super) fn bound(self, call: &ScalarFunctionArgs) -> Result<usize> {
         let args = GrowthArguments(call);
         let rows = call.number_rows;
         let own = rows.saturating_mul(VALUE_BYTES * args.count().max(1));
@@ -210,7 +210,7 @@ impl ValueGrowth {
     ///
     /// # Errors
     /// 54001.
-    pub fn check_types(self, args: &ReturnFieldArgs) -> Result<()> {
+    pub(super) fn check_types(self, args: &ReturnFieldArgs) -> Result<()> {
         if self != Self::TypeByName {
             return Ok(());
         }
@@ -236,7 +236,7 @@ impl ValueGrowth {
 ///
 /// # Errors
 /// 53200.
-pub fn check_width(data_type: &DataType) -> Result<()> {
+pub(super) fn check_width(data_type: &DataType) -> Result<()> {
     if fixed_bytes(data_type) <= VALUE_WIDTH_MAX {
         return Ok(());
     }
@@ -251,7 +251,7 @@ pub fn check_width(data_type: &DataType) -> Result<()> {
 ///
 /// # Errors
 /// 53200.
-pub fn check_aggregate(name: &str, args: &[Expr]) -> Result<()> {
+pub(super) fn check_aggregate(name: &str, args: &[Expr]) -> Result<()> {
     if !name.starts_with("approx_percentile_cont") {
         return Ok(());
     }

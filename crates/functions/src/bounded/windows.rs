@@ -23,14 +23,14 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// See the module documentation.
-pub struct WindowAggregate {
+pub(super) struct WindowAggregate {
     inner: Arc<AggregateUDF>,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl WindowAggregate {
     /// The wrapped function, if `function` is an aggregate that is not wrapped yet.
-    pub fn around(
+    pub(super) fn around(
         function: &WindowFunctionDefinition,
         pool: &Arc<dyn MemoryPool>,
     ) -> Option<WindowFunctionDefinition> {

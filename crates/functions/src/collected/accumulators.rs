@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What is made of the rows of a group.
 #[derive(Debug, Clone)]
-pub enum Collection {
+pub(super) enum Collection {
     /// A list of the values.
     List,
     /// The values, which are texts, with this one between them.
@@ -29,7 +29,7 @@ pub enum Collection {
 
 /// Collects the values of groups.
 #[derive(Debug)]
-pub struct GroupedValues {
+pub(super) struct GroupedValues {
     rows: GroupedRows,
     collection: Collection,
     /// The type of the values.
@@ -42,7 +42,7 @@ pub struct GroupedValues {
 
 impl GroupedValues {
     /// Values of a type, in an order; `arguments` counts those of the call.
-    pub fn new(
+    pub(super) fn new(
         collection: Collection,
         order: CollectedOrder,
         value_type: DataType,
@@ -316,7 +316,7 @@ fn values_len(offsets: &[i32]) -> usize {
 
 /// Collects the values of a single group.
 #[derive(Debug)]
-pub struct SingleGroup(pub GroupedValues);
+pub(super) struct SingleGroup(pub GroupedValues);
 
 impl SingleGroup {
     fn emitted(&mut self, is_final: bool) -> Result<EmittedRows> {

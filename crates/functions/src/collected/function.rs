@@ -20,7 +20,7 @@ use datafusion::physical_expr::expressions::{CastExpr, Literal};
 use std::sync::Arc;
 
 /// The aggregates that collect values, instead of DataFusion's of the same names.
-pub fn collecting_aggregates() -> [AggregateUDF; 3] {
+pub(crate) fn collecting_aggregates() -> [AggregateUDF; 3] {
     let percentile = percentile_cont_udaf();
     let float = || {
         Coercion::new_implicit(

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// How rows are ordered and which of them count.
 #[derive(Debug, Clone)]
-pub struct CollectedOrder {
+pub(super) struct CollectedOrder {
     /// One for each column of ORDER BY; these columns follow the value.
     pub keys: Vec<SortOptions>,
     /// Of equal values in a group, one counts: DISTINCT. The rows then have the value only, and
@@ -33,7 +33,7 @@ impl CollectedOrder {
 
 /// The rows, as they arrived: pieces, of which each is larger than all that follow.
 #[derive(Debug)]
-pub struct GroupedRows {
+pub(super) struct GroupedRows {
     order: CollectedOrder,
     pieces: Vec<RowPiece>,
     groups: usize,
@@ -52,7 +52,7 @@ struct RowPiece {
 
 /// Rows in the order of their groups.
 #[derive(Debug)]
-pub struct EmittedRows {
+pub(super) struct EmittedRows {
     /// The value, then the columns of ORDER BY; none if there are no rows.
     pub columns: Vec<ArrayRef>,
     /// Where the rows of each group begin, and where the last ones end.
@@ -79,7 +79,7 @@ fn row_number(number: usize) -> Result<u32> {
 
 impl GroupedRows {
     /// No rows.
-    pub fn new(order: CollectedOrder) -> Self {
+    pub(super) fn new(order: CollectedOrder) -> Self {
         Self {
             order,
             pieces: Vec::new(),
@@ -90,17 +90,17 @@ impl GroupedRows {
     }
 
     /// How rows are ordered.
-    pub fn order(&self) -> &CollectedOrder {
+    pub(super) fn order(&self) -> &CollectedOrder {
         &self.order
     }
 
     /// There are this many groups, also if some have no rows.
-    pub fn have_groups(&mut self, groups: usize) {
+    pub(super) fn have_groups(&mut self, groups: usize) {
         self.groups = self.groups.max(groups);
     }
 
     /// Adds the rows for which `groups` has a group.
-    pub fn append(
+    pub(super) fn append(
         &mut self,
         columns: &[ArrayRef],
         groups: impl Iterator<Item = Option<usize>>,
@@ -149,7 +149,7 @@ impl GroupedRows {
     }
 
     /// The bytes of the rows, of their sorted copy, and of the answer that is made of it.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.bytes * 2 + self.rows() * SORT_BYTES + self.groups * size_of::<i32>()
     }
 
@@ -194,7 +194,7 @@ impl GroupedRows {
 
     /// Removes the rows of some groups and returns them; those of the other groups stay. They are
     /// sorted if they are `final`: partial results are sorted when they are joined.
-    pub fn emit(&mut self, emit_to: EmitTo, is_final: bool) -> Result<EmittedRows> {
+    pub(super) fn emit(&mut self, emit_to: EmitTo, is_final: bool) -> Result<EmittedRows> {
         let emitted = self.sorted(emit_to, is_final)?;
         let groups = emitted.offsets.len() - 1;
         let kept = self.groups - groups;
@@ -218,7 +218,7 @@ impl GroupedRows {
     }
 
     /// The rows of some groups; all rows stay.
-    pub fn sorted(&mut self, emit_to: EmitTo, is_final: bool) -> Result<EmittedRows> {
+    pub(super) fn sorted(&mut self, emit_to: EmitTo, is_final: bool) -> Result<EmittedRows> {
         while self.pieces.len() > 1 {
             self.join_last()?;
         }

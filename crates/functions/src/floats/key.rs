@@ -50,7 +50,7 @@ pub fn canonical_array(column: &ArrayRef) -> ArrayRef {
 }
 
 /// The same for a single value.
-pub fn canonical_scalar(value: ScalarValue) -> ScalarValue {
+pub(super) fn canonical_scalar(value: ScalarValue) -> ScalarValue {
     match value {
         ScalarValue::Float32(Some(value)) => ScalarValue::Float32(Some(canonical(value))),
         ScalarValue::Float64(Some(value)) => ScalarValue::Float64(Some(canonical(value))),
@@ -59,7 +59,7 @@ pub fn canonical_scalar(value: ScalarValue) -> ScalarValue {
 }
 
 /// Whether a type is a float type whose order this module defines.
-pub fn is_float(kind: &DataType) -> bool {
+pub(super) fn is_float(kind: &DataType) -> bool {
     matches!(kind, DataType::Float32 | DataType::Float64)
 }
 

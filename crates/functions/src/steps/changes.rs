@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// `difference(value)`
 #[derive(Debug)]
-pub struct DifferenceStep {
+pub(super) struct DifferenceStep {
     kind: NumberKind,
     answer: DataType,
     before: Option<u64>,
@@ -19,7 +19,7 @@ pub struct DifferenceStep {
 
 impl DifferenceStep {
     /// Creates the step for values of a type.
-    pub fn new(values: &DataType) -> Result<Self> {
+    pub(super) fn new(values: &DataType) -> Result<Self> {
         let kind = NumberKind::from_type(values)?;
         Ok(Self {
             kind,
@@ -49,7 +49,7 @@ impl WindowStep for DifferenceStep {
 
 /// `non_negative_derivative(value, time [, unit])`
 #[derive(Debug)]
-pub struct DerivativeStep {
+pub(super) struct DerivativeStep {
     kind: NumberKind,
     unit_ns: f64,
     before: Option<(i64, u64)>,
@@ -57,7 +57,7 @@ pub struct DerivativeStep {
 
 impl DerivativeStep {
     /// Creates the step for values of a type and a unit of time.
-    pub fn new(values: &DataType, unit_ns: i64) -> Result<Self> {
+    pub(super) fn new(values: &DataType, unit_ns: i64) -> Result<Self> {
         Ok(Self {
             kind: NumberKind::from_type(values)?,
             unit_ns: unit_ns as f64,
@@ -85,7 +85,7 @@ impl WindowStep for DerivativeStep {
 }
 
 /// `moving_avg(value, n)` for values of a type: the mean of the last `n` values that are not null.
-pub fn moving_avg(values: &DataType, n: usize) -> Result<Box<dyn WindowStep>> {
+pub(super) fn moving_avg(values: &DataType, n: usize) -> Result<Box<dyn WindowStep>> {
     Ok(match NumberKind::from_type(values)? {
         NumberKind::Float => Box::new(FloatMovingAvg::new(n)),
         kind => Box::new(WholeMovingAvg::new(kind, n)),

@@ -12,7 +12,7 @@ fn number(number: Option<i64>) -> ScalarValue {
 /// `state_count(condition)`: the number of rows for which the condition has held; -1 if it does not
 /// hold.
 #[derive(Debug, Default)]
-pub struct StateCount {
+pub(super) struct StateCount {
     count: i64,
 }
 
@@ -35,14 +35,14 @@ impl WindowStep for StateCount {
 /// `state_duration(condition, time [, unit])`: the time for which the condition has held; -1 if it
 /// does not hold.
 #[derive(Debug)]
-pub struct StateDuration {
+pub(super) struct StateDuration {
     unit_ns: f64,
     began: Option<i64>,
 }
 
 impl StateDuration {
     /// Creates the step with a unit of time.
-    pub fn new(unit_ns: i64) -> Self {
+    pub(super) fn new(unit_ns: i64) -> Self {
         Self {
             unit_ns: unit_ns as f64,
             began: None,
@@ -69,7 +69,7 @@ impl WindowStep for StateDuration {
 
 /// `session_id(time, gap)`: starts a new number after a longer gap.
 #[derive(Debug)]
-pub struct SessionId {
+pub(super) struct SessionId {
     gap_ns: u64,
     session: i64,
     before: Option<i64>,
@@ -77,7 +77,7 @@ pub struct SessionId {
 
 impl SessionId {
     /// Creates the step for sessions whose gaps are at most `gap_ns`.
-    pub fn new(gap_ns: i64) -> Self {
+    pub(super) fn new(gap_ns: i64) -> Self {
         Self {
             gap_ns: gap_ns.unsigned_abs(),
             session: 0,
@@ -102,7 +102,7 @@ impl WindowStep for SessionId {
 
 /// `state_id(value)`: starts a new number when the value changes.
 #[derive(Debug, Default)]
-pub struct StateId {
+pub(super) struct StateId {
     state: i64,
     value: Option<ScalarValue>,
 }
@@ -137,7 +137,7 @@ fn same(left: &ScalarValue, right: &ScalarValue) -> bool {
 
 /// `event_id(start, end)`: the number of the event that contains a row; null outside events.
 #[derive(Debug, Default)]
-pub struct EventId {
+pub(super) struct EventId {
     event: i64,
     lasts: bool,
 }
@@ -163,14 +163,14 @@ impl WindowStep for EventId {
 
 /// `count_id(n)`: starts a new number every `n` rows.
 #[derive(Debug)]
-pub struct CountId {
+pub(super) struct CountId {
     n: i64,
     rows: i64,
 }
 
 impl CountId {
     /// Creates the step for windows of `n` rows.
-    pub fn new(n: usize) -> Self {
+    pub(super) fn new(n: usize) -> Self {
         Self {
             n: n as i64,
             rows: 0,

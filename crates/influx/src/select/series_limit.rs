@@ -11,7 +11,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The rows of some series of a source, whose rows come series by series.
-pub struct LimitedSeries {
+pub(crate) struct LimitedSeries {
     source: Box<dyn RowSource>,
     limit: u64,
     offset: u64,
@@ -22,7 +22,7 @@ pub struct LimitedSeries {
 impl LimitedSeries {
     /// Leaves out the first `offset` series of each measurement and keeps at most `limit`; 0 keeps
     /// all.
-    pub fn new(source: Box<dyn RowSource>, (limit, offset): (u64, u64)) -> Self {
+    pub(crate) fn new(source: Box<dyn RowSource>, (limit, offset): (u64, u64)) -> Self {
         Self {
             source,
             limit,

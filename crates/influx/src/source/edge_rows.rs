@@ -29,7 +29,7 @@ const SERIES_OF_ONE_GROUP_MAX: u64 = 1_024;
 
 /// The first `rows_max` rows of each series of a request, in its order of reading, and possibly more of
 /// them; `None` if they should be read otherwise.
-pub fn edge_rows(
+pub(super) fn edge_rows(
     (engine, state, budget): (&Engine, &Arc<SessionState>, &Budget),
     request: &MeasurementRequest,
     rows_max: u64,

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const GROUPS_MAX: usize = 32;
 
 /// The rows of a table that have the extreme value of their group.
-pub struct ExtremeRows {
+pub(crate) struct ExtremeRows {
     state: Arc<SessionState>,
     budget: Budget,
     /// The request for the extremes, whose one function is `min` or `max`.
@@ -31,7 +31,7 @@ pub struct ExtremeRows {
 
 impl ExtremeRows {
     /// The rows of `request`, of which only those with one of the `extremes` are necessary.
-    pub fn new(
+    pub(crate) fn new(
         state: Arc<SessionState>,
         budget: Budget,
         extremes: ReducedRequest,

@@ -33,7 +33,7 @@ const LACKING_MAX: usize = 64;
 const ROWS_AT_ONCE: usize = 8_192;
 
 /// The first rows of each group of a table.
-pub struct FirstRows {
+pub(crate) struct FirstRows {
     engine: Engine,
     state: Arc<SessionState>,
     budget: Budget,
@@ -93,7 +93,7 @@ impl Lacking {
 impl FirstRows {
     /// The first `group_rows` rows of each group of `request`, which are the series with its keys, from
     /// its end of time. The rows are returned in `order`; there may be more of them.
-    pub fn new(
+    pub(crate) fn new(
         (engine, state, budget): (&Engine, &Arc<SessionState>, &Budget),
         request: MeasurementRequest,
         order: RowOrder,

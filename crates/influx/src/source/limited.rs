@@ -17,7 +17,7 @@ use std::sync::Arc;
 const TAG_BYTES: usize = 64;
 
 /// The first rows of each series.
-pub struct LimitedRows {
+pub(crate) struct LimitedRows {
     source: Box<dyn RowSource>,
     rows_max: u64,
     seen: HashMap<Arc<SeriesKey>, u64>,
@@ -28,7 +28,7 @@ pub struct LimitedRows {
 impl LimitedRows {
     /// The rows of each series of `source` that `limit` (rows, rows before) leaves, with the tags of
     /// `keys`.
-    pub fn new(
+    pub(crate) fn new(
         source: Box<dyn RowSource>,
         limit: (u64, u64),
         keys: Arc<[Arc<str>]>,

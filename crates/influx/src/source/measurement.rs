@@ -3,7 +3,7 @@
 pub(super) mod columns;
 mod conditions;
 
-pub use conditions::{pushed_down, residual};
+pub(super) use conditions::{pushed_down, residual};
 
 use super::{RowSource, SourceColumn};
 use crate::evaluate::holds;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A request for rows of a table.
 #[derive(Clone)]
-pub struct MeasurementRequest {
+pub(crate) struct MeasurementRequest {
     /// The table.
     pub measurement: StoredMeasurement,
     /// The columns.
@@ -57,7 +57,7 @@ pub struct MeasurementRequest {
 
 /// The series that SLIMIT leaves.
 #[derive(Clone, Debug)]
-pub struct ShownSeries {
+pub(crate) struct ShownSeries {
     /// Their keys, sorted.
     pub keys: Arc<[Arc<str>]>,
     /// The series.
@@ -66,7 +66,7 @@ pub struct ShownSeries {
 
 impl ShownSeries {
     /// Whether a series, which may have further keys, is one of them.
-    pub fn contains(&self, series: &SeriesKey) -> bool {
+    pub(crate) fn contains(&self, series: &SeriesKey) -> bool {
         let is_same = series.tags.iter().map(|(key, _)| key).eq(self.keys.iter());
         if is_same {
             self.series.contains(series)
@@ -78,7 +78,7 @@ impl ShownSeries {
 
 /// The rows that a request leaves out for lack of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NeededFields {
+pub(crate) enum NeededFields {
     /// None: every row is returned.
     None,
     /// Those without a value in any of the requested fields.
@@ -88,7 +88,7 @@ pub enum NeededFields {
 }
 
 /// The rows of a table.
-pub struct MeasurementRows {
+pub(crate) struct MeasurementRows {
     state: Arc<SessionState>,
     request: MeasurementRequest,
     /// The part of the condition over the columns that the scan cannot evaluate.
@@ -125,7 +125,7 @@ pub(super) enum ReadColumn {
 
 impl MeasurementRows {
     /// The rows of a request. Reading begins when the first rows are requested.
-    pub fn new(state: Arc<SessionState>, request: MeasurementRequest) -> Self {
+    pub(crate) fn new(state: Arc<SessionState>, request: MeasurementRequest) -> Self {
         let table = &request.measurement;
         let mut read: Vec<ReadColumn> = request
             .columns

@@ -14,7 +14,7 @@ const MERGED_ROWS: usize = 1024;
 
 /// A source without rows.
 #[derive(Debug)]
-pub struct Nothing;
+pub(crate) struct Nothing;
 
 impl RowSource for Nothing {
     fn next(&mut self) -> BoxFuture<'_, SqlResult<Option<Vec<Row>>>> {
@@ -23,13 +23,13 @@ impl RowSource for Nothing {
 }
 
 /// Sources one after the other.
-pub struct Concatenated {
+pub(crate) struct Concatenated {
     sources: VecDeque<Box<dyn RowSource>>,
 }
 
 impl Concatenated {
     /// Concatenates the sources in this order.
-    pub fn new(sources: Vec<Box<dyn RowSource>>) -> Self {
+    pub(crate) fn new(sources: Vec<Box<dyn RowSource>>) -> Self {
         Self {
             sources: sources.into(),
         }
@@ -52,7 +52,7 @@ impl RowSource for Concatenated {
 }
 
 /// Merges sources with the same order. Among equal rows, those of the earlier source come first.
-pub struct Merged {
+pub(crate) struct Merged {
     order: Arc<RowOrder>,
     sources: Vec<MergedRowSource>,
     /// The first row of each source that was opened; thousands of sources must not be looked at for each row.
@@ -98,7 +98,7 @@ impl Eq for MergeHead {}
 
 impl Merged {
     /// Merges sources.
-    pub fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
+    pub(crate) fn new(order: RowOrder, sources: Vec<Box<dyn RowSource>>) -> Self {
         let sources = sources.into_iter().map(|source| MergedRowSource {
             source,
             rows: VecDeque::new(),

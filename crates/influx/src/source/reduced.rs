@@ -9,7 +9,7 @@
 mod planned;
 mod staged;
 
-pub use staged::ReducedFallback;
+pub(crate) use staged::ReducedFallback;
 
 use super::measurement::columns::{ColumnReader, Texts, texts, times};
 use super::measurement::{ShownSeries, column, pushed_down, scan_of, time_filters};
@@ -44,7 +44,7 @@ const ROWS_AT_ONCE: usize = 8_192;
 
 /// A function over rows of a table.
 #[derive(Clone, Debug)]
-pub struct ReducedCall {
+pub(crate) struct ReducedCall {
     /// The function.
     pub aggregate: Aggregate,
     /// Its input.
@@ -53,7 +53,7 @@ pub struct ReducedCall {
 
 /// The input of a function.
 #[derive(Clone, Debug)]
-pub enum ReducedInput {
+pub(crate) enum ReducedInput {
     /// A column of the table.
     Column(SourceColumn),
     /// The result of `+`, `-`, `*` or `/`, which is a float.
@@ -62,7 +62,7 @@ pub enum ReducedInput {
 
 /// An operand of arithmetic.
 #[derive(Clone, Debug)]
-pub enum ReducedOperand {
+pub(crate) enum ReducedOperand {
     /// A column of the table.
     Column(SourceColumn),
     /// A number.
@@ -71,7 +71,7 @@ pub enum ReducedOperand {
 
 /// A request for groups of a table.
 #[derive(Clone)]
-pub struct ReducedRequest {
+pub(crate) struct ReducedRequest {
     /// The table.
     pub measurement: StoredMeasurement,
     /// The functions: one value each.
@@ -93,7 +93,7 @@ pub struct ReducedRequest {
 }
 
 /// Whether the aggregate computes a request as InfluxQL does.
-pub fn can_reduce(request: &ReducedRequest) -> bool {
+pub(crate) fn can_reduce(request: &ReducedRequest) -> bool {
     let zone = &request.windows.zone;
     let is_utc = zone
         .as_ref()
@@ -102,7 +102,7 @@ pub fn can_reduce(request: &ReducedRequest) -> bool {
 }
 
 /// The groups of a table.
-pub struct ReducedRows {
+pub(crate) struct ReducedRows {
     state: Arc<SessionState>,
     request: ReducedRequest,
     budget: Budget,
@@ -122,7 +122,7 @@ enum ReducedReading {
 impl ReducedRows {
     /// The groups of a request. Computing begins when the first rows are requested; where it is not
     /// possible, rows are read instead.
-    pub fn new(
+    pub(crate) fn new(
         state: Arc<SessionState>,
         request: ReducedRequest,
         budget: Budget,
@@ -229,7 +229,7 @@ impl ReducedRows {
     ///
     /// # Errors
     /// The plan's errors.
-    pub async fn compute(&mut self) -> SqlResult<Option<Vec<Row>>> {
+    pub(crate) async fn compute(&mut self) -> SqlResult<Option<Vec<Row>>> {
         let Some(planned) = Planned::new(&self.request) else {
             return Ok(None);
         };

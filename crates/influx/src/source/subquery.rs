@@ -24,7 +24,7 @@ enum Mapped {
 }
 
 /// A subquery's rows, with the requested columns.
-pub struct SubqueryRows {
+pub(crate) struct SubqueryRows {
     source: Box<dyn RowSource>,
     columns: Vec<Mapped>,
     condition: Option<(Expression, Vec<Mapped>)>,
@@ -71,7 +71,7 @@ fn value(mapped: &Mapped, row: &Row) -> Value {
 impl SubqueryRows {
     /// The rows of `inner`, which `source` returns, that satisfy a condition, with the requested
     /// columns and the tags of `keys`.
-    pub fn new(
+    pub(crate) fn new(
         inner: &PreparedSelect,
         source: Box<dyn RowSource>,
         columns: &[SourceColumn],

@@ -10,7 +10,10 @@ use marigram_model::{TagType, TagValue};
 
 /// The filter that is true for the series whose rows all fulfil a condition, where no row of another
 /// series does; `None` for a condition on fields, and for one that the index cannot evaluate.
-pub fn tag_filter(condition: &Expression, measurement: &StoredMeasurement) -> Option<TagFilter> {
+pub(super) fn tag_filter(
+    condition: &Expression,
+    measurement: &StoredMeasurement,
+) -> Option<TagFilter> {
     match condition {
         Expression::Paren(inner) => tag_filter(inner, measurement),
         Expression::Chain(first, links) => {

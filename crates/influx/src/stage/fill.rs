@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The value of an empty group.
 #[derive(Clone, Debug, PartialEq)]
-pub enum FillWith {
+pub(crate) enum FillWith {
     /// Null, or a number.
     Value(Value),
     /// The previous value.
@@ -28,7 +28,7 @@ const GROUPS_MAX: u64 = 50_000_000;
 const COUNTED_GROUPS: u64 = 1024;
 
 /// Fills the groups of each series, from the statement's first to its last.
-pub struct FillStage {
+pub(crate) struct FillStage {
     windows: Windows,
     ascending: bool,
     with: FillWith,
@@ -49,7 +49,7 @@ pub struct FillStage {
 
 impl FillStage {
     /// Fills with `with`, in one direction of time.
-    pub fn new(windows: Windows, ascending: bool, with: FillWith, budget: Budget) -> Self {
+    pub(crate) fn new(windows: Windows, ascending: bool, with: FillWith, budget: Budget) -> Self {
         let start = windows.window(windows.start_ns).0;
         let end = windows.window(windows.end_ns).0;
         let (first, last) = if ascending {

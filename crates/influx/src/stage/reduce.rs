@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// An aggregate over groups of time and tags.
-pub struct Reduce {
+pub(crate) struct Reduce {
     aggregate: Aggregate,
     windows: Windows,
     /// The tags by which the whole statement groups; a change ends a group.
@@ -28,7 +28,7 @@ pub struct Reduce {
 
 impl Reduce {
     /// Creates an aggregate whose points are ordered by `outer` tags, and grouped by `own`.
-    pub fn new(
+    pub(crate) fn new(
         aggregate: Aggregate,
         windows: Windows,
         outer: Arc<[Arc<str>]>,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// A transformation.
 #[derive(Clone, Debug)]
-pub enum Transform {
+pub(crate) enum Transform {
     /// `derivative` per unit of time.
     Derivative {
         /// The unit of time, ns.
@@ -57,7 +57,7 @@ struct TransformState {
 }
 
 /// Applies a transformation to each series.
-pub struct TransformStage {
+pub(crate) struct TransformStage {
     transform: Transform,
     own: Narrowing,
     budget: Budget,
@@ -68,7 +68,7 @@ pub struct TransformStage {
 
 impl TransformStage {
     /// Creates a transformation of series by these tags.
-    pub fn new(transform: Transform, own: Arc<[Arc<str>]>, budget: Budget) -> Self {
+    pub(crate) fn new(transform: Transform, own: Arc<[Arc<str>]>, budget: Budget) -> Self {
         Self {
             transform,
             own: Narrowing::new(own),

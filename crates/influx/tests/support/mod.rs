@@ -16,7 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// A database and a client session.
-pub struct Harness {
+pub(crate) struct Harness {
     engine: Engine,
     sql: SqlService,
     /// The same database, where every SELECT reads all rows.
@@ -27,12 +27,12 @@ pub struct Harness {
 
 impl Harness {
     /// An empty database `d`.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_memory(512 << 20)
     }
 
     /// An empty database `d` with a limit of memory, bytes.
-    pub fn with_memory(memory_limit_bytes: usize) -> Self {
+    pub(crate) fn with_memory(memory_limit_bytes: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
@@ -61,7 +61,7 @@ impl Harness {
     }
 
     /// Writes lines.
-    pub fn write(&self, lines: &str) {
+    pub(crate) fn write(&self, lines: &str) {
         let parsed = parse(
             lines.as_bytes(),
             Precision::Nanoseconds,
@@ -83,18 +83,18 @@ impl Harness {
 
     /// Writes what is in memory to segments.
     #[allow(dead_code, reason = "not every test needs segments")]
-    pub fn flush(&self) {
+    pub(crate) fn flush(&self) {
         self.engine.flush().expect("rows are flushed");
     }
 
     /// The answer to a request, in the form of `/query?epoch=ns`.
-    pub async fn ask(&self, text: &str) -> String {
+    pub(crate) async fn ask(&self, text: &str) -> String {
         self.ask_of(&self.sql, text).await
     }
 
     /// The answer to the same request, where every SELECT reads all rows.
     #[allow(dead_code, reason = "one test compares the two")]
-    pub async fn ask_plainly(&self, text: &str) -> String {
+    pub(crate) async fn ask_plainly(&self, text: &str) -> String {
         self.ask_of(&self.plain, text).await
     }
 

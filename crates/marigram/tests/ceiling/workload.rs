@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const START_NS: i64 = 1_704_067_200_000_000_000;
 
 /// Four aggregates, and a sort that must spill if there is little memory.
-pub const QUESTIONS: [(&str, &str); 5] = [
+pub(crate) const QUESTIONS: [(&str, &str); 5] = [
     (
         "all",
         "SELECT count(*), sum(temperature), avg(humidity), max(humidity) FROM s",
@@ -44,7 +44,7 @@ pub const QUESTIONS: [(&str, &str); 5] = [
 ];
 
 /// What to run.
-pub struct Plan {
+pub(crate) struct Plan {
     pub devices: usize,
     /// Rows of each device.
     pub rows: usize,
@@ -57,7 +57,7 @@ pub struct Plan {
 
 /// Results of a run.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub rows: usize,
     pub seconds: f64,
     /// Resident bytes before the first row was written, and the most afterwards.
@@ -155,7 +155,7 @@ struct CeilingShared {
 }
 
 /// Runs the plan in a new directory.
-pub fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
+pub(crate) fn run(dir: &Path, plan: &Plan) -> Result<Outcome, Error> {
     let db = plan.options.open(dir)?;
     db.sql(
         "CREATE TABLE s (time TIMESTAMP, devid BIGINT TAG, devname STRING TAG, \

@@ -18,7 +18,7 @@ const HELD_MAX: usize = 16;
 
 /// The expressions by which a side is compared.
 #[derive(Clone, Debug)]
-pub struct AsOfKeys {
+pub(super) struct AsOfKeys {
     /// Keys.
     pub keys: Vec<Arc<dyn PhysicalExpr>>,
     /// The time.
@@ -36,7 +36,7 @@ struct AsOfBatch {
 }
 
 /// A side of the join, and the position in it.
-pub struct AsOfSide {
+pub(super) struct AsOfSide {
     stream: SendableRecordBatchStream,
     by: AsOfKeys,
     kinds: Vec<DataType>,
@@ -53,7 +53,7 @@ impl AsOfSide {
     ///
     /// # Errors
     /// If keys cannot be compared.
-    pub fn new(
+    pub(super) fn new(
         stream: SendableRecordBatchStream,
         by: AsOfKeys,
         kinds: &[DataType],
@@ -153,7 +153,7 @@ fn compare(one: &AsOfBatch, row: usize, other: &AsOfBatch, other_row: usize) -> 
 }
 
 /// A merge of two sides.
-pub struct AsOfMerge {
+pub(super) struct AsOfMerge {
     /// The rows for which matches are sought.
     pub left: AsOfSide,
     /// The rows that may match.
@@ -171,14 +171,14 @@ pub struct AsOfMerge {
 
 /// A row of the right side.
 #[derive(Default)]
-pub struct AsOfMatch(Option<(Arc<AsOfBatch>, usize)>);
+pub(super) struct AsOfMatch(Option<(Arc<AsOfBatch>, usize)>);
 
 impl AsOfMerge {
     /// The next batch of the answer.
     ///
     /// # Errors
     /// If a side fails.
-    pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
+    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
         if !self.left.ready().await? {
             return Ok(None);
         }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The columns to fill.
 #[derive(Debug)]
-pub struct GapFillLayout {
+pub(super) struct GapFillLayout {
     /// The columns of the input, then the filled columns.
     pub schema: SchemaRef,
     /// The indexes of the input's key columns, without the bucket.
@@ -55,7 +55,7 @@ struct GapFillColumn {
 }
 
 /// Groups that are being filled.
-pub struct GapFiller {
+pub(super) struct GapFiller {
     shape: Arc<GapFillLayout>,
     rows: RecordBatch,
     ends: Vec<usize>,
@@ -78,7 +78,7 @@ impl GapFiller {
     ///
     /// # Errors
     /// If a value cannot be evaluated.
-    pub fn new(
+    pub(super) fn new(
         shape: Arc<GapFillLayout>,
         whole: WholeGroups,
         buckets: TimeBuckets,
@@ -128,7 +128,7 @@ impl GapFiller {
     ///
     /// # Errors
     /// If a bucket is outside the range of times.
-    pub fn next_batch(&mut self, most: usize) -> Result<Option<RecordBatch>> {
+    pub(super) fn next_batch(&mut self, most: usize) -> Result<Option<RecordBatch>> {
         let mut spaced = Vec::new();
         while spaced.len() < most
             && let Some(next) = self.next_row()?

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 /// The rows of complete groups.
-pub struct WholeGroups {
+pub(super) struct WholeGroups {
     /// The rows.
     pub rows: RecordBatch,
     /// The end of each group.
@@ -17,7 +17,7 @@ pub struct WholeGroups {
 }
 
 /// Collects rows.
-pub struct GroupGatherer {
+pub(super) struct GroupGatherer {
     schema: SchemaRef,
     keys: Vec<usize>,
     /// `None` without keys: then there is one group.
@@ -37,7 +37,7 @@ impl GroupGatherer {
     ///
     /// # Errors
     /// If a key has a type that cannot be compared.
-    pub fn new(
+    pub(super) fn new(
         schema: SchemaRef,
         keys: Vec<usize>,
         reservation: MemoryReservation,
@@ -66,7 +66,7 @@ impl GroupGatherer {
     ///
     /// # Errors
     /// If there is not enough memory for a group.
-    pub fn push(&mut self, batch: RecordBatch) -> Result<Option<WholeGroups>> {
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<Option<WholeGroups>> {
         self.reservation.resize(self.open_bytes);
         if batch.num_rows() == 0 {
             return Ok(None);
@@ -109,7 +109,7 @@ impl GroupGatherer {
     ///
     /// # Errors
     /// If its rows cannot be concatenated.
-    pub fn finish(&mut self) -> Result<Option<WholeGroups>> {
+    pub(super) fn finish(&mut self) -> Result<Option<WholeGroups>> {
         if self.open.is_empty() && self.converter.is_some() {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// The source of a value.
 #[derive(Clone, Copy, Debug)]
-pub enum FillSource {
+pub(super) enum FillSource {
     /// No value.
     Nothing,
     /// The value of a row.
@@ -21,7 +21,7 @@ pub enum FillSource {
 ///
 /// # Errors
 /// If they are not numbers.
-pub fn draw(values: &ArrayRef, spots: &[FillSource]) -> Result<ArrayRef> {
+pub(super) fn draw(values: &ArrayRef, spots: &[FillSource]) -> Result<ArrayRef> {
     Ok(match values.data_type() {
         DataType::Int32 => typed::<Int32Type>(values, spots, |from, to, done, all| {
             let value = whole(i128::from(from), i128::from(to), done, all);

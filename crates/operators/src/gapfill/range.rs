@@ -99,7 +99,7 @@ impl ConstantEvaluator {
 
 /// Bounds of times, both inclusive.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TimeBounds {
+pub(super) struct TimeBounds {
     /// The first, ns.
     pub first: Option<i64>,
     /// The last, ns.
@@ -119,7 +119,7 @@ impl TimeBounds {
     ///
     /// # Errors
     /// If a bound cannot be evaluated.
-    pub fn read(
+    pub(super) fn read(
         &mut self,
         plan: &LogicalPlan,
         time: &Column,

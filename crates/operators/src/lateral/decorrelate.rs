@@ -61,7 +61,7 @@ impl CorrelatedCondition {
 }
 
 /// Whether a plan refers to columns outside it.
-pub fn is_correlated(plan: &LogicalPlan) -> bool {
+pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
     !plan.all_out_ref_exprs().is_empty()
 }
 

@@ -12,12 +12,12 @@ mod numeric;
 mod numeric_type;
 mod variance;
 
-pub use accumulator::AccumulatorFold;
-pub use counts::CountFold;
-pub use first_last::FirstLastFold;
-pub use numeric::{NumericFold, NumericOutputs};
-pub use numeric_type::{F32, F64, I32, I64, TimeNumbers, U64};
-pub use variance::VarianceFold;
+pub(super) use accumulator::AccumulatorFold;
+pub(super) use counts::CountFold;
+pub(super) use first_last::FirstLastFold;
+pub(super) use numeric::{NumericFold, NumericOutputs};
+pub(super) use numeric_type::{F32, F64, I32, I64, TimeNumbers, U64};
+pub(super) use variance::VarianceFold;
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -28,7 +28,7 @@ use std::fmt::Debug;
 
 /// Consecutive rows of one slot; for folds that depend on time, of one series, in order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotRun {
+pub(super) struct SlotRun {
     /// The slot.
     pub slot: u32,
     /// First row.
@@ -39,14 +39,14 @@ pub struct SlotRun {
 
 impl SlotRun {
     /// The rows of the run.
-    pub fn rows(self) -> std::ops::Range<usize> {
+    pub(super) fn rows(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 }
 
 /// Facts about a page's rows of one slot, known without reading them.
 #[derive(Clone, Copy, Debug)]
-pub struct SlotStatistics<'a> {
+pub(super) struct SlotStatistics<'a> {
     /// The number of rows.
     pub rows: u64,
     /// Whether these are all rows of the page, so that `stats` apply to them.
@@ -57,7 +57,7 @@ pub struct SlotStatistics<'a> {
 
 /// A result that a fold can produce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FoldOutput {
+pub(super) enum FoldOutput {
     /// Number of rows, or of values that are not null.
     Count,
     /// A result of the fold of numbers.
@@ -75,7 +75,7 @@ pub enum FoldOutput {
 
 /// The rows of a page or batch, in the form that folds take.
 #[derive(Clone, Copy, Debug)]
-pub struct FoldRows<'a> {
+pub(super) struct FoldRows<'a> {
     /// The arguments; `None` for an argument without any value.
     pub args: &'a [Option<ArrayRef>],
     /// Times, ns; empty if no fold needs them.
@@ -85,7 +85,7 @@ pub struct FoldRows<'a> {
 }
 
 /// See the module documentation.
-pub trait SeriesFold: Debug + Send {
+pub(super) trait SeriesFold: Debug + Send {
     /// Makes room for this many slots. The number never shrinks.
     fn resize(&mut self, slots: usize);
 

@@ -26,7 +26,7 @@ const ENTRIES_MAX: usize = 64;
 
 /// The groups of some series, and the assignment of series to groups.
 #[derive(Clone, Debug)]
-pub struct GroupAssignment {
+pub(super) struct GroupAssignment {
     /// The groups.
     pub groups: Arc<SeriesGroups>,
     /// The groups of the series of each part.
@@ -142,7 +142,7 @@ impl GroupAssignment {
     /// # Errors
     /// If an expression over tags fails; `ResourcesExhausted` if there is not enough memory for
     /// them.
-    pub fn find_or_compute(
+    pub(super) fn find_or_compute(
         recipe: &AggregateRecipe,
         snapshot: &TableSnapshot,
         parts: &[(usize, &RoaringBitmap)],

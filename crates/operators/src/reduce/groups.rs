@@ -34,7 +34,7 @@ const LAID_OUT_MAX: u64 = 1 << 18;
 
 /// The groups of a query, by tags alone.
 #[derive(Debug)]
-pub struct SeriesGroups {
+pub(super) struct SeriesGroups {
     /// The number of groups.
     pub count: usize,
     /// One column per expression over tags, with one row per group.
@@ -47,7 +47,7 @@ pub struct SeriesGroups {
 
 /// The group of each series of a partition. Cheap to clone.
 #[derive(Clone, Debug)]
-pub enum GroupMembers {
+pub(super) enum GroupMembers {
     /// There is one group.
     One,
     /// Groups of the series from `first` on.
@@ -63,7 +63,7 @@ pub enum GroupMembers {
 
 impl GroupMembers {
     /// The group of a series of the partition.
-    pub fn group(&self, series: SeriesId) -> u32 {
+    pub(super) fn group(&self, series: SeriesId) -> u32 {
         match self {
             Self::One => 0,
             Self::Dense { first, groups } => groups[(series.0 - first) as usize],
@@ -92,7 +92,7 @@ impl GroupMembers {
     }
 
     /// Memory in use, bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         match self {
             Self::One => 0,
             Self::Dense { groups, .. } => 4 * groups.len(),
@@ -103,7 +103,7 @@ impl GroupMembers {
 
 impl SeriesGroups {
     /// One group that contains all series.
-    pub fn one() -> Self {
+    pub(super) fn one() -> Self {
         Self {
             count: 1,
             keys: Vec::new(),
@@ -118,7 +118,7 @@ impl SeriesGroups {
     /// # Errors
     /// If an expression over tags fails; `ResourcesExhausted` if `held` cannot be made large
     /// enough.
-    pub fn find(
+    pub(super) fn find(
         tags: &GroupingTags,
         order: &GroupOrder,
         snapshot: &TableSnapshot,
@@ -322,7 +322,7 @@ impl GroupInterner for TextGroups {
 }
 
 /// A batch with this number of rows.
-pub fn batch_of(
+pub(super) fn batch_of(
     schema: &Arc<Schema>,
     mut columns: Vec<ArrayRef>,
     rows: usize,
@@ -338,7 +338,7 @@ pub fn batch_of(
 
 /// Slots: one for each group, or for each group and bucket.
 #[derive(Clone, Debug)]
-pub enum GroupSlots {
+pub(super) enum GroupSlots {
     /// A slot is a group.
     Groups {
         /// The number of groups.
@@ -366,7 +366,7 @@ pub enum GroupSlots {
 
 impl GroupSlots {
     /// Creates the slots for rows of `groups` groups within `range`.
-    pub fn new(groups: usize, buckets: Option<&TimeBuckets>, range: TimeRange) -> Self {
+    pub(super) fn new(groups: usize, buckets: Option<&TimeBuckets>, range: TimeRange) -> Self {
         let Some(buckets) = buckets else {
             return Self::Groups { count: groups };
         };
@@ -394,7 +394,7 @@ impl GroupSlots {
     }
 
     /// The number of slots.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Groups { count } => *count,
             Self::LaidOut {
@@ -409,7 +409,7 @@ impl GroupSlots {
     /// # Errors
     /// If the bucket is outside the times for which the slots were made: then a file has rows at
     /// times that its index does not mention.
-    pub fn slot(&mut self, group: u32, start: i64) -> Result<u32> {
+    pub(super) fn slot(&mut self, group: u32, start: i64) -> Result<u32> {
         Ok(match self {
             Self::Groups { .. } => group,
             Self::LaidOut {
@@ -436,7 +436,7 @@ impl GroupSlots {
     }
 
     /// The group of a slot, and the start of its bucket.
-    pub fn key(&self, slot: u32) -> (u32, i64) {
+    pub(super) fn key(&self, slot: u32) -> (u32, i64) {
         match self {
             Self::Groups { .. } => (slot, 0),
             Self::LaidOut {
@@ -453,7 +453,7 @@ impl GroupSlots {
     }
 
     /// Memory in use, bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         match self {
             Self::Groups { .. } | Self::LaidOut { .. } => 0,
             Self::Made { places, keys } => {
@@ -465,6 +465,6 @@ impl GroupSlots {
 }
 
 /// Converts an error of buckets to DataFusion's.
-pub fn bucket_error(reason: String) -> DataFusionError {
+pub(super) fn bucket_error(reason: String) -> DataFusionError {
     DataFusionError::Execution(format!("time_bucket: {reason}"))
 }

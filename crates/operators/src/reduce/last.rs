@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// The last row of each of some series of a shard.
 #[derive(Debug)]
-pub struct LastRows {
+pub(super) struct LastRows {
     /// The shard.
     pub shard: usize,
     /// The series whose last rows suffice.
@@ -31,7 +31,7 @@ impl LastRows {
     /// the requested times.
     ///
     /// The engine's errors.
-    pub fn find(
+    pub(super) fn find(
         recipe: &AggregateRecipe,
         snapshot: &TableSnapshot,
         request: &mut ScanRequest,
@@ -94,7 +94,7 @@ impl LastRows {
     ///
     /// # Errors
     /// The worker's errors.
-    pub fn show(&self, worker: &mut AggregateWorker) -> Result<()> {
+    pub(super) fn show(&self, worker: &mut AggregateWorker) -> Result<()> {
         let times = self.spans.iter();
         let times = times.map(|span| self.rows.times[span.start as usize]);
         let (Some(min), Some(max)) = (times.clone().min(), times.max()) else {
@@ -119,7 +119,7 @@ impl LastRows {
 /// # Errors
 /// `ResourcesExhausted` if `held` cannot be made large enough; Arrow's errors for columns that do
 /// not match.
-pub fn answer(
+pub(super) fn answer(
     recipe: &AggregateRecipe,
     all: &[LastRows],
     groups: &SeriesGroups,

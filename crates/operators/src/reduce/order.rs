@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Whether this module can sort keys of a type.
-pub fn is_sortable(kind: &DataType) -> bool {
+pub(super) fn is_sortable(kind: &DataType) -> bool {
     match kind {
         DataType::Boolean | DataType::Utf8 => true,
         DataType::Dictionary(_, values) => **values == DataType::Utf8,
@@ -26,7 +26,7 @@ pub fn is_sortable(kind: &DataType) -> bool {
 /// The keys by which the result is sorted: those over tags before and after the bucket, by their
 /// index in [`GroupingTags::keys`](super::recipe::GroupingTags::keys).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct GroupOrder {
+pub(super) struct GroupOrder {
     before: Vec<(usize, SortOptions)>,
     bucket: Option<SortOptions>,
     after: Vec<(usize, SortOptions)>,
@@ -34,7 +34,7 @@ pub struct GroupOrder {
 
 impl AggregateRecipe {
     /// The order as an ordering of the result's columns; `None` if there is none.
-    pub fn ordering(&self) -> Option<LexOrdering> {
+    pub(super) fn ordering(&self) -> Option<LexOrdering> {
         LexOrdering::new(self.sorted_by.iter().map(|(column, options)| {
             let column = Column::new(self.schema.field(*column).name(), *column);
             PhysicalSortExpr::new(Arc::new(column), *options)
@@ -42,7 +42,7 @@ impl AggregateRecipe {
     }
 
     /// The group key in a column of the result.
-    pub fn key_of(&self, column: usize) -> Option<usize> {
+    pub(super) fn key_of(&self, column: usize) -> Option<usize> {
         let Some(answer) = column.checked_sub(self.keys.len()) else {
             return Some(column);
         };
@@ -53,7 +53,7 @@ impl AggregateRecipe {
     }
 
     /// The required order.
-    pub fn order(&self) -> GroupOrder {
+    pub(super) fn order(&self) -> GroupOrder {
         let mut order = GroupOrder::default();
         for (column, options) in &self.sorted_by {
             let key = self.key_of(*column).and_then(|key| self.keys.get(key));
@@ -75,7 +75,7 @@ impl AggregateRecipe {
 /// The ranks of groups in the required order. Equal groups share a rank; there are no ranks if no
 /// order is required.
 #[derive(Debug, Default)]
-pub struct GroupRanks {
+pub(super) struct GroupRanks {
     before: Vec<u32>,
     after: Vec<u32>,
     /// The groups sorted by their ranks before the bucket, unless they are in that order already.
@@ -87,7 +87,7 @@ impl GroupRanks {
     ///
     /// # Errors
     /// Arrow's errors, for keys that cannot be compared.
-    pub fn from_keys(order: &GroupOrder, keys: &[ArrayRef]) -> Result<Self> {
+    pub(super) fn from_keys(order: &GroupOrder, keys: &[ArrayRef]) -> Result<Self> {
         let (before, sorted) = ranks(&order.before, keys)?;
         let (after, _) = ranks(&order.after, keys)?;
         Ok(Self {
@@ -99,12 +99,12 @@ impl GroupRanks {
 
     /// The groups in the required order, if there are no buckets; `None` if they are in that order
     /// already.
-    pub fn sorted(&self) -> Option<&UInt32Array> {
+    pub(super) fn sorted(&self) -> Option<&UInt32Array> {
         self.sorted.as_ref()
     }
 
     /// Memory in use, bytes.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         let sorted = self.sorted.as_ref().map_or(0, Array::get_array_memory_size);
         4 * (self.before.len() + self.after.len()) + sorted
     }
@@ -112,13 +112,18 @@ impl GroupRanks {
 
 impl GroupOrder {
     /// The bytes that the ranks of a group take while they are computed.
-    pub fn group_bytes(&self) -> usize {
+    pub(super) fn group_bytes(&self) -> usize {
         let sorts = usize::from(!self.before.is_empty()) + usize::from(!self.after.is_empty());
         sorts * 4 * size_of::<u32>()
     }
 
     /// Sorts slots in this order; `key` returns the group and the start of the bucket of each.
-    pub fn arrange(&self, ranks: &GroupRanks, slots: &mut [u32], key: impl Fn(u32) -> (u32, i64)) {
+    pub(super) fn arrange(
+        &self,
+        ranks: &GroupRanks,
+        slots: &mut [u32],
+        key: impl Fn(u32) -> (u32, i64),
+    ) {
         let rank = |ranks: &[u32], group: u32| ranks.get(group as usize).copied().unwrap_or(0);
         let bucket = |start: i64| match self.bucket {
             None => 0,

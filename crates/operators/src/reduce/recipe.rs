@@ -30,7 +30,7 @@ type PhysicalExprRef = Arc<dyn PhysicalExpr>;
 
 /// A group key of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecipeKey {
+pub(super) enum RecipeKey {
     /// An expression over tags: its index in [`GroupingTags::keys`].
     Tags(usize),
     /// The start of the bucket.
@@ -39,7 +39,7 @@ pub enum RecipeKey {
 
 /// The expressions over tags by which rows are grouped.
 #[derive(Debug)]
-pub struct GroupingTags {
+pub(super) struct GroupingTags {
     /// The tags that they use.
     pub ordinals: Vec<(u16, TagType)>,
     /// The schema of a batch with those tags.
@@ -52,7 +52,7 @@ pub struct GroupingTags {
 
 impl GroupingTags {
     /// The tag, if rows are grouped by a single text tag.
-    pub fn one_text(&self) -> Option<u16> {
+    pub(super) fn one_text(&self) -> Option<u16> {
         match (&self.keys[..], &self.ordinals[..]) {
             ([key], [(ordinal, TagType::String)]) if key.downcast_ref::<Column>().is_some() => {
                 Some(*ordinal)
@@ -64,7 +64,7 @@ impl GroupingTags {
 
 /// An argument of a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FoldArgument {
+pub(super) enum FoldArgument {
     /// A field, by its index among the scan's columns.
     Field(usize),
     /// Times.
@@ -75,7 +75,7 @@ pub enum FoldArgument {
 
 /// An expression over rows. It is null unless `mask` is true.
 #[derive(Clone, Debug)]
-pub struct RowExpression {
+pub(super) struct RowExpression {
     /// The expression.
     pub expr: PhysicalExprRef,
     /// The condition of a FILTER.
@@ -84,7 +84,7 @@ pub struct RowExpression {
 
 /// A type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NumberType {
+pub(super) enum NumberType {
     /// See [`I32`].
     I32,
     /// See [`I64`].
@@ -101,7 +101,7 @@ pub enum NumberType {
 
 /// The kind of a fold.
 #[derive(Clone, Debug)]
-pub enum FoldKind {
+pub(super) enum FoldKind {
     /// Number of rows.
     Rows,
     /// Number of values.
@@ -119,7 +119,7 @@ pub enum FoldKind {
 
 /// A fold and its arguments.
 #[derive(Clone, Debug)]
-pub struct FoldSpec {
+pub(super) struct FoldSpec {
     /// Its kind.
     pub make: FoldKind,
     /// Its arguments.
@@ -131,7 +131,7 @@ impl FoldSpec {
     ///
     /// # Errors
     /// If a function that is not ours cannot create an accumulator.
-    pub fn fold(&self) -> Result<Box<dyn SeriesFold>> {
+    pub(super) fn fold(&self) -> Result<Box<dyn SeriesFold>> {
         Ok(match &self.make {
             FoldKind::Rows => Box::new(CountFold::rows()),
             FoldKind::Values => Box::new(CountFold::values()),
@@ -165,7 +165,7 @@ impl FoldSpec {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct AggregateRecipe {
+pub(super) struct AggregateRecipe {
     /// Group keys, then the results of the calls.
     pub schema: SchemaRef,
     /// Group keys in order.
@@ -193,7 +193,7 @@ pub struct AggregateRecipe {
 
 /// The source of a call's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallSource {
+pub(super) enum CallSource {
     /// A fold, and which of its results.
     Fold(usize, FoldOutput),
     /// A group key.
@@ -202,25 +202,25 @@ pub enum CallSource {
 
 impl AggregateRecipe {
     /// Whether expressions must be evaluated for the rows.
-    pub fn has_expressions(&self) -> bool {
+    pub(super) fn has_expressions(&self) -> bool {
         self.predicate.is_some() || !self.computed.is_empty()
     }
 
     /// Whether times are needed for more than finding buckets.
-    pub fn needs_times(&self) -> bool {
+    pub(super) fn needs_times(&self) -> bool {
         let by_time = |spec: &FoldSpec| spec.args.contains(&FoldArgument::Time);
         let order = self.needs_order();
         order || self.inputs.contains(&OutputColumnSource::Time) || self.folds.iter().any(by_time)
     }
 
     /// Whether a fold depends on the order of times.
-    pub fn needs_order(&self) -> bool {
+    pub(super) fn needs_order(&self) -> bool {
         let by_order = |spec: &FoldSpec| matches!(spec.make, FoldKind::Edges(..));
         self.folds.iter().any(by_order)
     }
 
     /// Whether only the last row of each series is needed.
-    pub fn needs_last_rows_only(&self) -> bool {
+    pub(super) fn needs_last_rows_only(&self) -> bool {
         let by_last = |spec: &FoldSpec| match (&spec.make, spec.args.as_slice()) {
             (
                 FoldKind::Edges(TimeEdge::Last, ..),
@@ -236,7 +236,7 @@ impl AggregateRecipe {
     }
 
     /// Whether the last row of a series suffices even if this column is null in it.
-    pub fn takes_nulls(&self, column: usize) -> bool {
+    pub(super) fn takes_nulls(&self, column: usize) -> bool {
         let takes = |spec: &FoldSpec| match spec.make {
             FoldKind::Edges(_, nulls, _) => nulls || spec.args != [FoldArgument::Field(column)],
             _ => true,
@@ -249,7 +249,9 @@ impl AggregateRecipe {
     ///
     /// # Errors
     /// DataFusion's errors, for expressions.
-    pub fn from_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<(Self, Arc<SeriesScan>)>> {
+    pub(super) fn from_plan(
+        plan: &Arc<dyn ExecutionPlan>,
+    ) -> Result<Option<(Self, Arc<SeriesScan>)>> {
         let Some(last) = plan.downcast_ref::<AggregateExec>() else {
             return Ok(None);
         };
@@ -393,7 +395,7 @@ impl AggregateInput {
 }
 
 /// An expression whose columns are replaced.
-pub fn replaced(
+pub(super) fn replaced(
     expr: &PhysicalExprRef,
     mut with: impl FnMut(&Column) -> Result<PhysicalExprRef>,
 ) -> Result<PhysicalExprRef> {

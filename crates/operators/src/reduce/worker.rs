@@ -29,7 +29,7 @@ const FOLD_SLOT_BYTES: usize = 16;
 
 /// An error that passes through the engine.
 #[derive(Debug)]
-pub struct WorkerFailure(pub DataFusionError);
+pub(super) struct WorkerFailure(pub DataFusionError);
 
 impl From<EngineError> for WorkerFailure {
     fn from(error: EngineError) -> Self {
@@ -45,7 +45,7 @@ impl From<DataFusionError> for WorkerFailure {
 
 /// The result of a partition's rows.
 #[derive(Debug)]
-pub struct WorkerOutput {
+pub(super) struct WorkerOutput {
     /// Slots of groups and buckets.
     pub slots: GroupSlots,
     /// Whether a slot has rows.
@@ -62,7 +62,7 @@ impl WorkerOutput {
     /// # Errors
     /// If a function that is not ours cannot create an accumulator, or there is not enough memory
     /// for the slots.
-    pub fn new(
+    pub(super) fn new(
         recipe: &AggregateRecipe,
         slots: GroupSlots,
         reservation: MemoryReservation,
@@ -117,7 +117,7 @@ impl WorkerOutput {
     ///
     /// # Errors
     /// If there is not enough memory for it, or a function fails.
-    pub fn merge(&mut self, other: Self) -> Result<()> {
+    pub(super) fn merge(&mut self, other: Self) -> Result<()> {
         let from: Vec<u32> = (0..other.present.len() as u32)
             .filter(|slot| other.present[*slot as usize])
             .collect();
@@ -139,7 +139,7 @@ impl WorkerOutput {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct AggregateWorker {
+pub(super) struct AggregateWorker {
     recipe: Arc<AggregateRecipe>,
     snapshot: Arc<TableSnapshot>,
     shard: usize,
@@ -160,7 +160,7 @@ pub struct AggregateWorker {
 
 impl AggregateWorker {
     /// Creates the worker of a partition of a shard, whose series are `members`.
-    pub fn new(
+    pub(super) fn new(
         recipe: Arc<AggregateRecipe>,
         snapshot: Arc<TableSnapshot>,
         shard: usize,
@@ -183,7 +183,7 @@ impl AggregateWorker {
     }
 
     /// The result of the rows.
-    pub fn finish(self) -> WorkerOutput {
+    pub(super) fn finish(self) -> WorkerOutput {
         self.taken
     }
 

@@ -9,7 +9,7 @@ use arrow_ipc::{Field, Precision, Schema, TimeUnit, Type};
 const COLUMNS_MAX: usize = 10_000;
 
 /// Checks that Arrow can read a schema, and that its columns are flat.
-pub fn check_schema(schema: Schema<'_>) -> Result<(), ArrowMessageError> {
+pub(super) fn check_schema(schema: Schema<'_>) -> Result<(), ArrowMessageError> {
     let Some(fields) = schema.fields() else {
         return Err(ArrowMessageError::Malformed("the schema has no columns"));
     };

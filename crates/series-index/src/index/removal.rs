@@ -33,11 +33,11 @@ pub(super) struct RetiredSeries {
 }
 
 impl RetiredSeries {
-    pub fn holds(&self, id: SeriesId) -> bool {
+    pub(super) fn holds(&self, id: SeriesId) -> bool {
         self.retired.contains(id.0)
     }
 
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.history.capacity() * size_of::<SeriesId>() + self.retired.serialized_size()
     }
 }

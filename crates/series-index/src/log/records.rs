@@ -78,7 +78,7 @@ pub(super) struct LoadProgress<'a> {
 
 impl LoadProgress<'_> {
     /// Applies a record of this version.
-    pub fn replay(&mut self, payload: &[u8]) -> Result<(), String> {
+    pub(super) fn replay(&mut self, payload: &[u8]) -> Result<(), String> {
         let (kind, rest) = payload.split_first().ok_or(SHORT)?;
         match *kind {
             SERIES => self.replay_series(rest),
@@ -126,7 +126,7 @@ impl LoadProgress<'_> {
     }
 
     /// Applies a record of version 1.
-    pub fn replay_v1(&mut self, payload: &[u8]) -> Result<(), String> {
+    pub(super) fn replay_v1(&mut self, payload: &[u8]) -> Result<(), String> {
         let mut rest = self.check_first(payload)?;
         while !rest.is_empty() {
             let (table, after) = rest.split_first_chunk::<4>().ok_or(SHORT)?;

@@ -38,12 +38,12 @@ impl Default for SeriesPosting {
 }
 
 impl SeriesPosting {
-    pub fn pair(first: u32, second: u32) -> Self {
+    pub(super) fn pair(first: u32, second: u32) -> Self {
         Self::Few(2, [first, second, 0, 0, 0])
     }
 
     /// Adds an id, larger than the others, with this value.
-    pub fn push(&mut self, id: u32, value: TagValueRef<'_>) {
+    pub(super) fn push(&mut self, id: u32, value: TagValueRef<'_>) {
         match self {
             Self::Few(len, ids) => {
                 if let Some(place) = ids.get_mut(usize::from(*len)) {
@@ -74,7 +74,7 @@ impl SeriesPosting {
         }
     }
 
-    pub fn remove(&mut self, id: u32) {
+    pub(super) fn remove(&mut self, id: u32) {
         match self {
             Self::Few(len, ids) => {
                 let held = &mut ids[..usize::from(*len)];
@@ -96,7 +96,7 @@ impl SeriesPosting {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Few(len, _) => *len == 0,
             Self::Many(many) => match &many.ids {
@@ -107,7 +107,7 @@ impl SeriesPosting {
     }
 
     /// The lowest id of a posting that is not empty.
-    pub fn first(&self) -> u32 {
+    pub(super) fn first(&self) -> u32 {
         match self {
             Self::Few(_, ids) => ids[0],
             Self::Many(many) => match &many.ids {
@@ -118,14 +118,14 @@ impl SeriesPosting {
     }
 
     /// The value, if it is stored here.
-    pub fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Few(..) => None,
             Self::Many(many) => many.text.as_deref(),
         }
     }
 
-    pub fn to_bitmap(&self) -> RoaringBitmap {
+    pub(super) fn to_bitmap(&self) -> RoaringBitmap {
         match self {
             Self::Few(len, ids) => ids[..usize::from(*len)].iter().copied().collect(),
             Self::Many(many) => match &many.ids {
@@ -136,7 +136,7 @@ impl SeriesPosting {
     }
 
     /// Memory in addition to the posting itself, in bytes.
-    pub fn memory_bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         let Self::Many(many) = self else { return 0 };
         let ids = match &many.ids {
             PostingIds::List(ids) => ids.capacity() * 4,

@@ -11,7 +11,7 @@ const NAME_CHARS_MAX: usize = 200;
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AuditOutcome {
+pub(crate) enum AuditOutcome {
     /// It was done.
     Done,
     /// The client may not do it.
@@ -22,7 +22,7 @@ pub enum AuditOutcome {
 
 /// A client's address, and the listener to which it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClientAddress {
+pub(crate) struct ClientAddress {
     /// `http`, `postgres` or `flight`.
     pub listener: &'static str,
     /// The address.
@@ -31,7 +31,7 @@ pub struct ClientAddress {
 
 /// An event.
 #[derive(Clone, Debug)]
-pub struct AuditEvent<'a> {
+pub(crate) struct AuditEvent<'a> {
     /// Whose; nobody's if a client is not known any more.
     pub client: Option<ClientAddress>,
     /// What was done.
@@ -50,7 +50,7 @@ pub struct AuditEvent<'a> {
 
 impl<'a> AuditEvent<'a> {
     /// Something that a client did, and that was done.
-    pub fn for_client(client: ClientAddress, action: AuditedAction, user: &'a str) -> Self {
+    pub(crate) fn for_client(client: ClientAddress, action: AuditedAction, user: &'a str) -> Self {
         Self {
             client: Some(client),
             action,
@@ -83,7 +83,7 @@ struct AuditLine<'a> {
 
 /// How many events were lost before a line.
 #[derive(Serialize)]
-pub struct LostEvents {
+pub(super) struct LostEvents {
     time: String,
     action: &'static str,
     count: u64,
@@ -91,7 +91,7 @@ pub struct LostEvents {
 
 impl LostEvents {
     /// The line that says so.
-    pub fn line(now: SystemTime, count: u64) -> String {
+    pub(super) fn line(now: SystemTime, count: u64) -> String {
         json(&Self {
             time: text_of(now),
             action: "lost",
@@ -117,7 +117,7 @@ fn shortened(name: &str) -> &str {
 }
 
 /// The line of an event.
-pub fn line(now: SystemTime, event: &AuditEvent<'_>) -> String {
+pub(super) fn line(now: SystemTime, event: &AuditEvent<'_>) -> String {
     json(&AuditLine {
         time: text_of(now),
         action: event.action,

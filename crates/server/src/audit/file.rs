@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The file that is being written, and those before it.
 #[derive(Debug)]
-pub struct RotatedFile {
+pub(super) struct RotatedFile {
     settings: AuditSettings,
     file: File,
     bytes: u64,
@@ -25,7 +25,7 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
 
 impl RotatedFile {
     /// Opens the newest file, and continues it.
-    pub fn open(settings: &AuditSettings) -> io::Result<Self> {
+    pub(super) fn open(settings: &AuditSettings) -> io::Result<Self> {
         let (file, bytes) = open(&settings.path)?;
         Ok(Self {
             settings: settings.clone(),
@@ -45,7 +45,7 @@ impl RotatedFile {
     }
 
     /// Adds a line. Begins a new file first if this one would become too large, or was taken away.
-    pub fn append(&mut self, line: &str) -> io::Result<()> {
+    pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
         let is_full = self.bytes + line.len() as u64 > self.settings.file_bytes_max;
         if is_full && self.bytes > 0 {
             self.rotate()?;

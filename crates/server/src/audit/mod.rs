@@ -9,9 +9,9 @@ mod events;
 mod file;
 mod services;
 
-pub use crate::statement_text::AuditedAction;
-pub use events::{AuditEvent, AuditOutcome, ClientAddress};
-pub use services::audited;
+pub(crate) use crate::statement_text::AuditedAction;
+pub(crate) use events::{AuditEvent, AuditOutcome, ClientAddress};
+pub(crate) use services::audited;
 
 use crate::logins::RecentLogins;
 use events::{LostEvents, line};
@@ -44,7 +44,7 @@ pub struct AuditSettings {
 
 /// Where events go; nowhere if the log is off. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct AuditLog(Option<Arc<AuditQueue>>);
+pub(crate) struct AuditLog(Option<Arc<AuditQueue>>);
 
 #[derive(Debug)]
 struct AuditQueue {
@@ -56,7 +56,7 @@ struct AuditQueue {
 
 /// The thread that writes; ends when the log is closed.
 #[derive(Debug)]
-pub struct AuditWriter {
+pub(crate) struct AuditWriter {
     log: AuditLog,
     thread: Option<JoinHandle<()>>,
 }
@@ -66,7 +66,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// If the file cannot be opened.
-    pub fn open(settings: &AuditSettings) -> io::Result<(Self, AuditWriter)> {
+    pub(crate) fn open(settings: &AuditSettings) -> io::Result<(Self, AuditWriter)> {
         let file = RotatedFile::open(settings)?;
         let (events, waiting) = sync_channel(WAITING_MAX);
         let lost = Arc::new(AtomicU64::new(0));
@@ -88,7 +88,7 @@ impl AuditLog {
     }
 
     /// Notes an event.
-    pub fn note(&self, event: &AuditEvent<'_>) {
+    pub(crate) fn note(&self, event: &AuditEvent<'_>) {
         let Some(queue) = &self.0 else { return };
         let line = line(SystemTime::now(), event);
         let events = queue.events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +102,7 @@ impl AuditLog {
 
     /// Notes that a client proved who it is. Protocols that prove it with each request are told with
     /// `repeats`: of these, an address and a user are noted once in a while.
-    pub fn note_login(&self, client: ClientAddress, identity: &Identity, repeats: bool) {
+    pub(crate) fn note_login(&self, client: ClientAddress, identity: &Identity, repeats: bool) {
         let Some(queue) = &self.0 else { return };
         if repeats
             && !queue
@@ -119,7 +119,7 @@ impl AuditLog {
     }
 
     /// Notes that a client did not prove who it is; `user` is what it said.
-    pub fn note_failed_login(&self, client: ClientAddress, user: &str) {
+    pub(crate) fn note_failed_login(&self, client: ClientAddress, user: &str) {
         self.note(&AuditEvent {
             outcome: AuditOutcome::Refused,
             ..AuditEvent::for_client(client, AuditedAction::Login, user)
@@ -127,14 +127,14 @@ impl AuditLog {
     }
 
     /// Whether events go anywhere.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 }
 
 impl AuditWriter {
     /// Writes what waits, and closes the log. Blocks.
-    pub fn close(mut self) {
+    pub(crate) fn close(mut self) {
         if let Some(queue) = &self.log.0 {
             let mut events = queue.events.lock().unwrap_or_else(PoisonError::into_inner);
             *events = None;

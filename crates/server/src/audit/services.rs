@@ -16,7 +16,11 @@ use marigram_service::{
 use std::sync::Arc;
 
 /// The services, as a listener should use them.
-pub fn audited(services: ServedDatabase, log: &AuditLog, listener: &'static str) -> ServedDatabase {
+pub(crate) fn audited(
+    services: ServedDatabase,
+    log: &AuditLog,
+    listener: &'static str,
+) -> ServedDatabase {
     if !log.is_on() {
         return services;
     }

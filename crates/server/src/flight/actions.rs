@@ -26,7 +26,7 @@ const CANCEL: &str = "CancelFlightInfo";
 const CANCEL_QUERY: &str = "CancelQuery";
 
 /// The actions that there are.
-pub fn all() -> Vec<ActionType> {
+pub(super) fn all() -> Vec<ActionType> {
     [
         (PREPARE, "Prepares a statement"),
         (CLOSE, "Ends the use of a prepared statement"),
@@ -47,7 +47,10 @@ pub fn all() -> Vec<ActionType> {
 ///
 /// # Errors
 /// If there is no such action, or it fails.
-pub async fn act(call: &FlightCall, action: Action) -> Result<Vec<ActionResult>, FlightFault> {
+pub(super) async fn act(
+    call: &FlightCall,
+    action: Action,
+) -> Result<Vec<ActionResult>, FlightFault> {
     match &*action.r#type {
         PREPARE => {
             let asked = unpacked::<ActionCreatePreparedStatementRequest>(&action.body)?;

@@ -25,10 +25,10 @@ use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
 /// The stream of an answer.
-pub type AnswerStream = BoxStream<'static, Result<FlightData, Status>>;
+pub(super) type AnswerStream = BoxStream<'static, Result<FlightData, Status>>;
 
 /// What an answer holds while it streams.
-pub struct AnswerHold {
+pub(super) struct AnswerHold {
     /// The right to run.
     pub _permit: RequestPermit,
     /// How its client stops it.
@@ -42,7 +42,7 @@ pub struct AnswerHold {
 ///
 /// # Errors
 /// Any error before the first rows.
-pub async fn stream(
+pub(super) async fn stream(
     call: &FlightCall,
     rows: RowStream,
     hold: AnswerHold,
@@ -198,7 +198,7 @@ fn received(
 
 impl AnswerHold {
     /// The same for work with our own errors.
-    pub async fn guarded_call<T>(
+    pub(super) async fn guarded_call<T>(
         &self,
         work: impl Future<Output = Result<T, FlightFault>>,
     ) -> Result<T, FlightFault> {
@@ -207,7 +207,7 @@ impl AnswerHold {
 
     /// Waits for `work`, for the statement's timeout, for the end of the server, or until the client
     /// stops the statement.
-    pub async fn guarded<T>(
+    pub(super) async fn guarded<T>(
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, FlightFault> {

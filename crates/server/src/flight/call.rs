@@ -26,7 +26,7 @@ const DATABASE_HEADERS: [&str; 5] = [
 ];
 
 /// State that the calls share.
-pub struct FlightShared {
+pub(super) struct FlightShared {
     pub server: ServerState,
     pub sessions: LoginSessions,
     pub running: FlightStatements,
@@ -42,7 +42,7 @@ fn client_at(address: SocketAddr) -> ClientAddress {
 
 /// With what a client came to a handshake.
 #[derive(Clone)]
-pub enum HandshakeProof {
+pub(super) enum HandshakeProof {
     /// A token, which it keeps: a handshake does not prolong it.
     Token(String),
     /// A name and a password, and what they were checked against; `None` where there are no users.
@@ -66,7 +66,7 @@ impl FlightShared {
     /// # Errors
     /// `Unauthenticated` if there are users and it does not prove to be one; `PermissionDenied` if
     /// there are none and it comes from another machine. Wrong credentials are answered late.
-    pub async fn authenticate(
+    pub(super) async fn authenticate(
         &self,
         uri: &Uri,
         headers: &HeaderMap,
@@ -156,7 +156,7 @@ impl FlightShared {
     }
 
     /// Counts a call that ended with an error, and logs it.
-    pub fn count(
+    pub(super) fn count(
         &self,
         route: &'static str,
         fault: &FlightFault,
@@ -177,7 +177,7 @@ impl FlightShared {
 
 /// The client of a call, as the gate found it.
 #[derive(Clone)]
-pub struct FlightCaller {
+pub(super) struct FlightCaller {
     pub identity: Identity,
     /// What it came with, if the call is a handshake.
     pub proof: Option<HandshakeProof>,
@@ -186,7 +186,7 @@ pub struct FlightCaller {
 }
 
 /// One call.
-pub struct FlightCall {
+pub(super) struct FlightCall {
     pub shared: Arc<FlightShared>,
     pub identity: Identity,
     /// What the client came with, if the call is a handshake.
@@ -204,7 +204,7 @@ impl FlightCall {
     ///
     /// # Errors
     /// If it did not pass the gate.
-    pub fn new<T>(
+    pub(super) fn new<T>(
         shared: &Arc<FlightShared>,
         route: &'static str,
         request: &Request<T>,
@@ -228,7 +228,7 @@ impl FlightCall {
     }
 
     /// Counts the call and turns its result into an answer.
-    pub fn finish<T>(&self, result: Result<T, FlightFault>) -> Result<Response<T>, Status> {
+    pub(super) fn finish<T>(&self, result: Result<T, FlightFault>) -> Result<Response<T>, Status> {
         match result {
             Ok(answer) => {
                 self.shared
@@ -245,7 +245,7 @@ impl FlightCall {
     }
 
     /// Counts stored rows.
-    pub fn stored(&self, rows: usize) {
+    pub(super) fn stored(&self, rows: usize) {
         self.shared.server.telemetry.rows(self.route, rows as u64);
     }
 
@@ -253,7 +253,7 @@ impl FlightCall {
     ///
     /// # Errors
     /// If too many requests run.
-    pub fn enter(&self) -> Result<RequestPermit, FlightFault> {
+    pub(super) fn enter(&self) -> Result<RequestPermit, FlightFault> {
         self.shared
             .server
             .gate
@@ -265,7 +265,7 @@ impl FlightCall {
     ///
     /// # Errors
     /// As `Query::session`.
-    pub async fn session(&self, database: &str) -> Result<Session, FlightFault> {
+    pub(super) async fn session(&self, database: &str) -> Result<Session, FlightFault> {
         let query = &self.shared.server.services.query;
         let database = Some(database).filter(|name| !name.is_empty());
         let database = database.or(self.database.as_deref());
@@ -275,14 +275,14 @@ impl FlightCall {
     }
 
     /// The name of the database for what needs no session.
-    pub fn database_name<'a>(&'a self, database: &'a str) -> &'a str {
+    pub(super) fn database_name<'a>(&'a self, database: &'a str) -> &'a str {
         let database = Some(database).filter(|name| !name.is_empty());
         let database = database.or(self.database.as_deref());
         database.unwrap_or(DEFAULT_DATABASE)
     }
 
     /// When a statement that begins now must stop.
-    pub fn stop_time(&self) -> StopTime {
+    pub(super) fn stop_time(&self) -> StopTime {
         let timeout = self.shared.server.config.statement_timeout();
         StopTime::after(timeout, self.shared.server.kill.clone())
     }
@@ -291,7 +291,7 @@ impl FlightCall {
     ///
     /// # Errors
     /// `PermissionDenied`.
-    pub fn check_database(
+    pub(super) fn check_database(
         &self,
         database: &str,
         privileges: DatabasePrivileges,

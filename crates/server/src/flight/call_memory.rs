@@ -22,11 +22,11 @@ const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// Memory that the messages of a call hold; all of it is given back with the last clone.
 #[derive(Clone, Debug)]
-pub struct CallMemory(Arc<Mutex<MemoryPermit>>);
+pub(super) struct CallMemory(Arc<Mutex<MemoryPermit>>);
 
 impl CallMemory {
     /// None yet.
-    pub fn new(permit: MemoryPermit) -> Self {
+    pub(super) fn new(permit: MemoryPermit) -> Self {
         Self(Arc::new(Mutex::new(permit)))
     }
 
@@ -35,12 +35,12 @@ impl CallMemory {
     }
 
     /// Takes `bytes`; says whether there were that many.
-    pub fn grow(&self, bytes: usize) -> bool {
+    pub(super) fn grow(&self, bytes: usize) -> bool {
         self.with(|permit| permit.grow(bytes))
     }
 
     /// Like [`grow`](Self::grow), but waits a little.
-    pub async fn grow_in_time(&self, bytes: usize) -> bool {
+    pub(super) async fn grow_in_time(&self, bytes: usize) -> bool {
         let mut waited = Duration::ZERO;
         while !self.grow(bytes) {
             if waited >= WAIT_MAX {
@@ -53,7 +53,7 @@ impl CallMemory {
     }
 
     /// Gives all back: the messages so far are dealt with.
-    pub fn release(&self) {
+    pub(super) fn release(&self) {
         self.with(|permit| permit.shrink(permit.held()));
     }
 }
@@ -61,7 +61,7 @@ impl CallMemory {
 type Wait = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// A request's body whose bytes are counted.
-pub struct CountedBody {
+pub(super) struct CountedBody {
     body: Body,
     memory: CallMemory,
     /// A frame that waits for memory.
@@ -72,7 +72,7 @@ pub struct CountedBody {
 
 impl CountedBody {
     /// Counts `body` in `memory`; its client may pause for `pause_max`.
-    pub fn new(body: Body, memory: CallMemory, pause_max: Duration) -> Self {
+    pub(super) fn new(body: Body, memory: CallMemory, pause_max: Duration) -> Self {
         Self {
             body,
             memory,
@@ -134,7 +134,7 @@ impl HttpBody for CountedBody {
 }
 
 /// An answer's body that keeps its connection busy until it was sent.
-pub struct BusyBody<G> {
+pub(super) struct BusyBody<G> {
     /// The body.
     pub body: Body,
     /// What marks the connection.

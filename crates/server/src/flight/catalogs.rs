@@ -30,7 +30,7 @@ fn internal(error: FlightError) -> FlightFault {
 }
 
 /// The rows of one batch.
-pub fn rows_of(batch: RecordBatch) -> RowStream {
+pub(super) fn rows_of(batch: RecordBatch) -> RowStream {
     RowStream {
         schema: batch.schema(),
         batches: futures::stream::iter([Ok(batch)]).boxed(),
@@ -41,7 +41,7 @@ pub fn rows_of(batch: RecordBatch) -> RowStream {
 ///
 /// # Errors
 /// If they cannot be listed.
-pub async fn catalogs(call: &FlightCall) -> Result<RowStream, FlightFault> {
+pub(super) async fn catalogs(call: &FlightCall) -> Result<RowStream, FlightFault> {
     let mut builder = CommandGetCatalogs {}.into_builder();
     for name in databases(call).await? {
         builder.append(name);
@@ -53,7 +53,7 @@ pub async fn catalogs(call: &FlightCall) -> Result<RowStream, FlightFault> {
 ///
 /// # Errors
 /// If the databases cannot be listed.
-pub async fn schemas(
+pub(super) async fn schemas(
     call: &FlightCall,
     asked: CommandGetDbSchemas,
 ) -> Result<RowStream, FlightFault> {
@@ -68,7 +68,7 @@ pub async fn schemas(
 ///
 /// # Errors
 /// Never for a client's fault.
-pub fn table_types() -> Result<RowStream, FlightFault> {
+pub(super) fn table_types() -> Result<RowStream, FlightFault> {
     let mut builder = CommandGetTableTypes {}.into_builder();
     for name in TABLE_TYPES {
         builder.append(name);
@@ -77,7 +77,7 @@ pub fn table_types() -> Result<RowStream, FlightFault> {
 }
 
 /// The columns of the answer to `GetTables`.
-pub fn tables_schema(asked: &CommandGetTables) -> SchemaRef {
+pub(super) fn tables_schema(asked: &CommandGetTables) -> SchemaRef {
     asked.clone().into_builder().schema()
 }
 
@@ -85,7 +85,10 @@ pub fn tables_schema(asked: &CommandGetTables) -> SchemaRef {
 ///
 /// # Errors
 /// If the databases cannot be listed.
-pub async fn tables(call: &FlightCall, asked: CommandGetTables) -> Result<RowStream, FlightFault> {
+pub(super) async fn tables(
+    call: &FlightCall,
+    asked: CommandGetTables,
+) -> Result<RowStream, FlightFault> {
     let schema = tables_schema(&asked);
     let names = match asked.catalog.as_deref() {
         Some(name) if !name.is_empty() => {
@@ -199,7 +202,7 @@ async fn databases(call: &FlightCall) -> Result<Vec<String>, FlightFault> {
 }
 
 /// The columns of the answer to `GetPrimaryKeys`.
-pub fn primary_keys_schema() -> SchemaRef {
+pub(super) fn primary_keys_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("catalog_name", DataType::Utf8, true),
         Field::new("db_schema_name", DataType::Utf8, true),
@@ -212,7 +215,7 @@ pub fn primary_keys_schema() -> SchemaRef {
 
 /// The columns of the answers to `GetExportedKeys`, `GetImportedKeys` and `GetCrossReference`, which
 /// have no rows: there are no foreign keys.
-pub fn foreign_keys_schema() -> SchemaRef {
+pub(super) fn foreign_keys_schema() -> SchemaRef {
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
     Arc::new(Schema::new(vec![
         text("pk_catalog_name", true),
@@ -235,7 +238,7 @@ pub fn foreign_keys_schema() -> SchemaRef {
 ///
 /// # Errors
 /// If there is no such table, or the client may not read it.
-pub async fn primary_keys(
+pub(super) async fn primary_keys(
     call: &FlightCall,
     asked: CommandGetPrimaryKeys,
 ) -> Result<RowStream, FlightFault> {
@@ -271,7 +274,7 @@ pub async fn primary_keys(
 }
 
 /// Columns without rows.
-pub fn nothing(schema: SchemaRef) -> RowStream {
+pub(super) fn nothing(schema: SchemaRef) -> RowStream {
     RowStream {
         schema,
         batches: futures::stream::empty().boxed(),

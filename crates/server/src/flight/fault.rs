@@ -26,7 +26,7 @@ const UNSUPPORTED: &str = "0A000";
 
 /// An error to send to a client.
 #[derive(Clone, Debug)]
-pub struct FlightFault {
+pub(super) struct FlightFault {
     /// The code.
     pub code: Code,
     /// A sentence for people.
@@ -39,7 +39,7 @@ pub struct FlightFault {
 
 impl FlightFault {
     /// An error.
-    pub fn new(code: Code, sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(code: Code, sqlstate: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -50,30 +50,30 @@ impl FlightFault {
     }
 
     /// The request does not follow the protocol.
-    pub fn malformed(message: impl Into<String>) -> Self {
+    pub(super) fn malformed(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, PROTOCOL_VIOLATION, message)
     }
 
     /// The server does not offer this.
-    pub fn unsupported(message: impl Into<String>) -> Self {
+    pub(super) fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Code::Unimplemented, UNSUPPORTED, message)
     }
 
     /// The limit on running requests is reached.
-    pub fn too_many() -> Self {
+    pub(super) fn too_many() -> Self {
         let message = "too many requests are running; this one had no effect; send it again";
         Self::new(Code::Unavailable, "53300", message).retry(Duration::from_secs(1))
     }
 
     /// The limit on open connections is reached.
-    pub fn no_slot() -> Self {
+    pub(super) fn no_slot() -> Self {
         let message = "as many connections as connections_max allows are open; this request had no \
                        effect; send it again";
         Self::new(Code::Unavailable, "53300", message).retry(Duration::from_secs(1))
     }
 
     /// The memory for requests is full.
-    pub fn no_memory() -> Self {
+    pub(super) fn no_memory() -> Self {
         let message =
             "requests and answers fill the memory set aside for them; send it again later";
         Self::new(Code::Unavailable, "53200", message).retry(Duration::from_secs(1))
@@ -85,7 +85,7 @@ impl FlightFault {
     }
 
     /// The same error as one of the log.
-    pub fn to_failure(&self) -> RequestFailure {
+    pub(super) fn to_failure(&self) -> RequestFailure {
         RequestFailure {
             code: self.sqlstate,
             error: self.message.clone(),
@@ -94,7 +94,7 @@ impl FlightFault {
     }
 
     /// The HTTP status that stands for the error in metrics and the log.
-    pub fn http_status(&self) -> u16 {
+    pub(super) fn http_status(&self) -> u16 {
         match self.code {
             Code::InvalidArgument | Code::FailedPrecondition | Code::OutOfRange => 400,
             Code::Unauthenticated => 401,
@@ -109,7 +109,7 @@ impl FlightFault {
     }
 
     /// The status that the client gets.
-    pub fn to_status(&self) -> Status {
+    pub(super) fn to_status(&self) -> Status {
         let message = &self.message[..self.message.floor_char_boundary(MESSAGE_BYTES_MAX)];
         let mut headers = MetadataMap::new();
         headers.insert(

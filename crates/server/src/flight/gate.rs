@@ -24,14 +24,17 @@ const SLOT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The Flight service behind its gate.
 #[derive(Clone)]
-pub struct FlightGate {
+pub(super) struct FlightGate {
     service: FlightServiceServer<FlightSqlServer>,
     shared: Arc<FlightShared>,
 }
 
 impl FlightGate {
     /// The gate before `service`.
-    pub fn new(service: FlightServiceServer<FlightSqlServer>, shared: Arc<FlightShared>) -> Self {
+    pub(super) fn new(
+        service: FlightServiceServer<FlightSqlServer>,
+        shared: Arc<FlightShared>,
+    ) -> Self {
         Self { service, shared }
     }
 }

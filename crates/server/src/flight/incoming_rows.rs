@@ -13,7 +13,7 @@ use tonic::{Code, Status, Streaming};
 const BYTES_INLINE: usize = 64 << 10;
 
 /// The rows of a `DoPut`.
-pub struct IncomingRows {
+pub(super) struct IncomingRows {
     messages: Streaming<FlightData>,
     /// The first message, which named what the rows are for.
     first: Option<FlightData>,
@@ -25,7 +25,7 @@ impl IncomingRows {
     ///
     /// # Errors
     /// If there is none, or it does not say it.
-    pub async fn begin(
+    pub(super) async fn begin(
         mut messages: Streaming<FlightData>,
         dictionary_bytes: usize,
     ) -> Result<(FlightDescriptor, Self), FlightFault> {
@@ -50,7 +50,10 @@ impl IncomingRows {
     ///
     /// # Errors
     /// If the client goes away, or the message is too large.
-    pub async fn message(&mut self, call: &FlightCall) -> Result<Option<FlightData>, FlightFault> {
+    pub(super) async fn message(
+        &mut self,
+        call: &FlightCall,
+    ) -> Result<Option<FlightData>, FlightFault> {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
@@ -59,7 +62,7 @@ impl IncomingRows {
     }
 
     /// The columns, once their message came.
-    pub fn schema(&self) -> Option<&SchemaRef> {
+    pub(super) fn schema(&self) -> Option<&SchemaRef> {
         self.reader.as_ref()?.schema()
     }
 
@@ -67,7 +70,10 @@ impl IncomingRows {
     ///
     /// # Errors
     /// As [`message`](Self::message), and if a message is damaged.
-    pub async fn next(&mut self, call: &FlightCall) -> Result<Option<RecordBatch>, FlightFault> {
+    pub(super) async fn next(
+        &mut self,
+        call: &FlightCall,
+    ) -> Result<Option<RecordBatch>, FlightFault> {
         while let Some(message) = self.message(call).await? {
             if let ArrowMessage::Rows(rows) = self.read(message).await? {
                 return Ok(Some(rows));

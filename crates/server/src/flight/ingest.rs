@@ -22,7 +22,7 @@ const TAGS_OPTION: &str = "tags";
 
 /// Where rows go.
 #[derive(Debug, PartialEq)]
-pub struct IngestTarget {
+pub(super) struct IngestTarget {
     database: String,
     table: String,
     if_missing: TableNotExistOption,
@@ -35,7 +35,7 @@ impl IngestTarget {
     ///
     /// # Errors
     /// If it asks for something that there is not.
-    pub fn from_command(command: CommandStatementIngest) -> Result<Self, FlightFault> {
+    pub(super) fn from_command(command: CommandStatementIngest) -> Result<Self, FlightFault> {
         if command.temporary {
             return Err(FlightFault::unsupported("there are no temporary tables"));
         }
@@ -64,7 +64,7 @@ impl IngestTarget {
     ///
     /// # Errors
     /// If it has another form.
-    pub fn from_path(mut path: Vec<String>) -> Result<Self, FlightFault> {
+    pub(super) fn from_path(mut path: Vec<String>) -> Result<Self, FlightFault> {
         let table = path.pop().unwrap_or_default();
         let mut above = path.into_iter();
         let database = above.next().unwrap_or_default();
@@ -92,7 +92,7 @@ impl IngestTarget {
 }
 
 /// What clients are told who ask for transactions.
-pub fn no_transactions() -> FlightFault {
+pub(super) fn no_transactions() -> FlightFault {
     FlightFault::unsupported(
         "there are no transactions over several statements: each batch is durable when it is \
          acknowledged",
@@ -196,7 +196,7 @@ impl IngestRefusals {
 ///
 /// # Errors
 /// If the table cannot take them, or if rows were refused: the error says how many are stored.
-pub async fn store(
+pub(super) async fn store(
     call: &FlightCall,
     target: IngestTarget,
     mut incoming: IncomingRows,

@@ -19,19 +19,19 @@ const PREFIX: &str = "flight_";
 /// Tokens at once; the one that was unused for longest makes room.
 const SESSIONS_MAX: usize = 10_000;
 /// A token ends this long after its handshake.
-pub const AGE_MAX: Duration = Duration::from_hours(24);
+pub(super) const AGE_MAX: Duration = Duration::from_hours(24);
 
 type TokenDigest = [u8; 32];
 
 /// The tokens of handshakes.
 #[derive(Debug, Default)]
-pub struct LoginSessions {
+pub(super) struct LoginSessions {
     by_token: Mutex<HashMap<TokenDigest, LoginSession>>,
 }
 
 /// Who gave a name and a password.
 #[derive(Clone, Debug)]
-pub struct LoggedIn {
+pub(super) struct LoggedIn {
     /// Who it is.
     pub identity: Identity,
     /// What the password was checked against; `None` where there are no users.
@@ -57,12 +57,12 @@ fn digest_of(token: &str) -> TokenDigest {
 
 impl LoginSessions {
     /// Whether a text looks like one of these tokens.
-    pub fn is_token(text: &str) -> bool {
+    pub(super) fn is_token(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
     /// A new token for a client who proved who it is.
-    pub fn begin(&self, client: LoggedIn, now: Instant) -> String {
+    pub(super) fn begin(&self, client: LoggedIn, now: Instant) -> String {
         let mut secret = [0; 32];
         rand::rng().fill_bytes(&mut secret);
         let mut token = PREFIX.to_owned();
@@ -90,7 +90,7 @@ impl LoginSessions {
 
     /// Whose token this is, if it has not ended; `verifiers` gives what a user's password is checked
     /// against now, or `None` where there are no users.
-    pub fn find(
+    pub(super) fn find(
         &self,
         token: &str,
         now: Instant,

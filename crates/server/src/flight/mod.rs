@@ -64,7 +64,7 @@ const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     {\"error\":\"this server encrypts its connections: its address begins with grpc+tls://\"}\n";
 
 /// How the server offers it.
-pub const LISTENER: ListenerKind = ListenerKind {
+pub(crate) const LISTENER: ListenerKind = ListenerKind {
     setting: "flight",
     protocol: "Arrow Flight",
     title: "Flight SQL",

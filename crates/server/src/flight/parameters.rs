@@ -10,7 +10,7 @@ use prost::bytes::Bytes;
 use tonic::Code;
 
 /// Bytes of parameters that a handle may hold.
-pub const BOUND_BYTES_MAX: usize = 1 << 20;
+pub(super) const BOUND_BYTES_MAX: usize = 1 << 20;
 
 /// Rows of parameters that a handle may hold: the statement runs once for each.
 const BOUND_ROWS_MAX: usize = 10_000;
@@ -19,7 +19,7 @@ const BOUND_ROWS_MAX: usize = 10_000;
 ///
 /// # Errors
 /// If a message is damaged, or there are too many rows.
-pub fn bound_rows(
+pub(super) fn bound_rows(
     messages: &[BoundMessage],
     dictionary_bytes: usize,
 ) -> Result<Vec<RecordBatch>, FlightFault> {
@@ -44,7 +44,10 @@ pub fn bound_rows(
 ///
 /// # Errors
 /// If their number is not that of the parameters, or one does not fit its type.
-pub fn to_parameters(row: &RecordBatch, types: &[DataType]) -> Result<Vec<ArrayRef>, FlightFault> {
+pub(super) fn to_parameters(
+    row: &RecordBatch,
+    types: &[DataType],
+) -> Result<Vec<ArrayRef>, FlightFault> {
     if row.num_columns() != types.len() {
         let message = format!(
             "the statement has {} parameters, and {} values are bound",

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The statements that run, by the number in their ticket.
 #[derive(Clone, Debug, Default)]
-pub struct FlightStatements(Arc<Mutex<HashMap<Vec<u8>, Vec<FlightStatement>>>>);
+pub(super) struct FlightStatements(Arc<Mutex<HashMap<Vec<u8>, Vec<FlightStatement>>>>);
 
 #[derive(Debug)]
 struct FlightStatement {
@@ -20,7 +20,7 @@ struct FlightStatement {
 
 /// A statement that runs; dropping it removes it from the list.
 #[derive(Debug)]
-pub struct FlightStatementGuard {
+pub(super) struct FlightStatementGuard {
     statements: FlightStatements,
     id: Vec<u8>,
     /// Fires when the client stops the statement.
@@ -28,7 +28,7 @@ pub struct FlightStatementGuard {
 }
 
 /// A number for a statement, which nobody guesses.
-pub fn new_statement_id() -> Vec<u8> {
+pub(super) fn new_statement_id() -> Vec<u8> {
     let mut id = vec![0; 16];
     rand::rng().fill_bytes(&mut id);
     id
@@ -36,7 +36,7 @@ pub fn new_statement_id() -> Vec<u8> {
 
 impl FlightStatements {
     /// Lists a statement of `user`.
-    pub fn begin(&self, id: &[u8], user: &Identity) -> FlightStatementGuard {
+    pub(super) fn begin(&self, id: &[u8], user: &Identity) -> FlightStatementGuard {
         let stop = CancellationToken::new();
         let statement = FlightStatement {
             user: user.clone(),
@@ -52,7 +52,7 @@ impl FlightStatements {
     }
 
     /// Stops the statements with this number that `user` runs; says whether there were any.
-    pub fn stop(&self, id: &[u8], user: &Identity) -> bool {
+    pub(super) fn stop(&self, id: &[u8], user: &Identity) -> bool {
         let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = running.get(id).map(Vec::as_slice).unwrap_or_default();
         let mut found = false;

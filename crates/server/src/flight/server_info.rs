@@ -10,7 +10,7 @@ use arrow_flight::sql::{
 };
 
 /// What is the same for every client.
-pub struct ServerInfo {
+pub(super) struct ServerInfo {
     pub sql: SqlInfoData,
     pub types: XdbcTypeInfoData,
 }
@@ -20,7 +20,7 @@ impl ServerInfo {
     ///
     /// # Errors
     /// Only for a bug.
-    pub fn new() -> Result<Self, FlightError> {
+    pub(super) fn new() -> Result<Self, FlightError> {
         Ok(Self {
             sql: sql_info()?,
             types: type_info()?,

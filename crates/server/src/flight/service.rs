@@ -38,7 +38,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 
 /// The Flight service over a database.
 #[derive(Clone)]
-pub struct FlightSqlServer {
+pub(super) struct FlightSqlServer {
     shared: Arc<FlightShared>,
     info: Arc<ServerInfo>,
 }
@@ -47,7 +47,7 @@ type Answers<T> = BoxStream<'static, Result<T, Status>>;
 
 impl FlightSqlServer {
     /// Serves `shared`.
-    pub fn new(shared: Arc<FlightShared>, info: ServerInfo) -> Self {
+    pub(super) fn new(shared: Arc<FlightShared>, info: ServerInfo) -> Self {
         let info = Arc::new(info);
         Self { shared, info }
     }

@@ -21,7 +21,7 @@ use marigram_service::{
 use std::sync::Arc;
 
 /// A statement that is planned.
-pub struct PlannedStatement {
+pub(super) struct PlannedStatement {
     pub session: Session,
     pub prepared: Arc<dyn Prepared>,
     /// Values of its parameters, a batch of one row for each time that it runs; none if it has no
@@ -33,7 +33,7 @@ pub struct PlannedStatement {
 ///
 /// # Errors
 /// If it is wrong, or its parameters do not fit.
-pub async fn plan(
+pub(super) async fn plan(
     call: &FlightCall,
     handle: &FlightHandle,
 ) -> Result<PlannedStatement, FlightFault> {
@@ -49,7 +49,7 @@ pub async fn plan(
 ///
 /// # Errors
 /// As [`plan`].
-pub async fn plan_for(
+pub(super) async fn plan_for(
     call: &FlightCall,
     handle: &FlightHandle,
     parameters: &Schema,
@@ -82,7 +82,7 @@ fn value_type(kind: &DataType) -> DataType {
 ///
 /// # Errors
 /// If the statement is wrong, or if it has no rows and failed.
-pub async fn info(
+pub(super) async fn info(
     call: &FlightCall,
     mut handle: FlightHandle,
     descriptor: FlightDescriptor,
@@ -106,7 +106,10 @@ pub async fn info(
 ///
 /// # Errors
 /// If the schema cannot be written.
-pub fn info_of(schema: &Schema, descriptor: FlightDescriptor) -> Result<FlightInfo, FlightFault> {
+pub(super) fn info_of(
+    schema: &Schema,
+    descriptor: FlightDescriptor,
+) -> Result<FlightInfo, FlightFault> {
     let info = FlightInfo::new().try_with_schema(schema);
     let info = info.map_err(|error| ServiceError::Internal(error.to_string()))?;
     Ok(info.with_descriptor(descriptor).with_ordered(true))
@@ -117,7 +120,7 @@ pub fn info_of(schema: &Schema, descriptor: FlightDescriptor) -> Result<FlightIn
 ///
 /// # Errors
 /// That of the first run that failed; those before it stay done.
-pub async fn carry_out(
+pub(super) async fn carry_out(
     call: &FlightCall,
     mut planned: PlannedStatement,
 ) -> Result<u64, FlightFault> {
@@ -170,7 +173,10 @@ async fn run_to_end(
 ///
 /// # Errors
 /// If it fails before its first rows.
-pub async fn rows(call: &FlightCall, handle: FlightHandle) -> Result<AnswerStream, FlightFault> {
+pub(super) async fn rows(
+    call: &FlightCall,
+    handle: FlightHandle,
+) -> Result<AnswerStream, FlightFault> {
     let hold = hold(call, &handle)?;
     if handle.language() == StatementLanguage::InfluxQl {
         return Err(FlightFault::malformed("a handle of InfluxQL has no rows"));
@@ -251,7 +257,10 @@ fn as_rows(answer: Answer) -> Result<RowStream, FlightFault> {
 ///
 /// # Errors
 /// If the ticket is wrong, or the query fails before its first rows.
-pub async fn rows_of_ticket(call: &FlightCall, ticket: &[u8]) -> Result<AnswerStream, FlightFault> {
+pub(super) async fn rows_of_ticket(
+    call: &FlightCall,
+    ticket: &[u8],
+) -> Result<AnswerStream, FlightFault> {
     let asked = QueryTicket::read(ticket)?;
     if has_second_statement(&asked.text) {
         return Err(FlightFault::malformed(
@@ -301,7 +310,10 @@ async fn influxql(call: &FlightCall, asked: QueryTicket) -> Result<AnswerStream,
 ///
 /// # Errors
 /// If it is wrong.
-pub async fn schema_of(call: &FlightCall, handle: &FlightHandle) -> Result<SchemaRef, FlightFault> {
+pub(super) async fn schema_of(
+    call: &FlightCall,
+    handle: &FlightHandle,
+) -> Result<SchemaRef, FlightFault> {
     let planned = plan(call, handle).await?;
     let schema = planned.prepared.schema();
     Ok(announced(

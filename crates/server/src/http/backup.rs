@@ -23,13 +23,13 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
-pub struct BackupParameters {
+pub(super) struct BackupParameters {
     dir: Option<PathBuf>,
     keep: Option<usize>,
 }
 
 /// `POST /api/v1/backup?dir=&keep=`.
-pub async fn post(
+pub(super) async fn post(
     RequestContext(shared): RequestContext,
     given: Result<Query<BackupParameters>, QueryRejection>,
 ) -> Result<Response, HttpError> {

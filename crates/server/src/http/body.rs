@@ -23,7 +23,7 @@ const BODY_RATE_MIN: u64 = 256;
 
 /// How a body is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContentEncoding {
+pub(super) enum ContentEncoding {
     /// Not at all.
     Plain,
     /// gzip (RFC 1952), of one or more members.
@@ -35,7 +35,7 @@ impl ContentEncoding {
     ///
     /// # Errors
     /// 415 for a coding other than gzip.
-    pub fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
         let Some(value) = headers.get(header::CONTENT_ENCODING) else {
             return Ok(Self::Plain);
         };
@@ -61,7 +61,7 @@ impl ContentEncoding {
 ///
 /// # Errors
 /// 413 if it is larger, 503 if the memory for bodies is full, 400 if the client went away.
-pub async fn read(
+pub(super) async fn read(
     body: Body,
     headers: &HeaderMap,
     limit: BodyLimit,
@@ -122,7 +122,7 @@ async fn next_part(
 ///
 /// # Errors
 /// 400 if it is not gzip, 413 if it is larger, 503 if the memory for bodies is full.
-pub fn unpack(
+pub(super) fn unpack(
     body: Bytes,
     packing: ContentEncoding,
     limit: BodyLimit,

@@ -32,14 +32,14 @@ const PREFLIGHT_AGE_S: &str = "600";
 
 /// Which hosts and origins are allowed.
 #[derive(Debug)]
-pub struct BrowserRules {
+pub(crate) struct BrowserRules {
     hosts: Vec<HostRule>,
     origins: Vec<OriginRule>,
 }
 
 /// A request that was admitted.
 #[derive(Debug)]
-pub struct AdmittedRequest {
+pub(crate) struct AdmittedRequest {
     /// The foreign origin that the answer is for.
     origin: Option<HeaderValue>,
     /// The preflight request, if it is one.
@@ -57,7 +57,7 @@ impl BrowserRules {
     ///
     /// # Errors
     /// The setting and the entry that makes no sense.
-    pub fn new(config: &ServerConfig) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn new(config: &ServerConfig) -> Result<Self, (&'static str, String)> {
         let hosts = config.allowed_hosts.iter().map(|rule| HostRule::new(rule));
         let origins = config.allowed_origins.iter();
         let origins = origins.map(|rule| OriginRule::new(rule));
@@ -75,7 +75,11 @@ impl BrowserRules {
     ///
     /// # Errors
     /// 403 if its host or its origin is not allowed, 400 if they are malformed.
-    pub fn admit(&self, request: &Request, local: IpAddr) -> Result<AdmittedRequest, HttpError> {
+    pub(crate) fn admit(
+        &self,
+        request: &Request,
+        local: IpAddr,
+    ) -> Result<AdmittedRequest, HttpError> {
         let headers = request.headers();
         let host = self.check_host(request, local)?;
         let origin = match only(headers, &header::ORIGIN)? {
@@ -180,7 +184,7 @@ fn refused(message: String) -> HttpError {
 
 impl AdmittedRequest {
     /// The answer to a preflight request.
-    pub fn preflight(&self) -> Option<Response> {
+    pub(crate) fn preflight(&self) -> Option<Response> {
         let asked = self.preflight.as_ref()?;
         let mut response = StatusCode::NO_CONTENT.into_response();
         let headers = response.headers_mut();
@@ -197,7 +201,7 @@ impl AdmittedRequest {
     }
 
     /// Tells the browser which origin may read the answer.
-    pub fn mark(self, response: &mut Response) {
+    pub(crate) fn mark(self, response: &mut Response) {
         let headers = response.headers_mut();
         mark_refused(headers);
         if let Some(origin) = self.origin {
@@ -210,7 +214,7 @@ impl AdmittedRequest {
 }
 
 /// Tells the browser that no page of another origin may use the answer.
-pub fn mark_refused(headers: &mut HeaderMap) {
+pub(super) fn mark_refused(headers: &mut HeaderMap) {
     let nosniff = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
     headers.insert(RESOURCE_POLICY, HeaderValue::from_static("same-origin"));

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Bytes of a part that every answer may hold; larger parts reserve memory.
-pub const BYTES_FREE: usize = 64 << 10;
+pub(super) const BYTES_FREE: usize = 64 << 10;
 
 /// How long an answer waits for memory before it begins.
-pub const WAIT_MAX: Duration = Duration::from_secs(2);
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// When to stop a statement.
-pub struct StopTime {
+pub(crate) struct StopTime {
     /// The moment of its timeout.
     pub deadline: Option<tokio::time::Instant>,
     /// The timeout itself, for the message.
@@ -31,7 +31,7 @@ impl StopTime {
     }
 
     /// That of a statement which begins now, on a server that stops with `kill`.
-    pub fn after(timeout: Option<Duration>, kill: CancellationToken) -> Self {
+    pub(crate) fn after(timeout: Option<Duration>, kill: CancellationToken) -> Self {
         let deadline = timeout.and_then(|timeout| tokio::time::Instant::now().checked_add(timeout));
         Self {
             deadline,
@@ -41,7 +41,7 @@ impl StopTime {
     }
 
     /// Waits for `work`, for the timeout, or for the end of the server.
-    pub async fn guard<T>(
+    pub(crate) async fn guard<T>(
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
@@ -67,7 +67,7 @@ impl StopTime {
 }
 
 /// The resources of the server that a client may hold for its answer.
-pub struct ClientShare {
+pub(super) struct ClientShare {
     gate: AdmissionControl,
     /// For bytes that are formatted and not ready to be sent.
     lease: MemoryPermit,
@@ -78,7 +78,7 @@ pub struct ClientShare {
 
 impl ClientShare {
     /// The share of the request that was admitted with `ticket`.
-    pub fn new(shared: &HttpShared, ticket: RequestPermit) -> Self {
+    pub(super) fn new(shared: &HttpShared, ticket: RequestPermit) -> Self {
         Self {
             gate: shared.server.gate.clone(),
             lease: shared.server.gate.lease(),
@@ -88,12 +88,12 @@ impl ClientShare {
     }
 
     /// How long to wait for memory once the answer began.
-    pub fn wait_max(&self) -> Duration {
+    pub(super) fn wait_max(&self) -> Duration {
         self.wait_max
     }
 
     /// Holds `bytes` for what is encoded and not ready to be sent; says whether there was room.
-    pub async fn hold(&mut self, bytes: usize) -> bool {
+    pub(super) async fn hold(&mut self, bytes: usize) -> bool {
         self.lease.hold_in_time(bytes).await
     }
 
@@ -101,7 +101,7 @@ impl ClientShare {
     ///
     /// # Errors
     /// `Busy` where there is no memory for them in time.
-    pub async fn count(
+    pub(super) async fn count(
         &mut self,
         bytes: Vec<u8>,
         wait_max: Duration,

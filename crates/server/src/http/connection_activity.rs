@@ -20,7 +20,7 @@ const BETWEEN_REQUESTS_MAX: Duration = Duration::from_millis(500);
 
 /// The recent use of a connection.
 #[derive(Debug)]
-pub struct ConnectionActivity(Mutex<ConnectionUse>);
+pub(crate) struct ConnectionActivity(Mutex<ConnectionUse>);
 
 /// What is known of a connection.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct ConnectionActivity(Mutex<ConnectionUse>);
     clippy::struct_excessive_bools,
     reason = "each is a state that comes and goes without the others"
 )]
-pub struct ConnectionUse {
+pub(crate) struct ConnectionUse {
     /// Requests in progress.
     pub requests: usize,
     /// Whether a body has begun that was not read to its end.
@@ -61,13 +61,13 @@ impl Default for ConnectionActivity {
 
 impl ConnectionActivity {
     /// What is known, for reading and changing.
-    pub fn used(&self) -> MutexGuard<'_, ConnectionUse> {
+    pub(crate) fn used(&self) -> MutexGuard<'_, ConnectionUse> {
         // No holder of the lock can panic halfway.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the begin of a request with a body, or without.
-    pub fn begin(&self, unread: bool) {
+    pub(crate) fn begin(&self, unread: bool) {
         let mut used = self.used();
         used.requests += 1;
         used.unread = unread;
@@ -76,7 +76,7 @@ impl ConnectionActivity {
 
     /// Whether the connection must be closed for another one. Otherwise the task of `context` is
     /// woken when it must be.
-    pub fn must_give_way(&self, context: &Context<'_>) -> bool {
+    pub(crate) fn must_give_way(&self, context: &Context<'_>) -> bool {
         let mut used = self.used();
         if used.gives_way && used.is_idle() {
             return true;
@@ -97,7 +97,7 @@ impl ConnectionUse {
 
 /// A request in progress.
 #[derive(Debug)]
-pub struct BusyGuard(pub Arc<ConnectionActivity>);
+pub(crate) struct BusyGuard(pub Arc<ConnectionActivity>);
 
 impl Drop for BusyGuard {
     fn drop(&mut self) {
@@ -109,18 +109,18 @@ impl Drop for BusyGuard {
 
 /// All open connections.
 #[derive(Debug, Default)]
-pub struct OpenConnections(Vec<Weak<ConnectionActivity>>);
+pub(super) struct OpenConnections(Vec<Weak<ConnectionActivity>>);
 
 impl OpenConnections {
     /// Adds a connection, and forgets those that are closed.
-    pub fn add(&mut self, activity: &Arc<ConnectionActivity>) {
+    pub(super) fn add(&mut self, activity: &Arc<ConnectionActivity>) {
         self.0.retain(|open| open.strong_count() > 0);
         self.0.push(Arc::downgrade(activity));
     }
 
     /// Closes the connection that has been idle for longest, if it has been for long enough; returns
     /// how long to wait before another attempt.
-    pub fn close_idle(&self) -> Duration {
+    pub(super) fn close_idle(&self) -> Duration {
         let now = Instant::now();
         let mut next = SILENT_MAX;
         let mut idlest: Option<(Duration, Arc<ConnectionActivity>)> = None;

@@ -37,7 +37,7 @@ const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// A listener with a number of slots; connections beyond it wait in the system's queue. If all
 /// slots are taken, a few more connections may ask for the server's status.
-pub struct HttpConnections {
+pub(crate) struct HttpConnections {
     listener: ClientListener,
     open: OpenConnections,
     places: Arc<Semaphore>,
@@ -49,7 +49,11 @@ pub struct HttpConnections {
 
 impl HttpConnections {
     /// Accepts from a listener until `stop` fires.
-    pub fn new(listener: ClientListener, config: &ServerConfig, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        listener: ClientListener,
+        config: &ServerConfig,
+        stop: CancellationToken,
+    ) -> Self {
         let connections_max = config.connections_max.clamp(1, Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(connections_max));
         Self {
@@ -144,7 +148,7 @@ impl Listener for HttpConnections {
 
 /// The client of a connection.
 #[derive(Clone, Debug)]
-pub struct ConnectedPeer {
+pub(crate) struct ConnectedPeer {
     address: SocketAddr,
     local: IpAddr,
     is_encrypted: bool,
@@ -181,7 +185,7 @@ impl ConnectionSlot {
 impl ConnectedPeer {
     /// Whether the connection has a slot for any request. A connection with a reserved slot waits
     /// up to `wait_max` for a regular one.
-    pub async fn has_slot(&self, wait_max: Duration) -> bool {
+    pub(crate) async fn has_slot(&self, wait_max: Duration) -> bool {
         match &self.place {
             Some(place) => place.lock().await.become_regular(wait_max).await,
             None => true,
@@ -189,30 +193,30 @@ impl ConnectedPeer {
     }
 
     /// The remote address of the connection.
-    pub fn remote(&self) -> SocketAddr {
+    pub(crate) fn remote(&self) -> SocketAddr {
         self.address
     }
 
     /// The local address of the connection.
-    pub fn local(&self) -> IpAddr {
+    pub(crate) fn local(&self) -> IpAddr {
         self.local
     }
 
     /// Whether the connection is encrypted.
-    pub fn is_encrypted(&self) -> bool {
+    pub(crate) fn is_encrypted(&self) -> bool {
         self.is_encrypted
     }
 
     /// Marks the connection as busy until the returned guard is dropped, for a protocol whose
     /// bodies are read to their end or given up with their stream.
-    pub fn busy(&self) -> BusyGuard {
+    pub(crate) fn busy(&self) -> BusyGuard {
         self.activity.begin(false);
         BusyGuard(self.activity.clone())
     }
 
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
     /// whose body it watches.
-    pub fn begin(&self, request: Request) -> (Request, BusyGuard) {
+    pub(crate) fn begin(&self, request: Request) -> (Request, BusyGuard) {
         let unread = !request.body().is_end_stream();
         self.activity.begin(unread);
         let busy = BusyGuard(self.activity.clone());
@@ -236,7 +240,7 @@ impl Connected<IncomingStream<'_, HttpConnections>> for ConnectedPeer {
 }
 
 /// A connection with its slot.
-pub struct HttpConnection {
+pub(crate) struct HttpConnection {
     stream: ClientStream,
     activity: Arc<ConnectionActivity>,
     timer: Pin<Box<Sleep>>,

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::fmt;
 
 /// Name of a client that does not say who it is.
-pub const NOBODY: &str = "http";
+pub(super) const NOBODY: &str = "http";
 
 /// Parameters of the query string.
 #[derive(Default, Deserialize)]
@@ -26,7 +26,7 @@ struct UrlCredentials {
 
 /// What a request proves who it is with.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Credentials {
+pub(crate) enum Credentials {
     /// Nothing.
     None,
     /// A user and a password.
@@ -54,7 +54,7 @@ impl fmt::Debug for Credentials {
 
 impl Credentials {
     /// The credentials of a request.
-    pub fn new(uri: &Uri, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(uri: &Uri, headers: &HeaderMap) -> Self {
         if let Ok(Query(parameters)) = Query::<UrlCredentials>::try_from_uri(uri)
             && !parameters.u.is_empty()
             && !parameters.p.is_empty()
@@ -89,7 +89,7 @@ impl Credentials {
     }
 
     /// The name that the client gives; [`NOBODY`] if it gives none.
-    pub fn user(&self) -> &str {
+    pub(crate) fn user(&self) -> &str {
         match self {
             Self::Password(user, _) | Self::WebToken { user, .. } => user,
             Self::None | Self::Token(_) | Self::Cookie(_) | Self::Unreadable => NOBODY,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// An answer of this status with a JSON body.
-pub fn json_answer(status: StatusCode, value: &Value) -> Response {
+pub(super) fn json_answer(status: StatusCode, value: &Value) -> Response {
     let mut response = Response::new(Body::from(value.to_string()));
     *response.status_mut() = status;
     let kind = HeaderValue::from_static("application/json");
@@ -20,7 +20,7 @@ pub fn json_answer(status: StatusCode, value: &Value) -> Response {
 
 /// An error to send to an HTTP client.
 #[derive(Debug)]
-pub struct HttpError {
+pub(crate) struct HttpError {
     /// Status of the answer.
     pub status: StatusCode,
     /// An identifier for programs.
@@ -39,7 +39,7 @@ pub struct HttpError {
 
 impl HttpError {
     /// An error with this status, code and message.
-    pub fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self {
             status,
             code,
@@ -52,17 +52,17 @@ impl HttpError {
     }
 
     /// 400: the request is wrong.
-    pub fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", message)
     }
 
     /// 401: the client did not prove who it is.
-    pub fn unauthorized(message: impl Into<String>) -> Self {
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
     /// 413: the body is larger than `limit`.
-    pub fn too_large(what: &str, limit: BodyLimit) -> Self {
+    pub(crate) fn too_large(what: &str, limit: BodyLimit) -> Self {
         let BodyLimit { bytes, setting } = limit;
         let message = format!(
             "{what} is larger than {bytes} bytes, the most that {setting} allows; send it in \
@@ -72,7 +72,7 @@ impl HttpError {
     }
 
     /// 503: the limit on running requests is reached.
-    pub fn too_many() -> Self {
+    pub(crate) fn too_many() -> Self {
         let message = "too many requests are running; this one had no effect; send it again";
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -83,7 +83,7 @@ impl HttpError {
     }
 
     /// 503: the limit on open connections is reached.
-    pub fn no_slot() -> Self {
+    pub(crate) fn no_slot() -> Self {
         let message = "as many connections as connections_max allows are open; this \
                        request had no effect; send it again";
         Self::new(
@@ -95,26 +95,26 @@ impl HttpError {
     }
 
     /// 503: the memory for bodies is full.
-    pub fn buffers_full() -> Self {
+    pub(crate) fn buffers_full() -> Self {
         let message = "request bodies fill the memory set aside for them; this request \
                        had no effect; send it again";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message).retry(Duration::from_secs(1))
     }
 
     /// The same error with a time after which to retry.
-    pub fn retry(mut self, after: Duration) -> Self {
+    pub(crate) fn retry(mut self, after: Duration) -> Self {
         self.retry_after = Some(after);
         self
     }
 
     /// The same error, for this statement.
-    pub fn of_statement(mut self, sql: &str) -> Self {
+    pub(crate) fn of_statement(mut self, sql: &str) -> Self {
         self.statement = Some(kind_of(sql));
         self
     }
 
     /// An answer with this body, and the header that says when to retry.
-    pub fn answer(&self, body: &Value) -> Response {
+    pub(crate) fn answer(&self, body: &Value) -> Response {
         let mut response = json_answer(self.status, body);
         if self.status.is_server_error() || self.status.is_client_error() {
             response.extensions_mut().insert(RequestFailure {
@@ -128,7 +128,7 @@ impl HttpError {
     }
 
     /// Adds the headers that say when to try again, and by which method.
-    pub fn mark(&self, headers: &mut HeaderMap) {
+    pub(crate) fn mark(&self, headers: &mut HeaderMap) {
         if let Some(after) = self.retry_after {
             let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)));

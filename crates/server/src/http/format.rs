@@ -26,7 +26,7 @@ const ROW_GROUP_BYTES: usize = 32 << 20;
 
 /// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseFormat {
+pub(super) enum ResponseFormat {
     /// An object with `columns`, `rows`, `row_count`, `elapsed_ms`.
     Json,
     /// RFC 4180 with a header line; null is empty.
@@ -48,7 +48,7 @@ impl ResponseFormat {
     ///
     /// # Errors
     /// 406 if it names none.
-    pub fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Result<Self, HttpError> {
         if !headers.contains_key(header::ACCEPT) {
             return Ok(Self::Json);
         }
@@ -82,7 +82,7 @@ impl ResponseFormat {
     }
 
     /// Its media type.
-    pub fn content_type(self) -> &'static str {
+    pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Json | Self::Objects => "application/json",
             Self::Csv => "text/csv; charset=utf-8; header=present",
@@ -95,7 +95,7 @@ impl ResponseFormat {
 }
 
 /// Turns batches into bytes of a format.
-pub struct Formatter {
+pub(super) struct Formatter {
     state: FormatterState,
     rows: u64,
     begin: Instant,
@@ -117,7 +117,7 @@ impl Formatter {
     ///
     /// # Errors
     /// If the format cannot hold a column's type.
-    pub fn new(
+    pub(super) fn new(
         form: ResponseFormat,
         schema: SchemaRef,
         begin: Instant,
@@ -150,7 +150,7 @@ impl Formatter {
     ///
     /// # Errors
     /// None that a caller can cause.
-    pub fn head(&mut self) -> Result<Vec<u8>, ArrowError> {
+    pub(super) fn head(&mut self) -> Result<Vec<u8>, ArrowError> {
         match &mut self.state {
             FormatterState::Json(schema) => Ok(json_head(schema)),
             FormatterState::Csv(schema) => {
@@ -173,7 +173,7 @@ impl Formatter {
     ///
     /// # Errors
     /// If the format cannot hold a value.
-    pub fn rows(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    pub(super) fn rows(&mut self, batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
         let first = self.rows == 0;
         self.rows += batch.num_rows() as u64;
         match &mut self.state {
@@ -227,7 +227,7 @@ impl Formatter {
     }
 
     /// Bytes of rows that it holds until they are ready.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         match &self.state {
             FormatterState::Parquet(writer) => writer.memory_size(),
             // A drawn table takes some times the memory of its columns.
@@ -243,7 +243,7 @@ impl Formatter {
     ///
     /// # Errors
     /// If the format cannot hold the last rows.
-    pub fn tail(self) -> Result<Vec<u8>, ArrowError> {
+    pub(super) fn tail(self) -> Result<Vec<u8>, ArrowError> {
         match self.state {
             FormatterState::Json(_) => Ok(json_tail(self.rows, self.begin).into_bytes()),
             FormatterState::Csv(_) | FormatterState::ObjectLines => Ok(Vec::new()),

@@ -29,7 +29,7 @@ type JsonValueWriter<'a> = Box<dyn Fn(usize, &mut Vec<u8>) + 'a>;
 ///
 /// # Errors
 /// If a column's type cannot be formatted.
-pub fn write_rows(
+pub(super) fn write_rows(
     batch: &RecordBatch,
     mut first: bool,
     out: &mut Vec<u8>,
@@ -233,7 +233,7 @@ fn write_float(out: &mut Vec<u8>, shortest: impl std::fmt::Debug, value: f64) {
 }
 
 /// Writes a JSON text.
-pub fn write_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text)
         .expect("writing to a Vec cannot fail, and text is always valid JSON");
 }

@@ -36,20 +36,20 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-pub use browser::BrowserRules;
-pub use client_share::{StopTime, WAIT_MAX as ANSWER_WAIT_MAX};
+pub(crate) use browser::BrowserRules;
+pub(crate) use client_share::{StopTime, WAIT_MAX as ANSWER_WAIT_MAX};
 use connection_activity::BusyGuard;
-pub use connections::{ConnectedPeer, HttpConnection, HttpConnections};
-pub use credentials::Credentials;
+pub(crate) use connections::{ConnectedPeer, HttpConnection, HttpConnections};
+pub(crate) use credentials::Credentials;
 use credentials::NOBODY;
-pub use error::HttpError;
+pub(crate) use error::HttpError;
 use futures::StreamExt;
-pub use influx::bound_parameter;
-pub use influx_v3::{bound_sql, has_second_statement};
+pub(crate) use influx::bound_parameter;
+pub(crate) use influx_v3::{bound_sql, has_second_statement};
 use marigram_service::Identity;
 use refusal::refusal;
 use request_context::needed_credentials;
-pub use request_context::{NO_USERS, is_loopback};
+pub(crate) use request_context::{NO_USERS, is_loopback};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     {\"error\":\"this server encrypts its connections: its address begins with https://\"}\n";
 
 /// How the server offers HTTP.
-pub const LISTENER: ListenerKind = ListenerKind {
+pub(crate) const LISTENER: ListenerKind = ListenerKind {
     setting: "http",
     protocol: "HTTP",
     title: "HTTP",
@@ -111,7 +111,7 @@ pub const LISTENER: ListenerKind = ListenerKind {
 ///
 /// # Errors
 /// The name of a setting, and what is wrong with it.
-pub fn check_settings(config: &ServerConfig) -> Result<(), (&'static str, String)> {
+pub(crate) fn check_settings(config: &ServerConfig) -> Result<(), (&'static str, String)> {
     BrowserRules::new(config).map(drop)
 }
 

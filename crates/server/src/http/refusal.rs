@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 /// The answer to a request that was refused before it reached its handler, in the form of its API.
-pub fn refusal(path: &str, error: HttpError) -> Response {
+pub(super) fn refusal(path: &str, error: HttpError) -> Response {
     let is_unauthorized = error.status == StatusCode::UNAUTHORIZED;
     let mut response = match path {
         "/write" | "/query" => InfluxError::json(error).into_response(),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The shared state, with the identity of the request's client.
-pub struct RequestContext(pub HttpShared);
+pub(super) struct RequestContext(pub HttpShared);
 
 impl FromRequestParts<HttpShared> for RequestContext {
     type Rejection = Infallible;
@@ -40,7 +40,7 @@ const OPEN_PATHS: [&str; 6] = [
 ];
 
 /// The credentials of a request; `None` if its path needs none.
-pub fn needed_credentials(request: &Request) -> Option<Credentials> {
+pub(super) fn needed_credentials(request: &Request) -> Option<Credentials> {
     let is_open = OPEN_PATHS.contains(&request.uri().path());
     (!is_open).then(|| Credentials::new(request.uri(), request.headers()))
 }
@@ -52,7 +52,7 @@ impl HttpShared {
     /// # Errors
     /// 401 if there are users and it does not prove to be one; 403 if there are none and it comes
     /// from another machine. A wrong password is answered late.
-    pub async fn authenticate(
+    pub(super) async fn authenticate(
         &self,
         credentials: Option<Credentials>,
         peer: SocketAddr,
@@ -135,12 +135,12 @@ impl HttpShared {
     }
 
     /// What the client may do.
-    pub fn rights(&self) -> Result<Arc<AccessRights>, HttpError> {
+    pub(super) fn rights(&self) -> Result<Arc<AccessRights>, HttpError> {
         Ok(self.server.services.access.rights(&self.identity)?)
     }
 
     /// Refuses a client that lacks one of `privileges` in a database.
-    pub fn check_database(
+    pub(super) fn check_database(
         &self,
         database: &str,
         privileges: DatabasePrivileges,
@@ -156,7 +156,7 @@ impl HttpShared {
     }
 
     /// Refuses a client that is no administrator.
-    pub fn check_administrator(&self, what: &str) -> Result<(), HttpError> {
+    pub(super) fn check_administrator(&self, what: &str) -> Result<(), HttpError> {
         if self.rights()?.is_administrator {
             return Ok(());
         }
@@ -166,11 +166,11 @@ impl HttpShared {
 }
 
 /// What clients from other machines are told where there are no users.
-pub const NO_USERS: &str = "this server has no administrator, so it serves clients on its own machine only; \
+pub(crate) const NO_USERS: &str = "this server has no administrator, so it serves clients on its own machine only; \
                             create one there: CREATE USER name WITH PASSWORD '…' SUPERUSER";
 
 /// Whether an address is of this machine.
-pub fn is_loopback(address: IpAddr) -> bool {
+pub(crate) fn is_loopback(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 

@@ -43,7 +43,7 @@ struct ResponseInFlight {
 ///
 /// # Errors
 /// Any error before the first bytes are ready.
-pub async fn stream(
+pub(super) async fn stream(
     mut rows: RowStream,
     form: ResponseFormat,
     begin: Instant,

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
-pub struct SqlParameters {
+pub(super) struct SqlParameters {
     db: Option<String>,
     q: Option<String>,
     tz: Option<String>,
@@ -35,7 +35,7 @@ pub struct SqlParameters {
 type GivenSqlParameters = Result<Query<SqlParameters>, QueryRejection>;
 
 /// `POST /api/v1/sql?db=`: the body is SQL.
-pub async fn post(
+pub(super) async fn post(
     RequestContext(shared): RequestContext,
     given: GivenSqlParameters,
     headers: HeaderMap,
@@ -65,7 +65,7 @@ pub async fn post(
 }
 
 /// `GET /api/v1/sql?db=&q=`: the parameter `q` is read-only SQL.
-pub async fn get(
+pub(super) async fn get(
     RequestContext(shared): RequestContext,
     given: GivenSqlParameters,
     headers: HeaderMap,

@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// 200 while reads and writes work; 503 with the reason if writes are refused. In either case,
 /// `warnings` lists what an operator should know.
-pub async fn health(RequestContext(shared): RequestContext) -> Response {
+pub(super) async fn health(RequestContext(shared): RequestContext) -> Response {
     let version = env!("CARGO_PKG_VERSION");
     let (status, word, message) = match shared.server.services.status.health() {
         Ok(()) => (
@@ -31,13 +31,13 @@ pub async fn health(RequestContext(shared): RequestContext) -> Response {
 
 /// Parameters of `/ping`.
 #[derive(Debug, Default, Deserialize)]
-pub struct PingParameters {
+pub(super) struct PingParameters {
     #[serde(default)]
     verbose: String,
 }
 
 /// 204: the server is there; with `verbose`, 200 and which version it is.
-pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Response {
+pub(super) async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Response {
     let verbose = given.ok().map(|Query(parameters)| parameters.verbose);
     match verbose.as_deref() {
         None | Some("" | "0" | "false") => StatusCode::NO_CONTENT.into_response(),
@@ -50,7 +50,7 @@ pub async fn ping(given: Result<Query<PingParameters>, QueryRejection>) -> Respo
 
 /// All metrics, in the format of Prometheus; without those of databases of which the client may not
 /// know.
-pub async fn metrics(RequestContext(shared): RequestContext) -> Result<Response, HttpError> {
+pub(super) async fn metrics(RequestContext(shared): RequestContext) -> Result<Response, HttpError> {
     let rights = shared.rights()?;
     let mut known = shared.server.services.status.metrics();
     known.retain(|metric| {

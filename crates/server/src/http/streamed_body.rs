@@ -17,7 +17,7 @@ use std::io::Write;
 const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Makes the bytes of a body.
-pub trait BodySource: Send + 'static {
+pub(super) trait BodySource: Send + 'static {
     /// The next bytes. There may be none, although more follow.
     fn make(&mut self) -> impl Future<Output = Result<Vec<u8>, ServiceError>> + Send;
 
@@ -32,7 +32,7 @@ pub trait BodySource: Send + 'static {
 }
 
 /// Whether the client takes gzip.
-pub fn takes_gzip(headers: &HeaderMap) -> bool {
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
     headers.get_all(header::ACCEPT_ENCODING).iter().any(|list| {
         list.to_str().unwrap_or("").split(',').any(|item| {
             let mut parts = item.split(';').map(str::trim);
@@ -46,7 +46,7 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// `Busy` where there is no memory for the first bytes.
-pub async fn streamed(
+pub(super) async fn streamed(
     head: Vec<u8>,
     source: impl BodySource,
     is_packed: bool,

@@ -25,13 +25,13 @@ const LINE_BYTES: usize = 32;
 
 /// Parameters of the query string.
 #[derive(Debug, Default, Deserialize)]
-pub struct TableWriteParameters {
+pub(super) struct TableWriteParameters {
     db: Option<String>,
     precision: Option<String>,
 }
 
 /// `POST /api/v1/write?db=&precision=`: good lines are stored, and each bad one is named.
-pub async fn post(
+pub(super) async fn post(
     RequestContext(shared): RequestContext,
     given: Result<Query<TableWriteParameters>, QueryRejection>,
     headers: HeaderMap,

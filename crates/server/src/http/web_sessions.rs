@@ -31,7 +31,7 @@ type CookieDigest = [u8; 32];
 
 /// The sessions of a server.
 #[derive(Debug, Default)]
-pub struct WebSessions {
+pub(super) struct WebSessions {
     open: Mutex<HashMap<CookieDigest, WebSession>>,
 }
 
@@ -48,7 +48,7 @@ fn digest_of(cookie: &str) -> CookieDigest {
 }
 
 /// The session cookie of a request, if its path takes one.
-pub fn cookie_of(path: &str, headers: &HeaderMap) -> Option<String> {
+pub(super) fn cookie_of(path: &str, headers: &HeaderMap) -> Option<String> {
     if !path.starts_with(PATHS) {
         return None;
     }
@@ -63,7 +63,7 @@ pub fn cookie_of(path: &str, headers: &HeaderMap) -> Option<String> {
 }
 
 /// The header that gives a client its cookie; an empty one takes it away.
-pub fn set_cookie(cookie: &str, is_encrypted: bool) -> Option<HeaderValue> {
+pub(super) fn set_cookie(cookie: &str, is_encrypted: bool) -> Option<HeaderValue> {
     let secure = if is_encrypted { "; Secure" } else { "" };
     let age_s = if cookie.is_empty() {
         0
@@ -78,7 +78,7 @@ pub fn set_cookie(cookie: &str, is_encrypted: bool) -> Option<HeaderValue> {
 
 impl WebSessions {
     /// Begins a session of a user whose password was found right; gives its cookie.
-    pub fn begin(&self, user: &str, verifiers: PasswordVerifiers, now: Instant) -> String {
+    pub(super) fn begin(&self, user: &str, verifiers: PasswordVerifiers, now: Instant) -> String {
         let mut secret = [0; 32];
         rand::rng().fill_bytes(&mut secret);
         let cookie = URL_SAFE_NO_PAD.encode(secret);
@@ -102,7 +102,7 @@ impl WebSessions {
 
     /// The user of a session, if it goes on; `verifiers` gives what a user's password is checked
     /// against now.
-    pub fn user_of(
+    pub(super) fn user_of(
         &self,
         cookie: &str,
         now: Instant,
@@ -121,7 +121,7 @@ impl WebSessions {
     }
 
     /// Ends a session.
-    pub fn end(&self, cookie: &str) {
+    pub(super) fn end(&self, cookie: &str) {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.remove(&digest_of(cookie));
     }

@@ -35,7 +35,7 @@ const BYTES_INLINE: usize = InlinePolicy::DEFAULT.body_inline_bytes;
 
 /// Parameters of the query string. `org` is accepted and ignored.
 #[derive(Debug, Default, Deserialize)]
-pub struct WriteParameters {
+pub(super) struct WriteParameters {
     db: Option<String>,
     bucket: Option<String>,
     precision: Option<String>,
@@ -64,7 +64,7 @@ pub(super) struct StoredLines {
 }
 
 /// `POST /write?db=&rp=&precision=&consistency=`, compatible with InfluxDB 1.
-pub async fn write(
+pub(super) async fn write(
     RequestContext(shared): RequestContext,
     given: GivenWriteParameters,
     headers: HeaderMap,
@@ -105,7 +105,7 @@ async fn write_v1(
 
 /// `POST /api/v2/write?bucket=&org=&precision=`, compatible with InfluxDB 2. The bucket is a
 /// database, or `database/policy`, or the id of one of these.
-pub async fn write_v2(
+pub(super) async fn write_v2(
     RequestContext(shared): RequestContext,
     given: GivenWriteParameters,
     headers: HeaderMap,
@@ -135,7 +135,7 @@ pub async fn write_v2(
 
 /// Parameters of the query string of InfluxDB 3.
 #[derive(Debug, Default, Deserialize)]
-pub struct V3WriteParameters {
+pub(super) struct V3WriteParameters {
     db: Option<String>,
     precision: Option<String>,
     accept_partial: Option<bool>,
@@ -145,7 +145,7 @@ pub struct V3WriteParameters {
 }
 
 /// `POST /api/v3/write_lp?db=&precision=&accept_partial=&no_sync=`, compatible with InfluxDB 3.
-pub async fn write_v3(
+pub(super) async fn write_v3(
     RequestContext(shared): RequestContext,
     given: Result<Query<V3WriteParameters>, QueryRejection>,
     headers: HeaderMap,

@@ -10,7 +10,7 @@ use marigram_service::{Result, RowStream, ServiceError};
 use std::sync::Arc;
 
 /// The rows with the types of `announced`.
-pub fn with_announced_types(rows: RowStream, announced: Option<SchemaRef>) -> RowStream {
+pub(super) fn with_announced_types(rows: RowStream, announced: Option<SchemaRef>) -> RowStream {
     let Some(announced) = announced else {
         return rows;
     };

@@ -14,21 +14,21 @@ type OpenConnections = HashMap<(i32, i32), Arc<CancelFlag>>;
 
 /// The open connections. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct ConnectionRegistry {
+pub(super) struct ConnectionRegistry {
     open: Arc<Mutex<OpenConnections>>,
     next: Arc<AtomicI32>,
 }
 
 /// Whether a connection's query must stop.
 #[derive(Debug, Default)]
-pub struct CancelFlag {
+pub(super) struct CancelFlag {
     raised: AtomicBool,
     notify: Notify,
 }
 
 /// A connection's entry in the registry; removed when dropped.
 #[derive(Debug)]
-pub struct RegistryEntry {
+pub(super) struct RegistryEntry {
     registry: ConnectionRegistry,
     /// Number of the connection.
     pub process: i32,
@@ -40,7 +40,7 @@ pub struct RegistryEntry {
 
 impl ConnectionRegistry {
     /// Registers a connection.
-    pub fn enter(&self) -> RegistryEntry {
+    pub(super) fn enter(&self) -> RegistryEntry {
         let process = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         // The system seeds a `RandomState`; the number makes it differ between connections.
         let secret = RandomState::new().hash_one(process) as i32;
@@ -55,7 +55,7 @@ impl ConnectionRegistry {
     }
 
     /// Stops the query of the connection, if there is such a connection.
-    pub fn cancel(&self, process: i32, secret: i32) {
+    pub(super) fn cancel(&self, process: i32, secret: i32) {
         let flag = self.lock().get(&(process, secret)).cloned();
         if let Some(flag) = flag {
             flag.raised.store(true, Ordering::Release);
@@ -70,12 +70,12 @@ impl ConnectionRegistry {
 
 impl CancelFlag {
     /// Clears requests that arrived before a query begins.
-    pub fn lower(&self) {
+    pub(super) fn lower(&self) {
         self.raised.store(false, Ordering::Release);
     }
 
     /// Waits for a request.
-    pub async fn raised(&self) {
+    pub(super) async fn raised(&self) {
         loop {
             let notified = self.notify.notified();
             tokio::pin!(notified);

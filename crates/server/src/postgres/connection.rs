@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// The transaction state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransactionState {
+pub(super) enum TransactionState {
     /// None.
     Idle,
     /// Within BEGIN and COMMIT.
@@ -43,7 +43,7 @@ pub enum TransactionState {
 
 impl TransactionState {
     /// The letter in `ReadyForQuery`.
-    pub fn letter(self) -> u8 {
+    pub(super) fn letter(self) -> u8 {
         match self {
             Self::Idle => b'I',
             Self::Open => b'T',
@@ -53,7 +53,7 @@ impl TransactionState {
 }
 
 /// A connection.
-pub struct PostgresConnection<'a> {
+pub(super) struct PostgresConnection<'a> {
     pub(super) shared: &'a PostgresShared,
     pub(super) io: PostgresSocket,
     pub(super) session: Session,
@@ -76,7 +76,7 @@ impl<'a> PostgresConnection<'a> {
     ///
     /// # Errors
     /// Why the connection ended, other than at the client's request.
-    pub async fn run(
+    pub(super) async fn run(
         socket: TcpStream,
         shared: &'a PostgresShared,
         places: Arc<Semaphore>,

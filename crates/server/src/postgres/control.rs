@@ -9,7 +9,7 @@ use marigram_pgtext::{StatementLexer, Token};
 
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ControlStatement {
+pub(super) enum ControlStatement {
     /// `BEGIN`, `START TRANSACTION`; whether the block may only read, if it says so.
     Begin(Option<bool>),
     /// `COMMIT`, `END`.
@@ -39,7 +39,7 @@ fn read_only(tokens: &[Token]) -> Option<bool> {
 }
 
 /// The control statement in `sql`, if it is one.
-pub fn recognize(sql: &str) -> Option<ControlStatement> {
+pub(super) fn recognize(sql: &str) -> Option<ControlStatement> {
     let tokens: Vec<Token> = StatementLexer::new(sql)
         .map(|(_, token)| token)
         .take(12)

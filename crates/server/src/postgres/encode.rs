@@ -7,7 +7,7 @@
 mod rows;
 mod text;
 
-pub use rows::RowWriter;
+pub(super) use rows::RowWriter;
 
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;
@@ -40,7 +40,7 @@ const NESTED: &str = "arrays of arrays are not sent over this protocol; unnest t
 type WriteOneValue = Box<dyn Fn(usize, &mut BytesMut) + Send + Sync>;
 
 /// Writes values of a column.
-pub struct ValueEncoder {
+pub(super) struct ValueEncoder {
     nulls: Option<NullBuffer>,
     write: WriteOneValue,
 }
@@ -50,7 +50,7 @@ impl ValueEncoder {
     ///
     /// # Errors
     /// If Arrow cannot convert the values to a PostgreSQL type.
-    pub fn new(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
+    pub(super) fn new(array: &ArrayRef, binary: bool) -> Result<Self, ArrowError> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(Self {
             nulls,
@@ -59,12 +59,12 @@ impl ValueEncoder {
     }
 
     /// Whether the value of `row` is null.
-    pub fn is_null(&self, row: usize) -> bool {
+    pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
     /// Appends the value of `row`, which must not be null.
-    pub fn write(&self, row: usize, out: &mut BytesMut) {
+    pub(super) fn write(&self, row: usize, out: &mut BytesMut) {
         (self.write)(row, out);
     }
 

@@ -5,7 +5,7 @@ use marigram_service::ServiceError;
 
 /// An error to send to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PgError {
+pub(super) struct PgError {
     /// SQLSTATE (PostgreSQL's manual, appendix A).
     pub sqlstate: &'static str,
     /// A sentence for people.
@@ -20,7 +20,7 @@ pub struct PgError {
 
 impl PgError {
     /// An error of a statement.
-    pub fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
         Self {
             sqlstate,
             message: message.into(),
@@ -31,7 +31,7 @@ impl PgError {
     }
 
     /// An error that ends the connection.
-    pub fn fatal(sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn fatal(sqlstate: &'static str, message: impl Into<String>) -> Self {
         Self {
             fatal: true,
             ..Self::new(sqlstate, message)
@@ -39,12 +39,12 @@ impl PgError {
     }
 
     /// Whether the server is at fault: a resource ran out, or something broke.
-    pub fn is_of_server(&self) -> bool {
+    pub(super) fn is_of_server(&self) -> bool {
         matches!(self.sqlstate.get(..2), Some("53" | "58" | "XX"))
     }
 
     /// The same error, with the position in the data.
-    pub fn with_context(self, context: String) -> Self {
+    pub(super) fn with_context(self, context: String) -> Self {
         Self {
             context: Some(context),
             ..self
@@ -52,7 +52,7 @@ impl PgError {
     }
 
     /// Appends the error's message.
-    pub fn write(&self, backend: &mut BackendMessages) {
+    pub(super) fn write(&self, backend: &mut BackendMessages) {
         let severity = if self.fatal { "FATAL" } else { "ERROR" };
         let position = self.position.map(|position| position.to_string());
         let mut fields = vec![

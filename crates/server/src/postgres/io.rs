@@ -36,7 +36,7 @@ const SHUTDOWN_MAX: Duration = Duration::from_secs(1);
 
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectionEnd {
+pub(super) enum ConnectionEnd {
     /// The client left, or the network failed.
     #[error(transparent)]
     Socket(#[from] io::Error),
@@ -62,7 +62,7 @@ pub enum ConnectionEnd {
 
 /// Why a statement ends early.
 #[derive(Debug)]
-pub enum StatementHalt {
+pub(super) enum StatementHalt {
     /// With an error; the connection continues.
     Error(PgError),
     /// With the connection.
@@ -88,7 +88,7 @@ impl From<marigram_service::ServiceError> for StatementHalt {
 }
 
 /// External events that stop a statement.
-pub struct HaltWatch {
+pub(super) struct HaltWatch {
     /// A cancel request on another connection.
     pub flag: Arc<CancelFlag>,
     /// The end of the server's grace period.
@@ -98,7 +98,7 @@ pub struct HaltWatch {
 }
 
 /// The socket.
-pub struct PostgresSocket {
+pub(super) struct PostgresSocket {
     stream: ClientStream,
     input: BytesMut,
     /// Messages that have not been sent yet.
@@ -115,7 +115,7 @@ impl PostgresSocket {
     /// Wraps a connected socket. No message of the client may have more than `bytes_max` bytes, and
     /// large ones reserve memory at `gate`. A client that takes nothing for `write_timeout` is
     /// disconnected.
-    pub fn new(
+    pub(super) fn new(
         stream: ClientStream,
         bytes_max: usize,
         gate: &AdmissionControl,
@@ -146,7 +146,7 @@ impl PostgresSocket {
     }
 
     /// Reads the opening message.
-    pub async fn opening(&mut self) -> Result<StartupMessage, ConnectionEnd> {
+    pub(super) async fn opening(&mut self) -> Result<StartupMessage, ConnectionEnd> {
         loop {
             if messages::is_foreign(&self.input) {
                 return Err(ConnectionEnd::Foreign);
@@ -159,27 +159,27 @@ impl PostgresSocket {
     }
 
     /// The connection under the messages.
-    pub fn stream(&self) -> &ClientStream {
+    pub(super) fn stream(&self) -> &ClientStream {
         &self.stream
     }
 
     /// Encrypts the connection, after the client asked for it.
-    pub async fn encrypt(&mut self, tls: &ServerTls) -> io::Result<()> {
+    pub(super) async fn encrypt(&mut self, tls: &ServerTls) -> io::Result<()> {
         self.stream.encrypt(tls, TlsProtocol::Postgres).await
     }
 
     /// Sets the largest message from here on, in bytes.
-    pub fn allow_messages_of(&mut self, bytes_max: usize) {
+    pub(super) fn allow_messages_of(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
     }
 
     /// Whether the client has sent bytes that were not read.
-    pub fn has_input(&self) -> bool {
+    pub(super) fn has_input(&self) -> bool {
         !self.input.is_empty()
     }
 
     /// Reads the next message.
-    pub async fn next(&mut self) -> Result<FrontendMessage, ConnectionEnd> {
+    pub(super) async fn next(&mut self) -> Result<FrontendMessage, ConnectionEnd> {
         // The previous message is no longer needed.
         let needed = self.input.len().saturating_sub(INPUT_BYTES_FREE);
         self.lease.shrink(self.lease.held().saturating_sub(needed));
@@ -201,7 +201,7 @@ impl PostgresSocket {
     ///
     /// # Errors
     /// If there is no memory.
-    pub async fn count_output(&mut self) -> Result<(), PgError> {
+    pub(super) async fn count_output(&mut self) -> Result<(), PgError> {
         let needed = self.out.bytes.len().saturating_sub(OUTPUT_BYTES_FREE);
         if self.out_lease.hold_in_time(needed).await {
             return Ok(());
@@ -212,7 +212,7 @@ impl PostgresSocket {
     }
 
     /// Sends the collected messages.
-    pub async fn flush(&mut self) -> Result<(), ConnectionEnd> {
+    pub(super) async fn flush(&mut self) -> Result<(), ConnectionEnd> {
         let mut stall = WriteStall::new(self.write_timeout);
         let stream = &mut self.stream;
         while !self.out.bytes.is_empty() {
@@ -230,7 +230,7 @@ impl PostgresSocket {
     }
 
     /// Sends the collected messages if they are large.
-    pub async fn flush_if_much(&mut self) -> Result<(), ConnectionEnd> {
+    pub(super) async fn flush_if_much(&mut self) -> Result<(), ConnectionEnd> {
         if self.out.bytes.len() < FLUSH_BYTES {
             return Ok(());
         }
@@ -238,13 +238,13 @@ impl PostgresSocket {
     }
 
     /// Ends the connection in the way that its client can tell from one that was cut off.
-    pub async fn close(mut self) {
+    pub(super) async fn close(mut self) {
         // A client that is gone needs no orderly end, nor does one that does not read.
         let _ = tokio::time::timeout(SHUTDOWN_MAX, self.stream.shutdown()).await;
     }
 
     /// [Lingers](LingeringConnection), and shuts the sending side once the client pauses.
-    pub async fn linger(self, stop: CancellationToken) {
+    pub(super) async fn linger(self, stop: CancellationToken) {
         let Self {
             mut stream,
             input,
@@ -264,7 +264,7 @@ impl PostgresSocket {
 
     /// Waits for `work`; stops it if the client cancels or disconnects, the time is up, or the
     /// server stops.
-    pub async fn guard<T, E>(
+    pub(super) async fn guard<T, E>(
         &mut self,
         watch: &HaltWatch,
         work: impl Future<Output = Result<T, E>>,

@@ -31,7 +31,7 @@ const SASL_FINAL: u32 = 12;
 /// # Errors
 /// 28P01 if it does not, after a pause; 28000 if there are no users, and the client is on another
 /// machine.
-pub async fn log_in(
+pub(super) async fn log_in(
     io: &mut PostgresSocket,
     shared: &PostgresShared,
     user: &str,

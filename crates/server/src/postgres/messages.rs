@@ -13,13 +13,13 @@ const STARTUP_BYTES_MAX: usize = 10_000;
 /// A violation of the protocol by a client; the text says which.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct MalformedMessage(pub String);
+pub(super) struct MalformedMessage(pub String);
 
 type Result<T> = std::result::Result<T, MalformedMessage>;
 
 /// The first message of a connection.
 #[derive(Debug, PartialEq, Eq)]
-pub enum StartupMessage {
+pub(super) enum StartupMessage {
     /// Asks for TLS; the answer is one byte.
     Tls,
     /// Asks for GSS encryption; the answer is one byte.
@@ -46,7 +46,7 @@ pub enum StartupMessage {
     missing_docs,
     reason = "the names are those of the protocol's own description"
 )]
-pub enum FrontendMessage {
+pub(super) enum FrontendMessage {
     Query(String),
     Parse {
         name: String,
@@ -78,7 +78,7 @@ pub enum FrontendMessage {
 
 /// The first message of a SASL login.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SaslInitialResponse {
+pub(super) struct SaslInitialResponse {
     /// The mechanism that the client chose.
     pub mechanism: String,
     /// What the mechanism says first.
@@ -87,7 +87,7 @@ pub struct SaslInitialResponse {
 
 impl SaslInitialResponse {
     /// Reads the body of a `Password` message; `None` if it has no data.
-    pub fn read(body: Bytes) -> Result<Option<Self>> {
+    pub(super) fn read(body: Bytes) -> Result<Option<Self>> {
         let mut body = MessageBody(body);
         let mechanism = body.text()?;
         let data = body.value()?;
@@ -97,7 +97,7 @@ impl SaslInitialResponse {
 
 /// Values for a prepared statement.
 #[derive(Debug, PartialEq, Eq)]
-pub struct BindMessage {
+pub(super) struct BindMessage {
     /// Name of the portal to create.
     pub portal: String,
     /// Name of the statement.
@@ -112,12 +112,12 @@ pub struct BindMessage {
 
 /// Whether a connection begins in another protocol. The first byte of an opening message is the top
 /// byte of a length below 16 MiB, so it is always 0; HTTP begins with a letter, TLS with 22.
-pub fn is_foreign(buffer: &[u8]) -> bool {
+pub(super) fn is_foreign(buffer: &[u8]) -> bool {
     buffer.first().is_some_and(|first| *first != 0)
 }
 
 /// Takes the opening message off `buffer`; `None` if it is incomplete.
-pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
+pub(super) fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
     let Some(mut length) = buffer.get(..4) else {
         return Ok(None);
     };
@@ -164,7 +164,7 @@ pub fn take_opening(buffer: &mut BytesMut) -> Result<Option<StartupMessage>> {
 
 /// Takes the next message off `buffer`; `None` if it is incomplete. Refuses a message of more than
 /// `bytes_max` before reading it.
-pub fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMessage>> {
+pub(super) fn take(buffer: &mut BytesMut, bytes_max: usize) -> Result<Option<FrontendMessage>> {
     let (Some(kind), Some(mut length)) = (buffer.first().copied(), buffer.get(1..5)) else {
         return Ok(None);
     };
@@ -293,7 +293,7 @@ impl MessageBody {
 
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowDescriptionColumn {
+pub(super) struct RowDescriptionColumn {
     /// Name.
     pub name: String,
     /// OID of its type.
@@ -306,14 +306,14 @@ pub struct RowDescriptionColumn {
 
 /// Messages to a client, collected until they are sent.
 #[derive(Debug, Default)]
-pub struct BackendMessages {
+pub(super) struct BackendMessages {
     /// The bytes.
     pub bytes: BytesMut,
 }
 
 impl BackendMessages {
     /// Appends a message of type `kind` with the body that `write` writes.
-    pub fn message(&mut self, kind: u8, write: impl FnOnce(&mut BytesMut)) {
+    pub(super) fn message(&mut self, kind: u8, write: impl FnOnce(&mut BytesMut)) {
         self.bytes.put_u8(kind);
         let at = self.bytes.len();
         self.bytes.put_u32(0);
@@ -323,12 +323,12 @@ impl BackendMessages {
     }
 
     /// Appends a message without a body.
-    pub fn bare(&mut self, kind: u8) {
+    pub(super) fn bare(&mut self, kind: u8) {
         self.message(kind, |_| {});
     }
 
     /// A setting of the session.
-    pub fn parameter_status(&mut self, name: &str, value: &str) {
+    pub(super) fn parameter_status(&mut self, name: &str, value: &str) {
         self.message(b'S', |body| {
             put_text(body, name);
             put_text(body, value);
@@ -336,17 +336,17 @@ impl BackendMessages {
     }
 
     /// Ready for the next statement; `status` is `I`, `T` or `E`.
-    pub fn ready(&mut self, status: u8) {
+    pub(super) fn ready(&mut self, status: u8) {
         self.message(b'Z', |body| body.put_u8(status));
     }
 
     /// A statement is done.
-    pub fn complete(&mut self, tag: &str) {
+    pub(super) fn complete(&mut self, tag: &str) {
         self.message(b'C', |body| put_text(body, tag));
     }
 
     /// The columns of the rows that follow.
-    pub fn row_description(&mut self, columns: &[RowDescriptionColumn]) {
+    pub(super) fn row_description(&mut self, columns: &[RowDescriptionColumn]) {
         self.message(b'T', |body| {
             body.put_u16(columns.len() as u16);
             for column in columns {
@@ -362,7 +362,7 @@ impl BackendMessages {
     }
 
     /// OIDs of a statement's parameters.
-    pub fn parameter_description(&mut self, oids: &[u32]) {
+    pub(super) fn parameter_description(&mut self, oids: &[u32]) {
         self.message(b't', |body| {
             body.put_u16(oids.len() as u16);
             for oid in oids {
@@ -372,7 +372,7 @@ impl BackendMessages {
     }
 
     /// The start of a COPY: `G` for in, `H` for out.
-    pub fn copy_response(&mut self, kind: u8, columns: usize, binary: bool) {
+    pub(super) fn copy_response(&mut self, kind: u8, columns: usize, binary: bool) {
         self.message(kind, |body| {
             body.put_u8(u8::from(binary));
             body.put_u16(columns as u16);
@@ -383,7 +383,7 @@ impl BackendMessages {
     }
 
     /// A notice about an answer.
-    pub fn notice(&mut self, text: &str) {
+    pub(super) fn notice(&mut self, text: &str) {
         self.fields(
             b'N',
             &[
@@ -396,7 +396,7 @@ impl BackendMessages {
     }
 
     /// An error, as fields with their letters.
-    pub fn error(&mut self, fields: &[(u8, &str)]) {
+    pub(super) fn error(&mut self, fields: &[(u8, &str)]) {
         self.fields(b'E', fields);
     }
 
@@ -412,7 +412,7 @@ impl BackendMessages {
 }
 
 /// Appends a text and its terminating zero; omits zero bytes inside, which would end it early.
-pub fn put_text(body: &mut BytesMut, text: &str) {
+pub(super) fn put_text(body: &mut BytesMut, text: &str) {
     body.extend(text.bytes().filter(|byte| *byte != 0));
     body.put_u8(0);
 }

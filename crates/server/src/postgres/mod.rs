@@ -60,7 +60,7 @@ struct PostgresShared {
 }
 
 /// How the server offers it.
-pub const LISTENER: ListenerKind = ListenerKind {
+pub(crate) const LISTENER: ListenerKind = ListenerKind {
     setting: "postgres",
     protocol: "PostgreSQL",
     title: "PostgreSQL",

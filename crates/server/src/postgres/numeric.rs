@@ -8,7 +8,7 @@ const NAN: u16 = 0xC000;
 
 /// Appends the binary format of a decimal number in the notation of [`decode`]:
 /// `-?[0-9]+(\.[0-9]*)?`.
-pub fn encode(text: &str, out: &mut BytesMut) {
+pub(super) fn encode(text: &str, out: &mut BytesMut) {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
@@ -56,7 +56,7 @@ pub fn encode(text: &str, out: &mut BytesMut) {
 
 /// The number as decimal text; `None` if the bytes are not a number. At most 1,000 groups on either
 /// side of the point.
-pub fn decode(mut bytes: &[u8]) -> Option<String> {
+pub(super) fn decode(mut bytes: &[u8]) -> Option<String> {
     if bytes.len() < 8 {
         return None;
     }

@@ -13,7 +13,7 @@ use crate::tls::{ServerTls, begins_handshake, tell_failed};
 use bytes::BufMut;
 
 /// What a client tells of itself.
-pub struct ClientStartup {
+pub(super) struct ClientStartup {
     /// Minor version of its protocol.
     pub minor: u16,
     /// Its parameters.
@@ -22,7 +22,7 @@ pub struct ClientStartup {
 
 impl ClientStartup {
     /// The value of a parameter that is not empty.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(known, _)| known == name);
         found
             .map(|(_, value)| value.as_str())
@@ -35,7 +35,7 @@ impl ClientStartup {
 ///
 /// # Errors
 /// 28000 if the client must use TLS and does not; 08P01 if it breaks the protocol.
-pub async fn read_startup(
+pub(super) async fn read_startup(
     io: &mut PostgresSocket,
     shared: &PostgresShared,
 ) -> Result<Option<ClientStartup>, StatementHalt> {

@@ -31,7 +31,7 @@ const OID_ARRAY: u32 = 1028;
 ///
 /// # Errors
 /// The parameter whose value does not have its type, or a wrong number of them.
-pub fn arrays(
+pub(super) fn arrays(
     bind: &BindMessage,
     oids: &[u32],
     types: &[DataType],
@@ -101,7 +101,7 @@ fn array(bytes: &[u8], is_binary: bool, kind: &DataType, zone: &str) -> Result<A
 ///
 /// # Errors
 /// If the value does not have that type.
-pub fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
+pub(super) fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<ArrayRef, String> {
     let is_text = matches!(value.data_type(), DataType::Utf8) && *kind != DataType::Utf8;
     match value.as_string_opt::<i32>().filter(|_| is_text) {
         Some(texts) if texts.len() == 1 && !texts.is_null(0) => {
@@ -291,7 +291,7 @@ fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
 }
 
 /// The type of a parameter as clients see it: the one that they named, or the database's.
-pub fn oid(given: Option<u32>, kind: &DataType) -> u32 {
+pub(super) fn oid(given: Option<u32>, kind: &DataType) -> u32 {
     match given {
         Some(oid) if oid != 0 => oid,
         _ => match kind {

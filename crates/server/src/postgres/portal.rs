@@ -21,16 +21,16 @@ use marigram_service::{Prepared, RowStream};
 use std::sync::Arc;
 
 /// Rows to encode at once; it is small so that little waits to be sent.
-pub const ROWS_PART: usize = 8192;
+pub(super) const ROWS_PART: usize = 8192;
 /// Most prepared statements, and most portals, of a connection.
-pub const PREPARED_MAX: usize = 10_000;
+pub(super) const PREPARED_MAX: usize = 10_000;
 /// Most open cursors of a connection: each counts as a running statement of the server.
-pub const CURSORS_MAX: usize = 16;
+pub(super) const CURSORS_MAX: usize = 16;
 /// Largest total size of the texts of a connection's prepared statements, in bytes.
-pub const PREPARED_BYTES_MAX: usize = 16 << 20;
+pub(super) const PREPARED_BYTES_MAX: usize = 16 << 20;
 
 /// The kind of a statement, from the view of the protocol.
-pub enum StatementKind {
+pub(super) enum StatementKind {
     /// Nothing but blanks and comments.
     Empty,
     /// Answered by the protocol layer.
@@ -47,7 +47,7 @@ pub enum StatementKind {
 ///
 /// # Errors
 /// If it is a COPY or a statement about the connection's state that cannot be parsed.
-pub fn classify(sql: &str) -> Result<StatementKind, PgError> {
+pub(super) fn classify(sql: &str) -> Result<StatementKind, PgError> {
     let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
     let Some(first) = tokens.find(|token| *token != Token::Sign(';')) else {
         return Ok(StatementKind::Empty);
@@ -83,7 +83,7 @@ fn copies_a_file(sql: &str) -> bool {
 }
 
 /// A prepared statement.
-pub struct NamedStatement {
+pub(super) struct NamedStatement {
     /// Its kind.
     pub kind: StatementKind,
     /// The database's prepared statement, for [`StatementKind::Query`].
@@ -97,7 +97,7 @@ pub struct NamedStatement {
 impl NamedStatement {
     /// Types of its parameters. A parameter for which the database has no type gets the one that
     /// the client named.
-    pub fn parameter_types(&self) -> Vec<DataType> {
+    pub(super) fn parameter_types(&self) -> Vec<DataType> {
         let prepared = self.prepared.as_ref();
         let types = prepared.map_or(&[][..], |prepared| prepared.parameters());
         let known = |(kind, oid): (&DataType, &u32)| match kind {
@@ -108,14 +108,14 @@ impl NamedStatement {
     }
 
     /// Size of its text, in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.prepared.as_ref().map_or(0, |own| own.sql().len())
     }
 }
 
 /// How long a portal lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PortalLifetime {
+pub(super) enum PortalLifetime {
     /// Until its transaction ends.
     Block,
     /// The same if that is rolled back; otherwise until its session ends.
@@ -125,7 +125,7 @@ pub enum PortalLifetime {
 }
 
 /// A statement with values, ready to run or running.
-pub struct Portal {
+pub(super) struct Portal {
     /// The statement.
     pub statement: Arc<NamedStatement>,
     /// Its values.
@@ -139,7 +139,7 @@ pub struct Portal {
 }
 
 /// The progress of a portal.
-pub enum PortalProgress {
+pub(super) enum PortalProgress {
     /// Not started.
     Ready,
     /// It is streaming rows; it is between two of them.
@@ -151,7 +151,7 @@ pub enum PortalProgress {
 }
 
 /// Rows that stream to a client.
-pub struct PortalRows {
+pub(super) struct PortalRows {
     pub rows: RowStream,
     pub columns: Arc<[RowDescriptionColumn]>,
     /// Rows that were fetched and not sent yet.
@@ -162,7 +162,7 @@ pub struct PortalRows {
 }
 
 impl PortalRows {
-    pub fn new(rows: RowStream, formats: &[i16], zone: &str) -> Self {
+    pub(super) fn new(rows: RowStream, formats: &[i16], zone: &str) -> Self {
         let columns = columns(&rows.schema, formats).into();
         Self {
             rows,
@@ -174,7 +174,7 @@ impl PortalRows {
     }
 
     /// The next rows to send, up to `rows_max`; `None` at the end.
-    pub async fn next(
+    pub(super) async fn next(
         &mut self,
         io: &mut PostgresSocket,
         watch: &HaltWatch,

@@ -10,7 +10,7 @@ const SAVEPOINTS_MAX: usize = 1000;
 
 /// The savepoints, the oldest first.
 #[derive(Debug, Default)]
-pub struct Savepoints(Vec<Savepoint>);
+pub(super) struct Savepoints(Vec<Savepoint>);
 
 #[derive(Debug)]
 struct Savepoint {
@@ -24,7 +24,7 @@ impl Savepoints {
     ///
     /// # Errors
     /// 54000 if there are too many.
-    pub fn set(&mut self, name: &str, has_changed: &mut bool) -> Result<(), PgError> {
+    pub(super) fn set(&mut self, name: &str, has_changed: &mut bool) -> Result<(), PgError> {
         if self.0.len() >= SAVEPOINTS_MAX {
             let message = format!("a transaction block has at most {SAVEPOINTS_MAX} savepoints");
             return Err(PgError::new("54000", message));
@@ -48,7 +48,7 @@ impl Savepoints {
     ///
     /// # Errors
     /// 3B001 if it does not exist.
-    pub fn release(&mut self, name: &str, has_changed: &mut bool) -> Result<(), PgError> {
+    pub(super) fn release(&mut self, name: &str, has_changed: &mut bool) -> Result<(), PgError> {
         let at = self.find(name)?;
         for savepoint in self.0.drain(at..) {
             *has_changed |= savepoint.has_changed_before;
@@ -60,7 +60,11 @@ impl Savepoints {
     ///
     /// # Errors
     /// 3B001 if it does not exist.
-    pub fn roll_back(&mut self, name: &str, has_changed: &mut bool) -> Result<bool, PgError> {
+    pub(super) fn roll_back(
+        &mut self,
+        name: &str,
+        has_changed: &mut bool,
+    ) -> Result<bool, PgError> {
         let at = self.find(name)?;
         for savepoint in self.0.drain(at + 1..) {
             *has_changed |= savepoint.has_changed_before;
@@ -69,7 +73,7 @@ impl Savepoints {
     }
 
     /// Forgets all savepoints; returns whether something changed before the last one.
-    pub fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let savepoints = self.0.drain(..);
         savepoints.fold(false, |any, savepoint| any | savepoint.has_changed_before)
     }

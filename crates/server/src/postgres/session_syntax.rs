@@ -6,7 +6,7 @@ use marigram_pgtext::{StatementLexer, Token};
 
 /// A statement about the connection's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionStatement {
+pub(super) enum SessionStatement {
     /// `PREPARE name [(types)] AS statement`
     Prepare {
         /// Its name.
@@ -51,7 +51,7 @@ pub enum SessionStatement {
 
 /// A statement within a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InnerStatement {
+pub(super) struct InnerStatement {
     /// Its text.
     pub sql: String,
     /// Characters before it.
@@ -198,7 +198,7 @@ impl<'a> SessionTokens<'a> {
 ///
 /// # Errors
 /// If it is malformed, or moves a cursor in an unsupported direction.
-pub fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
+pub(super) fn recognize(sql: &str) -> Result<Option<SessionStatement>, PgError> {
     let mut words = SessionTokens::new(sql);
     while words.takes_sign(';') {}
     let Some(Token::Word(first)) = words.next.clone() else {

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 /// The settings of a session that a statement can change.
 #[derive(Clone, Debug)]
-pub struct SessionSettings {
+pub(super) struct SessionSettings {
     time_zone: String,
     statement_timeout: Option<Duration>,
 }
 
 impl SessionSettings {
     /// Those of a session.
-    pub fn of_session(session: &Session) -> Self {
+    pub(super) fn of_session(session: &Session) -> Self {
         Self {
             time_zone: session.time_zone.clone(),
             statement_timeout: session.statement_timeout,
@@ -22,7 +22,7 @@ impl SessionSettings {
     }
 
     /// Gives them back to a session.
-    pub fn restore(&self, session: &mut Session, which: SettingScope) {
+    pub(super) fn restore(&self, session: &mut Session, which: SettingScope) {
         if matches!(
             which,
             SettingScope::Local | SettingScope::ResetZone | SettingScope::ResetAll
@@ -40,7 +40,7 @@ impl SessionSettings {
 
 /// What a statement means for settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingScope {
+pub(super) enum SettingScope {
     /// `SET LOCAL`
     Local,
     /// `RESET TIME ZONE`, `SET timezone TO DEFAULT`
@@ -54,7 +54,7 @@ pub enum SettingScope {
 }
 
 /// What `sql` means for settings.
-pub fn setting_scope(sql: &str) -> SettingScope {
+pub(super) fn setting_scope(sql: &str) -> SettingScope {
     let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
     let first = tokens.next();
     let is_setting = |token: &Token| token.is_keyword("set") || token.is_keyword("reset");

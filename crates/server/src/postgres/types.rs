@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 /// A PostgreSQL type; its number is its OID (`pg_type.dat` in PostgreSQL's source).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum PgType {
+pub(super) enum PgType {
     Bool = 16,
     Bytea = 17,
     Char = 18,
@@ -76,12 +76,12 @@ impl PgType {
     ];
 
     /// Its OID.
-    pub fn oid(self) -> u32 {
+    pub(super) fn oid(self) -> u32 {
         self as u32
     }
 
     /// The type with this OID, if a parameter may have it.
-    pub fn from_oid(oid: u32) -> Option<Self> {
+    pub(super) fn from_oid(oid: u32) -> Option<Self> {
         Self::PARAMETERS.into_iter().find(|kind| kind.oid() == oid)
     }
 
@@ -120,7 +120,7 @@ impl PgType {
     }
 
     /// The element type of the array type with this OID.
-    pub fn element_of(oid: u32) -> Option<Self> {
+    pub(super) fn element_of(oid: u32) -> Option<Self> {
         let found = Self::ARRAYS.iter().find(|(_, array)| *array == oid);
         found.map(|(element, _)| *element)
     }
@@ -139,7 +139,7 @@ impl PgType {
 }
 
 /// The PostgreSQL type of values of this Arrow type. Types without an equivalent are sent as text.
-pub fn pg_type(kind: &DataType) -> PgType {
+pub(super) fn pg_type(kind: &DataType) -> PgType {
     match kind {
         DataType::Boolean => PgType::Bool,
         DataType::Int8 | DataType::Int16 | DataType::UInt8 => PgType::Int2,
@@ -167,7 +167,7 @@ pub fn pg_type(kind: &DataType) -> PgType {
 }
 
 /// The elements of a list that is an array to PostgreSQL, which a list of lists or of rows is not.
-pub fn element(kind: &DataType) -> Option<&Field> {
+pub(super) fn element(kind: &DataType) -> Option<&Field> {
     match kind {
         DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _)
             if !inner.data_type().is_nested() =>
@@ -179,7 +179,7 @@ pub fn element(kind: &DataType) -> Option<&Field> {
 }
 
 /// OID of the PostgreSQL type of this Arrow type.
-pub fn type_oid(kind: &DataType) -> u32 {
+pub(super) fn type_oid(kind: &DataType) -> u32 {
     match element(kind) {
         Some(inner) => pg_type(inner.data_type()).array_oid(),
         None => pg_type(kind).oid(),
@@ -209,7 +209,7 @@ fn alias(field: &Field) -> Option<PgType> {
 }
 
 /// OID and size of a column's type.
-pub fn column_type(field: &Field) -> (u32, i16) {
+pub(super) fn column_type(field: &Field) -> (u32, i16) {
     if let Some(inner) = element(field.data_type()) {
         let kind = alias(inner).or_else(|| alias(field));
         let kind = kind.unwrap_or_else(|| pg_type(inner.data_type()));
@@ -221,7 +221,7 @@ pub fn column_type(field: &Field) -> (u32, i16) {
 
 /// The columns of an answer, in text or in binary as `formats` says (see
 /// [`Bind`](crate::postgres::messages::BindMessage)).
-pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<RowDescriptionColumn> {
+pub(super) fn columns(schema: &Schema, formats: &[i16]) -> Vec<RowDescriptionColumn> {
     let fields = schema.fields().iter().enumerate();
     fields
         .map(|(at, field)| {
@@ -238,7 +238,7 @@ pub fn columns(schema: &Schema, formats: &[i16]) -> Vec<RowDescriptionColumn> {
 
 /// Whether value `at` is in binary under a list of formats: an empty list means text, and a single
 /// format applies to all.
-pub fn is_binary(formats: &[i16], at: usize) -> bool {
+pub(super) fn is_binary(formats: &[i16], at: usize) -> bool {
     match formats {
         [] => false,
         [all] => *all == 1,
@@ -248,7 +248,7 @@ pub fn is_binary(formats: &[i16], at: usize) -> bool {
 
 /// The Arrow type of a parameter with this OID, if the statement does not determine it. A numeric
 /// has none: its text is exact, and a double would not be.
-pub fn arrow_type(oid: u32) -> Option<DataType> {
+pub(super) fn arrow_type(oid: u32) -> Option<DataType> {
     if let Some(element) = PgType::element_of(oid) {
         let inner = arrow_type(element.oid()).unwrap_or(DataType::Utf8);
         return Some(DataType::new_list(inner, true));
@@ -272,7 +272,7 @@ pub fn arrow_type(oid: u32) -> Option<DataType> {
 ///
 /// # Errors
 /// If there is no such type.
-pub fn oid_of_name(name: &str) -> Result<u32, PgError> {
+pub(super) fn oid_of_name(name: &str) -> Result<u32, PgError> {
     let trimmed = name.trim();
     let (base, is_array) = match trimmed.strip_suffix("[]") {
         Some(base) => (base.trim_end(), true),

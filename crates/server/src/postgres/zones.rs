@@ -16,7 +16,7 @@ const UTC: &str = "UTC";
 ///
 /// # Errors
 /// If the zone is unknown.
-pub fn clock(label: &str) -> Result<ZoneClock, ArrowError> {
+pub(super) fn clock(label: &str) -> Result<ZoneClock, ArrowError> {
     let zone = zone_of(label).or_else(|_| session_zone(label).map(|(_, zone)| zone));
     let zone = zone.map_err(|error| ArrowError::ParseError(error.to_string()))?;
     Ok(ZoneClock::new(zone))
@@ -24,7 +24,7 @@ pub fn clock(label: &str) -> Result<ZoneClock, ArrowError> {
 
 /// The name of a session's zone in types. POSIX's `+02`, which is west of UTC, would be read as an
 /// offset to the east.
-pub fn label(zone: &str) -> String {
+pub(super) fn label(zone: &str) -> String {
     if !zone.starts_with(['+', '-']) {
         return zone.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn label(zone: &str) -> String {
 ///
 /// # Errors
 /// None that can occur.
-pub fn shown_in(batch: RecordBatch, label: &str) -> Result<RecordBatch, ArrowError> {
+pub(super) fn shown_in(batch: RecordBatch, label: &str) -> Result<RecordBatch, ArrowError> {
     if label == UTC {
         return Ok(batch);
     }
@@ -66,7 +66,7 @@ pub fn shown_in(batch: RecordBatch, label: &str) -> Result<RecordBatch, ArrowErr
 ///
 /// # Errors
 /// Why it is not a time.
-pub fn read(text: &str, zone: &str) -> Result<i64, String> {
+pub(super) fn read(text: &str, zone: &str) -> Result<i64, String> {
     let (_, zone) = session_zone(zone).map_err(|error| error.to_string())?;
     let clock = ReferenceClock { now: None, zone };
     let time = TimeText::parse(text, &clock).and_then(|time| time.utc_ns(&clock));

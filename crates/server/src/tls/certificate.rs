@@ -25,7 +25,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Why certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
-pub struct TlsError {
+pub(crate) struct TlsError {
     /// The setting whose file is wrong.
     pub setting: &'static str,
     /// What is wrong, and what to do.
@@ -35,7 +35,7 @@ pub struct TlsError {
 }
 
 /// What a connection shows to its client, and asks of it.
-pub struct TlsIdentity {
+pub(super) struct TlsIdentity {
     /// The configuration, without protocols.
     pub config: ServerConfig,
     /// The hash of the certificate for channel binding, `tls-server-end-point` of RFC 5929; none for
@@ -115,7 +115,7 @@ impl TlsFiles {
 
 impl TlsIdentity {
     /// Reads the files.
-    pub fn read(settings: &TlsSettings) -> Result<Self, TlsError> {
+    pub(super) fn read(settings: &TlsSettings) -> Result<Self, TlsError> {
         let mut files = TlsFiles(Sha256::new());
         let certificates = files.certificates("tls_cert", &settings.certificate)?;
         let key = files.key(&settings.key)?;

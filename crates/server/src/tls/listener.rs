@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listening socket, with TLS if the server has it. Handshakes run beside each other.
-pub struct ClientListener {
+pub(crate) struct ClientListener {
     listener: TcpListener,
     handshakes: Option<Handshakes>,
 }
@@ -45,7 +45,7 @@ struct Handshakes {
 impl ClientListener {
     /// Accepts on `listener`; with `tls`, connections are encrypted, or if it is not required, may
     /// be. A client without TLS gets `plain_answer` where it is required.
-    pub fn new(
+    pub(crate) fn new(
         listener: TcpListener,
         tls: Option<Arc<ServerTls>>,
         protocol: TlsProtocol,
@@ -71,7 +71,7 @@ impl ClientListener {
 
     /// The next connection that is open. `refused` is called after the system refused one, which it
     /// does while too many files are open.
-    pub async fn accept(&mut self, refused: impl Fn()) -> (ClientStream, SocketAddr) {
+    pub(crate) async fn accept(&mut self, refused: impl Fn()) -> (ClientStream, SocketAddr) {
         loop {
             let accepted = match &mut self.handshakes {
                 None => self.listener.accept().await,
@@ -105,7 +105,7 @@ impl ClientListener {
     }
 
     /// The address on which it listens.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 }
@@ -132,7 +132,7 @@ impl Handshakes {
 }
 
 /// Logs a handshake that failed, within limits.
-pub fn tell_failed(lines: &ThrottledLines, error: &io::Error, peer: SocketAddr) {
+pub(crate) fn tell_failed(lines: &ThrottledLines, error: &io::Error, peer: SocketAddr) {
     if lines.may_log("TLS handshakes that failed") {
         let reason = error.to_string();
         tracing::info!(reason, %peer, "a TLS handshake failed");

@@ -15,11 +15,11 @@ mod openings;
 mod settings;
 mod stream;
 
-pub use certificate::TlsError;
-pub use listener::{ClientListener, tell_failed};
-pub use openings::OpeningConnections;
+pub(crate) use certificate::TlsError;
+pub(crate) use listener::{ClientListener, tell_failed};
+pub(crate) use openings::OpeningConnections;
 pub use settings::{ClientCertificates, TlsSettings, TlsVersion};
-pub use stream::ClientStream;
+pub(crate) use stream::ClientStream;
 
 use certificate::TlsIdentity;
 use marigram_service::run_blocking;
@@ -31,7 +31,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 /// How long a client may take for its handshake.
-pub const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// How often the files are compared with what was read.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -41,7 +41,7 @@ const HANDSHAKE_RECORD: u8 = 0x16;
 
 /// A protocol over TLS, by its name in ALPN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TlsProtocol {
+pub(crate) enum TlsProtocol {
     /// HTTP/1.1.
     Http,
     /// PostgreSQL's.
@@ -62,7 +62,7 @@ impl TlsProtocol {
 
 /// The server's side of TLS, shared by all listeners.
 #[derive(Debug)]
-pub struct ServerTls {
+pub(crate) struct ServerTls {
     settings: TlsSettings,
     current: RwLock<Arc<TlsIdentity>>,
     /// Digest of files that could not be used, so that the log says so once.
@@ -74,7 +74,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// If a file cannot be read, or certificate and key do not belong together.
-    pub fn load(settings: TlsSettings) -> Result<Self, TlsError> {
+    pub(crate) fn load(settings: TlsSettings) -> Result<Self, TlsError> {
         let identity = TlsIdentity::read(&settings)?;
         Ok(Self {
             settings,
@@ -88,7 +88,7 @@ impl ServerTls {
     ///
     /// # Errors
     /// As [`load`](Self::load); what worked before stays in use.
-    pub fn reload(&self) -> Result<bool, TlsError> {
+    pub(crate) fn reload(&self) -> Result<bool, TlsError> {
         let read = TlsIdentity::read(&self.settings)?;
         if read.digest == self.identity().digest {
             return Ok(false);
@@ -98,7 +98,7 @@ impl ServerTls {
     }
 
     /// Reads the files again and logs what came of it. Blocks.
-    pub fn reload_and_log(&self) {
+    pub(crate) fn reload_and_log(&self) {
         match self.reload() {
             Ok(false) => {}
             Ok(true) => tracing::info!("new connections use the changed TLS certificate"),
@@ -118,7 +118,7 @@ impl ServerTls {
     }
 
     /// Reads the files again whenever they change, until `stop` fires.
-    pub async fn follow_files(self: Arc<Self>, stop: CancellationToken) {
+    pub(crate) async fn follow_files(self: Arc<Self>, stop: CancellationToken) {
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -129,7 +129,7 @@ impl ServerTls {
     }
 
     /// Reads the files again on a thread that may block, and logs what came of it.
-    pub async fn reload_in_background(self: &Arc<Self>) {
+    pub(crate) async fn reload_in_background(self: &Arc<Self>) {
         let tls = Arc::clone(self);
         if let Err(error) = run_blocking(move || tls.reload_and_log()).await {
             tracing::warn!(%error, "the TLS certificate was not read again");
@@ -137,7 +137,7 @@ impl ServerTls {
     }
 
     /// Whether clients must use TLS.
-    pub fn is_required(&self) -> bool {
+    pub(crate) fn is_required(&self) -> bool {
         self.settings.is_required
     }
 
@@ -151,7 +151,7 @@ impl ServerTls {
     /// # Errors
     /// If the client breaks off, takes too long, or does not agree with the server on versions,
     /// protocols or certificates.
-    pub async fn encrypt(
+    pub(crate) async fn encrypt(
         &self,
         socket: TcpStream,
         protocol: TlsProtocol,
@@ -174,7 +174,7 @@ impl ServerTls {
 }
 
 /// Whether a client begins with a TLS handshake; waits for its first byte, and does not take it.
-pub async fn begins_handshake(socket: &TcpStream) -> io::Result<bool> {
+pub(crate) async fn begins_handshake(socket: &TcpStream) -> io::Result<bool> {
     let mut first = [0];
     let read = socket.peek(&mut first).await?;
     Ok(read == 1 && first[0] == HANDSHAKE_RECORD)

@@ -13,7 +13,7 @@ const OPENINGS_MAX: usize = 256;
 
 /// The connections of one listener that are opening. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct OpeningConnections {
+pub(crate) struct OpeningConnections {
     opening: Arc<Mutex<OpeningQueue>>,
     max: usize,
 }
@@ -27,7 +27,7 @@ struct OpeningQueue {
 
 /// A connection that is opening, until it is dropped.
 #[derive(Debug)]
-pub struct OpeningConnection {
+pub(crate) struct OpeningConnection {
     all: Arc<Mutex<OpeningQueue>>,
     number: u64,
     ended: CancellationToken,
@@ -48,7 +48,7 @@ impl OpeningConnections {
     }
 
     /// Adds a connection, and ends the oldest one if there are too many.
-    pub fn enter(&self) -> OpeningConnection {
+    pub(crate) fn enter(&self) -> OpeningConnection {
         let ended = CancellationToken::new();
         let mut queue = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
         let number = queue.next;
@@ -69,7 +69,7 @@ impl OpeningConnections {
 
 impl OpeningConnection {
     /// Waits until the connection must make room for a newer one.
-    pub async fn must_end(&self) {
+    pub(crate) async fn must_end(&self) {
         self.ended.cancelled().await;
     }
 }

@@ -11,7 +11,7 @@ use tokio_rustls::server::TlsStream;
 
 /// A connection.
 #[derive(Debug)]
-pub struct ClientStream(StreamState);
+pub(crate) struct ClientStream(StreamState);
 
 #[derive(Debug)]
 enum StreamState {
@@ -26,12 +26,12 @@ enum StreamState {
 
 impl ClientStream {
     /// A connection without TLS.
-    pub fn plain(socket: TcpStream) -> Self {
+    pub(crate) fn plain(socket: TcpStream) -> Self {
         Self(StreamState::Plain(socket))
     }
 
     /// A connection after its handshake, with the certificate's hash for channel binding.
-    pub fn encrypted(stream: TlsStream<TcpStream>, end_point: Option<Arc<[u8]>>) -> Self {
+    pub(crate) fn encrypted(stream: TlsStream<TcpStream>, end_point: Option<Arc<[u8]>>) -> Self {
         Self(StreamState::Encrypted {
             stream: Box::new(stream),
             end_point,
@@ -40,7 +40,11 @@ impl ClientStream {
 
     /// Performs the handshake on a connection that is not encrypted yet. Nothing can be read or
     /// written after an error.
-    pub async fn encrypt(&mut self, tls: &ServerTls, protocol: TlsProtocol) -> io::Result<()> {
+    pub(crate) async fn encrypt(
+        &mut self,
+        tls: &ServerTls,
+        protocol: TlsProtocol,
+    ) -> io::Result<()> {
         match std::mem::replace(&mut self.0, StreamState::Broken) {
             StreamState::Plain(socket) => {
                 *self = tls.encrypt(socket, protocol).await?;
@@ -54,12 +58,12 @@ impl ClientStream {
     }
 
     /// Whether it is encrypted.
-    pub fn is_encrypted(&self) -> bool {
+    pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self.0, StreamState::Encrypted { .. })
     }
 
     /// Whether client and server agreed on a protocol by ALPN.
-    pub fn has_named_protocol(&self) -> bool {
+    pub(crate) fn has_named_protocol(&self) -> bool {
         match &self.0 {
             StreamState::Encrypted { stream, .. } => stream.get_ref().1.alpn_protocol().is_some(),
             StreamState::Plain(_) | StreamState::Broken => false,
@@ -67,7 +71,7 @@ impl ClientStream {
     }
 
     /// The hash of the server's certificate for channel binding.
-    pub fn end_point(&self) -> Option<Arc<[u8]>> {
+    pub(crate) fn end_point(&self) -> Option<Arc<[u8]>> {
         match &self.0 {
             StreamState::Encrypted { end_point, .. } => end_point.clone(),
             StreamState::Plain(_) | StreamState::Broken => None,
@@ -75,7 +79,7 @@ impl ClientStream {
     }
 
     /// The socket, without what protects it.
-    pub fn socket(&self) -> Option<&TcpStream> {
+    pub(crate) fn socket(&self) -> Option<&TcpStream> {
         match &self.0 {
             StreamState::Plain(socket) => Some(socket),
             StreamState::Encrypted { stream, .. } => Some(stream.get_ref().0),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Somebody who signs certificates.
-pub struct CertificateAuthority {
+pub(crate) struct CertificateAuthority {
     issuer: Issuer<'static, KeyPair>,
     /// Its own certificate, in PEM.
     pub pem: String,
@@ -23,13 +23,13 @@ pub struct CertificateAuthority {
 
 /// A certificate and its private key, in PEM.
 #[derive(Clone)]
-pub struct SignedCertificate {
+pub(crate) struct SignedCertificate {
     pub certificate: String,
     pub key: String,
 }
 
 impl CertificateAuthority {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         // Clients find the issuer of a certificate by its name.
@@ -57,13 +57,13 @@ impl CertificateAuthority {
     }
 
     /// A certificate for this machine.
-    pub fn issue(&self) -> SignedCertificate {
+    pub(crate) fn issue(&self) -> SignedCertificate {
         self.sign(&Self::params())
     }
 
     /// Its own certificate as a server's, which says that it is an authority.
     #[allow(dead_code, reason = "not all tests that include this file need it")]
-    pub fn as_server() -> SignedCertificate {
+    pub(crate) fn as_server() -> SignedCertificate {
         let mut params = Self::params();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self::signed_by_itself(&params)
@@ -71,7 +71,7 @@ impl CertificateAuthority {
 
     /// A certificate for this machine that nobody else signed.
     #[allow(dead_code, reason = "not all tests that include this file need it")]
-    pub fn self_signed() -> SignedCertificate {
+    pub(crate) fn self_signed() -> SignedCertificate {
         Self::signed_by_itself(&Self::params())
     }
 
@@ -85,7 +85,7 @@ impl CertificateAuthority {
 
     /// One that ended years ago.
     #[allow(dead_code, reason = "not all tests that include this file need it")]
-    pub fn issue_expired(&self) -> SignedCertificate {
+    pub(crate) fn issue_expired(&self) -> SignedCertificate {
         let mut params = Self::params();
         params.not_before = date_time_ymd(2019, 1, 1);
         params.not_after = date_time_ymd(2020, 1, 1);
@@ -93,11 +93,11 @@ impl CertificateAuthority {
     }
 
     /// What a client trusts that knows this authority only, and shows `own`.
-    pub fn client(&self, own: Option<&SignedCertificate>) -> ClientConfig {
+    pub(crate) fn client(&self, own: Option<&SignedCertificate>) -> ClientConfig {
         self.client_of(own, &[&rustls::version::TLS13, &rustls::version::TLS12])
     }
 
-    pub fn client_of(
+    pub(crate) fn client_of(
         &self,
         own: Option<&SignedCertificate>,
         versions: &[&'static rustls::SupportedProtocolVersion],
@@ -125,7 +125,7 @@ impl CertificateAuthority {
 
 impl SignedCertificate {
     /// Writes both to files of a folder: `cert.pem` and `key.pem`.
-    pub fn write(&self, dir: &Path) -> (PathBuf, PathBuf) {
+    pub(crate) fn write(&self, dir: &Path) -> (PathBuf, PathBuf) {
         let (certificate, key) = (dir.join("cert.pem"), dir.join("key.pem"));
         std::fs::write(&certificate, &self.certificate).unwrap();
         std::fs::write(&key, &self.key).unwrap();

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// The database.
 #[derive(Default)]
-pub struct Fake {
+pub(crate) struct Fake {
     /// Rows written as line protocol, by database.
     pub lines: Mutex<Vec<(String, WriteBatch)>>,
     /// Batches from COPY.
@@ -51,7 +51,7 @@ pub struct Fake {
 }
 
 /// A fake as what servers serve.
-pub fn services(fake: &Arc<Fake>) -> ServedDatabase {
+pub(crate) fn services(fake: &Arc<Fake>) -> ServedDatabase {
     ServedDatabase {
         ingest: fake.clone(),
         query: fake.clone(),
@@ -63,7 +63,7 @@ pub fn services(fake: &Arc<Fake>) -> ServedDatabase {
 }
 
 /// Starts servers over a new fake on free ports.
-pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, Arc<Fake>) {
+pub(crate) async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, Arc<Fake>) {
     let fake = Arc::new(Fake::default());
     let services = services(&fake);
     let any = Some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
@@ -78,7 +78,7 @@ pub async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningServers, A
 }
 
 /// Columns of the table `readings`.
-pub fn readings() -> SchemaRef {
+pub(crate) fn readings() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Nanosecond, None);
     Arc::new(Schema::new(vec![
         Field::new("time", time, false),

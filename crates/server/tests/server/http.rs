@@ -14,7 +14,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// An HTTP answer. `whole` is false if the connection broke before the end of the body.
-pub struct Reply {
+pub(crate) struct Reply {
     pub status: u16,
     head: String,
     body: Vec<u8>,
@@ -22,19 +22,19 @@ pub struct Reply {
 }
 
 impl Reply {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.body
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         str::from_utf8(&self.body).unwrap()
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines();
         let mut found = lines.filter_map(|line| line.split_once(": "));
         found
@@ -44,13 +44,18 @@ impl Reply {
 }
 
 /// Sends a request on a connection of its own.
-pub async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
+pub(crate) async fn ask(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
     let headers = [&["Host: localhost"], headers].concat();
     ask_as(address, line, &headers, body).await
 }
 
 /// The same, with only these headers.
-pub async fn ask_as(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Reply {
+pub(crate) async fn ask_as(
+    address: SocketAddr,
+    line: &str,
+    headers: &[&str],
+    body: &[u8],
+) -> Reply {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let mut request = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
     for header in headers {

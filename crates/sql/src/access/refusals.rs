@@ -37,7 +37,7 @@ pub fn check_database(
 ///
 /// # Errors
 /// [`ServiceError::Forbidden`].
-pub fn check_sight(rights: &AccessRights, database: &str) -> Result<(), ServiceError> {
+pub(crate) fn check_sight(rights: &AccessRights, database: &str) -> Result<(), ServiceError> {
     if rights.see(database) {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub fn check_sight(rights: &AccessRights, database: &str) -> Result<(), ServiceE
 }
 
 /// The error of a change that the catalog of users refuses.
-pub fn refused(error: AccessError) -> ServiceError {
+pub(crate) fn refused(error: AccessError) -> ServiceError {
     let message = error.to_string();
     let invalid = |sqlstate| ServiceError::Invalid {
         message: message.clone(),

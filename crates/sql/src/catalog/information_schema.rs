@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock};
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct InformationSchema {
+pub(super) struct InformationSchema {
     /// DataFusion's schema.
     pub inner: Arc<dyn SchemaProvider>,
     /// The database that it describes.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// See the module documentation. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct ViewPlans {
+pub(crate) struct ViewPlans {
     read: Arc<Mutex<HashMap<TableId, ViewPlan>>>,
 }
 
@@ -34,7 +34,7 @@ struct ViewPlan {
 impl ViewPlans {
     /// Views whose plans are missing or outdated, each after those that it reads. Forgets views
     /// that were dropped.
-    pub fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
+    pub(crate) fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
         let all = engine.views();
         let mut read = self.read.lock();
         if all.is_empty() {
@@ -54,7 +54,7 @@ impl ViewPlans {
     }
 
     /// Stores the plan of a view's query, or why there is none.
-    pub fn put(
+    pub(crate) fn put(
         &self,
         engine: &Engine,
         view: &Arc<TableSchema>,
@@ -72,7 +72,7 @@ impl ViewPlans {
     ///
     /// # Errors
     /// If its query has no plan.
-    pub fn provider(&self, view: &TableSchema) -> Result<Arc<dyn TableProvider>> {
+    pub(crate) fn provider(&self, view: &TableSchema) -> Result<Arc<dyn TableProvider>> {
         let read = self.read.lock();
         let query = view.view.as_ref().map(|view| view.query.clone());
         let reason = match read.get(&view.id).map(|view| &view.plan) {
@@ -88,7 +88,7 @@ impl ViewPlans {
 }
 
 /// A view and everything that it reads, directly or through other views; each once.
-pub fn through(engine: &Engine, view: &Arc<TableSchema>) -> Vec<Arc<TableSchema>> {
+pub(crate) fn through(engine: &Engine, view: &Arc<TableSchema>) -> Vec<Arc<TableSchema>> {
     let mut found = vec![Arc::clone(view)];
     let mut next = 0;
     while let Some(table) = found.get(next).cloned() {
@@ -120,7 +120,7 @@ fn columns(plan: LogicalPlan, view: &View) -> Result<LogicalPlan> {
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn one_snapshot(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn one_snapshot(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut tables: HashMap<(TableId, bool), Arc<dyn TableSource>> = HashMap::new();
     let shared = plan.transform_down_with_subqueries(|mut node| {
         let LogicalPlan::TableScan(scan) = &mut node else {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const STATEMENT_BYTES_MAX: usize = 16 << 10;
 
 /// Whether the tables of a plan are still those for which it was made.
-pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
+pub(crate) fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
     tables.iter().all(|known| {
         engine
             .table(&known.database, &known.name)
@@ -26,7 +26,7 @@ pub fn are_current(tables: &[Arc<TableSchema>], engine: &Engine) -> bool {
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn tables_of(plan: &LogicalPlan) -> Result<Vec<Arc<TableSchema>>> {
+pub(crate) fn tables_of(plan: &LogicalPlan) -> Result<Vec<Arc<TableSchema>>> {
     let mut tables = Vec::new();
     let mut note = |source: &Arc<dyn TableSource>| {
         let Some(source) = source.downcast_ref::<DefaultTableSource>() else {
@@ -54,7 +54,7 @@ pub fn tables_of(plan: &LogicalPlan) -> Result<Vec<Arc<TableSchema>>> {
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
+pub(crate) fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
     depends_on_tables_alone(sql, plan, true)
 }
 
@@ -62,7 +62,7 @@ pub fn may_be_kept_prepared(sql: &str, plan: &LogicalPlan) -> Result<bool> {
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
+pub(crate) fn may_be_kept(sql: &str, plan: &LogicalPlan) -> Result<bool> {
     depends_on_tables_alone(sql, plan, false)
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// [`ServiceError::Forbidden`], and DataFusion's errors for plans that cannot be traversed.
-pub fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()> {
+pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()> {
     if rights.is_administrator {
         return Ok(());
     }
@@ -72,6 +72,6 @@ fn schema_of(source: &Arc<dyn TableSource>) -> Option<&Arc<TableSchema>> {
 }
 
 /// A refusal among DataFusion's errors.
-pub fn forbidden(error: ServiceError) -> DataFusionError {
+pub(crate) fn forbidden(error: ServiceError) -> DataFusionError {
     DataFusionError::External(Box::new(crate::error::SqlError::Service(error)))
 }

@@ -29,7 +29,7 @@ const KEY_OID: i32 = 1_500_000_000;
 
 /// Users and roles as PostgreSQL shows them: to administrators all, to others none.
 #[derive(Clone, Debug)]
-pub struct CatalogRoles {
+pub(crate) struct CatalogRoles {
     /// The users.
     pub access: Arc<AccessControl>,
     /// What the session's client may do.
@@ -69,7 +69,7 @@ impl PgCatalogContextProvider for CatalogRoles {
 
 /// PostgreSQL's catalog, without the database `postgres` that the library always lists.
 #[derive(Debug)]
-pub struct PgCatalog {
+pub(crate) struct PgCatalog {
     /// The catalog.
     pub inner: Arc<dyn SchemaProvider>,
     /// The engine, which knows the databases.

@@ -9,7 +9,7 @@ use datafusion::common::Result;
 use std::sync::Arc;
 
 /// Columns that the library lacks, or has as texts although they are arrays. They are empty.
-pub fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
+pub(super) fn missing_columns(table: &str) -> Vec<(&'static str, DataType)> {
     let texts = || DataType::new_list(DataType::Utf8, true);
     let arrays = |names: &[&'static str]| names.iter().map(|name| (*name, texts())).collect();
     match table {
@@ -183,22 +183,22 @@ const INFORMATION_SCHEMA: &[(&str, &str)] = &[
 ];
 
 /// Whether this module has a table of `pg_catalog`.
-pub fn has_table(name: &str) -> bool {
+pub(super) fn has_table(name: &str) -> bool {
     PG_CATALOG.iter().any(|(known, _)| *known == name)
 }
 
 /// The names of the tables of `pg_catalog`.
-pub fn table_names() -> impl Iterator<Item = String> {
+pub(super) fn table_names() -> impl Iterator<Item = String> {
     PG_CATALOG.iter().map(|(name, _)| (*name).to_owned())
 }
 
 /// Whether this module has a view of `information_schema`.
-pub fn has_view(name: &str) -> bool {
+pub(super) fn has_view(name: &str) -> bool {
     INFORMATION_SCHEMA.iter().any(|(known, _)| *known == name)
 }
 
 /// The names of the views of `information_schema`.
-pub fn view_names() -> impl Iterator<Item = String> {
+pub(super) fn view_names() -> impl Iterator<Item = String> {
     INFORMATION_SCHEMA
         .iter()
         .map(|(name, _)| (*name).to_owned())
@@ -213,19 +213,19 @@ fn empty(columns: &str) -> Result<Arc<dyn TableProvider>> {
 }
 
 /// An empty table of `pg_catalog`; `None` if this module has none of that name.
-pub fn table(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+pub(super) fn table(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
     let found = PG_CATALOG.iter().find(|(known, _)| *known == name);
     found.map(|(_, columns)| empty(columns)).transpose()
 }
 
 /// An empty view of `information_schema`; `None` if this module has none of that name.
-pub fn view(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+pub(super) fn view(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
     let found = INFORMATION_SCHEMA.iter().find(|(known, _)| *known == name);
     found.map(|(_, columns)| empty(columns)).transpose()
 }
 
 /// A table with rows of texts; the columns that are not given are null.
-pub fn texts(columns: &str, rows: &[Vec<(&str, String)>]) -> Result<Arc<dyn TableProvider>> {
+pub(super) fn texts(columns: &str, rows: &[Vec<(&str, String)>]) -> Result<Arc<dyn TableProvider>> {
     let fields: Vec<Field> = columns.split_whitespace().map(field).collect();
     let schema = Arc::new(Schema::new(fields));
     let arrays = schema.fields().iter().map(|field| -> Result<ArrayRef> {

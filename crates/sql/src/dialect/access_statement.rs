@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A password in a statement. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct StatementPassword(pub String);
+pub(crate) struct StatementPassword(pub String);
 
 impl fmt::Debug for StatementPassword {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -15,7 +15,7 @@ impl fmt::Debug for StatementPassword {
 
 /// What `CREATE USER` and `ALTER USER` set; `None` leaves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UserOptions {
+pub(crate) struct UserOptions {
     /// The password.
     pub password: Option<StatementPassword>,
     /// Whether the user may do everything.
@@ -28,7 +28,7 @@ pub struct UserOptions {
 
 /// When a new token ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenEnd {
+pub(crate) enum TokenEnd {
     /// At a time, as it is written.
     At(String),
     /// After a time, ns.
@@ -37,7 +37,7 @@ pub enum TokenEnd {
 
 /// A parsed statement about access.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AccessStatement {
+pub(crate) enum AccessStatement {
     /// `CREATE USER`, `CREATE ROLE`
     CreateUser {
         /// Name.

@@ -16,7 +16,7 @@ use marigram_functions::duration::parse_fixed_ns;
 ///
 /// # Errors
 /// If it does not follow the grammar, or asks for what Marigram does not have.
-pub fn parse_access(
+pub(crate) fn parse_access(
     parser: &mut Parser<'_>,
     leading: &[&str],
 ) -> SqlResult<Option<AccessStatement>> {

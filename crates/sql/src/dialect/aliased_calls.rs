@@ -20,7 +20,10 @@ const ALIASED_CALLS_MAX: usize = 4;
 ///
 /// # Errors
 /// None today: the walk never breaks.
-pub fn rename_aliased_calls(state: &SessionState, statement: &mut Statement) -> SqlResult<()> {
+pub(crate) fn rename_aliased_calls(
+    state: &SessionState,
+    statement: &mut Statement,
+) -> SqlResult<()> {
     let mut renaming = AliasedCalls {
         state,
         depth: 0,

@@ -9,7 +9,7 @@ use marigram_functions::ARRAY_COMPARISONS;
 use std::ops::ControlFlow;
 
 /// Whether a statement, in lower case, may contain such texts or comparisons.
-pub fn may_have_some(folded: &str) -> bool {
+pub(crate) fn may_have_some(folded: &str) -> bool {
     folded.contains('{')
         || ["any", "all", "some"]
             .iter()
@@ -17,7 +17,7 @@ pub fn may_have_some(folded: &str) -> bool {
 }
 
 /// See the module documentation.
-pub struct ArrayLiterals;
+pub(crate) struct ArrayLiterals;
 
 impl VisitorMut for ArrayLiterals {
     type Break = SqlError;

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 const ELEMENT: &str = "element";
 
 /// See the module documentation.
-pub struct ArraySubqueries;
+pub(crate) struct ArraySubqueries;
 
 impl VisitorMut for ArraySubqueries {
     type Break = SqlError;

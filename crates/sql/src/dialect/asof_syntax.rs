@@ -10,12 +10,12 @@ use marigram_functions::marker_functions::AS_OF;
 use std::ops::ControlFlow;
 
 /// Whether a statement, in lower case, may contain such a join.
-pub fn may_join(folded: &str) -> bool {
+pub(crate) fn may_join(folded: &str) -> bool {
     folded.contains("asof")
 }
 
 /// Turns such joins into LEFT JOINs with a marker in their condition.
-pub struct AsOfJoinMarker;
+pub(crate) struct AsOfJoinMarker;
 
 impl VisitorMut for AsOfJoinMarker {
     type Break = SqlError;

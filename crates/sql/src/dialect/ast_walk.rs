@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use std::ops::ControlFlow;
 
 /// Walks over the nodes below `node`, which the visitor only reads.
-pub fn walk<V: Visitor>(node: &impl Visit, visitor: &mut V) -> ControlFlow<V::Break> {
+pub(crate) fn walk<V: Visitor>(node: &impl Visit, visitor: &mut V) -> ControlFlow<V::Break> {
     let mut caller = ReadCaller {
         visitor,
         broken: None,
@@ -24,7 +24,10 @@ pub fn walk<V: Visitor>(node: &impl Visit, visitor: &mut V) -> ControlFlow<V::Br
 }
 
 /// Walks over the nodes below `node`, which the visitor may change.
-pub fn walk_mut<V: VisitorMut>(node: &mut impl VisitMut, visitor: &mut V) -> ControlFlow<V::Break> {
+pub(crate) fn walk_mut<V: VisitorMut>(
+    node: &mut impl VisitMut,
+    visitor: &mut V,
+) -> ControlFlow<V::Break> {
     let mut caller = ChangeCaller {
         visitor,
         broken: None,

@@ -13,7 +13,7 @@ use marigram_functions::zone_functions::{TIMEZONE, TRUNC_IN_ZONE};
 use std::ops::ControlFlow;
 
 /// See the module documentation.
-pub struct AtTimeZone;
+pub(crate) struct AtTimeZone;
 
 impl VisitorMut for AtTimeZone {
     type Break = SqlError;
@@ -67,7 +67,7 @@ fn planned_interval(text: &str) -> Option<String> {
 }
 
 /// Whether a statement, in lower case, may contain something to rewrite.
-pub fn may_name_zone(folded: &str) -> bool {
+pub(crate) fn may_name_zone(folded: &str) -> bool {
     ["zone", "date_trunc", "interval"]
         .iter()
         .any(|word| folded.contains(word))

@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// None; the visitor never breaks.
-pub fn balance(statement: &mut Statement) -> crate::error::SqlResult<()> {
+pub(crate) fn balance(statement: &mut Statement) -> crate::error::SqlResult<()> {
     rewrite(statement, &mut TreeBalancer)
 }
 

@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 const COMPARED_BYTES_MAX: usize = 4 << 20;
 
 /// See the module documentation.
-pub struct NamedCasts;
+pub(crate) struct NamedCasts;
 
 impl VisitorMut for NamedCasts {
     type Break = Infallible;
@@ -267,6 +267,6 @@ impl VisitorMut for CastNamer {
 }
 
 /// Whether a statement, in lower case, may contain casts.
-pub fn may_cast(folded: &str) -> bool {
+pub(crate) fn may_cast(folded: &str) -> bool {
     folded.contains("::") || folded.contains("cast")
 }

@@ -37,7 +37,7 @@ const KNOWN_BY_TEXT: [&str; 6] = [
 /// Whether a statement, in lower case, may need PostgreSQL's catalogs or forms that only the rewrite
 /// rules know.
 /// Other statements skip the rules, which saves time and keeps the positions of errors.
-pub fn asks_postgres(folded: &str) -> bool {
+pub(crate) fn asks_postgres(folded: &str) -> bool {
     const SIGNS: [&str; 13] = [
         "pg_",
         "to_reg",
@@ -60,7 +60,7 @@ pub fn asks_postgres(folded: &str) -> bool {
 ///
 /// # Errors
 /// If the text is not a statement.
-pub fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, ParserError> {
+pub(crate) fn known_by_text(sql: &str, folded: &str) -> Result<Option<Statement>, ParserError> {
     static POSTGRES: LazyLock<PostgresCompatibilityParser> =
         LazyLock::new(PostgresCompatibilityParser::new);
     if !KNOWN_BY_TEXT.iter().any(|known| folded.contains(known)) {
@@ -132,7 +132,7 @@ const STAND_INS: [(&str, &str, &str); 10] = [
 ];
 
 /// The statement with what stands for the parts that the planner does not know; `None` if it has none.
-pub fn without_unknown_parts(sql: &str) -> Option<String> {
+pub(crate) fn without_unknown_parts(sql: &str) -> Option<String> {
     let mut left = None;
     for (begin, end, stand_in) in STAND_INS {
         let text = left.as_deref().unwrap_or(sql);
@@ -150,7 +150,7 @@ pub fn without_unknown_parts(sql: &str) -> Option<String> {
 ///
 /// # Errors
 /// If the statement is that of `\sf`.
-pub fn refuse_function_text(folded: &str) -> SqlResult<()> {
+pub(crate) fn refuse_function_text(folded: &str) -> SqlResult<()> {
     let asked = ["regproc", "regprocedure"].iter().any(|kind| {
         let end = format!("'::pg_catalog.{kind}::pg_catalog.oid");
         folded.trim_end().ends_with(&end) && folded.starts_with("select '")
@@ -163,7 +163,7 @@ pub fn refuse_function_text(folded: &str) -> SqlResult<()> {
 }
 
 /// Rewrites a statement by the library's rules.
-pub fn rewrite_for_catalog(statement: &mut Statement) {
+pub(crate) fn rewrite_for_catalog(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => {
             let written = std::mem::replace(statement.as_mut(), nothing());

@@ -23,7 +23,7 @@ const KNOWN: [(&str, &str); 1] = [(
 )];
 
 /// The statement that is executed instead of `sql`.
-pub fn stand_in(sql: &str) -> &str {
+pub(crate) fn stand_in(sql: &str) -> &str {
     let begin = sql.trim_start();
     let found = KNOWN.iter().find(|(known, _)| {
         let head = begin.get(..known.len());

@@ -14,9 +14,9 @@ mod distinct;
 mod figure;
 mod output;
 
-pub use aliases::{alias_outermost, name_columns};
-pub use distinct::{may_collide, name_apart, names_collide};
-pub use output::{Names, OutputNames, named_batch, named_schema};
+pub(crate) use aliases::{alias_outermost, name_columns};
+pub(crate) use distinct::{may_collide, name_apart, names_collide};
+pub(crate) use output::{Names, OutputNames, named_batch, named_schema};
 
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{Query, Select, SelectItem, SetExpr};

@@ -10,27 +10,27 @@ use std::path::Path;
 /// Options by their names in lower case; known options are taken out one by one, so that unknown
 /// ones remain.
 #[derive(Clone, Debug, Default)]
-pub struct StatementOptions(Vec<(String, String)>);
+pub(crate) struct StatementOptions(Vec<(String, String)>);
 
 impl StatementOptions {
-    pub fn new(options: impl IntoIterator<Item = (String, String)>) -> Self {
+    pub(crate) fn new(options: impl IntoIterator<Item = (String, String)>) -> Self {
         let lower = |(name, value): (String, String)| (name.to_lowercase(), value);
         Self(options.into_iter().map(lower).collect())
     }
 
     /// Adds an option.
-    pub fn push(&mut self, name: &str, value: String) {
+    pub(crate) fn push(&mut self, name: &str, value: String) {
         self.0.push((name.to_lowercase(), value));
     }
 
     /// Removes an option and returns its value.
-    pub fn take(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
     /// The unit of the times of a TsFile, in nanoseconds: `precision`, by default milliseconds.
-    pub fn take_unit_ns(&mut self) -> SqlResult<i64> {
+    pub(crate) fn take_unit_ns(&mut self) -> SqlResult<i64> {
         match self.take("precision").as_deref() {
             None | Some("ms") => Ok(1_000_000),
             Some("s") => Ok(1_000_000_000),
@@ -43,7 +43,7 @@ impl StatementOptions {
     }
 
     /// Refuses options that were not taken.
-    pub fn end(&self) -> SqlResult<()> {
+    pub(crate) fn end(&self) -> SqlResult<()> {
         match self.0.first() {
             None => Ok(()),
             Some((name, _)) => Err(SqlError::syntax(format!(
@@ -57,7 +57,7 @@ impl StatementOptions {
 ///
 /// # Errors
 /// If it is one and cannot be parsed.
-pub fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
+pub(crate) fn parse_from(parser: &mut Parser<'_>) -> SqlResult<Option<CopyFrom>> {
     accept_words(parser, &["COPY"]);
     if parser.peek_token().token == Token::LParen {
         return Ok(None);
@@ -144,7 +144,7 @@ fn named(name: &str) -> SqlResult<CopyFileFormat> {
 }
 
 /// The given format, or else the one that the file's extension implies.
-pub fn form_of(path: &str, told: Option<&str>) -> SqlResult<CopyFileFormat> {
+pub(crate) fn form_of(path: &str, told: Option<&str>) -> SqlResult<CopyFileFormat> {
     if let Some(told) = told {
         return named(told);
     }

@@ -1,9 +1,9 @@
 //! Parses the statements that define databases and tables.
 
-pub mod columns;
-pub mod constraints;
-pub mod materialized_views;
-pub mod query;
+pub(crate) mod columns;
+pub(crate) mod constraints;
+pub(crate) mod materialized_views;
+pub(crate) mod query;
 
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::dialect::settings::{codec_clause, settings};
@@ -20,7 +20,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use marigram_model::FieldType;
 
 /// `CREATE DATABASE [IF NOT EXISTS] name`
-pub fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn create_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["CREATE", "DATABASE"]);
     let if_not_exists = accept_words(parser, &["IF", "NOT", "EXISTS"]);
     let name = parse_name(parser)?;
@@ -64,7 +64,7 @@ fn database_options(parser: &mut Parser<'_>) -> SqlResult<()> {
 }
 
 /// `DROP DATABASE [IF EXISTS] name`
-pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["DROP", "DATABASE"]);
     let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     Ok(Command::DropDatabase {
@@ -74,7 +74,7 @@ pub fn drop_database(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `DROP TABLE [IF EXISTS] name, … [CASCADE | RESTRICT]`
-pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["DROP", "TABLE"]);
     let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     let mut targets = vec![parse_target(parser)?];
@@ -89,7 +89,7 @@ pub fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
 /// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
 /// `name type [TAG | FIELD] [ENCODING e] [COMPRESSION c]`; or `CREATE TABLE … AS`. `text` returns
 /// the text between two locations of the statement.
-pub fn create_table(
+pub(crate) fn create_table(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
 ) -> SqlResult<Command> {
@@ -141,7 +141,7 @@ pub fn create_table(
 
 /// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
 /// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
-pub fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "TABLE"]);
     accept_words(parser, &["ONLY"]);
     let target = parse_target(parser)?;

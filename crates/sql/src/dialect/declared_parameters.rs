@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Statement, Value, Vi
 use std::ops::ControlFlow;
 
 /// Casts the parameters of a statement; `named` are the types of `$1…$n`, or Null.
-pub fn cast_intervals(statement: &mut Statement, named: &[DataType]) {
+pub(crate) fn cast_intervals(statement: &mut Statement, named: &[DataType]) {
     let is_interval = |kind: &DataType| matches!(kind, DataType::Interval(_));
     if named.iter().any(is_interval) {
         let _ = walk_mut(statement, &mut DeclaredIntervals { named });

@@ -17,7 +17,7 @@ const DIGITS_MAX: usize = 76;
 const DIGITS: usize = 38;
 
 /// Whether a statement, in lower case, may contain such casts, or numbers that no type can hold.
-pub fn may_cast_to_numeric(folded: &str) -> bool {
+pub(crate) fn may_cast_to_numeric(folded: &str) -> bool {
     // An exponent of three digits.
     let exponent = |part: &[u8]| {
         part[0].is_ascii_digit() && part[1] == b'e' && part[2..].iter().all(|digit| *digit != b' ')
@@ -30,7 +30,7 @@ pub fn may_cast_to_numeric(folded: &str) -> bool {
 }
 
 /// Casts the text of literals instead of the literals.
-pub struct ExactNumbers;
+pub(crate) struct ExactNumbers;
 
 impl VisitorMut for ExactNumbers {
     type Break = SqlError;

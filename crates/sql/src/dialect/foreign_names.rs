@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 const EPOCH: &str = "1970-01-01T00:00:00Z";
 
 /// Rewrites a statement.
-pub struct ForeignNames<'a> {
+pub(crate) struct ForeignNames<'a> {
     time_of: TimeOf<'a>,
     /// The tables of the enclosing SELECTs.
     tables: Vec<Option<FirstTable>>,
@@ -26,7 +26,7 @@ pub struct ForeignNames<'a> {
 
 impl<'a> ForeignNames<'a> {
     /// Creates the rewriter with the time columns of tables.
-    pub fn new(time_of: TimeOf<'a>) -> Self {
+    pub(crate) fn new(time_of: TimeOf<'a>) -> Self {
         Self {
             time_of,
             tables: Vec::new(),

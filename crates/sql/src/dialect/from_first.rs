@@ -26,7 +26,7 @@ const SET_OPERATORS: [&str; 3] = ["union", "except", "intersect"];
 const TAKES_FROM: [&str; 3] = ["trim", "substring", "overlay"];
 
 /// Whether a statement, in lower case, may contain a FROM without a SELECT before it.
-pub fn may_begin_with_from(folded: &str) -> bool {
+pub(crate) fn may_begin_with_from(folded: &str) -> bool {
     let Some(first) = folded.find("from") else {
         return false;
     };
@@ -56,7 +56,7 @@ fn ends_with_word(text: &str, word: &str) -> bool {
 
 /// The tokens with `SELECT *` before each FROM that begins a query without a SELECT; `None` if
 /// there is no such query.
-pub fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+pub(crate) fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
     let places = queries_without_select(&tokens);
@@ -161,7 +161,7 @@ fn begins_query(tokens: &[&TokenWithSpan], at: usize, is_with_clause: bool) -> b
 }
 
 /// Moves a SELECT that follows its FROM to the usual position.
-pub struct FromFirst;
+pub(crate) struct FromFirst;
 
 impl VisitorMut for FromFirst {
     type Break = SqlError;

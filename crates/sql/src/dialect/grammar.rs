@@ -22,7 +22,7 @@ use std::any::TypeId;
 
 /// The dialect in which statements are parsed.
 #[derive(Debug)]
-pub struct MarigramDialect;
+pub(crate) struct MarigramDialect;
 
 const POSTGRES: PostgreSqlDialect = PostgreSqlDialect {};
 

@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// Reads a word that is not a keyword of sqlparser, regardless of case.
-pub fn accept_word(parser: &mut Parser<'_>, expected: &str) -> bool {
+pub(crate) fn accept_word(parser: &mut Parser<'_>, expected: &str) -> bool {
     let next = parser.peek_token();
     let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
         && w.value.eq_ignore_ascii_case(expected));
@@ -18,7 +18,7 @@ pub fn accept_word(parser: &mut Parser<'_>, expected: &str) -> bool {
 }
 
 /// Reads several words, all or none.
-pub fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
+pub(crate) fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
     for (at, expected) in expected.iter().enumerate() {
         let next = parser.peek_nth_token(at);
         let is = matches!(&next.token, Token::Word(w) if w.quote_style.is_none()
@@ -34,12 +34,12 @@ pub fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
 }
 
 /// Reads a name; an unquoted name is folded to lower case, as in PostgreSQL.
-pub fn parse_name(parser: &mut Parser<'_>) -> SqlResult<String> {
+pub(crate) fn parse_name(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(fold_case(&parser.parse_identifier()?))
 }
 
 /// Reads `table`, `database.table` or `database.public.table`.
-pub fn parse_target(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
+pub(crate) fn parse_target(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
     let written = parser.parse_object_name(false)?;
     let parts: Option<Vec<String>> = written
         .0
@@ -55,7 +55,7 @@ pub fn parse_target(parser: &mut Parser<'_>) -> SqlResult<TableReferenceName> {
 }
 
 /// The table to which the parts of a name refer.
-pub fn target_of(parts: &[String]) -> Option<TableReferenceName> {
+pub(crate) fn target_of(parts: &[String]) -> Option<TableReferenceName> {
     let (database, table) = match parts {
         [table] => (None, table),
         [schema, table] if schema == "public" => (None, table),

@@ -23,7 +23,7 @@ const ROWS_MAX: usize = 1000;
 ///
 /// # Errors
 /// If a list is too long.
-pub fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()> {
+pub(crate) fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()> {
     let Statement::Insert(insert) = statement else {
         return Ok(());
     };

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 const CLAUSES_MAX: usize = 64;
 
 /// Whether a statement, in lower case, may contain the clause.
-pub fn may_have_latest(folded: &str) -> bool {
+pub(crate) fn may_have_latest(folded: &str) -> bool {
     folded.contains("latest") && folded.contains("partition")
 }
 
@@ -28,7 +28,7 @@ fn is_keyword(token: &TokenWithSpan, expected: &str) -> bool {
 ///
 /// # Errors
 /// If a clause is wrong.
-pub fn expanded(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+pub(crate) fn expanded(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let mut tokens: Vec<TokenWithSpan> = tokens.iter().filter(|t| !is_blank(t)).cloned().collect();
     let mut found = 0;

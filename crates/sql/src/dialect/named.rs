@@ -13,12 +13,12 @@ use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF};
 use std::ops::ControlFlow;
 
 /// Whether a statement may name arguments.
-pub fn may_name(sql: &str) -> bool {
+pub(crate) fn may_name(sql: &str) -> bool {
     sql.contains("=>") || sql.contains(":=")
 }
 
 /// Rewrites a statement.
-pub struct NamedArguments;
+pub(crate) struct NamedArguments;
 
 impl VisitorMut for NamedArguments {
     type Break = SqlError;

@@ -16,12 +16,12 @@ use std::ops::ControlFlow;
 
 /// See the module documentation.
 #[derive(Default)]
-pub struct NamedWindows {
+pub(crate) struct NamedWindows {
     copied: CopiedText,
 }
 
 /// Whether a statement, in lower case, may have windows.
-pub fn may_have_some(folded: &str) -> bool {
+pub(crate) fn may_have_some(folded: &str) -> bool {
     folded.contains("over") || folded.contains("window")
 }
 

@@ -11,7 +11,7 @@ use crate::stack::StackNeed;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The largest accepted number of levels of expressions and plans.
-pub const DEPTH_MAX: usize = 4096;
+pub(crate) const DEPTH_MAX: usize = 4096;
 /// The largest accepted number of operands in a chain of OR, or of queries in a chain of UNION:
 /// they become balanced trees.
 const ROW_MAX: usize = 16_384;
@@ -49,11 +49,11 @@ const SPECIAL_CALLS: [&str; 18] = [
     "PRIOR",
 ];
 /// Chains with at least this many operands are balanced.
-pub const BALANCE_MIN: usize = 16;
+pub(crate) const BALANCE_MIN: usize = 16;
 
 /// What the tokens of a statement say about its trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StatementNesting {
+pub(crate) struct StatementNesting {
     /// The levels of the syntax tree as it is parsed.
     parsed: usize,
     /// The levels of the trees after long chains are balanced.
@@ -70,7 +70,7 @@ pub struct StatementNesting {
 
 impl StatementNesting {
     /// Scans the tokens of one statement.
-    pub fn from_tokens(tokens: &[TokenWithSpan]) -> Self {
+    pub(crate) fn from_tokens(tokens: &[TokenWithSpan]) -> Self {
         let mut scan = NestingScanner::default();
         for token in tokens {
             scan.token(&token.token);
@@ -82,7 +82,7 @@ impl StatementNesting {
     ///
     /// # Errors
     /// 54001, with the excessive number and the limit.
-    pub fn check(self) -> SqlResult<()> {
+    pub(crate) fn check(self) -> SqlResult<()> {
         let refuse = |message: String| Err(SqlError::invalid("54001", message));
         if self.queries > QUERIES_MAX {
             return refuse(format!(
@@ -122,21 +122,21 @@ impl StatementNesting {
     }
 
     /// The stack for parsing, and for dropping the parsed tree.
-    pub fn parse_need(self) -> StackNeed {
+    pub(crate) fn parse_need(self) -> StackNeed {
         // Parsing a level of a chain takes less stack than planning a level of anything else.
         let rows = self.parsed + self.unions + self.queries;
         StackNeed::for_depth(rows.min(rows / 4 + DEPTH_MAX) + self.arrays * LEVELS_PER_ARRAY)
     }
 
     /// The stack for planning and execution.
-    pub fn plan_need(self) -> StackNeed {
+    pub(crate) fn plan_need(self) -> StackNeed {
         let unions = balanced(self.unions);
         let of_queries = (self.queries + unions) * LEVELS_PER_QUERY;
         StackNeed::for_depth(self.balanced + of_queries + self.arrays * LEVELS_PER_ARRAY)
     }
 
     /// Whether there are chains that are worth balancing.
-    pub fn has_long_rows(self) -> bool {
+    pub(crate) fn has_long_rows(self) -> bool {
         self.unions >= BALANCE_MIN || self.parsed >= BALANCE_MIN
     }
 }

@@ -20,7 +20,10 @@ use tables::{ABSENT, REFUSED, TAGS};
 ///
 /// # Errors
 /// That it is not supported, and what to do instead; or that it names what does not exist.
-pub fn other_statement(parser: &mut Parser<'_>, leading: &[&str]) -> SqlResult<Option<Command>> {
+pub(crate) fn other_statement(
+    parser: &mut Parser<'_>,
+    leading: &[&str],
+) -> SqlResult<Option<Command>> {
     match leading {
         ["CREATE", "SCHEMA", ..] => {
             if let Some(command) = schema(parser)? {
@@ -250,7 +253,7 @@ fn absent(
 ///
 /// # Errors
 /// Names the statement that does the same.
-pub fn refuse_into(statement: &Statement) -> SqlResult<()> {
+pub(crate) fn refuse_into(statement: &Statement) -> SqlResult<()> {
     struct IntoFinder;
 
     impl Visitor for IntoFinder {

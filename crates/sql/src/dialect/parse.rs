@@ -51,7 +51,7 @@ use std::sync::Arc;
 const STATEMENT_BYTES_MAX: usize = 64 << 20;
 
 /// The name of the schema that holds the tables' series (see `catalog`).
-pub const SERIES_SCHEMA: &str = "marigram_series";
+pub(crate) const SERIES_SCHEMA: &str = "marigram_series";
 
 /// Converts locations (line and column) of a text to bytes, for ascending locations.
 struct TextOffsets<'a> {
@@ -103,7 +103,7 @@ fn tokenize(sql: &str) -> SqlResult<Vec<TokenWithSpan>> {
 ///
 /// # Errors
 /// If it is not a statement, or not one that Marigram supports, or nested too deeply.
-pub fn parse(sql: &str) -> SqlResult<Command> {
+pub(crate) fn parse(sql: &str) -> SqlResult<Command> {
     let sql = stand_in(sql);
     let tokens = tokenize(sql)?;
     let nesting = StatementNesting::from_tokens(&tokens);
@@ -164,7 +164,7 @@ fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
 }
 
 /// Requires the end of the statement.
-pub fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
+pub(crate) fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
     while parser.consume_token(&Token::SemiColon) {}
     match parser.peek_token() {
         found if found.token == Token::EOF => Ok(()),
@@ -585,7 +585,7 @@ fn show_series(sql: &str, need: StackNeed) -> SqlResult<Command> {
 }
 
 /// Whether a statement reads or writes files of the machine.
-pub fn touches_files(statement: &Statement) -> bool {
+pub(crate) fn touches_files(statement: &Statement) -> bool {
     match statement {
         Statement::CreateExternalTable(_) => true,
         Statement::CopyTo(copy) => {

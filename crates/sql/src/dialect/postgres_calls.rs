@@ -29,10 +29,10 @@ const RENAMED: &[(&str, &str)] = &[
 const MAKE_INTERVAL: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
 /// See the module documentation.
-pub struct PostgresCalls;
+pub(crate) struct PostgresCalls;
 
 /// Whether a statement, in lower case, may contain such calls.
-pub fn may_have_some(folded: &str) -> bool {
+pub(crate) fn may_have_some(folded: &str) -> bool {
     const OTHERS: &[&str] = &[
         "mod",
         "div",

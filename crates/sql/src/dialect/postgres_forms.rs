@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 use marigram_functions::TIME_FROM_PATTERN;
 
 /// The names of the functions.
-pub const NAMES: [&str; 6] = [
+pub(crate) const NAMES: [&str; 6] = [
     "format",
     "to_timestamp",
     "to_date",
@@ -25,7 +25,7 @@ const WIDTH_MAX: u32 = 1000;
 ///
 /// # Errors
 /// If the call has arguments that PostgreSQL refuses, or that are not supported.
-pub fn expanded(name: &str, function: &Function) -> SqlResult<Option<Expr>> {
+pub(crate) fn expanded(name: &str, function: &Function) -> SqlResult<Option<Expr>> {
     let FunctionArguments::List(list) = &function.args else {
         return Ok(None);
     };

@@ -45,7 +45,7 @@ const PIECES: [&str; 36] = [
 ];
 
 /// The same 200,000 texts in each run, out of these pieces and of `others`.
-pub fn random_texts(others: &[&'static str]) -> impl Iterator<Item = String> {
+pub(crate) fn random_texts(others: &[&'static str]) -> impl Iterator<Item = String> {
     let pieces = [&PIECES[..], others].concat();
     let mut rng = StdRng::seed_from_u64(1);
     (0..200_000).map(move |_| {

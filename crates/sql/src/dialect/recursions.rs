@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 const PER_LEVEL: usize = 2;
 
 /// Whether the parser reports a place of the text.
-pub fn is_syntax_error(error: &SqlError) -> bool {
+pub(crate) fn is_syntax_error(error: &SqlError) -> bool {
     match error {
         SqlError::Parser(error) => matches!(error, ParserError::ParserError(_)),
         SqlError::DataFusion(error) => is_of_parser(error),
@@ -31,7 +31,7 @@ fn is_of_parser(error: &DataFusionError) -> bool {
 }
 
 /// Whether the parser may have recursed too deeply.
-pub fn is_too_deep(tokens: &[TokenWithSpan]) -> bool {
+pub(crate) fn is_too_deep(tokens: &[TokenWithSpan]) -> bool {
     let (mut open, mut prefixes, mut deepest) = (0_usize, 0_usize, 0_usize);
     for token in tokens {
         let word = match &token.token {

@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// The first error with which `how` breaks.
-pub fn rewrite(
+pub(crate) fn rewrite(
     statement: &mut Statement,
     how: &mut impl VisitorMut<Break = SqlError>,
 ) -> SqlResult<()> {
@@ -40,7 +40,7 @@ pub fn rewrite(
 /// The text that a rewriting pass copied. A statement may nest what is copied, or use it often, so
 /// that copies grow much larger than the statement.
 #[derive(Default)]
-pub struct CopiedText {
+pub(crate) struct CopiedText {
     bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl CopiedText {
     ///
     /// # Errors
     /// 54001 if the copies take too much.
-    pub fn add(&mut self, node: &impl Display, times: usize) -> Result<(), SqlError> {
+    pub(crate) fn add(&mut self, node: &impl Display, times: usize) -> Result<(), SqlError> {
         let length = node.to_string().len();
         self.bytes = self.bytes.saturating_add(length.saturating_mul(times));
         if self.bytes > Self::BYTES_MAX {
@@ -69,7 +69,7 @@ impl CopiedText {
 /// Renames the second occurrence of a column that is selected twice: DataFusion requires unique
 /// names, SQL does not. DataFusion names a cast after its column; if the query sorts by that name,
 /// the cast gets PostgreSQL's name, and the query sorts by the cast.
-pub struct RenameDuplicateColumns;
+pub(crate) struct RenameDuplicateColumns;
 
 /// The expression inside casts and parentheses.
 fn uncast(expr: &Expr) -> &Expr {
@@ -232,7 +232,7 @@ fn tell_apart(select: &mut Select, sorted_by: &[Ident]) {
 }
 
 /// The SELECTs of a query, without those of its subqueries.
-pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
+pub(crate) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     let (mut selects, mut bodies) = (Vec::new(), vec![body]);
     while let Some(body) = bodies.pop() {
         match body {
@@ -247,7 +247,7 @@ pub fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
 }
 
 /// Refuses `TABLESAMPLE` and `WITH ORDINALITY`, which the planner would ignore.
-pub struct RefuseTableSample;
+pub(crate) struct RefuseTableSample;
 
 impl VisitorMut for RefuseTableSample {
     type Break = SqlError;
@@ -277,7 +277,7 @@ impl VisitorMut for RefuseTableSample {
 
 /// Rewrites `SIMILAR TO` to match by a regular expression, because the planner would take the
 /// pattern for one.
-pub struct RewriteSimilarTo;
+pub(crate) struct RewriteSimilarTo;
 
 impl VisitorMut for RewriteSimilarTo {
     type Break = SqlError;
@@ -314,7 +314,7 @@ impl VisitorMut for RewriteSimilarTo {
 }
 
 /// Rewrites `generate_subscripts(array, 1)` to `unnest(range(1, cardinality(array) + 1))`.
-pub struct ExpandSubscripts;
+pub(crate) struct ExpandSubscripts;
 
 impl VisitorMut for ExpandSubscripts {
     type Break = SqlError;
@@ -354,7 +354,7 @@ impl VisitorMut for ExpandSubscripts {
 
 /// Rewrites `LIKE … ESCAPE 'x'` to use the backslash as escape character, the only one that the
 /// planner accepts.
-pub struct OtherEscapes;
+pub(crate) struct OtherEscapes;
 
 impl VisitorMut for OtherEscapes {
     type Break = SqlError;
@@ -403,11 +403,11 @@ impl VisitorMut for OtherEscapes {
 
 /// The time column of the table to which the parts of a name refer; `None` if it is not one of our
 /// tables.
-pub type TimeOf<'a> = &'a dyn Fn(&[String]) -> Option<String>;
+pub(crate) type TimeOf<'a> = &'a dyn Fn(&[String]) -> Option<String>;
 
 /// The first table of a SELECT, whose times are used if none are named.
 #[derive(Debug)]
-pub struct FirstTable {
+pub(crate) struct FirstTable {
     /// Its time column, if it is one of our tables.
     pub time: Option<String>,
     /// What the SELECT calls it.
@@ -418,7 +418,7 @@ pub struct FirstTable {
 
 impl FirstTable {
     /// The first table of a SELECT; `None` if it has no table.
-    pub fn from_select(select: &Select, time_of: TimeOf<'_>) -> Option<Self> {
+    pub(crate) fn from_select(select: &Select, time_of: TimeOf<'_>) -> Option<Self> {
         let first = select.from.first()?;
         let (parts, alias) = match &first.relation {
             TableFactor::Table { name, alias, .. } => {
@@ -440,7 +440,7 @@ impl FirstTable {
     }
 
     /// One of its columns.
-    pub fn column(&self, name: &str) -> Expr {
+    pub(crate) fn column(&self, name: &str) -> Expr {
         let quoted = |name: &str| Ident::with_quote('"', name);
         match &self.name {
             Some(table) if !self.alone => {
@@ -452,12 +452,12 @@ impl FirstTable {
 }
 
 /// An expression in parentheses.
-pub fn nested(expr: Expr) -> Expr {
+pub(crate) fn nested(expr: Expr) -> Expr {
     Expr::Nested(Box::new(expr))
 }
 
 /// `left op right`; sides that are operations themselves need parentheses ([`nested`]).
-pub fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+pub(crate) fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp {
         left: Box::new(left),
         op,
@@ -466,7 +466,7 @@ pub fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
 }
 
 /// A call of a function.
-pub fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     let arguments = arguments.into_iter();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),

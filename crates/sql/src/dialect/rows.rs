@@ -15,7 +15,7 @@ use std::mem;
 /// The most rows of a list that a row is compared with.
 const ROWS_MAX: usize = 1024;
 /// The name of a subquery that a row is compared with; no user's table has it.
-pub const COMPARED_ROWS: &str = "\u{1f}rows";
+pub(crate) const COMPARED_ROWS: &str = "\u{1f}rows";
 
 /// The values of `(a, b)` or `ROW(a, b)`.
 fn row_of(expr: &Expr) -> Option<Cow<'_, [Expr]>> {
@@ -52,7 +52,7 @@ fn equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
 
 /// `(a, b) < (c, d)` and the like: the first pair that differs decides, and a NULL before it makes
 /// the answer NULL.
-pub fn compared_rows(
+pub(crate) fn compared_rows(
     left: &Expr,
     op: &BinaryOperator,
     right: &Expr,
@@ -93,7 +93,7 @@ pub fn compared_rows(
 }
 
 /// `(a, b) IS [NOT] DISTINCT FROM (c, d)`: whether any pair is distinct, or none.
-pub fn distinct_rows(
+pub(crate) fn distinct_rows(
     left: &Expr,
     right: &Expr,
     is_distinct: bool,
@@ -124,7 +124,7 @@ pub fn distinct_rows(
 }
 
 /// Whether an expression is an `IS [NOT] DISTINCT FROM` without parentheses.
-pub fn is_distinct_chain(expr: &Expr) -> bool {
+pub(crate) fn is_distinct_chain(expr: &Expr) -> bool {
     matches!(expr, Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..))
 }
 
@@ -132,7 +132,7 @@ pub fn is_distinct_chain(expr: &Expr) -> bool {
 const SYMMETRIC: &str = "\u{1f}symmetric";
 
 /// Marks a BETWEEN as `BETWEEN SYMMETRIC`, for [`between_either_way`].
-pub fn symmetric_bounds(between: Expr) -> Expr {
+pub(crate) fn symmetric_bounds(between: Expr) -> Expr {
     match between {
         Expr::Between {
             expr,
@@ -150,7 +150,7 @@ pub fn symmetric_bounds(between: Expr) -> Expr {
 }
 
 /// `x BETWEEN SYMMETRIC a AND b`: between a and b, or between b and a.
-pub fn between_either_way(
+pub(crate) fn between_either_way(
     between: &Expr,
     copied: &mut CopiedText,
 ) -> Result<Option<Expr>, SqlError> {
@@ -197,7 +197,7 @@ pub fn between_either_way(
 }
 
 /// `(a, b) IS NULL` and `(a, b) IS NOT NULL`, which hold for each value.
-pub fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
+pub(crate) fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr> {
     let row = row_of(row)?;
     let each = row.iter().map(|value| holds(Box::new(value.clone())));
     each.reduce(|all, one| binary(all, BinaryOperator::And, one))
@@ -205,7 +205,7 @@ pub fn each_of_row(row: &Expr, holds: impl Fn(Box<Expr>) -> Expr) -> Option<Expr
 }
 
 /// `(a, b) IN ((1, 2), …)`.
-pub fn row_in_list(
+pub(crate) fn row_in_list(
     expr: &Expr,
     list: &[Expr],
     negated: bool,
@@ -273,7 +273,11 @@ fn columns_of(query: &Query) -> Option<usize> {
 ///
 /// The planner reads the condition of this EXISTS, so that the answer is NULL where a row may be equal
 /// (see `planning::subqueries`).
-pub fn row_in_subquery(expr: &Expr, subquery: &mut Box<Query>, negated: bool) -> Option<Expr> {
+pub(crate) fn row_in_subquery(
+    expr: &Expr,
+    subquery: &mut Box<Query>,
+    negated: bool,
+) -> Option<Expr> {
     let row = row_of(expr)?;
     // The planner refuses a query of too few columns.
     if columns_of(subquery).is_some_and(|columns| columns != row.len()) {

@@ -5,7 +5,7 @@
 //! `time_bucket_gapfill` and the other keys, when the table's time column is known.
 
 mod buckets;
-pub mod syntax;
+pub(crate) mod syntax;
 
 use crate::dialect::rewriting::{TimeOf, rewrite};
 use crate::error::{SqlError, SqlResult};
@@ -25,7 +25,7 @@ fn sample_by_error(sqlstate: &'static str, message: impl Into<String>) -> SqlErr
 ///
 /// # Errors
 /// If a statement with a marker is wrong.
-pub fn resolve(
+pub(crate) fn resolve(
     state: &SessionState,
     time_of: TimeOf<'_>,
     statement: &mut Statement,

@@ -18,12 +18,12 @@ use std::ops::ControlFlow;
 const SERIES: &str = "generate_series";
 
 /// Whether a statement, in lower case, may contain it.
-pub fn may_have_some(folded: &str) -> bool {
+pub(crate) fn may_have_some(folded: &str) -> bool {
     folded.contains(SERIES)
 }
 
 /// See the module documentation.
-pub struct SeriesInFrom;
+pub(crate) struct SeriesInFrom;
 
 impl VisitorMut for SeriesInFrom {
     type Break = SqlError;

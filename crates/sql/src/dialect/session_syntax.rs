@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// Reads `SET …`, `RESET …` and `DISCARD …`.
-pub fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
     if accept_words(parser, &["DISCARD"]) {
         parser.next_token();
         return Ok(Command::Nothing("DISCARD ALL"));

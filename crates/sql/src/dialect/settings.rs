@@ -12,7 +12,7 @@ use marigram_model::{ColdCodec, Compressor, Encoding, SeriesIdentity};
 /// The word that leaves the choice to Marigram.
 const AUTO: &str = "AUTO";
 /// Every setting of a table.
-pub const SETTINGS: [&str; 7] = [
+pub(crate) const SETTINGS: [&str; 7] = [
     "ttl",
     "partition",
     "page_size",
@@ -23,7 +23,7 @@ pub const SETTINGS: [&str; 7] = [
 ];
 
 /// `(setting = value, …)`
-pub fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
+pub(crate) fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
     let mut changes = OptionChanges::default();
     parser.expect_token(&Token::LParen)?;
     loop {
@@ -40,7 +40,7 @@ pub fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
 }
 
 /// Sets one setting; `None` for NULL.
-pub fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> SqlResult<()> {
+pub(crate) fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> SqlResult<()> {
     let fixed = |text: &str| {
         parse_fixed_ns(text)
             .map_err(|reason| SqlError::named("22023", key, format!("{key}: {reason}")))
@@ -79,7 +79,7 @@ pub fn set(changes: &mut OptionChanges, key: &str, value: Option<String>) -> Sql
 }
 
 /// A setting's value; `None` for NULL.
-pub fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
+pub(crate) fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
     if let Token::Word(word) = parser.peek_token().token
         && word.quote_style.is_none()
     {
@@ -95,7 +95,7 @@ pub fn value(parser: &mut Parser<'_>) -> SqlResult<Option<String>> {
 }
 
 /// Reads `ENCODING name` or `COMPRESSION name`, if it comes next.
-pub fn codec_clause(parser: &mut Parser<'_>, change: &mut CodecChange) -> SqlResult<bool> {
+pub(crate) fn codec_clause(parser: &mut Parser<'_>, change: &mut CodecChange) -> SqlResult<bool> {
     if accept_word(parser, "ENCODING") {
         change.encoding = Some(encoding(&codec_name(parser, "an encoding")?)?);
     } else if accept_word(parser, "COMPRESSION") || accept_word(parser, "COMPRESSOR") {
@@ -182,7 +182,7 @@ fn size(key: &str, text: &str) -> SqlResult<u32> {
 }
 
 /// Formats a size as users write it.
-pub fn format_size(bytes: u32) -> String {
+pub(crate) fn format_size(bytes: u32) -> String {
     if bytes.is_multiple_of(1024) {
         format!("{}KiB", bytes / 1024)
     } else {

@@ -15,7 +15,7 @@ use marigram_service::Session;
 ///
 /// # Errors
 /// If such a form is wrong.
-pub fn expand(
+pub(crate) fn expand(
     engine: &Engine,
     session: &Session,
     state: &SessionState,

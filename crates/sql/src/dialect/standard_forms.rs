@@ -16,7 +16,7 @@ use std::mem;
 use std::ops::ControlFlow;
 
 /// Whether a statement, in lower case, may contain such forms.
-pub fn may_have_some(folded: &str) -> bool {
+pub(crate) fn may_have_some(folded: &str) -> bool {
     const WORDS: &[&str] = &[
         "local",
         "current_time",
@@ -46,7 +46,7 @@ fn may_compare_rows(folded: &str) -> bool {
 
 /// See the module documentation.
 #[derive(Default)]
-pub struct StandardForms {
+pub(crate) struct StandardForms {
     copied: CopiedText,
 }
 

@@ -11,7 +11,7 @@ use marigram_model::{
 
 /// A table as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableReferenceName {
+pub(crate) struct TableReferenceName {
     /// The database, if one is named; otherwise the session's.
     pub database: Option<String>,
     /// Table.
@@ -20,7 +20,7 @@ pub struct TableReferenceName {
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyFileFormat {
+pub(crate) enum CopyFileFormat {
     /// Comma-separated values.
     Csv,
     /// Apache Parquet.
@@ -31,7 +31,7 @@ pub enum CopyFileFormat {
 
 /// `COPY … FROM 'file'`.
 #[derive(Clone, Debug)]
-pub struct CopyFrom {
+pub(crate) struct CopyFrom {
     /// The table.
     pub target: TableReferenceName,
     /// The file, as it was written.
@@ -48,7 +48,7 @@ pub struct CopyFrom {
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnKind {
+pub(crate) enum ColumnKind {
     /// The time of the row.
     Time,
     /// The time of the row, shown as a `timestamptz`.
@@ -68,7 +68,7 @@ pub enum ColumnKind {
     clippy::option_option,
     reason = "unset, automatic, and a name are three different things"
 )]
-pub struct CodecChange {
+pub(crate) struct CodecChange {
     /// New encoding.
     pub encoding: Option<Option<Encoding>>,
     /// New compressor.
@@ -77,7 +77,7 @@ pub struct CodecChange {
 
 impl CodecChange {
     /// The codec after the change.
-    pub fn apply(self, codec: ColumnCodec) -> ColumnCodec {
+    pub(crate) fn apply(self, codec: ColumnCodec) -> ColumnCodec {
         ColumnCodec {
             encoding: self.encoding.unwrap_or(codec.encoding),
             compressor: self.compressor.unwrap_or(codec.compressor),
@@ -87,7 +87,7 @@ impl CodecChange {
 
 /// Changes to a table's settings; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OptionChanges {
+pub(crate) struct OptionChanges {
     /// New time to live; `Some(None)` keeps rows for ever.
     #[expect(
         clippy::option_option,
@@ -108,7 +108,7 @@ pub struct OptionChanges {
 
 impl OptionChanges {
     /// The settings after the changes.
-    pub fn apply(&self, options: &TableOptions) -> TableOptions {
+    pub(crate) fn apply(&self, options: &TableOptions) -> TableOptions {
         let codec = self.codec.apply(ColumnCodec {
             encoding: options.encoding,
             compressor: options.compressor,
@@ -128,7 +128,7 @@ impl OptionChanges {
 
 /// Settings of a materialized view; `None` leaves one as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ViewOptions {
+pub(crate) struct ViewOptions {
     /// Whether it is refreshed automatically.
     pub continuous: Option<bool>,
     /// The interval between refreshes, ns.
@@ -141,7 +141,7 @@ pub struct ViewOptions {
 
 /// One change of `ALTER TABLE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TableAlteration {
+pub(crate) enum TableAlteration {
     /// A new column.
     Add {
         /// Name.
@@ -191,7 +191,7 @@ pub enum TableAlteration {
 
 /// A parsed `CREATE TABLE … AS`.
 #[derive(Clone, Debug, Default)]
-pub struct CreateTableAs {
+pub(crate) struct CreateTableAs {
     /// The database, if one is named; otherwise the session's.
     pub database: Option<String>,
     /// The new table.
@@ -212,7 +212,7 @@ pub struct CreateTableAs {
 
 /// A parsed `CREATE VIEW`.
 #[derive(Clone, Debug)]
-pub struct CreatePlainView {
+pub(crate) struct CreatePlainView {
     /// The view.
     pub target: TableReferenceName,
     /// Whether it replaces a view with this name.
@@ -227,7 +227,7 @@ pub struct CreatePlainView {
 
 /// What `SHOW` shows.
 #[derive(Clone, Debug)]
-pub enum ShowStatement {
+pub(crate) enum ShowStatement {
     /// Databases.
     Databases,
     /// Tables of a database.
@@ -259,7 +259,7 @@ pub enum ShowStatement {
 
 /// A parsed statement.
 #[derive(Clone, Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// `CREATE DATABASE`
     CreateDatabase {
         /// Name.
@@ -404,7 +404,7 @@ pub enum Command {
 
 impl Command {
     /// The stack that executing it needs.
-    pub fn need(&self) -> StackNeed {
+    pub(crate) fn need(&self) -> StackNeed {
         match self {
             Self::Plan(statement, _) | Self::Summarize(statement) => statement.need(),
             _ => StackNeed::for_depth(0),

@@ -71,7 +71,7 @@ impl VisitorMut for CatalogAliases {
 }
 
 /// Replaces `alias.tableoid` where the alias stands for a table of the catalog.
-pub fn replace_table_oids(statement: &mut Statement) {
+pub(crate) fn replace_table_oids(statement: &mut Statement) {
     let mut aliases = CatalogAliases::default();
     // The visitors never break.
     let _ = walk(&*statement, &mut aliases);

@@ -4,7 +4,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// Whether a statement, in lower case, may contain such calls.
-pub fn may_trim(folded: &str) -> bool {
+pub(crate) fn may_trim(folded: &str) -> bool {
     folded.contains("trim")
 }
 
@@ -18,7 +18,7 @@ fn is_word(token: Option<&&TokenWithSpan>, wanted: &[&str]) -> bool {
 }
 
 /// The tokens without such FROMs; `None` if there are none.
-pub fn without_from(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
+pub(crate) fn without_from(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let is_blank = |token: &&TokenWithSpan| matches!(token.token, Token::Whitespace(_));
     let tokens: Vec<&TokenWithSpan> = tokens.iter().filter(|token| !is_blank(token)).collect();
     let before = |at: usize, back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));

@@ -110,7 +110,7 @@ const NAMES: &[(FieldType, &[&str])] = &[
 ///
 /// # Errors
 /// If no field can have it.
-pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
+pub(crate) fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
     let text = written.to_string().to_uppercase();
     if let ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) = written
         && *bits <= FLOAT4_BITS_MAX
@@ -157,10 +157,10 @@ pub fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType>
 }
 
 /// Up to this many bits of precision, a FLOAT has four bytes.
-pub const FLOAT4_BITS_MAX: u64 = 24;
+pub(crate) const FLOAT4_BITS_MAX: u64 = 24;
 
 /// Whether a type is FLOAT with eight bytes, as it has without a precision.
-pub fn is_wide_float(written: &ast::DataType) -> bool {
+pub(crate) fn is_wide_float(written: &ast::DataType) -> bool {
     match written {
         ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) => *bits > FLOAT4_BITS_MAX,
         ast::DataType::Float(_) => true,
@@ -194,7 +194,7 @@ fn numeric_digits(written: &ast::DataType) -> Option<Option<u64>> {
 ///
 /// # Errors
 /// If no tag can have it.
-pub fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
+pub(crate) fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
     match field_type(column, written)? {
         FieldType::String => Ok(TagType::String),
         FieldType::I32 | FieldType::I64 => Ok(TagType::I64),
@@ -208,7 +208,7 @@ pub fn tag_type(column: &str, written: &ast::DataType) -> SqlResult<TagType> {
 }
 
 /// The Arrow type of a tag column in query results: text becomes a dictionary.
-pub fn tag_data_type(kind: TagType) -> DataType {
+pub(crate) fn tag_data_type(kind: TagType) -> DataType {
     match kind {
         TagType::String => {
             DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
@@ -219,7 +219,7 @@ pub fn tag_data_type(kind: TagType) -> DataType {
 }
 
 /// The Arrow type of time columns.
-pub fn time_data_type() -> DataType {
+pub(crate) fn time_data_type() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
 }
 
@@ -233,7 +233,7 @@ fn column_type(schema: &TableSchema, id: ColumnId) -> DataType {
 }
 
 /// Whether a type, as written, is a time with a zone.
-pub fn is_zoned(written: &ast::DataType) -> bool {
+pub(crate) fn is_zoned(written: &ast::DataType) -> bool {
     use ast::TimezoneInfo::{Tz, WithTimeZone};
     matches!(written, ast::DataType::Timestamp(_, Tz | WithTimeZone))
 }
@@ -266,7 +266,7 @@ pub fn arrow_schema(schema: &TableSchema) -> SchemaRef {
 }
 
 /// A table's tags in Arrow.
-pub fn tag_fields(schema: &TableSchema) -> Vec<Field> {
+pub(crate) fn tag_fields(schema: &TableSchema) -> Vec<Field> {
     let tags = schema.tags.iter();
     tags.map(|tag| with_role(Field::new(&tag.name, tag_data_type(tag.kind), true), "tag"))
         .collect()

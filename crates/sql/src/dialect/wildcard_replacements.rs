@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{Select, SelectItem, Visitor};
 use std::ops::ControlFlow;
 
 /// The names of the columns that a statement replaces.
-pub fn replaced_names(statement: &Statement) -> Vec<String> {
+pub(crate) fn replaced_names(statement: &Statement) -> Vec<String> {
     let mut found = ReplacedNames(Vec::new());
     let mut inner = statement;
     while let Statement::Explain(explain) = inner {
@@ -49,7 +49,7 @@ impl Visitor for ReplacedNames {
 ///
 /// # Errors
 /// If there is such a name.
-pub fn check_replaced(names: &[String], plan: &LogicalPlan) -> SqlResult<()> {
+pub(crate) fn check_replaced(names: &[String], plan: &LogicalPlan) -> SqlResult<()> {
     for name in names {
         let mut is_there = false;
         plan.apply_with_subqueries(|node| {

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// [`ServiceError::ChangesRefused`].
-pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
+pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
     let is_setting = matches!(command, Command::Set { .. } | Command::Use(_));
     let refuses_data = session.is_transaction_read_only() && !is_setting;
     if !(session.read_only || refuses_data) || only_reads(command) {

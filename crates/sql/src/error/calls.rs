@@ -5,7 +5,7 @@ use marigram_service::ServiceError;
 use std::sync::OnceLock;
 
 /// Functions that need a window: DataFusion only finds them if there is one.
-pub const WINDOW_FUNCTIONS: &[&str] = &[
+pub(crate) const WINDOW_FUNCTIONS: &[&str] = &[
     "count_id",
     "cume_dist",
     "dense_rank",
@@ -29,7 +29,7 @@ pub const WINDOW_FUNCTIONS: &[&str] = &[
 static FUNCTIONS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Sets the existing functions, so that errors can suggest them; only the first call has an effect.
-pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
+pub(crate) fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
     // Names that only DataFusion uses do not help.
     let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with('_');
     FUNCTIONS.get_or_init(|| {
@@ -41,7 +41,7 @@ pub fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
 }
 
 /// The error for a function that does not exist, or only with a window.
-pub fn no_such_function(name: &str, sql: &str) -> ServiceError {
+pub(crate) fn no_such_function(name: &str, sql: &str) -> ServiceError {
     let position = position_of(sql, name);
     if WINDOW_FUNCTIONS.contains(&name) {
         let message = format!("'{name}' is a window function: write {name}(…) OVER (…)");
@@ -58,7 +58,7 @@ pub fn no_such_function(name: &str, sql: &str) -> ServiceError {
 
 /// The error for a function that exists, but not for these arguments. DataFusion's long message
 /// contains the call's types and, for functions of ours, the reason.
-pub fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
+pub(crate) fn no_such_call(message: &str, sql: &str) -> Option<ServiceError> {
     let (before, after) =
         message.split_once("No function matches the given name and argument types '")?;
     let call = after.split('\'').next()?;

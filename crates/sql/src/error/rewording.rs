@@ -37,7 +37,7 @@ fn reworded_name(
 }
 
 /// Rewords an error of DataFusion or Arrow for users.
-pub fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
+pub(super) fn in_our_words(error: ServiceError, sql: &str) -> ServiceError {
     let (message, position, sqlstate) = match error {
         ServiceError::Invalid {
             message,

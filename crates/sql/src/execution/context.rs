@@ -71,7 +71,7 @@ const BASE: &str = "base";
 
 /// Creates session states.
 #[derive(Debug)]
-pub struct SessionStates {
+pub(crate) struct SessionStates {
     engine: Engine,
     access: Arc<AccessControl>,
     options: SqlOptions,
@@ -151,7 +151,7 @@ impl SessionPrototype {
 }
 
 /// Sets up what every service needs in advance, so that the first statement does not wait for it.
-pub fn warm() {
+pub(crate) fn warm() {
     LazyLock::force(&PROTOTYPE);
 }
 
@@ -160,7 +160,11 @@ impl SessionStates {
     ///
     /// # Errors
     /// If the spill directory cannot be used.
-    pub fn new(engine: Engine, access: Arc<AccessControl>, options: SqlOptions) -> SqlResult<Self> {
+    pub(crate) fn new(
+        engine: Engine,
+        access: Arc<AccessControl>,
+        options: SqlOptions,
+    ) -> SqlResult<Self> {
         let mode = match &options.spill_dir {
             Some(dir) => DiskManagerMode::Directories(vec![dir.clone()]),
             None => DiskManagerMode::OsTmpDirectory,
@@ -186,7 +190,7 @@ impl SessionStates {
     ///
     /// # Errors
     /// If DataFusion's own parts cannot be set up.
-    pub fn state(&self, session: &Session) -> SqlResult<SessionState> {
+    pub(crate) fn state(&self, session: &Session) -> SqlResult<SessionState> {
         let mut state = self
             .shared(&session.database, &session.rights)?
             .state
@@ -207,17 +211,17 @@ impl SessionStates {
     }
 
     /// The pool from which all statements reserve memory.
-    pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
+    pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         &self.runtime.memory_pool
     }
 
     /// The rollups whose queries have been read.
-    pub fn rollup_definitions(&self) -> &RollupDefinitions {
+    pub(crate) fn rollup_definitions(&self) -> &RollupDefinitions {
         &self.rollup_definitions
     }
 
     /// The plain views whose queries have been planned.
-    pub fn views(&self) -> &ViewPlans {
+    pub(crate) fn views(&self) -> &ViewPlans {
         &self.views
     }
 
@@ -225,7 +229,7 @@ impl SessionStates {
     ///
     /// # Errors
     /// Those of [`state`](Self::state).
-    pub fn execution(&self, session: &Session) -> SqlResult<ExecutionSession> {
+    pub(crate) fn execution(&self, session: &Session) -> SqlResult<ExecutionSession> {
         let shared = self.shared(&session.database, &session.rights)?;
         Ok(ExecutionSession::begin(shared))
     }
@@ -268,7 +272,7 @@ impl SessionStates {
     }
 
     /// Removes a database that was dropped.
-    pub fn forget(&self, database: &str) {
+    pub(crate) fn forget(&self, database: &str) {
         let mut made = self.made.lock();
         made.databases.remove(database);
         made.restricted.retain(|(name, _), _| name != database);
@@ -277,13 +281,13 @@ impl SessionStates {
     }
 
     /// Whether a table over files has this name.
-    pub fn has_file_table(&self, database: &str, table: &str) -> bool {
+    pub(crate) fn has_file_table(&self, database: &str, table: &str) -> bool {
         let key = (database.to_owned(), table.to_owned());
         self.files.read().contains_key(&key)
     }
 
     /// Removes a table over files; returns whether it existed.
-    pub fn forget_file_table(&self, database: &str, table: &str) -> bool {
+    pub(crate) fn forget_file_table(&self, database: &str, table: &str) -> bool {
         self.files
             .write()
             .remove(&(database.to_owned(), table.to_owned()))

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// The state that all executions of a database's plans share.
 #[derive(Clone, Debug)]
-pub struct SharedExecutionState {
+pub(crate) struct SharedExecutionState {
     /// The state without the functions of a session.
     pub state: SessionState,
     task: Arc<TaskContext>,
@@ -36,21 +36,21 @@ pub struct SharedExecutionState {
 
 impl SharedExecutionState {
     /// Wraps the state of a database.
-    pub fn new(state: SessionState) -> Self {
+    pub(crate) fn new(state: SessionState) -> Self {
         let task = state.task_ctx();
         Self { state, task }
     }
 }
 
 /// See the module documentation.
-pub struct ExecutionSession {
+pub(crate) struct ExecutionSession {
     shared: Arc<SharedExecutionState>,
     props: ExecutionProps,
 }
 
 impl ExecutionSession {
     /// Starts an execution now.
-    pub fn begin(shared: Arc<SharedExecutionState>) -> Self {
+    pub(crate) fn begin(shared: Arc<SharedExecutionState>) -> Self {
         let mut props = ExecutionProps::new();
         props.mark_start_execution(Arc::clone(shared.state.config().options()));
         Self { shared, props }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// fails the query. One eighth is left for operators that need little, so that short statements
 /// continue while sorts take all that they can get.
 #[derive(Debug)]
-pub struct AccountedPool {
+pub(crate) struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
     state: Mutex<AccountedPoolState>,
 }
@@ -55,7 +55,7 @@ fn holding(holder: Holder) -> &'static str {
 
 impl AccountedPool {
     /// Creates a pool that uses an accountant.
-    pub fn new(accountant: Arc<MemoryAccountant>) -> Self {
+    pub(crate) fn new(accountant: Arc<MemoryAccountant>) -> Self {
         Self {
             accountant,
             state: Mutex::default(),

@@ -37,7 +37,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use watchdog::{OnAbandoned, StatementWatchdog, StopStatementOnDrop, timed_out};
 
-pub use output::StatementOutput;
+pub(crate) use output::StatementOutput;
 
 /// Threads for blocking work that belongs to no statement's lane.
 const BLOCKING_THREADS_MAX: usize = 128;
@@ -48,7 +48,7 @@ const LANE_WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The thread pool of statements.
 #[derive(Debug)]
-pub struct StatementThreadPool {
+pub(crate) struct StatementThreadPool {
     runtime: Option<Runtime>,
     lanes: Arc<LanePool>,
     watch: Arc<StatementWatchdog>,
@@ -57,7 +57,7 @@ pub struct StatementThreadPool {
 
 /// Where a statement begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatementStart {
+pub(crate) enum StatementStart {
     /// On the calling thread.
     Inline,
     /// On the threads for statements.
@@ -70,7 +70,7 @@ impl StatementThreadPool {
     ///
     /// # Errors
     /// If the operating system cannot create threads.
-    pub fn new(threads: usize) -> std::io::Result<Self> {
+    pub(crate) fn new(threads: usize) -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(WATCHING_THREADS)
             .max_blocking_threads(BLOCKING_THREADS_MAX)
@@ -95,12 +95,12 @@ impl StatementThreadPool {
     }
 
     /// Starts blocking work for which nobody waits.
-    pub fn start(&self, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn start(&self, work: impl FnOnce() + Send + 'static) {
         self.runtime().spawn_blocking(work);
     }
 
     /// Starts work that continues until it ends by itself, or with the thread pool.
-    pub fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn keep(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.runtime().spawn(work);
     }
 
@@ -108,7 +108,7 @@ impl StatementThreadPool {
     ///
     /// # Errors
     /// The errors of the work.
-    pub async fn block<T: Send + 'static>(
+    pub(crate) async fn block<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> SqlResult<T> + Send + 'static,
     ) -> SqlResult<T> {
@@ -120,7 +120,7 @@ impl StatementThreadPool {
     /// # Errors
     /// The errors of the work, `Cancelled` after the timeout, and `Busy` if too much else is
     /// running.
-    pub async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         timeout: Option<Duration>,
         work: impl Future<Output = SqlResult<T>> + Send + 'static,
@@ -207,7 +207,7 @@ impl StatementThreadPool {
     ///
     /// # Errors
     /// The errors of the statement that occur before the first row.
-    pub async fn answer<F, W>(
+    pub(crate) async fn answer<F, W>(
         &self,
         begin: StatementStart,
         timeout: Option<Duration>,
@@ -318,7 +318,7 @@ impl StatementThreadPool {
     }
 
     /// The number of statements that began and ended on the calling thread.
-    pub fn inline_statements(&self) -> u64 {
+    pub(crate) fn inline_statements(&self) -> u64 {
         self.inline_statements.load(Ordering::Relaxed)
     }
 }

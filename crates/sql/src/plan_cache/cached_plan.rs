@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An optimized plan, and the operators that were last made from it, if they can be reused.
 #[derive(Debug)]
-pub struct CachedPlan {
+pub(crate) struct CachedPlan {
     pub plan: Arc<LogicalPlan>,
     /// The names of its result's columns.
     pub names: Names,
@@ -33,7 +33,7 @@ impl CachedPlan {
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn new(plan: Arc<LogicalPlan>, names: Names, uses: Arc<AtomicU64>) -> Result<Self> {
+    pub(crate) fn new(plan: Arc<LogicalPlan>, names: Names, uses: Arc<AtomicU64>) -> Result<Self> {
         let template = Arc::default();
         let filters = filters_of(&plan)?;
         let is_light = is_light(&plan)?;
@@ -52,7 +52,7 @@ impl CachedPlan {
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
+    pub(crate) fn with_plan(&self, plan: Arc<LogicalPlan>) -> Result<Self> {
         let filters = filters_of(&plan)?;
         Ok(Self {
             plan,
@@ -68,7 +68,10 @@ impl CachedPlan {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub async fn physical_plan(&self, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+    pub(crate) async fn physical_plan(
+        &self,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let template = self.template.lock().clone();
         if let Some(template) = template
             && let Some(operators) = template.plan(session, &self.filters)?
@@ -107,7 +110,7 @@ const HEAVY_FUNCTIONS: [&str; 12] = [
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn is_light(plan: &LogicalPlan) -> Result<bool> {
+pub(crate) fn is_light(plan: &LogicalPlan) -> Result<bool> {
     let mut is_light = true;
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {

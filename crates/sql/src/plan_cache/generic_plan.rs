@@ -30,7 +30,7 @@ type ParameterCounts = BTreeMap<usize, usize>;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct GenericPlan {
+pub(crate) struct GenericPlan {
     /// How often each parameter occurs in the statement.
     parameters: ParameterCounts,
     state: Mutex<GenericPlanState>,
@@ -72,7 +72,7 @@ impl GenericPlan {
     ///
     /// # Errors
     /// DataFusion's errors, for plans that cannot be traversed.
-    pub fn from_plan(plan: &LogicalPlan) -> Result<Option<Self>> {
+    pub(crate) fn from_plan(plan: &LogicalPlan) -> Result<Option<Self>> {
         let (mut parameters, mut fits) = (ParameterCounts::new(), true);
         plan.apply_with_subqueries(|node| {
             node.apply_expressions(|expr| {
@@ -95,7 +95,7 @@ impl GenericPlan {
     ///
     /// # Errors
     /// Those of [`from_plan`](Self::from_plan).
-    pub fn plan_for(&self, values: &[ScalarValue]) -> Result<Option<Arc<CachedPlan>>> {
+    pub(crate) fn plan_for(&self, values: &[ScalarValue]) -> Result<Option<Arc<CachedPlan>>> {
         let cached = match &*self.state.lock() {
             GenericPlanState::Learned(learned) if learned.serves(values) => {
                 Arc::clone(&learned.cached)
@@ -111,7 +111,7 @@ impl GenericPlan {
     ///
     /// # Errors
     /// Those of [`from_plan`](Self::from_plan).
-    pub fn learn(
+    pub(crate) fn learn(
         &self,
         values: &[ScalarValue],
         optimized: &Arc<LogicalPlan>,
@@ -211,7 +211,7 @@ fn count_marks(expr: &Expr, counts: &mut ParameterCounts) -> Result<()> {
 }
 
 /// The marked values of `$1…$n` for a plan.
-pub fn marked(values: &[ScalarValue]) -> ParamValues {
+pub(crate) fn marked(values: &[ScalarValue]) -> ParamValues {
     let marked = values.iter().enumerate().map(|(at, value)| {
         let mark = BTreeMap::from([(MARK.to_owned(), (at + 1).to_string())]);
         ScalarAndMetadata::new(value.clone(), Some(FieldMetadata::new(mark)))

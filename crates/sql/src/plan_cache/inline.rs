@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// The snapshot of its table with which a statement continues, so that it is not looked up again.
 #[derive(Debug, Default)]
-pub struct InlineSnapshot {
+pub(crate) struct InlineSnapshot {
     _snapshot: Option<Arc<TableSnapshot>>,
 }
 
@@ -31,7 +31,7 @@ pub struct InlineSnapshot {
 ///
 /// # Errors
 /// If the table does not exist any more.
-pub fn may_run_inline(
+pub(crate) fn may_run_inline(
     plan: &LogicalPlan,
     props: &ExecutionProps,
 ) -> Result<std::result::Result<InlineSnapshot, InlineRefusal>> {
@@ -66,7 +66,7 @@ fn has_cheap_series_lookup(scan: &TableScan, table: &SeriesTable) -> bool {
 ///
 /// # Errors
 /// Why not.
-pub fn runs_inline(plan: &Arc<dyn ExecutionPlan>) -> InlineDecision {
+pub(crate) fn runs_inline(plan: &Arc<dyn ExecutionPlan>) -> InlineDecision {
     let leaf = plain_leaf(plan)?;
     if let Some(scan) = leaf.downcast_ref::<SeriesScan>() {
         return scan.runs_inline();
@@ -81,7 +81,7 @@ pub fn runs_inline(plan: &Arc<dyn ExecutionPlan>) -> InlineDecision {
 ///
 /// # Errors
 /// Why not.
-pub fn stayed_inline(plan: &Arc<dyn ExecutionPlan>) -> InlineDecision {
+pub(crate) fn stayed_inline(plan: &Arc<dyn ExecutionPlan>) -> InlineDecision {
     let leaf = plain_leaf(plan)?;
     let scan = leaf.downcast_ref::<SeriesScan>();
     let aggregate = leaf.downcast_ref::<SeriesAggregate>();

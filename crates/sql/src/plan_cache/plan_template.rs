@@ -29,7 +29,7 @@ const SAME: ReplaceChildrenOptions = ReplaceChildrenOptions::new(ChildrenPropert
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
+pub(crate) fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
     Ok(match leaf_of_chain(plan)? {
         Some(LogicalPlan::TableScan(scan)) if table_of(scan).is_some() => Some(scan),
         _ => None,
@@ -40,7 +40,7 @@ pub fn only_scan(plan: &LogicalPlan) -> Result<Option<&TableScan>> {
 ///
 /// # Errors
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn leaf_of_chain(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
+pub(crate) fn leaf_of_chain(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
     let mut node = plan;
     loop {
         let mut has_subqueries = false;
@@ -65,13 +65,13 @@ pub fn leaf_of_chain(plan: &LogicalPlan) -> Result<Option<&LogicalPlan>> {
 }
 
 /// The table of a scan, if it is ours.
-pub fn table_of(scan: &TableScan) -> Option<&SeriesTable> {
+pub(crate) fn table_of(scan: &TableScan) -> Option<&SeriesTable> {
     let source = scan.source.downcast_ref::<DefaultTableSource>()?;
     source.table_provider.downcast_ref::<SeriesTable>()
 }
 
 /// Whether an operator has one input and does little work for each row.
-pub fn is_plain(node: &dyn ExecutionPlan) -> bool {
+pub(crate) fn is_plain(node: &dyn ExecutionPlan) -> bool {
     node.is::<ProjectionExec>()
         || node.is::<FilterExec>()
         || node.is::<SortExec>()
@@ -89,7 +89,7 @@ fn is_top_k(node: &dyn ExecutionPlan) -> bool {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct PhysicalPlanTemplate {
+pub(crate) struct PhysicalPlanTemplate {
     provider: Arc<dyn TableProvider>,
     projection: Option<Vec<usize>>,
     limit: Option<usize>,
@@ -112,7 +112,7 @@ impl PhysicalPlanTemplate {
     ///
     /// # Errors
     /// DataFusion's errors, for operators that cannot be traversed.
-    pub fn from_operators(
+    pub(crate) fn from_operators(
         scan: &TableScan,
         operators: &Arc<dyn ExecutionPlan>,
     ) -> Result<Option<Self>> {
@@ -153,7 +153,7 @@ impl PhysicalPlanTemplate {
     ///
     /// # Errors
     /// Those of a scan.
-    pub fn plan(
+    pub(crate) fn plan(
         &self,
         session: &dyn Session,
         filters: &[Expr],

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// A prepared statement.
 #[derive(Debug)]
-pub struct PreparedStatement {
+pub(crate) struct PreparedStatement {
     sql: String,
     /// The database of the session that prepared it, in which its names were resolved.
     pub database: String,
@@ -52,7 +52,7 @@ pub struct PreparedStatement {
 
 impl PreparedStatement {
     /// A statement without a plan, and the schema of its result.
-    pub fn direct(
+    pub(crate) fn direct(
         sql: &str,
         session: &Session,
         command: Command,
@@ -79,7 +79,7 @@ impl PreparedStatement {
     ///
     /// # Errors
     /// If its parameters cannot be determined.
-    pub fn planned(
+    pub(crate) fn planned(
         sql: &str,
         session: &Session,
         command: Command,
@@ -125,7 +125,7 @@ impl PreparedStatement {
     }
 
     /// The same with the types that its columns will have, where they differ from those of the plan.
-    pub fn answering(self, types: Option<&[DataType]>) -> Self {
+    pub(crate) fn answering(self, types: Option<&[DataType]>) -> Self {
         let schema = match types {
             Some(types) => self.schema.map(|schema| with_types(&schema, types)),
             None => self.schema,
@@ -134,13 +134,13 @@ impl PreparedStatement {
     }
 
     /// The same with the types that the client named for its parameters.
-    pub fn naming(self, named: Vec<DataType>) -> Self {
+    pub(crate) fn naming(self, named: Vec<DataType>) -> Self {
         Self { named, ..self }
     }
 
     /// Whether the types that a client names would be used: the plan leaves such a type open, or the
     /// type counts in any case.
-    pub fn wants(&self, named: &[DataType]) -> bool {
+    pub(crate) fn wants(&self, named: &[DataType]) -> bool {
         if counts_always(named) {
             return true;
         }
@@ -150,12 +150,12 @@ impl PreparedStatement {
     }
 
     /// The names of its result's columns.
-    pub fn names(&self) -> &Names {
+    pub(crate) fn names(&self) -> &Names {
         names_of(&self.command)
     }
 
     /// The same, reading these plain views: it is planned again when one of them changes.
-    pub fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
+    pub(crate) fn through(mut self, views: Vec<Arc<TableSchema>>) -> Self {
         if !views.is_empty() {
             self.reads_views = true;
             self.generic_plan = None;
@@ -165,7 +165,7 @@ impl PreparedStatement {
     }
 
     /// The same, holding the memory of its text while it exists.
-    pub fn holding(self, memory: TextMemory) -> Self {
+    pub(crate) fn holding(self, memory: TextMemory) -> Self {
         Self {
             _memory: memory,
             ..self
@@ -173,7 +173,7 @@ impl PreparedStatement {
     }
 
     /// Whether the tables of the plan are still those for which it was made.
-    pub fn is_current(&self, engine: &Engine) -> bool {
+    pub(crate) fn is_current(&self, engine: &Engine) -> bool {
         are_current(&self.tables, engine)
     }
 
@@ -181,7 +181,7 @@ impl PreparedStatement {
     ///
     /// # Errors
     /// If there are too few or too many, or one has a type that the plan cannot accept.
-    pub fn bind(&self, given: &[ArrayRef]) -> SqlResult<Vec<ScalarValue>> {
+    pub(crate) fn bind(&self, given: &[ArrayRef]) -> SqlResult<Vec<ScalarValue>> {
         if given.len() != self.planned.len() {
             let message = format!(
                 "the statement has {} parameters, and {} were given",

@@ -18,7 +18,7 @@ const PLANNED_TOKEN_BYTES: usize = 512;
 
 /// The memory reserved for the text of a statement.
 #[derive(Debug, Default)]
-pub struct TextMemory {
+pub(crate) struct TextMemory {
     _held: Option<MemoryReservation>,
 }
 
@@ -27,7 +27,7 @@ impl TextMemory {
     ///
     /// # Errors
     /// `53200` if queries do not have that much at the moment, `54000` if they never have.
-    pub fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
+    pub(crate) fn for_statement(sql: &str, pool: &Arc<dyn MemoryPool>) -> SqlResult<Self> {
         if sql.len() <= FREE_BYTES {
             return Ok(Self::default());
         }

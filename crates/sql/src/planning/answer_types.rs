@@ -14,7 +14,10 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// DataFusion's, for plans that cannot be traversed.
-pub fn final_types(state: &SessionState, plan: &LogicalPlan) -> Result<Option<Vec<DataType>>> {
+pub(crate) fn final_types(
+    state: &SessionState,
+    plan: &LogicalPlan,
+) -> Result<Option<Vec<DataType>>> {
     if !has_branches(plan)? {
         return Ok(None);
     }
@@ -30,7 +33,7 @@ pub fn final_types(state: &SessionState, plan: &LogicalPlan) -> Result<Option<Ve
 }
 
 /// A schema with these types.
-pub fn with_types(schema: &SchemaRef, types: &[DataType]) -> SchemaRef {
+pub(crate) fn with_types(schema: &SchemaRef, types: &[DataType]) -> SchemaRef {
     let fields = schema.fields().iter().zip(types);
     let fields = fields.map(|(field, kind)| {
         if field.data_type() == kind {

@@ -10,7 +10,7 @@ use marigram_functions::replace_in_expressions;
 
 /// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
-pub struct AnyPattern;
+pub(crate) struct AnyPattern;
 
 impl AnalyzerRule for AnyPattern {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

@@ -22,7 +22,7 @@ const TABLES: [&str; 2] = ["\u{1f}left", "\u{1f}right"];
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn with_counted_sets(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn with_counted_sets(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Join(join) if is_counted_set(&join) => counted(join).map(Transformed::yes),
         other => Ok(Transformed::no(other)),

@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock};
 
 /// See the module documentation. The rule runs after [`super::subqueries::SubqueryValues`].
 #[derive(Debug)]
-pub struct EmptySubqueries;
+pub(crate) struct EmptySubqueries;
 
 impl AnalyzerRule for EmptySubqueries {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

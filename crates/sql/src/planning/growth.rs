@@ -11,6 +11,6 @@ mod expression_parts;
 mod inlining;
 mod nested_subqueries;
 
-pub use copies::check_copies;
-pub use inlining::check_inlining;
-pub use nested_subqueries::check_nested_subqueries;
+pub(crate) use copies::check_copies;
+pub(crate) use inlining::check_inlining;
+pub(crate) use nested_subqueries::check_nested_subqueries;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// DataFusion's rules in the form that Marigram uses.
-pub fn repaired_logical(rules: Vec<Rule>) -> impl Iterator<Item = Rule> {
+pub(crate) fn repaired_logical(rules: Vec<Rule>) -> impl Iterator<Item = Rule> {
     let (filters, joins) = (PushDownFilter::new(), EliminateCrossJoin::new());
     let (filters, joins) = (filters.name().to_owned(), joins.name().to_owned());
     rules.into_iter().map(move |rule| {

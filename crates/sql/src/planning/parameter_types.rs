@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Whether types that a client named count although a statement tells others.
-pub fn counts_always(named: &[DataType]) -> bool {
+pub(crate) fn counts_always(named: &[DataType]) -> bool {
     let counts = |kind: &DataType| matches!(kind, DataType::Interval(_) | DataType::Decimal128(..));
     named.iter().any(counts)
 }
@@ -22,7 +22,7 @@ pub fn counts_always(named: &[DataType]) -> bool {
 /// the client named for `$1…$n`, or Null.
 ///
 /// DataFusion's errors, for plans that cannot be traversed.
-pub fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<LogicalPlan> {
+pub(crate) fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Result<LogicalPlan> {
     let (mut known, mut open, mut types) = (HashSet::new(), HashSet::new(), HashMap::new());
     let mut numbers = HashMap::new();
     plan.apply_with_subqueries(|node| {

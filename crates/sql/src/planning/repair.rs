@@ -21,7 +21,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
 
 /// DataFusion's rules in the form that Marigram uses.
-pub fn repaired(
+pub(crate) fn repaired(
     rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> impl Iterator<Item = Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let check = SanityCheckPlan::new();

@@ -14,7 +14,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct DistinctSortKeys;
+pub(crate) struct DistinctSortKeys;
 
 impl OptimizerRule for DistinctSortKeys {
     fn name(&self) -> &'static str {

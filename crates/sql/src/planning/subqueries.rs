@@ -33,7 +33,7 @@ use marigram_functions::interval_order::comparison;
 use marigram_functions::{interrupt, max_udaf, min_udaf};
 use marks::{MarkJoin, mark_of_exists};
 use std::sync::Arc;
-pub use three_values::compares_rows;
+pub(crate) use three_values::compares_rows;
 use three_values::{
     ComparedNames, as_exists, is_dependent, is_row_comparison, value_type, whole_condition,
 };
@@ -47,7 +47,7 @@ const GREATEST: &str = "greatest";
 
 /// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
-pub struct SubqueryValues;
+pub(crate) struct SubqueryValues;
 
 impl AnalyzerRule for SubqueryValues {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
@@ -353,7 +353,7 @@ fn beside(input: LogicalPlan, joins: &mut Vec<SubqueryJoin>) -> Result<LogicalPl
 }
 
 /// Whether a plan has a row whatever the tables hold: an aggregate without groups.
-pub fn always_has_a_row(plan: &LogicalPlan) -> bool {
+pub(crate) fn always_has_a_row(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(projection) => always_has_a_row(&projection.input),
         LogicalPlan::SubqueryAlias(alias) => always_has_a_row(&alias.input),

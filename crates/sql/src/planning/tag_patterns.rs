@@ -15,7 +15,7 @@ use marigram_functions::replace_in_expressions;
 
 /// See the module documentation. The rule runs after DataFusion's type coercion.
 #[derive(Debug)]
-pub struct TagPatterns;
+pub(crate) struct TagPatterns;
 
 impl AnalyzerRule for TagPatterns {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
 /// casts.
 #[derive(Debug)]
-pub struct TimeTexts;
+pub(crate) struct TimeTexts;
 
 impl AnalyzerRule for TimeTexts {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {

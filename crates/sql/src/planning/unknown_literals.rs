@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 /// Plans such operators.
 #[derive(Debug)]
-pub struct UnknownLiterals;
+pub(crate) struct UnknownLiterals;
 
 impl ExprPlanner for UnknownLiterals {
     fn plan_binary_op(

@@ -37,7 +37,7 @@ use std::sync::Arc;
 const USING: &str = "\u{1f}using ";
 
 /// Puts parentheses around joins with USING, so that they become relations.
-pub struct UsingJoins;
+pub(crate) struct UsingJoins;
 
 impl VisitorMut for UsingJoins {
     type Break = SqlError;
@@ -235,7 +235,7 @@ fn is_planned_here(join: &ast::Join) -> bool {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct UsingJoinPlanner;
+pub(crate) struct UsingJoinPlanner;
 
 impl RelationPlanner for UsingJoinPlanner {
     fn plan_relation(
@@ -397,7 +397,7 @@ fn marked(plan: LogicalPlan, mine: &TableReference, keys: &[String]) -> LogicalP
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn without_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(crate) fn without_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
     let done = plan.transform_down_with_subqueries(|mut node| {
         let mut is_marked = false;
         while let LogicalPlan::Join(join) = &node

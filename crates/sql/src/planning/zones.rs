@@ -11,7 +11,7 @@ mod planner;
 mod rule;
 mod session;
 
-pub use integers::times_of_integers;
-pub use planner::DateComparison;
-pub use rule::ZonedTimes;
-pub use session::{SessionZone, plan_scope};
+pub(crate) use integers::times_of_integers;
+pub(crate) use planner::DateComparison;
+pub(crate) use rule::ZonedTimes;
+pub(crate) use session::{SessionZone, plan_scope};

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct RollupScan {
+pub(super) struct RollupScan {
     name: String,
     split: RollupTimeSplit,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
@@ -39,7 +39,7 @@ impl RollupScan {
     ///
     /// # Errors
     /// If an input's columns have other types.
-    pub fn new(
+    pub(super) fn new(
         name: String,
         split: RollupTimeSplit,
         schema: SchemaRef,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// A key by which rows are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupedAggregateKey {
+pub(crate) enum GroupedAggregateKey {
     /// A tag, by name.
     Tag(String),
     /// The bucket of time.
@@ -23,7 +23,7 @@ pub enum GroupedAggregateKey {
 
 /// An aggregate over one of our tables. Columns have no qualifiers.
 #[derive(Debug)]
-pub struct GroupedAggregate {
+pub(super) struct GroupedAggregate {
     /// The table.
     pub table: Arc<TableSchema>,
     /// The keys in order.
@@ -41,7 +41,7 @@ impl GroupedAggregate {
     ///
     /// # Errors
     /// If a constant cannot be evaluated.
-    pub fn from_aggregate(
+    pub(super) fn from_aggregate(
         aggregate: &Aggregate,
         constants: &ConstantEvaluator,
     ) -> Result<Option<Self>> {
@@ -82,7 +82,7 @@ impl GroupedAggregate {
     }
 
     /// The tags among the keys.
-    pub fn tags(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
         self.keys.iter().filter_map(|key| match key {
             GroupedAggregateKey::Tag(tag) => Some(tag.as_str()),
             GroupedAggregateKey::Bucket => None,
@@ -124,7 +124,7 @@ fn table_of(scan: &TableScan) -> Option<Arc<TableSchema>> {
 ///
 /// # Errors
 /// None that can occur.
-pub fn without_qualifiers(expr: &Expr) -> Result<Expr> {
+pub(super) fn without_qualifiers(expr: &Expr) -> Result<Expr> {
     let bare = expr.clone().unalias_nested().data;
     let plain = bare.transform(|expr| {
         Ok(match expr {

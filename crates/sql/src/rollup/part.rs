@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// A field of a rollup's table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RollupPart {
+pub(crate) struct RollupPart {
     /// Its name in that table.
     pub name: String,
     /// Its type in that table.
@@ -36,7 +36,7 @@ pub struct RollupPart {
 
 /// How a part is computed from the source.
 #[derive(Clone, Debug, PartialEq)]
-pub enum RollupPartSource {
+pub(crate) enum RollupPartSource {
     /// An aggregate.
     Call(Expr),
     /// Whether another part exists.
@@ -45,7 +45,7 @@ pub enum RollupPartSource {
 
 /// How to combine parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RollupPartMerge {
+pub(crate) enum RollupPartMerge {
     /// Add them.
     Sum,
     /// Take the minimum.
@@ -62,7 +62,7 @@ pub enum RollupPartMerge {
 
 /// How to compute an aggregate from parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RollupFinish {
+pub(crate) enum RollupFinish {
     /// It is a part.
     Value(usize),
     /// It is a count.
@@ -83,7 +83,7 @@ pub enum RollupFinish {
 
 /// How a rollup stores means of whole numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StoredMeans {
+pub(crate) enum StoredMeans {
     /// As exact sums in two parts.
     #[default]
     Exact,
@@ -93,7 +93,7 @@ pub enum StoredMeans {
 
 /// The parts of a rollup.
 #[derive(Clone, Debug, Default)]
-pub struct RollupParts {
+pub(crate) struct RollupParts {
     /// The parts in the order of their fields.
     pub list: Vec<RollupPart>,
     /// How it stores means of whole numbers.
@@ -113,7 +113,12 @@ impl RollupParts {
     ///
     /// # Errors
     /// If no field can have the type of a part.
-    pub fn add(&mut self, call: &Expr, schema: &DFSchema, time: &str) -> SqlResult<RollupFinish> {
+    pub(crate) fn add(
+        &mut self,
+        call: &Expr,
+        schema: &DFSchema,
+        time: &str,
+    ) -> SqlResult<RollupFinish> {
         let Some(SimpleAggregateCall { name, args, filter }) = simple(call) else {
             return self.whole(call, schema);
         };
@@ -183,7 +188,7 @@ impl RollupParts {
     }
 
     /// A part in a query over the rollup's table: null if it does not exist.
-    pub fn value(&self, part: usize) -> Result<Expr> {
+    pub(crate) fn value(&self, part: usize) -> Result<Expr> {
         let column = |at: usize| Expr::Column(Column::new_unqualified(&self.list[at].name));
         let Some(guard) = self.list[part].guard else {
             return Ok(column(part));
@@ -196,7 +201,7 @@ impl RollupParts {
     }
 
     /// The aggregate that combines many parts; `None` if there is none.
-    pub fn merged(&self, part: usize) -> Result<Option<Expr>> {
+    pub(crate) fn merged(&self, part: usize) -> Result<Option<Expr>> {
         let value = self.value(part)?;
         let (udaf, args) = match self.list[part].merge {
             RollupPartMerge::Sum => (sum_udaf(), vec![value]),
@@ -332,7 +337,7 @@ impl RollupParts {
 
 impl RollupFinish {
     /// The parts from which it is computed.
-    pub fn parts(&self) -> Vec<usize> {
+    pub(crate) fn parts(&self) -> Vec<usize> {
         match self {
             Self::Value(part) | Self::Count(part) => vec![*part],
             Self::Mean { sum, count } | Self::RoundedMean { sum, count } => vec![*sum, *count],
@@ -342,7 +347,11 @@ impl RollupFinish {
     }
 
     /// The aggregate, computed from its parts, which are null if they do not exist.
-    pub fn to_expr(&self, part: impl Fn(usize) -> Result<Expr>, to: &DataType) -> Result<Expr> {
+    pub(crate) fn to_expr(
+        &self,
+        part: impl Fn(usize) -> Result<Expr>,
+        to: &DataType,
+    ) -> Result<Expr> {
         let made = match self {
             Self::Value(at) => part(*at)?,
             Self::Count(at) => {

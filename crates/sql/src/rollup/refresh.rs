@@ -158,7 +158,7 @@ pub struct RollupStatus {
 
 /// Refreshes rollups; only one task at a time refreshes each rollup.
 #[derive(Debug)]
-pub struct RollupRefresher {
+pub(crate) struct RollupRefresher {
     engine: Engine,
     told: Mutex<HashMap<TableId, RefreshRecord>>,
     turns: Mutex<HashMap<TableId, Arc<tokio::sync::Mutex<i64>>>>,
@@ -166,7 +166,7 @@ pub struct RollupRefresher {
 
 impl RollupRefresher {
     /// Creates the refresher for the rollups of an engine.
-    pub fn new(engine: Engine) -> Self {
+    pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine,
             told: Mutex::default(),
@@ -175,7 +175,7 @@ impl RollupRefresher {
     }
 
     /// The rollups whose refresh is due.
-    pub fn due(&self) -> Vec<Arc<TableSchema>> {
+    pub(crate) fn due(&self) -> Vec<Arc<TableSchema>> {
         let all = self.engine.rollups();
         let is_there = |id: &TableId| all.iter().any(|table| table.id == *id);
         self.turns.lock().retain(|id, _| is_there(id));
@@ -192,7 +192,7 @@ impl RollupRefresher {
     ///
     /// # Errors
     /// If the source cannot be read or the rollup cannot be written; nothing has changed then.
-    pub async fn step(
+    pub(crate) async fn step(
         &self,
         state: &SessionState,
         shape: &RollupDefinition,
@@ -358,7 +358,7 @@ impl RollupRefresher {
     }
 
     /// The figures of every rollup.
-    pub fn status(&self) -> Vec<RollupStatus> {
+    pub(crate) fn status(&self) -> Vec<RollupStatus> {
         let tables = self.engine.rollups();
         let status = tables.into_iter().filter_map(|table| {
             let progress = self.engine.rollup_state(table.id).ok()?.progress;

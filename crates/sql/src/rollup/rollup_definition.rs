@@ -28,7 +28,7 @@ const CELL_NS: i64 = 3_600_000_000_000;
 
 /// The parsed query of a rollup.
 #[derive(Debug)]
-pub struct RollupDefinition {
+pub(crate) struct RollupDefinition {
     /// The table over which it is defined.
     pub source: Arc<TableSchema>,
     /// Its buckets.
@@ -60,7 +60,7 @@ impl RollupDefinition {
     ///
     /// # Errors
     /// If a rollup cannot have its form.
-    pub fn from_plan(
+    pub(crate) fn from_plan(
         plan: &LogicalPlan,
         constants: &ConstantEvaluator,
         means: StoredMeans,
@@ -127,7 +127,7 @@ impl RollupDefinition {
     }
 
     /// A name that several columns of the view have, if any.
-    pub fn repeated_name(&self) -> Option<String> {
+    pub(crate) fn repeated_name(&self) -> Option<String> {
         let names = self.columns.iter().map(|column| column.qualified_name().1);
         let mut names = names.filter_map(|name| unmarked(&name).map(str::to_owned));
         names.next()
@@ -166,7 +166,7 @@ impl RollupDefinition {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub fn made_of(&self, call: &Expr) -> Result<Option<RollupFinish>> {
+    pub(crate) fn made_of(&self, call: &Expr) -> Result<Option<RollupFinish>> {
         let schema = DFSchema::try_from(arrow_schema(&self.source))?;
         let mut parts = self.parts.clone();
         let finish = parts.add(call, &schema, &self.source.time_name).ok();
@@ -174,7 +174,7 @@ impl RollupDefinition {
     }
 
     /// A key, as a column of the rollup's table.
-    pub fn key(&self, key: &GroupedAggregateKey) -> Expr {
+    pub(crate) fn key(&self, key: &GroupedAggregateKey) -> Expr {
         Expr::Column(Column::new_unqualified(match key {
             GroupedAggregateKey::Bucket => &self.time_name,
             GroupedAggregateKey::Tag(tag) => tag,
@@ -182,7 +182,7 @@ impl RollupDefinition {
     }
 
     /// The table that stores the parts.
-    pub fn table(&self, name: &str, query: &str) -> TableSpec {
+    pub(crate) fn table(&self, name: &str, query: &str) -> TableSpec {
         let partition_ns = match self.buckets.fixed_ns() {
             Some(width) => (width.saturating_mul(PARTITION_BUCKETS) / DAY_NS).clamp(1, 3650),
             None => 365,
@@ -219,7 +219,7 @@ impl RollupDefinition {
     }
 
     /// Whether a table stores these parts.
-    pub fn is_held_by(&self, table: &TableSchema) -> bool {
+    pub(crate) fn is_held_by(&self, table: &TableSchema) -> bool {
         let fields = table.fields.iter();
         let tags = table.tags.iter();
         fields.map(|f| (f.name.clone(), f.kind)).eq(self.fields())
@@ -231,7 +231,7 @@ impl RollupDefinition {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub fn view(&self, name: &str, partials: Arc<dyn TableSource>) -> Result<LogicalPlan> {
+    pub(crate) fn view(&self, name: &str, partials: Arc<dyn TableSource>) -> Result<LogicalPlan> {
         LogicalPlanBuilder::scan(TableReference::bare(name), partials, None)?
             .project(self.columns.clone())?
             .build()
@@ -242,7 +242,7 @@ impl RollupDefinition {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub fn partials(
+    pub(crate) fn partials(
         &self,
         source: Arc<dyn TableSource>,
         conditions: impl IntoIterator<Item = Expr>,

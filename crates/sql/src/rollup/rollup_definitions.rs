@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// See the module documentation. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct RollupDefinitions {
+pub(crate) struct RollupDefinitions {
     /// `None` for a rollup whose query cannot be read.
     read: Arc<Mutex<HashMap<TableId, Option<Arc<RollupDefinition>>>>>,
 }
@@ -30,7 +30,7 @@ pub struct RollupDefinitions {
 impl RollupDefinitions {
     /// The engine's rollups whose queries have not been read yet. Forgets rollups that were
     /// dropped.
-    pub fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
+    pub(crate) fn missing(&self, engine: &Engine) -> Vec<Arc<TableSchema>> {
         let all = engine.rollups();
         let mut read = self.read.lock();
         read.retain(|id, _| all.iter().any(|table| table.id == *id));
@@ -39,12 +39,12 @@ impl RollupDefinitions {
     }
 
     /// Stores the definition of a rollup, or that it cannot be read.
-    pub fn put(&self, rollup: TableId, shape: Option<RollupDefinition>) {
+    pub(crate) fn put(&self, rollup: TableId, shape: Option<RollupDefinition>) {
         self.read.lock().insert(rollup, shape.map(Arc::new));
     }
 
     /// The definition of a rollup, if it was read.
-    pub fn for_table(&self, table: &TableSchema) -> Option<Arc<RollupDefinition>> {
+    pub(crate) fn for_table(&self, table: &TableSchema) -> Option<Arc<RollupDefinition>> {
         self.read.lock().get(&table.id).cloned().flatten()
     }
 
@@ -52,7 +52,11 @@ impl RollupDefinitions {
     ///
     /// # Errors
     /// If its query has not been read.
-    pub fn view(&self, engine: &Engine, table: Arc<TableSchema>) -> Result<Arc<dyn TableProvider>> {
+    pub(crate) fn view(
+        &self,
+        engine: &Engine,
+        table: Arc<TableSchema>,
+    ) -> Result<Arc<dyn TableProvider>> {
         let Some(shape) = self.for_table(&table) else {
             let message = format!(
                 "the query of materialized view '{}' cannot be read",
@@ -74,7 +78,7 @@ impl RollupDefinitions {
 ///
 /// # Errors
 /// If it cannot be planned, or a rollup cannot have its form.
-pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefinition> {
+pub(crate) async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefinition> {
     let plan = analyzed(state, query).await?;
     RollupDefinition::from_plan(&plan, &ConstantEvaluator::new(state), StoredMeans::Exact)
 }
@@ -83,7 +87,7 @@ pub async fn read(state: &SessionState, query: &str) -> SqlResult<RollupDefiniti
 ///
 /// # Errors
 /// Those of [`read`].
-pub async fn read_stored(
+pub(crate) async fn read_stored(
     state: &SessionState,
     query: &str,
     table: &TableSchema,

@@ -39,7 +39,7 @@ const PAGES: u64 = 32;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct RollupRewriteRule {
+pub(crate) struct RollupRewriteRule {
     engine: Engine,
     rollup_definitions: RollupDefinitions,
     /// The number of rows that are read in the time that an operator takes to begin.
@@ -74,7 +74,7 @@ struct RollupCandidate {
 impl RollupRewriteRule {
     /// Creates the rule for an engine's tables. An operator takes as long to begin as reading
     /// `operator_rows` rows.
-    pub fn new(
+    pub(crate) fn new(
         engine: Engine,
         rollup_definitions: RollupDefinitions,
         operator_rows: usize,

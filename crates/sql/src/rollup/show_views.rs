@@ -16,7 +16,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// None that can occur.
-pub fn views(all: &[RollupStatus], database: &str) -> SqlResult<RecordBatch> {
+pub(crate) fn views(all: &[RollupStatus], database: &str) -> SqlResult<RecordBatch> {
     let mut views: Vec<&RollupStatus> = all
         .iter()
         .filter(|view| view.table.database == database)
@@ -93,7 +93,7 @@ fn retention(table: &TableSchema) -> String {
 ///
 /// # Errors
 /// None that can occur.
-pub fn columns(view: &Schema) -> SqlResult<RecordBatch> {
+pub(crate) fn columns(view: &Schema) -> SqlResult<RecordBatch> {
     let kind = |data_type: &DataType| {
         let plain = match data_type {
             DataType::Dictionary(_, values) => values,
@@ -123,7 +123,7 @@ pub fn columns(view: &Schema) -> SqlResult<RecordBatch> {
 ///
 /// # Errors
 /// None that can occur.
-pub fn statement(table: &TableSchema) -> SqlResult<RecordBatch> {
+pub(crate) fn statement(table: &TableSchema) -> SqlResult<RecordBatch> {
     let Some(rollup) = &table.rollup else {
         return texts(Vec::new());
     };

@@ -28,7 +28,7 @@ impl RollupDefinition {
     /// The view over a rollup's table as a table, with the tags in the order of the rollup's. Columns
     /// of types that no field has are left out. `None` for a view that does not show its bucket and
     /// each of its tags as they are: it has no time, or several rows of one series and time.
-    pub fn shown_table(&self, table: &TableSchema) -> Option<TableSchema> {
+    pub(crate) fn shown_table(&self, table: &TableSchema) -> Option<TableSchema> {
         let schema = DFSchema::try_from(arrow_schema(table)).ok()?;
         let mut time_name = None;
         let mut tags = table.tags.clone();

@@ -33,7 +33,7 @@ type SeenRollupState = (Weak<TableSnapshot>, RollupState);
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct RollupTableProvider {
+pub(crate) struct RollupTableProvider {
     engine: Engine,
     shape: Arc<RollupDefinition>,
     table: Arc<TableSchema>,
@@ -60,12 +60,16 @@ struct RollupMoment {
 
 impl RollupTableProvider {
     /// All buckets that the rollup has, including those whose rows are gone.
-    pub fn for_view(engine: Engine, shape: Arc<RollupDefinition>, table: Arc<TableSchema>) -> Self {
+    pub(crate) fn for_view(
+        engine: Engine,
+        shape: Arc<RollupDefinition>,
+        table: Arc<TableSchema>,
+    ) -> Self {
         Self::new(engine, shape, table, TimeRange::ALL, true)
     }
 
     /// The parts of exactly the source's rows in a range of time.
-    pub fn for_times(
+    pub(crate) fn for_times(
         engine: Engine,
         shape: Arc<RollupDefinition>,
         table: Arc<TableSchema>,
@@ -96,7 +100,7 @@ impl RollupTableProvider {
     }
 
     /// The rollup's table.
-    pub fn table_schema(&self) -> &Arc<TableSchema> {
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
         &self.table
     }
 
@@ -182,7 +186,7 @@ impl RollupTableProvider {
 }
 
 /// Whether the time of a table's row is in a range.
-pub fn time_between(table: &TableSchema, range: TimeRange) -> Expr {
+pub(super) fn time_between(table: &TableSchema, range: TimeRange) -> Expr {
     // A time without a zone would be one of the session's clocks beside a time with one.
     let is_zoned = table.options.zoned.contains(&ColumnId::TIME);
     let zone = is_zoned.then(|| Arc::from(UTC));

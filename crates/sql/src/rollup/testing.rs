@@ -5,7 +5,7 @@ use marigram_functions::duration::CalendarInterval;
 use marigram_model::{RollupProgress, TimeRange, TimeSet};
 
 /// Buckets of `width` ns from 0 on.
-pub fn buckets(width: i64) -> TimeBuckets {
+pub(super) fn buckets(width: i64) -> TimeBuckets {
     let width = CalendarInterval {
         months: 0,
         days: 0,
@@ -14,14 +14,14 @@ pub fn buckets(width: i64) -> TimeBuckets {
     TimeBuckets::new(width, Some(0), None).unwrap()
 }
 
-pub fn set(ranges: &[(i64, i64)]) -> TimeSet {
+pub(super) fn set(ranges: &[(i64, i64)]) -> TimeSet {
     TimeSet::from_ranges(ranges.iter().map(|(min, max)| TimeRange {
         min: *min,
         max: *max,
     }))
 }
 
-pub fn progress(through_ns: i64, touched: &[(i64, i64)]) -> RollupProgress {
+pub(super) fn progress(through_ns: i64, touched: &[(i64, i64)]) -> RollupProgress {
     RollupProgress {
         through_ns,
         touched: set(touched),

@@ -8,7 +8,7 @@ const PIECES_MAX: usize = 8;
 
 /// The sources of the rows in a range of time. No time is in both, and every bucket is in one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RollupTimeSplit {
+pub(super) struct RollupTimeSplit {
     /// Buckets that are read from the rollup.
     pub told: TimeSet,
     /// Times that are read from the source.
@@ -17,7 +17,7 @@ pub struct RollupTimeSplit {
 
 /// A request for rows of a rollup.
 #[derive(Clone, Copy, Debug)]
-pub struct RollupTimeRequest {
+pub(super) struct RollupTimeRequest {
     /// The requested times of the source.
     pub times: TimeRange,
     /// The times for which the source has rows.
@@ -32,7 +32,7 @@ pub struct RollupTimeRequest {
 ///
 /// # Errors
 /// If a bucket is outside the range of time.
-pub fn split(
+pub(super) fn split(
     progress: &RollupProgress,
     asked: &RollupTimeRequest,
     buckets: &mut TimeBuckets,
@@ -77,7 +77,7 @@ pub fn split(
 ///
 /// # Errors
 /// If one is outside the range of time.
-pub fn whole_buckets(times: &TimeSet, buckets: &mut TimeBuckets) -> Result<TimeSet, String> {
+pub(super) fn whole_buckets(times: &TimeSet, buckets: &mut TimeBuckets) -> Result<TimeSet, String> {
     let ranges = times.ranges().iter().map(|range| {
         Ok(TimeRange {
             min: floor(range.min, buckets)?,
@@ -93,7 +93,10 @@ pub fn whole_buckets(times: &TimeSet, buckets: &mut TimeBuckets) -> Result<TimeS
 ///
 /// # Errors
 /// If one is outside the range of time.
-pub fn times_of_starts(starts: TimeRange, buckets: &mut TimeBuckets) -> Result<TimeRange, String> {
+pub(super) fn times_of_starts(
+    starts: TimeRange,
+    buckets: &mut TimeBuckets,
+) -> Result<TimeRange, String> {
     Ok(TimeRange {
         min: ceil(starts.min, buckets)?,
         max: end(starts.max, buckets)?,
@@ -104,7 +107,7 @@ pub fn times_of_starts(starts: TimeRange, buckets: &mut TimeBuckets) -> Result<T
 ///
 /// # Errors
 /// If it is outside the range of time.
-pub fn floor(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
+pub(super) fn floor(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
     match time {
         i64::MIN => Ok(time),
         time => buckets.floor(time),
@@ -123,7 +126,7 @@ fn end(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
 ///
 /// # Errors
 /// If it is outside the range of time.
-pub fn ceil(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
+pub(super) fn ceil(time: i64, buckets: &mut TimeBuckets) -> Result<i64, String> {
     match time {
         i64::MIN => Ok(time),
         time if buckets.floor(time)? == time => Ok(time),

@@ -16,7 +16,7 @@ fn texts(values: impl Iterator<Item = String>) -> ArrayRef {
 }
 
 /// Compactions that are running or ended recently, one row each.
-pub fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
+pub(crate) fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
     let count = |count: fn(&CompactionInfo) -> u64| counts(all.iter().map(count));
     let text = |text: fn(&CompactionInfo) -> String| texts(all.iter().map(text));
     let started = all.iter().map(|info| info.started_ns);
@@ -46,7 +46,7 @@ pub fn shown(all: &[CompactionInfo]) -> Vec<ShownColumn> {
 }
 
 /// The result of a table's compaction, as one row.
-pub fn done(done: &TableCompaction) -> Vec<ShownColumn> {
+pub(crate) fn done(done: &TableCompaction) -> Vec<ShownColumn> {
     let column = |name, value: u64| (name, counts(std::iter::once(value)));
     vec![
         column("partitions", done.partitions as u64),

@@ -7,6 +7,7 @@ mod file_access;
 mod from;
 mod to;
 
-pub use file_access::{FileUse, file_url, resolve};
-pub use from::run_from;
-pub use to::CopyToTsFile;
+pub use file_access::file_url;
+pub(crate) use file_access::{FileUse, resolve};
+pub(crate) use from::run_from;
+pub(crate) use to::CopyToTsFile;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// The engine's errors.
-pub fn create_table(
+pub(crate) fn create_table(
     engine: &Engine,
     database: &str,
     target: &TableReferenceName,
@@ -61,7 +61,7 @@ pub fn create_table(
 
 /// The settings of a new table for which a statement gives none: those of the retention policy to which
 /// its name belongs. A table that is made for its first rows begins in the same way.
-pub fn usual_options(engine: &Engine, database: &str, table: &str) -> TableOptions {
+pub(crate) fn usual_options(engine: &Engine, database: &str, table: &str) -> TableOptions {
     let policies = engine.retention_policies(database).unwrap_or_default();
     let options = TableOptions::default();
     match policies.locate(table) {
@@ -71,7 +71,7 @@ pub fn usual_options(engine: &Engine, database: &str, table: &str) -> TableOptio
 }
 
 /// The notice for a table without tags; `None` for other tables.
-pub fn untagged(table: &TableSchema) -> Option<String> {
+pub(crate) fn untagged(table: &TableSchema) -> Option<String> {
     if !table.tags.is_empty() {
         return None;
     }
@@ -88,7 +88,7 @@ pub fn untagged(table: &TableSchema) -> Option<String> {
 ///
 /// # Errors
 /// If a column is a field, or does not exist.
-pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
+pub(crate) fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
     for column in columns {
         if *column == table.time_name || table.tag(column).is_some() {
             continue;
@@ -111,7 +111,7 @@ pub fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
 ///
 /// # Errors
 /// If a column does not exist, or the key is another.
-pub fn check_key(table: &TableSchema, kind: &str, columns: &[String]) -> SqlResult<()> {
+pub(crate) fn check_key(table: &TableSchema, kind: &str, columns: &[String]) -> SqlResult<()> {
     if let Some(missing) = columns.iter().find(|name| !table.has_column(name)) {
         let names = table.column_names();
         return Err(SqlError::unknown("42703", "column", missing, names));
@@ -122,7 +122,7 @@ pub fn check_key(table: &TableSchema, kind: &str, columns: &[String]) -> SqlResu
 }
 
 /// What a client is told of changes that do nothing.
-pub fn notices(changes: &[TableAlteration]) -> Vec<String> {
+pub(crate) fn notices(changes: &[TableAlteration]) -> Vec<String> {
     let notices = changes.iter().filter_map(|change| match change {
         TableAlteration::Owner => {
             Some("tables have no owners; GRANT gives users rights to databases".to_owned())
@@ -136,7 +136,7 @@ pub fn notices(changes: &[TableAlteration]) -> Vec<String> {
 }
 
 /// The notice for a statement that does nothing because the table exists already.
-pub fn exists_already(name: &str) -> String {
+pub(crate) fn exists_already(name: &str) -> String {
     format!("'{name}' exists already, and was left as it is")
 }
 
@@ -144,7 +144,7 @@ pub fn exists_already(name: &str) -> String {
 ///
 /// # Errors
 /// The engine's errors. Changes before the one that failed remain in effect.
-pub fn alter_table(
+pub(crate) fn alter_table(
     engine: &Engine,
     database: &str,
     table: &str,

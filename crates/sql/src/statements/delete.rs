@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// The rows to delete.
 #[derive(Debug)]
-pub struct SeriesDeletion {
+pub(crate) struct SeriesDeletion {
     schema: Arc<TableSchema>,
     filter: TagFilter,
     range: TimeRange,
@@ -36,7 +36,7 @@ pub struct SeriesDeletion {
 ///
 /// # Errors
 /// If its condition uses anything but tags and a time range.
-pub fn plan(
+pub(crate) fn plan(
     engine: &Engine,
     dml: &DmlStatement,
     state: &SessionState,
@@ -100,7 +100,7 @@ fn check_constants(condition: &Expr, state: &SessionState) -> SqlResult<()> {
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
+pub(crate) fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
     let rows = LogicalPlanBuilder::from(Arc::clone(&dml.input));
     let counted = rows.aggregate(Vec::<Expr>::new(), vec![count_all()])?;
     Ok(counted.build()?)
@@ -110,7 +110,7 @@ pub fn count(dml: &DmlStatement) -> SqlResult<LogicalPlan> {
 ///
 /// # Errors
 /// The engine's errors.
-pub fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
+pub(crate) fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
     if deletion.range.is_empty() {
         return Ok(());
     }

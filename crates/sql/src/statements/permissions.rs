@@ -12,7 +12,7 @@ use marigram_service::{ServiceError, Session};
 ///
 /// # Errors
 /// [`ServiceError::Forbidden`].
-pub fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
+pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceError> {
     let rights = &session.rights;
     if rights.is_administrator {
         return Ok(());

@@ -38,7 +38,7 @@ struct HasPrivilege {
 }
 
 /// The functions in a session of a client that is no administrator.
-pub fn privilege_functions(session: &Session) -> Vec<ScalarUDF> {
+pub(crate) fn privilege_functions(session: &Session) -> Vec<ScalarUDF> {
     let functions = [
         ("has_table_privilege", PrivilegeObject::Table),
         ("has_any_column_privilege", PrivilegeObject::Table),

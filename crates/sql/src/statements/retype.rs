@@ -20,7 +20,7 @@ const SHOWN_BYTES_MAX: usize = 60;
 
 /// The types between which a field is changed.
 #[derive(Clone, Copy, Debug)]
-pub struct FieldConversion {
+pub(crate) struct FieldConversion {
     to: FieldType,
     /// Whether times are written with a zone.
     is_zoned: bool,
@@ -29,7 +29,7 @@ pub struct FieldConversion {
 impl FieldConversion {
     /// The conversion between two types; `None` if no value of one is a value of the other. `is_zoned`
     /// says that times of the field are shown with a zone.
-    pub fn between(from: FieldType, to: FieldType, is_zoned: bool) -> Option<Self> {
+    pub(crate) fn between(from: FieldType, to: FieldType, is_zoned: bool) -> Option<Self> {
         use FieldType::{Bytes, String, Timestamp};
         let is_alone = |kind| matches!(kind, Bytes | Timestamp);
         let is_known = match (from, to) {
@@ -40,7 +40,7 @@ impl FieldConversion {
     }
 
     /// Converts values of the first type.
-    pub fn convert(self, values: &ArrayRef) -> ConvertedColumn {
+    pub(crate) fn convert(self, values: &ArrayRef) -> ConvertedColumn {
         let mut unfit = Vec::new();
         let converted: Vec<Option<FieldValue>> = (0..values.len())
             .map(|row| {
@@ -262,7 +262,7 @@ fn shown(value: &FieldValue) -> String {
 }
 
 /// The error for values that do not convert.
-pub fn unfit_error(
+pub(crate) fn unfit_error(
     (table, column): (&str, &str),
     (from, to): (FieldType, FieldType),
     count: u64,
@@ -299,7 +299,11 @@ pub fn unfit_error(
 }
 
 /// The error for types between which nothing converts.
-pub fn no_conversion((table, column): (&str, &str), from: FieldType, to: FieldType) -> SqlError {
+pub(crate) fn no_conversion(
+    (table, column): (&str, &str),
+    from: FieldType,
+    to: FieldType,
+) -> SqlError {
     let reason = match (from, to) {
         (FieldType::Timestamp, _) | (_, FieldType::Timestamp) => {
             "a number is a time only in a unit, which the statement does not name"

@@ -61,7 +61,7 @@ const FORMS: [(&str, &str); 4] = [
 ];
 
 /// Variables that the session stores.
-pub const KEPT: [&str; 5] = [
+pub(crate) const KEPT: [&str; 5] = [
     "timezone",
     "statement_timeout",
     "database",
@@ -97,7 +97,7 @@ fn unknown(variable: &str) -> SqlError {
 ///
 /// # Errors
 /// If there is no such variable, or it cannot have that value.
-pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlResult<()> {
+pub(crate) fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlResult<()> {
     match variable {
         "timezone" => session.time_zone = time_zone(value.unwrap_or("UTC"))?,
         "statement_timeout" => session.statement_timeout = timeout(value.unwrap_or("0"))?,
@@ -134,7 +134,7 @@ pub fn set(session: &mut Session, variable: &str, value: Option<&str>) -> SqlRes
 ///
 /// # Errors
 /// If there is no such variable.
-pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
+pub(crate) fn get(session: &Session, variable: &str) -> SqlResult<String> {
     match variable {
         "timezone" => Ok(session.time_zone.clone()),
         "database" => Ok(session.database.clone()),
@@ -154,7 +154,7 @@ pub fn get(session: &Session, variable: &str) -> SqlResult<String> {
 }
 
 /// Every variable and its value, by name.
-pub fn all(session: &Session) -> Vec<(&'static str, String)> {
+pub(crate) fn all(session: &Session) -> Vec<(&'static str, String)> {
     let names = FIXED.iter().map(|(name, _)| *name).chain(KEPT);
     let mut all: Vec<_> = names
         .filter_map(|name| Some((name, get(session, name).ok()?)))

@@ -85,7 +85,7 @@ impl ScalarUDFImpl for SetConfig {
 }
 
 /// Functions that psql calls to describe what Marigram does not have, such as collations and operators.
-pub fn describing_functions() -> Vec<ScalarUDF> {
+pub(crate) fn describing_functions() -> Vec<ScalarUDF> {
     const VISIBLE: [&str; 9] = [
         "pg_conversion_is_visible",
         "pg_opclass_is_visible",
@@ -113,7 +113,7 @@ pub fn describing_functions() -> Vec<ScalarUDF> {
 }
 
 /// The functions whose result depends on the session.
-pub fn session_functions(session: &Session) -> [ScalarUDF; 3] {
+pub(crate) fn session_functions(session: &Session) -> [ScalarUDF; 3] {
     use datafusion::logical_expr::TypeSignature;
     let user = ScalarValue::Utf8(Some(session.identity.user.clone()));
     let signature = Signature::one_of(

@@ -23,7 +23,11 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If what it names does not exist.
-pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResult<RecordBatch> {
+pub(crate) fn show(
+    engine: &Engine,
+    session: &Session,
+    what: &ShowStatement,
+) -> SqlResult<RecordBatch> {
     let database =
         |target: &TableReferenceName| target.database.clone().unwrap_or(session.database.clone());
     match what {
@@ -86,7 +90,7 @@ pub fn show(engine: &Engine, session: &Session, what: &ShowStatement) -> SqlResu
 ///
 /// # Errors
 /// None that can occur.
-pub fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
+pub(crate) fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
     batch(compactions::done(done))
 }
 

@@ -26,7 +26,7 @@ fn numbers(values: impl IntoIterator<Item = u64>) -> ArrayRef {
 ///
 /// # Errors
 /// None that an engine could cause: a segment that cannot be read is a row that says so.
-pub fn segments(all: &[SegmentInfo], table: Option<TableId>) -> SqlResult<RecordBatch> {
+pub(crate) fn segments(all: &[SegmentInfo], table: Option<TableId>) -> SqlResult<RecordBatch> {
     let times = |time: fn(&SegmentInfo) -> i64| -> ArrayRef {
         Arc::new(TimestampNanosecondArray::from_iter_values(
             all.iter().map(time),
@@ -82,7 +82,7 @@ pub fn segments(all: &[SegmentInfo], table: Option<TableId>) -> SqlResult<Record
 }
 
 /// The schema of `SHOW PAGES`.
-pub fn pages_schema() -> SchemaRef {
+pub(crate) fn pages_schema() -> SchemaRef {
     let number = |name: &str| Field::new(name, DataType::UInt64, false);
     let text = |name: &str, nullable| Field::new(name, DataType::Utf8, nullable);
     let time = |name: &str| Field::new(name, time_data_type(), true);
@@ -111,7 +111,7 @@ pub fn pages_schema() -> SchemaRef {
 }
 
 /// The pages of a table as rows, read on demand.
-pub struct PageDetailStream {
+pub(crate) struct PageDetailStream {
     table: Arc<TableSchema>,
     pages: Box<dyn Iterator<Item = Result<PageDetail, EngineError>> + Send>,
 }
@@ -119,7 +119,7 @@ pub struct PageDetailStream {
 impl PageDetailStream {
     /// The pages that `snapshot` sees: of all segments or of the one with this number, and at most
     /// `limit`.
-    pub fn new(snapshot: &TableSnapshot, segment: Option<u64>, limit: Option<u64>) -> Self {
+    pub(crate) fn new(snapshot: &TableSnapshot, segment: Option<u64>, limit: Option<u64>) -> Self {
         let table = Arc::clone(snapshot.schema());
         let views: Vec<_> = snapshot
             .views()
@@ -139,7 +139,7 @@ impl PageDetailStream {
     ///
     /// # Errors
     /// If a segment is damaged, or the disk refuses.
-    pub fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
+    pub(crate) fn next_batch(&mut self) -> SqlResult<Option<RecordBatch>> {
         let taken: Vec<PageDetail> = self
             .pages
             .by_ref()

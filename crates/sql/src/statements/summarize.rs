@@ -22,7 +22,7 @@ const FIGURES: usize = 9;
 const COLUMNS_MAX: usize = 1000;
 
 /// The schema of a summary.
-pub fn schema() -> SchemaRef {
+pub(crate) fn schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
         Field::new("column_name", DataType::Utf8, false),
@@ -45,7 +45,7 @@ pub fn schema() -> SchemaRef {
 ///
 /// # Errors
 /// If there are too many columns, and DataFusion's errors.
-pub fn plan(rows: &LogicalPlan) -> SqlResult<LogicalPlan> {
+pub(crate) fn plan(rows: &LogicalPlan) -> SqlResult<LogicalPlan> {
     let columns = rows.schema().fields().len();
     if columns > COLUMNS_MAX {
         let message = format!("SUMMARIZE takes {COLUMNS_MAX} columns, and there are {columns}");
@@ -116,7 +116,7 @@ fn arrow_null() -> datafusion::common::ScalarValue {
 ///
 /// # Errors
 /// Arrow's errors.
-pub fn summary(of: &LogicalPlan, row: &RecordBatch) -> SqlResult<RecordBatch> {
+pub(crate) fn summary(of: &LogicalPlan, row: &RecordBatch) -> SqlResult<RecordBatch> {
     Ok(table(of, row)?)
 }
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What a statement about access answers.
 #[derive(Debug)]
-pub enum AccessAnswer {
+pub(crate) enum AccessAnswer {
     /// Rows.
     Rows(RecordBatch),
     /// A command tag, and notices.
@@ -29,7 +29,7 @@ pub enum AccessAnswer {
 }
 
 /// The columns of a statement's answer; `None` if it has no rows.
-pub fn schema(statement: &AccessStatement) -> Option<SchemaRef> {
+pub(crate) fn schema(statement: &AccessStatement) -> Option<SchemaRef> {
     let catalog = AccessCatalog::default();
     let rows = match statement {
         AccessStatement::ShowUsers => show_users(&catalog, |_| true),
@@ -45,7 +45,7 @@ pub fn schema(statement: &AccessStatement) -> Option<SchemaRef> {
 ///
 /// # Errors
 /// If the session's client may not do it, or the catalog refuses.
-pub fn execute(
+pub(crate) fn execute(
     access: &AccessControl,
     session: &Session,
     statement: &AccessStatement,
@@ -110,7 +110,7 @@ pub fn execute(
 
 /// The notice for each database of a GRANT or REVOKE that does not exist: the rights hold once it does,
 /// and a name that is misspelt gives none.
-pub fn missing_databases(statement: &AccessStatement, known: &[String]) -> Vec<String> {
+pub(crate) fn missing_databases(statement: &AccessStatement, known: &[String]) -> Vec<String> {
     let AccessStatement::Privileges { databases, .. } = statement else {
         return Vec::new();
     };

@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 use std::sync::Arc;
 
 /// A column of texts.
-pub fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {
+pub(crate) fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
@@ -15,7 +15,7 @@ pub fn text(values: impl IntoIterator<Item = String>) -> ArrayRef {
 ///
 /// # Errors
 /// If their lengths differ.
-pub fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
+pub(crate) fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
     batch(
         columns
             .into_iter()
@@ -28,7 +28,7 @@ pub fn texts(columns: Vec<(&str, Vec<String>)>) -> SqlResult<RecordBatch> {
 ///
 /// # Errors
 /// If their lengths differ.
-pub fn batch(columns: Vec<(&str, ArrayRef)>) -> SqlResult<RecordBatch> {
+pub(crate) fn batch(columns: Vec<(&str, ArrayRef)>) -> SqlResult<RecordBatch> {
     let fields = columns.iter().map(|(name, values)| {
         Field::new(*name, values.data_type().clone(), values.null_count() > 0)
     });

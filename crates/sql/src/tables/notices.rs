@@ -10,21 +10,21 @@ use std::sync::Arc;
 
 /// The notices of one statement.
 #[derive(Debug, Default)]
-pub struct StatementNotices(Mutex<Vec<String>>);
+pub(crate) struct StatementNotices(Mutex<Vec<String>>);
 
 /// The largest number of notices of one statement.
 const NOTICES_MAX: usize = 100;
 
 impl StatementNotices {
     /// The notices of the statement for which `state` was created.
-    pub fn for_statement(state: &mut SessionState) -> Arc<Self> {
+    pub(crate) fn for_statement(state: &mut SessionState) -> Arc<Self> {
         let notices = Arc::new(Self::default());
         state.config_mut().set_extension(Arc::clone(&notices));
         notices
     }
 
     /// Adds a notice, if the statement collects notices.
-    pub fn tell(config: &SessionConfig, notice: String) {
+    pub(crate) fn tell(config: &SessionConfig, notice: String) {
         if let Some(notices) = config.get_extension::<Self>() {
             let mut told = notices.0.lock();
             if told.len() < NOTICES_MAX {
@@ -34,7 +34,7 @@ impl StatementNotices {
     }
 
     /// Removes and returns all notices.
-    pub fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut self.0.lock())
     }
 }

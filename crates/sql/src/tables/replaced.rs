@@ -23,7 +23,7 @@ const SCANNED_MAX: u64 = 1 << 20;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub struct ReplacedRows {
+pub(crate) struct ReplacedRows {
     /// The key of a series consists of two hashes, so that no two series share one.
     hashers: [RandomState; 2],
     series: HashMap<(u64, u64), SeriesTimes>,
@@ -50,12 +50,12 @@ struct SeriesTimes {
 
 impl ReplacedRows {
     /// How many stored rows may still be read.
-    pub fn scanned_max(&self) -> u64 {
+    pub(crate) fn scanned_max(&self) -> u64 {
         SCANNED_MAX.saturating_sub(self.scanned)
     }
 
     /// Records what was read for some rows; `None` if reading failed.
-    pub fn note_scan(&mut self, stored: Option<&ReplacedCount>) {
+    pub(crate) fn note_scan(&mut self, stored: Option<&ReplacedCount>) {
         match stored {
             Some(stored) => {
                 self.scanned += stored.scanned;
@@ -66,7 +66,7 @@ impl ReplacedRows {
     }
 
     /// Records a row by the key of its tags and its time, ns, and whether it met a stored one.
-    pub fn note(&mut self, tags: &[u8], time: i64, is_stored: bool) {
+    pub(crate) fn note(&mut self, tags: &[u8], time: i64, is_stored: bool) {
         self.rows += 1;
         let before = (self.replaced, self.not_compared);
         self.compare(tags, time);
@@ -122,7 +122,7 @@ impl ReplacedRows {
     }
 
     /// The notice for the client; `None` if no row was replaced.
-    pub fn notice(&self, schema: &TableSchema) -> Option<String> {
+    pub(crate) fn notice(&self, schema: &TableSchema) -> Option<String> {
         if self.replaced == 0 && self.not_compared == 0 && !self.is_partial {
             return None;
         }

@@ -21,7 +21,7 @@ const BATCH_SERIES: usize = 8192;
 
 /// The series of a table.
 #[derive(Debug)]
-pub struct SeriesList {
+pub(crate) struct SeriesList {
     engine: Engine,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
@@ -29,7 +29,7 @@ pub struct SeriesList {
 
 impl SeriesList {
     /// The series of the table with this schema.
-    pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
+    pub(crate) fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = Arc::new(Schema::new(tag_fields(&schema)));
         Self {
             engine,
@@ -39,7 +39,7 @@ impl SeriesList {
     }
 
     /// The table.
-    pub fn table_schema(&self) -> &Arc<TableSchema> {
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }
 }

@@ -30,7 +30,7 @@ const REASONS_MAX: usize = 5;
 
 /// Writes rows that have a table's schema.
 #[derive(Debug)]
-pub struct TableSink {
+pub(crate) struct TableSink {
     engine: Engine,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
@@ -38,7 +38,7 @@ pub struct TableSink {
 
 impl TableSink {
     /// Creates a sink for the table; `arrow` is its schema.
-    pub fn new(engine: Engine, schema: Arc<TableSchema>, arrow: SchemaRef) -> Self {
+    pub(crate) fn new(engine: Engine, schema: Arc<TableSchema>, arrow: SchemaRef) -> Self {
         Self {
             engine,
             schema,
@@ -144,7 +144,7 @@ impl DataSink for TableSink {
 ///
 /// # Errors
 /// If a row has no time, or a column does not have the table's type.
-pub fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
+pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
     let rows = batch.num_rows();
     let columns = BatchColumns::new(batch, schema)?;
     let times = columns

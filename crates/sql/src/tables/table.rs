@@ -38,7 +38,7 @@ type StatementTime = Option<DateTime<Utc>>;
 
 /// A table of an engine.
 #[derive(Debug)]
-pub struct SeriesTable {
+pub(crate) struct SeriesTable {
     engine: Engine,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
@@ -51,7 +51,7 @@ pub struct SeriesTable {
 
 impl SeriesTable {
     /// The table with this schema.
-    pub fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
+    pub(crate) fn new(engine: Engine, schema: Arc<TableSchema>) -> Self {
         let arrow = arrow_schema(&schema);
         let now = datafusion::functions::datetime::expr_fn::now();
         Self {
@@ -65,18 +65,18 @@ impl SeriesTable {
     }
 
     /// The same table, without answers from rollups.
-    pub fn without_rollups(mut self) -> Self {
+    pub(crate) fn without_rollups(mut self) -> Self {
         self.may_be_rolled_up = false;
         self
     }
 
     /// Whether a rollup may answer queries of this table.
-    pub fn may_be_rolled_up(&self) -> bool {
+    pub(crate) fn may_be_rolled_up(&self) -> bool {
         self.may_be_rolled_up
     }
 
     /// The table's schema when the statement was planned.
-    pub fn table_schema(&self) -> &Arc<TableSchema> {
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
         &self.schema
     }
 
@@ -84,7 +84,7 @@ impl SeriesTable {
     ///
     /// # Errors
     /// If the table does not exist any more.
-    pub fn snapshot(&self, start: StatementTime) -> Result<Arc<TableSnapshot>> {
+    pub(crate) fn snapshot(&self, start: StatementTime) -> Result<Arc<TableSnapshot>> {
         let mut held = self.snapshots.lock();
         held.retain(|(_, snapshot)| snapshot.strong_count() > 0);
         let known = held
@@ -117,7 +117,7 @@ fn external(error: SqlError) -> DataFusionError {
 }
 
 /// What a scan's filters say about series and times.
-pub struct NarrowedScan {
+pub(crate) struct NarrowedScan {
     tags: TagFilter,
     /// The times at which all filters may be true.
     pub range: TimeRange,
@@ -126,19 +126,19 @@ pub struct NarrowedScan {
 
 impl NarrowedScan {
     /// The conditions on tags that the series index can evaluate.
-    pub fn tags(&self) -> &TagFilter {
+    pub(crate) fn tags(&self) -> &TagFilter {
         &self.tags
     }
 
     /// Whether finding the series only requires looking up a few values of tags, however many
     /// series there are.
-    pub fn looks_series_up(&self) -> bool {
+    pub(crate) fn looks_series_up(&self) -> bool {
         self.tags.is_looked_up() && self.per_series.is_empty()
     }
 }
 
 /// Determines what filters say about series and times.
-pub fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
+pub(crate) fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
     let (mut tags, mut range, mut per_series) = (Vec::new(), TimeRange::ALL, Vec::new());
     for filter in filters {
         match classify(filter, schema) {
@@ -168,7 +168,7 @@ pub fn narrow(filters: &[Expr], schema: &TableSchema) -> NarrowedScan {
 ///
 /// # Errors
 /// If a predicate fails for the tags of a series.
-pub fn select_by_tags(
+pub(crate) fn select_by_tags(
     snapshot: &TableSnapshot,
     selection: &SeriesSelection,
     predicates: Vec<Expr>,
@@ -290,7 +290,7 @@ impl SeriesTable {
     ///
     /// # Errors
     /// If the table does not exist any more, or a condition on tags fails.
-    pub fn series_scan(
+    pub(crate) fn series_scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,

@@ -5,7 +5,7 @@ use marigram_functions::duration::format_ns;
 use marigram_model::{ColdCodec, SeriesIdentity, TableOptions, TableSchema};
 
 /// How long a table keeps its rows.
-pub fn ttl(table: &TableSchema) -> String {
+pub(crate) fn ttl(table: &TableSchema) -> String {
     table
         .options
         .ttl_ns
@@ -14,7 +14,7 @@ pub fn ttl(table: &TableSchema) -> String {
 
 /// Settings as users write them: the two that every table has, and those that differ from the
 /// default.
-pub fn settings(schema: &TableSchema) -> Vec<String> {
+pub(crate) fn settings(schema: &TableSchema) -> Vec<String> {
     let TableOptions {
         partition_ns,
         ttl_ns: _,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Runaways by name.
 #[expect(clippy::too_many_lines, reason = "a table of statements")]
-pub fn runaways() -> Vec<(&'static str, String)> {
+pub(crate) fn runaways() -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, String)> = [
         (
             "a series without end",

@@ -22,12 +22,12 @@ const TABLE: &str = "CREATE TABLE r (time TIMESTAMP, site STRING TAG, unit BIGIN
      a INT, b BIGINT, c DOUBLE, d REAL, e BIGINT UNSIGNED, s STRING, f BOOLEAN, t TIMESTAMP) \
      WITH (page_size = '1KiB', partition = '1h')";
 
-pub fn number(name: &str, default: u64) -> u64 {
+pub(crate) fn number(name: &str, default: u64) -> u64 {
     let given = std::env::var(name).ok();
     given.map_or(default, |text| text.parse().expect("a number"))
 }
 
-pub struct DatabaseAndModel {
+pub(crate) struct DatabaseAndModel {
     pub engine: Engine,
     pub ours: SqlService,
     plain: SqlService,
@@ -36,7 +36,7 @@ pub struct DatabaseAndModel {
 }
 
 impl DatabaseAndModel {
-    pub async fn open(partition_rows: usize) -> Self {
+    pub(crate) async fn open(partition_rows: usize) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let options = EngineOptions {
             shards: 2,
@@ -71,7 +71,7 @@ impl DatabaseAndModel {
         }
     }
 
-    pub async fn run(&mut self, sql: &str) {
+    pub(crate) async fn run(&mut self, sql: &str) {
         let done = self.ours.execute(&mut self.session, sql).await;
         done.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
@@ -99,7 +99,11 @@ impl DatabaseAndModel {
     }
 
     /// The rows, in a canonical order.
-    pub async fn rows(&mut self, ours: bool, sql: &str) -> Result<Vec<Vec<String>>, ServiceError> {
+    pub(crate) async fn rows(
+        &mut self,
+        ours: bool,
+        sql: &str,
+    ) -> Result<Vec<Vec<String>>, ServiceError> {
         let mut rows = self.rows_as_given(ours, sql).await?;
         rows.sort();
         Ok(rows)
@@ -124,13 +128,13 @@ impl DatabaseAndModel {
 
 /// A time of day: seconds, and different milliseconds for each series, so that no two series have
 /// rows with the same time, and first and last values are unambiguous.
-pub fn time(second: u32, series: u32) -> String {
+pub(crate) fn time(second: u32, series: u32) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("'2024-03-31T{hour:02}:{minute:02}:{second:02}.{series:03}Z'")
 }
 
 /// An INSERT of rows of a few seconds from `start` on.
-pub fn insert(rng: &mut StdRng, start: u32) -> String {
+pub(crate) fn insert(rng: &mut StdRng, start: u32) -> String {
     let mut sql = String::from("INSERT INTO r VALUES ");
     let rows = rng.random_range(20..400);
     let step = rng.random_range(1..40);
@@ -203,7 +207,7 @@ pub fn insert(rng: &mut StdRng, start: u32) -> String {
     sql
 }
 
-pub async fn fill(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
+pub(crate) async fn fill(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
     pair.run(TABLE).await;
     let start = rng.random_range(0..40_000);
     for round in 0..rng.random_range(2..7) {
@@ -233,7 +237,7 @@ pub async fn fill(pair: &mut DatabaseAndModel, rng: &mut StdRng) {
     }
 }
 
-pub fn one<'a>(rng: &mut StdRng, of: &[&'a str]) -> &'a str {
+pub(crate) fn one<'a>(rng: &mut StdRng, of: &[&'a str]) -> &'a str {
     of.choose(rng).expect("there is one")
 }
 
@@ -256,7 +260,7 @@ fn bucket(rng: &mut StdRng) -> String {
     }
 }
 
-pub fn condition(rng: &mut StdRng) -> String {
+pub(crate) fn condition(rng: &mut StdRng) -> String {
     let second = rng.random_range(0..50_000);
     match rng.random_range(0..9) {
         0 => format!("time >= {}", time(second, 3)),
@@ -279,7 +283,7 @@ pub fn condition(rng: &mut StdRng) -> String {
     }
 }
 
-pub fn call(rng: &mut StdRng) -> String {
+pub(crate) fn call(rng: &mut StdRng) -> String {
     let value = one(rng, &["a", "b", "c", "d", "e"]);
     let any = one(rng, &["a", "b", "c", "d", "e", "s", "f", "t"]);
     let call = match rng.random_range(0..18) {

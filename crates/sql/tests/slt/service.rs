@@ -9,12 +9,12 @@ use marigram_service::{Answer, Identity, Query, Result, ServiceError};
 use marigram_sql::SqlOptions;
 use std::sync::Arc;
 
-pub fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     // No tokio runtime: the service brings its own.
     futures::executor::block_on(work)
 }
 
-pub async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
+pub(crate) async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
     let Answer::Rows(mut rows) = answer else {
         panic!("the statement has rows")
     };
@@ -26,14 +26,14 @@ pub async fn rows(answer: Answer) -> Result<Vec<Vec<String>>> {
 }
 
 impl Database {
-    pub async fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
+    pub(crate) async fn rows(&mut self, sql: &str) -> Vec<Vec<String>> {
         let answer = self.sql.execute(&mut self.session, sql).await;
         rows(answer.unwrap_or_else(|error| panic!("{sql}: {error}")))
             .await
             .expect("the rows come to their end")
     }
 
-    pub async fn done(&mut self, sql: &str) -> String {
+    pub(crate) async fn done(&mut self, sql: &str) -> String {
         match self.sql.execute(&mut self.session, sql).await {
             Ok(Answer::Done { tag, .. }) => tag,
             Ok(Answer::Rows(_)) => panic!("{sql} has rows"),

@@ -88,7 +88,7 @@ impl DigitPattern {
 
 /// The notations that fit all cells so far.
 #[derive(Clone, Copy, Debug)]
-pub struct FittingPatterns(u16);
+pub(super) struct FittingPatterns(u16);
 
 impl Default for FittingPatterns {
     fn default() -> Self {
@@ -98,7 +98,7 @@ impl Default for FittingPatterns {
 
 impl FittingPatterns {
     /// Takes away the notations that do not fit this cell.
-    pub fn add(&mut self, cell: &str) {
+    pub(super) fn add(&mut self, cell: &str) {
         if self.0 == 0 {
             return;
         }
@@ -110,7 +110,7 @@ impl FittingPatterns {
     }
 
     /// The notations that are left.
-    pub fn all(self) -> impl Iterator<Item = DigitPattern> {
+    pub(super) fn all(self) -> impl Iterator<Item = DigitPattern> {
         let patterns = PATTERNS.into_iter().enumerate();
         patterns.filter_map(move |(at, pattern)| (self.0 & (1 << at) != 0).then_some(pattern))
     }

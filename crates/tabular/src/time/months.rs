@@ -21,7 +21,7 @@ const MONTHS: [&[&str]; 12] = [
 const LETTERS_MAX: usize = 10;
 
 /// A month name, short or long, at the start of `text`: the month, and what follows the name.
-pub fn month_name(text: &str) -> Option<(i64, &str)> {
+pub(super) fn month_name(text: &str) -> Option<(i64, &str)> {
     let letters = text.chars().take_while(|char| char.is_alphabetic());
     let (count, bytes) = letters.fold((0, 0), |(count, bytes), char| {
         (count + 1, bytes + char.len_utf8())

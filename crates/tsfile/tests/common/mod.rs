@@ -7,12 +7,12 @@ use std::path::PathBuf;
 
 /// A file of `testing/golden/tsfile/`.
 #[allow(dead_code, reason = "not every test reads golden files")]
-pub fn golden(name: &str) -> PathBuf {
+pub(crate) fn golden(name: &str) -> PathBuf {
     marigram_fixtures::golden_path(&format!("tsfile/{name}"))
 }
 
 /// All rows of a file, sorted; those of the same device and time are joined.
-pub fn dump(input: impl Read + Seek) -> Result<Vec<String>> {
+pub(crate) fn dump(input: impl Read + Seek) -> Result<Vec<String>> {
     let mut rows: BTreeMap<(String, i64), BTreeMap<String, String>> = BTreeMap::new();
     let mut reader = TsFileReader::open(input)?;
     while let Some(block) = reader.next_block()? {
@@ -52,7 +52,7 @@ fn device(block: &DeviceBlock) -> String {
 }
 
 /// The value of a column in a row.
-pub fn text(column: &DeviceColumn, row: usize) -> String {
+pub(crate) fn text(column: &DeviceColumn, row: usize) -> String {
     match &column.values {
         ColumnValues::Bool(values) => values[row].to_string(),
         ColumnValues::I32(values) => values[row].to_string(),

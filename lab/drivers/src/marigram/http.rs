@@ -24,11 +24,11 @@ const ACCEPT: (&str, &str) = ("Accept", "application/vnd.apache.arrow.stream");
 const WRITE: &str = "/write?db=main&precision=ns";
 
 /// A connection for SQL.
-pub struct HttpClient(Http);
+pub(super) struct HttpClient(Http);
 
 impl HttpClient {
     /// A connection to the server at `address`.
-    pub fn new(address: &str) -> Self {
+    pub(super) fn new(address: &str) -> Self {
         Self(Http::new(address))
     }
 
@@ -37,17 +37,17 @@ impl HttpClient {
     }
 
     /// Runs a statement, and decodes its answer.
-    pub fn ask(&self, statement: &str) -> Result<Vec<RecordBatch>> {
+    pub(super) fn ask(&self, statement: &str) -> Result<Vec<RecordBatch>> {
         batches(&self.fetch(statement)?)
     }
 
     /// The server's metrics, in the text format of `OpenMetrics`.
-    pub fn metrics(&self) -> Result<String> {
+    pub(super) fn metrics(&self) -> Result<String> {
         String::from_utf8(self.0.get("/metrics")?).context("the metrics are not text")
     }
 
     /// The server's answer to `SELECT version()`.
-    pub fn version(&self) -> Result<String> {
+    pub(super) fn version(&self) -> Result<String> {
         let answer = self.ask("SELECT version()")?;
         let version = answer.first().context("no version")?.column(0);
         let text = version.as_string_opt::<i32>().map(|text| text.value(0));
@@ -68,14 +68,14 @@ fn batches(stream: &[u8]) -> Result<Vec<RecordBatch>> {
 }
 
 /// A client's connection.
-pub struct HttpSession {
+pub(super) struct HttpSession {
     client: HttpClient,
     tables: Arc<[Table]>,
 }
 
 impl HttpSession {
     /// A session for clients of `tables`.
-    pub fn new(client: HttpClient, tables: &Arc<[Table]>) -> Self {
+    pub(super) fn new(client: HttpClient, tables: &Arc<[Table]>) -> Self {
         Self {
             client,
             tables: Arc::clone(tables),

@@ -36,7 +36,7 @@ pub fn figures<'a>(
 }
 
 /// The figures in a text of `OpenMetrics`. Fails if a value is not a number.
-pub fn parse(text: &str) -> Result<BTreeMap<String, f64>> {
+pub(super) fn parse(text: &str) -> Result<BTreeMap<String, f64>> {
     let mut metrics = Vec::new();
     for line in text.lines().filter(|line| line.starts_with("marigram_")) {
         let (metric, value) = line.rsplit_once(' ').unwrap_or((line, ""));

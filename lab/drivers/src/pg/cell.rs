@@ -8,11 +8,11 @@ use std::error::Error;
 use tokio_postgres::types::{FromSql, Type};
 
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
-pub const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
+pub(super) const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 /// A value of any type that an answer may have.
 #[derive(Debug, PartialEq)]
-pub struct AnyCell(pub Cell);
+pub(super) struct AnyCell(pub Cell);
 
 type Failure = Box<dyn Error + Sync + Send>;
 

@@ -17,7 +17,7 @@ const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
 /// The statement that receives such batches.
-pub fn statement(table: &Table) -> String {
+pub(super) fn statement(table: &Table) -> String {
     let tags = table.tags.iter().map(|tag| tag.name.as_str());
     let fields = table.fields.iter().map(|field| field.name.as_str());
     let columns: Vec<&str> = ["time"].into_iter().chain(tags).chain(fields).collect();
@@ -27,7 +27,7 @@ pub fn statement(table: &Table) -> String {
 
 /// `rows` with the columns of [`statement`]; times are rounded down to microseconds. Fails if an
 /// integer tag is not an integer.
-pub fn encode(table: &Table, rows: &Rows) -> Result<Vec<u8>> {
+pub(super) fn encode(table: &Table, rows: &Rows) -> Result<Vec<u8>> {
     let columns = 1 + table.tags.len() + table.fields.len();
     let mut out = Vec::with_capacity(HEADER.len() + rows.len() * (16 + columns * 13));
     out.extend_from_slice(HEADER);

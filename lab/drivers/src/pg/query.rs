@@ -30,7 +30,7 @@ trait Socket: Read + Write + Send {}
 impl<S: Read + Write + Send> Socket for S {}
 
 /// A connection for queries.
-pub struct QueryConnection {
+pub(super) struct QueryConnection {
     socket: Box<dyn Socket>,
     buffer: Vec<u8>,
 }
@@ -38,7 +38,7 @@ pub struct QueryConnection {
 impl QueryConnection {
     /// Connects by `config`, as [`super::Connection::open`]; to the first host if it names
     /// several.
-    pub fn open(config: &str) -> Result<Self> {
+    pub(super) fn open(config: &str) -> Result<Self> {
         let config: Config = config.parse()?;
         let port = config.get_ports().first().copied().unwrap_or(PORT);
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -77,7 +77,7 @@ impl QueryConnection {
 
     /// Runs a query, and returns the whole answer: all messages up to the one that says that the
     /// server is ready for the next query.
-    pub fn ask(&mut self, statement: &str) -> Result<Vec<u8>> {
+    pub(super) fn ask(&mut self, statement: &str) -> Result<Vec<u8>> {
         self.socket.write_all(&request(statement)?)?;
         let mut answer = PartialAnswer::default();
         while !answer.is_whole()? {
@@ -170,7 +170,7 @@ fn error(body: &[u8]) -> String {
 }
 
 /// The rows of an answer.
-pub fn rows(mut answer: &[u8]) -> Result<Vec<Vec<Cell>>> {
+pub(super) fn rows(mut answer: &[u8]) -> Result<Vec<Vec<Cell>>> {
     let (mut kinds, mut rows) = (Vec::new(), Vec::new());
     while let Some((kind, length)) = head(answer)? {
         answer.advance(5);

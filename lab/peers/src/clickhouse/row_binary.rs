@@ -8,13 +8,13 @@ use marigram_lab::data::{Rows, Table, TagKind, Values};
 use marigram_lab_drivers::cells;
 
 /// Which tags of `table` may be missing; the key never is.
-pub fn optional_tags(table: &Table) -> Vec<bool> {
+pub(super) fn optional_tags(table: &Table) -> Vec<bool> {
     let is_optional = |tag| tag != table.key && cells::is_optional(table, tag);
     (0..table.tags.len()).map(is_optional).collect()
 }
 
 /// `rows` for an insert into `table`, whose [`optional_tags`] are `optional`.
-pub fn encode(table: &Table, optional: &[bool], rows: &Rows) -> Result<Vec<u8>> {
+pub(super) fn encode(table: &Table, optional: &[bool], rows: &Rows) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(rows.len() * (24 + 9 * table.fields.len()));
     for row in 0..rows.len() {
         let values = &table.series[rows.series[row] as usize];

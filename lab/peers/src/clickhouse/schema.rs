@@ -74,6 +74,6 @@ pub fn optimize(table: &Table) -> String {
 }
 
 /// A query for the bytes of all tables of `database`.
-pub fn bytes(database: &str) -> String {
+pub(super) fn bytes(database: &str) -> String {
     format!("SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = '{database}'")
 }

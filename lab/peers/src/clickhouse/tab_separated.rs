@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The rows of `bytes`, whose columns are `kinds`. Fails on anything else: a server that fails halfway
 /// sends its error message instead of a row.
-pub fn decode(bytes: &[u8], kinds: &[CellKind]) -> Result<Answer> {
+pub(super) fn decode(bytes: &[u8], kinds: &[CellKind]) -> Result<Answer> {
     let text = std::str::from_utf8(bytes).context("an answer in UTF-8")?;
     let row = |line: &str| {
         let columns = line.split('\t').count();

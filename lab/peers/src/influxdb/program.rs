@@ -23,7 +23,12 @@ pub const PEER: Peer = Peer {
 
 /// An instance on `port`, with all its files under `data`. `memory_bytes` bounds its write cache;
 /// `None`: no bound.
-pub fn server(folder: &Path, data: &Path, port: u16, memory_bytes: Option<u64>) -> Result<Program> {
+pub(super) fn server(
+    folder: &Path,
+    data: &Path,
+    port: u16,
+    memory_bytes: Option<u64>,
+) -> Result<Program> {
     let home = installed(folder, "influxdb")?;
     let data = std::path::absolute(data)?;
     let file = data.join("influxdb.conf");

@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The superuser of the clusters that `lab run` makes.
-pub const LAB_USER: &str = "lab";
+pub(super) const LAB_USER: &str = "lab";
 
 /// A cluster, which need not exist yet.
-pub struct Cluster {
+pub(super) struct Cluster {
     /// The folder with `initdb` and `postgres`.
     programs: PathBuf,
     /// The cluster's own folder.
@@ -28,7 +28,7 @@ pub struct Cluster {
 impl Cluster {
     /// The cluster `name` in `dir`, which exists. Makes its folder, and hands it to its owner. Fails if
     /// PostgreSQL is not installed.
-    pub fn find(peers: &Path, dir: &Path, name: &str) -> Result<Self> {
+    pub(super) fn find(peers: &Path, dir: &Path, name: &str) -> Result<Self> {
         let data = dir.join(name);
         fs::create_dir_all(&data)?;
         let mut owner = Vec::new();
@@ -60,7 +60,7 @@ impl Cluster {
     }
 
     /// Makes the cluster with `user` as its superuser, without a password, unless it exists.
-    pub fn init(&self, user: &str) -> Result<()> {
+    pub(super) fn init(&self, user: &str) -> Result<()> {
         if self.data.join("PG_VERSION").exists() {
             return Ok(());
         }
@@ -83,7 +83,7 @@ impl Cluster {
     }
 
     /// The command of its server on `port` of loopback, with these settings (`name=value`).
-    pub fn program(&self, port: u16, settings: &[String], log: &Path) -> Program {
+    pub(super) fn program(&self, port: u16, settings: &[String], log: &Path) -> Program {
         let mut line = self.line("postgres");
         line.extend(["-p".to_owned(), port.to_string()]);
         // Without socket files: their folder may be missing, or not writable.
@@ -96,7 +96,7 @@ impl Cluster {
     }
 
     /// Fails unless this PostgreSQL has the extension `name`.
-    pub fn check_extension(&self, name: &str) -> Result<()> {
+    pub(super) fn check_extension(&self, name: &str) -> Result<()> {
         let asked = Command::new(self.programs.join("pg_config"))
             .arg("--sharedir")
             .output()
@@ -116,7 +116,7 @@ impl Cluster {
 
 /// The folder with `initdb` and `postgres`: of the installed peers, of the distribution (the newest
 /// version), or of the PATH.
-pub fn programs(peers: &Path) -> Result<PathBuf> {
+pub(super) fn programs(peers: &Path) -> Result<PathBuf> {
     let mut folders = Vec::new();
     for base in [
         peers.join("usr/lib/postgresql"),

@@ -7,7 +7,7 @@ use marigram_lab_drivers::time::rfc3339;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
+pub(super) enum Flavour {
     /// PostgreSQL as it is.
     Plain,
     /// With the extension TimescaleDB.
@@ -31,7 +31,7 @@ const TIMESCALE: Dialect = Dialect {
 const EPOCH: &str = "TIMESTAMPTZ '1970-01-01T00:00:00Z'";
 
 /// Bytes of all tables and their indexes, without the catalog's and the write-ahead log.
-pub const DISK_BYTES: &str = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint \
+pub(super) const DISK_BYTES: &str = "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint \
      FROM pg_class WHERE relkind = 'r' \
      AND relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)";
 
@@ -50,7 +50,7 @@ fn aggregate(function: Aggregate, field: &Field) -> String {
 
 impl Flavour {
     /// The extension that it needs.
-    pub fn extension(self) -> Option<&'static str> {
+    pub(super) fn extension(self) -> Option<&'static str> {
         match self {
             Self::Plain => None,
             Self::Timescale => Some("timescaledb"),
@@ -58,7 +58,7 @@ impl Flavour {
     }
 
     /// Its SQL.
-    pub fn dialect(self) -> &'static Dialect {
+    pub(super) fn dialect(self) -> &'static Dialect {
         match self {
             Self::Plain => &PLAIN,
             Self::Timescale => &TIMESCALE,
@@ -66,7 +66,7 @@ impl Flavour {
     }
 
     /// Statements that create `table` with its index.
-    pub fn create(self, table: &Table) -> String {
+    pub(super) fn create(self, table: &Table) -> String {
         let tags = table.tags.iter().map(|tag| {
             let kind = match tag.kind {
                 TagKind::Integer => "bigint",
@@ -114,7 +114,7 @@ impl Flavour {
     }
 
     /// Statements, to be run one by one, that bring `table` into its final form.
-    pub fn settle(self, table: &Table) -> Vec<String> {
+    pub(super) fn settle(self, table: &Table) -> Vec<String> {
         let name = &table.name;
         let vacuum = format!("VACUUM (ANALYZE) {name}");
         match self {
@@ -128,7 +128,7 @@ impl Flavour {
     }
 
     /// For [`marigram_lab::target::Facts::notes`]: its tables.
-    pub fn notes(self) -> &'static str {
+    pub(super) fn notes(self) -> &'static str {
         match self {
             Self::Plain => {
                 "Index on (device, time). Settling is VACUUM ANALYZE and CHECKPOINT. Bytes on disk \

@@ -11,13 +11,13 @@ const ALIGNMENT: usize = 64;
 
 /// The columns of a table's batches: the tags, the time, the fields, each with the child's name for
 /// its type.
-pub struct BatchShape {
+pub(super) struct BatchShape {
     columns: Vec<(String, &'static str)>,
 }
 
 impl BatchShape {
     /// The shape of `table`.
-    pub fn new(table: &Table) -> Self {
+    pub(super) fn new(table: &Table) -> Self {
         let child_type = |kind| match kind {
             FieldKind::Bool => "bool",
             FieldKind::I32 => "i32",
@@ -122,7 +122,7 @@ impl Buffers {
 }
 
 /// The frame that writes `rows`.
-pub fn encode(table: &Table, shape: &BatchShape, rows: &Rows) -> Result<Vec<u8>> {
+pub(super) fn encode(table: &Table, shape: &BatchShape, rows: &Rows) -> Result<Vec<u8>> {
     let mut buffers = Buffers::default();
     for (tag, (_, kind)) in shape.columns.iter().take(table.tags.len()).enumerate() {
         buffers.push_tag(table, tag, kind, rows)?;

@@ -13,14 +13,14 @@ use std::path::Path;
 const LENGTHS: usize = 12;
 
 /// A connection.
-pub struct Link {
+pub(super) struct Link {
     stream: UnixStream,
 }
 
 /// The header of a reply.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ReplyHeader {
+pub(super) struct ReplyHeader {
     error: Option<String>,
     version: Option<String>,
     value: Option<u64>,
@@ -29,7 +29,7 @@ pub struct ReplyHeader {
 }
 
 /// A frame of `header` and `body`.
-pub fn frame(header: &serde_json::Value, body: &[u8]) -> Vec<u8> {
+pub(super) fn frame(header: &serde_json::Value, body: &[u8]) -> Vec<u8> {
     let header = header.to_string();
     let mut out = Vec::with_capacity(LENGTHS + header.len() + body.len());
     out.extend((header.len() as u32).to_le_bytes());
@@ -41,19 +41,19 @@ pub fn frame(header: &serde_json::Value, body: &[u8]) -> Vec<u8> {
 
 impl Link {
     /// Connects to the child at `socket`.
-    pub fn open(socket: &Path) -> Result<Self> {
+    pub(super) fn open(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket)
             .with_context(|| format!("connecting to {}", socket.display()))?;
         Ok(Self { stream })
     }
 
     /// Sends a frame.
-    pub fn send(&mut self, frame: &[u8]) -> Result<()> {
+    pub(super) fn send(&mut self, frame: &[u8]) -> Result<()> {
         self.stream.write_all(frame).context("sending to the child")
     }
 
     /// Receives a reply. Fails with the child's error.
-    pub fn receive(&mut self) -> Result<(ReplyHeader, Vec<u8>)> {
+    pub(super) fn receive(&mut self) -> Result<(ReplyHeader, Vec<u8>)> {
         let lost = "the child went away";
         let mut lengths = [0; LENGTHS];
         self.stream.read_exact(&mut lengths).context(lost)?;
@@ -72,31 +72,31 @@ impl Link {
     }
 
     /// Sends a request without a body, and receives its reply. An error contains the request.
-    pub fn call(&mut self, request: &serde_json::Value) -> Result<(ReplyHeader, Vec<u8>)> {
+    pub(super) fn call(&mut self, request: &serde_json::Value) -> Result<(ReplyHeader, Vec<u8>)> {
         self.send(&frame(request, &[]))?;
         self.receive().with_context(|| request.to_string())
     }
 
     /// The package's version.
-    pub fn version(&mut self) -> Result<String> {
+    pub(super) fn version(&mut self) -> Result<String> {
         let (reply, _) = self.call(&json!({"op": "version"}))?;
         reply.version.context("no version")
     }
 
     /// Runs a statement that returns nothing.
-    pub fn run(&mut self, sql: &str) -> Result<()> {
+    pub(super) fn run(&mut self, sql: &str) -> Result<()> {
         self.call(&json!({"op": "run", "sql": sql}))?;
         Ok(())
     }
 
     /// Runs a query for one integer.
-    pub fn value(&mut self, sql: &str) -> Result<u64> {
+    pub(super) fn value(&mut self, sql: &str) -> Result<u64> {
         let (reply, _) = self.call(&json!({"op": "value", "sql": sql}))?;
         reply.value.context("no value")
     }
 
     /// The answer to the last question.
-    pub fn fetch(&mut self, kinds: &[CellKind]) -> Result<Answer> {
+    pub(super) fn fetch(&mut self, kinds: &[CellKind]) -> Result<Answer> {
         let (reply, body) = self.call(&json!({"op": "fetch", "kinds": kinds}))?;
         decode(&reply, &body, kinds)
     }

@@ -39,7 +39,7 @@ fn jar() -> String {
 
 /// Ports of a QuestDB instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuestDbPorts {
+pub(super) struct QuestDbPorts {
     /// HTTP: line protocol and SQL.
     pub http: u16,
     /// Line protocol over TCP.
@@ -64,7 +64,7 @@ impl QuestDbPorts {
 }
 
 /// An instance on `ports`, with all its files under `data`.
-pub fn server(folder: &Path, data: &Path, ports: QuestDbPorts) -> Result<Program> {
+pub(super) fn server(folder: &Path, data: &Path, ports: QuestDbPorts) -> Result<Program> {
     let home = installed(folder, "questdb")?;
     let data = std::path::absolute(data)?;
     let conf = data.join("conf");

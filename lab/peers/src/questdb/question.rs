@@ -23,7 +23,7 @@ fn window(ns: i64) -> String {
 }
 
 /// The statement for `select`.
-pub fn statement(table: &Table, select: &Select) -> String {
+pub(super) fn statement(table: &Table, select: &Select) -> String {
     let by_key = match &select.devices {
         Devices::All => false,
         Devices::In(tag, _) | Devices::Below(tag, _) => *tag == table.key,

@@ -14,7 +14,7 @@ fn is_symbol(table: &Table, tag: usize) -> bool {
 }
 
 /// `CREATE TABLE …`.
-pub fn create(table: &Table) -> String {
+pub(super) fn create(table: &Table) -> String {
     let mut columns = vec!["ts TIMESTAMP_NS".to_owned()];
     for (index, tag) in table.tags.iter().enumerate() {
         columns.push(if is_symbol(table, index) {
@@ -48,7 +48,7 @@ fn column(name: &str, kind: FieldKind) -> String {
 }
 
 /// A table as line protocol sees it, where it differs from the laboratory's.
-pub struct Wire {
+pub(super) struct Wire {
     /// The table with its integer tags as its first fields.
     pub table: Table,
     /// The values of those tags by series; `None` if a device has no such tag.
@@ -57,7 +57,7 @@ pub struct Wire {
 
 impl Wire {
     /// `table` as line protocol writes it; `None` if that is the same.
-    pub fn new(table: &Table) -> Option<Self> {
+    pub(super) fn new(table: &Table) -> Option<Self> {
         let all = 0..table.tags.len();
         let (symbols, numbers): (Vec<_>, Vec<_>) = all.partition(|tag| is_symbol(table, *tag));
         if numbers.is_empty() {
@@ -99,7 +99,7 @@ impl Wire {
     }
 
     /// `rows` with their integer tags as columns.
-    pub fn rows(&self, rows: &Rows) -> Rows {
+    pub(super) fn rows(&self, rows: &Rows) -> Rows {
         let column = |numbers: &Vec<Option<i64>>| {
             let each = || rows.series.iter().map(|series| numbers[*series as usize]);
             Column {

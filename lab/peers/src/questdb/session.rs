@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// A connection.
-pub struct QuestDbSession {
+pub(super) struct QuestDbSession {
     http: Http,
     tables: Arc<[Table]>,
     wires: Vec<Option<Wire>>,
@@ -23,7 +23,7 @@ pub struct QuestDbSession {
 
 impl QuestDbSession {
     /// A connection to the server at `base`.
-    pub fn new(base: &str, tables: &Arc<[Table]>) -> Self {
+    pub(super) fn new(base: &str, tables: &Arc<[Table]>) -> Self {
         Self {
             http: Http::new(base),
             tables: Arc::clone(tables),

@@ -23,7 +23,12 @@ pub const PEER: Peer = Peer {
 
 /// An instance on `port`, with all its files under `data`. Of a machine with `memory_bytes` it would
 /// use 60 % for caches by default, so it is told to use as much.
-pub fn server(folder: &Path, data: &Path, port: u16, memory_bytes: Option<u64>) -> Result<Program> {
+pub(super) fn server(
+    folder: &Path,
+    data: &Path,
+    port: u16,
+    memory_bytes: Option<u64>,
+) -> Result<Program> {
     let home = installed(folder, "victoriametrics")?;
     let data = std::path::absolute(data)?;
     let mut line = vec![

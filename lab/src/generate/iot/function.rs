@@ -12,7 +12,7 @@ use rand::RngExt;
 
 /// Class of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub(super) enum Class {
     /// Always the same.
     Constant,
     /// Rises from the least to the greatest value over a cycle, then falls back.
@@ -36,7 +36,7 @@ const RATIOS: [(Class, f64); 5] = [
 
 /// A function of time.
 #[derive(Clone, Debug)]
-pub struct Function {
+pub(super) struct Function {
     /// Its class.
     pub class: Class,
     /// Least value.
@@ -58,7 +58,7 @@ fn one_of<T: Copy>(draw: &mut Draw, choices: &[T]) -> T {
 
 impl Function {
     /// The function of the sensor at `key`.
-    pub fn draw(key: Key) -> Self {
+    pub(super) fn draw(key: Key) -> Self {
         let draw = &mut key.draw();
         let sum: f64 = RATIOS.iter().map(|(_, ratio)| ratio).sum();
         let mut left = draw.random::<f64>() * sum;
@@ -117,7 +117,7 @@ impl Function {
     }
 
     /// The value at a time, milliseconds; `chance` returns a random number in [0, 1).
-    pub fn value(&self, time_ms: i64, chance: impl FnOnce() -> f64) -> f64 {
+    pub(super) fn value(&self, time_ms: i64, chance: impl FnOnce() -> f64) -> f64 {
         let span = self.max - self.min;
         let part = || time_ms.rem_euclid(self.cycle_ms) as f64 / self.cycle_ms as f64;
         match self.class {
@@ -130,7 +130,7 @@ impl Function {
     }
 
     /// The middle between the least and the greatest value; above it, a boolean sensor is true.
-    pub fn middle(&self) -> f64 {
+    pub(super) fn middle(&self) -> f64 {
         f64::midpoint(self.min, self.max)
     }
 }

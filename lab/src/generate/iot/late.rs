@@ -19,7 +19,7 @@ use rand_distr::{Distribution, Poisson};
 use std::ops::Range;
 
 /// Decides which step of time a row belongs to.
-pub struct Lateness {
+pub(super) struct Lateness {
     key: Key,
     late: Late,
     /// `None` if λ is not a positive number; late rows then repeat the newest row.
@@ -30,7 +30,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// Lateness by `late` for devices of `rows` rows each, with random numbers below `key`.
-    pub fn new(late: Late, rows: usize, key: Key) -> Self {
+    pub(super) fn new(late: Late, rows: usize, key: Key) -> Self {
         let delay = match late {
             Late::Poisson { lambda, .. } => Poisson::new(lambda).ok(),
             _ => None,
@@ -48,12 +48,12 @@ impl Lateness {
     }
 
     /// Whether rows repeat earlier ones.
-    pub fn repeats(&self) -> bool {
+    pub(super) fn repeats(&self) -> bool {
         matches!(self.late, Late::Poisson { .. })
     }
 
     /// Number of steps that `device` completes with `rows` rows.
-    pub fn steps_of(&self, device: u64, rows: u64) -> u64 {
+    pub(super) fn steps_of(&self, device: u64, rows: u64) -> u64 {
         let Late::Poisson { ratio, .. } = self.late else {
             return rows;
         };
@@ -64,7 +64,7 @@ impl Lateness {
 
     /// Steps of rows number `rows` of `device`, some of which repeat earlier rows; `clock` is the
     /// number of steps that the device has completed.
-    pub fn repeating(&self, device: u64, rows: Range<u64>, clock: &mut u64) -> Vec<u64> {
+    pub(super) fn repeating(&self, device: u64, rows: Range<u64>, clock: &mut u64) -> Vec<u64> {
         let Late::Poisson { ratio, .. } = self.late else {
             return rows.collect();
         };
@@ -85,7 +85,7 @@ impl Lateness {
 
     /// Steps of rows number `rows` of `device`, which are one batch: the same numbers, some in
     /// other places; or, if delays are limited, other numbers.
-    pub fn permuted(&self, device: u64, rows: Range<u64>) -> Vec<u64> {
+    pub(super) fn permuted(&self, device: u64, rows: Range<u64>) -> Vec<u64> {
         if let Some(orders) = &self.orders {
             return rows.map(|row| orders.step(device, row)).collect();
         }

@@ -19,7 +19,7 @@ const PHASE_MS: f64 = 86_400_000.0;
 const CHARACTERS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 /// A sensor; every device has the same sensors.
-pub struct Sensor {
+pub(super) struct Sensor {
     key: Key,
     kind: FieldKind,
     step_ms: i64,
@@ -29,7 +29,7 @@ pub struct Sensor {
 }
 
 /// Indices of the values generated in advance for `steps` of `device`.
-pub fn slots(device: u64, steps: &[u64]) -> Vec<usize> {
+pub(super) fn slots(device: u64, steps: &[u64]) -> Vec<usize> {
     let slot = |step: &u64| (step % BUFFER * ((device + 1) % BUFFER) % BUFFER) as usize;
     steps.iter().map(slot).collect()
 }
@@ -47,7 +47,7 @@ fn gather<T: Clone>(values: &[T], slots: &[usize]) -> Vec<T> {
 impl Sensor {
     /// The sensor with random numbers below `key` and fields of type `kind` every `step_ms`
     /// milliseconds.
-    pub fn new(key: Key, kind: FieldKind, step_ms: i64) -> Self {
+    pub(super) fn new(key: Key, kind: FieldKind, step_ms: i64) -> Self {
         let mut sensor = Self {
             key: key.with(0),
             kind,
@@ -61,7 +61,7 @@ impl Sensor {
     }
 
     /// The values number `slots` of those generated in advance.
-    pub fn cycled(&self, slots: &[usize]) -> Values {
+    pub(super) fn cycled(&self, slots: &[usize]) -> Values {
         match &self.buffer {
             Values::Bool(values) => Values::Bool(gather(values, slots)),
             Values::I32(values) => Values::I32(gather(values, slots)),
@@ -73,7 +73,7 @@ impl Sensor {
     }
 
     /// The values of `device` at `steps` in true time.
-    pub fn fresh(&self, device: u64, steps: &[u64]) -> Values {
+    pub(super) fn fresh(&self, device: u64, steps: &[u64]) -> Values {
         let key = self.key.with(device);
         self.values(key, (key.uniform() * PHASE_MS) as i64, steps)
     }

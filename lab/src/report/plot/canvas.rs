@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Greys of texts, axes and mesh; nothing else has these colours.
-pub const GREYS: [&str; 3] = ["#57606A", "#8C959F", "#D8DEE4"];
+pub(crate) const GREYS: [&str; 3] = ["#57606A", "#8C959F", "#D8DEE4"];
 pub(super) const TEXT: RGBColor = RGBColor(0x57, 0x60, 0x6a);
 pub(super) const AXIS: RGBColor = RGBColor(0x8c, 0x95, 0x9f);
 pub(super) const MESH: RGBColor = RGBColor(0xd8, 0xde, 0xe4);

@@ -13,7 +13,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 /// The drawing.
-pub fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
+pub(super) fn draw(chart: &Chart, axes: &Axes, bars: bool) -> Result<String> {
     let frame = Frame::new(chart, axes, bars);
     let mut svg = String::new();
     {

@@ -10,7 +10,7 @@ const LINE_HEIGHT: i32 = 17;
 
 /// The names of the series: next to the ends of lines if there is space, otherwise below each
 /// other.
-pub fn labels(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame, bars: bool) -> Drawn {
+pub(super) fn labels(area: &Area, chart: &Chart, axes: &Axes, frame: &Frame, bars: bool) -> Drawn {
     let gap = if axes.second.is_some() { RIGHT } else { 12 };
     let left = frame.right + gap;
     let wanted = |(at, series): (usize, &Series)| {

@@ -5,7 +5,7 @@ use crate::report::number::tick;
 /// An axis. Positions on a linear axis are values; on a logarithmic axis, they are decimal
 /// logarithms.
 #[derive(Clone, Debug)]
-pub struct Scale {
+pub(super) struct Scale {
     log: bool,
     /// The least position.
     pub low: f64,
@@ -19,7 +19,7 @@ impl Scale {
     /// An axis of quantities: from 0 to beyond the greatest of `values`; logarithmic: from below
     /// the least positive one.
     #[must_use]
-    pub fn quantity(values: impl Iterator<Item = f64>, log: bool) -> Self {
+    pub(super) fn quantity(values: impl Iterator<Item = f64>, log: bool) -> Self {
         let finite: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         let greatest = finite.iter().copied().fold(0.0, f64::max);
         let positive = finite.iter().copied().filter(|value| *value > 0.0);
@@ -33,7 +33,7 @@ impl Scale {
 
     /// An axis of time: from 0 to the last of `values`.
     #[must_use]
-    pub fn time(values: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn time(values: impl Iterator<Item = f64>) -> Self {
         let last = values.fold(0.0, f64::max);
         let mut scale = Self::linear(0.0, last);
         if last > 0.0 {
@@ -88,7 +88,7 @@ impl Scale {
 
     /// An axis of settings, each with its own label; logarithmic if they cover a wide range.
     #[must_use]
-    pub fn settings(values: &[(f64, String)]) -> Self {
+    pub(super) fn settings(values: &[(f64, String)]) -> Self {
         let least = values
             .iter()
             .map(|(value, _)| *value)
@@ -116,7 +116,7 @@ impl Scale {
 
     /// Names side by side, at 0, 1, 2 ….
     #[must_use]
-    pub fn names(names: &[String]) -> Self {
+    pub(super) fn names(names: &[String]) -> Self {
         let ticks = names.iter().enumerate();
         Self {
             log: false,
@@ -128,7 +128,7 @@ impl Scale {
 
     /// The position of `value`; `None` if the axis cannot show it.
     #[must_use]
-    pub fn place(&self, value: f64) -> Option<f64> {
+    pub(super) fn place(&self, value: f64) -> Option<f64> {
         if !self.log {
             return value.is_finite().then_some(value);
         }
@@ -137,7 +137,7 @@ impl Scale {
 
     /// The fraction of the axis at `value`: 0 … 1, clamped at the ends.
     #[must_use]
-    pub fn part(&self, value: f64) -> Option<f64> {
+    pub(super) fn part(&self, value: f64) -> Option<f64> {
         let place = self.place(value)?;
         Some(((place - self.low) / (self.high - self.low)).clamp(0.0, 1.0))
     }

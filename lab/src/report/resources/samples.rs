@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// The samples of a run.
-pub struct Samples {
+pub(super) struct Samples {
     /// Time since the monitor began, seconds.
     pub at_s: Vec<f64>,
     server_cpu_s: Vec<Option<f64>>,
@@ -22,17 +22,17 @@ pub struct Samples {
 
 impl Samples {
     /// Number of samples.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.at_s.len()
     }
 
     /// Whether the server has processes of its own.
-    pub fn has_server(&self) -> bool {
+    pub(super) fn has_server(&self) -> bool {
         self.server_cpu_s.iter().any(Option::is_some)
     }
 
     /// Processor time of the server, or of the client that contains it, seconds.
-    pub fn cpu_s(&self, at: usize) -> f64 {
+    pub(super) fn cpu_s(&self, at: usize) -> f64 {
         let side = if self.has_server() {
             &self.server_cpu_s
         } else {
@@ -42,7 +42,7 @@ impl Samples {
     }
 
     /// Resident memory of the same, bytes.
-    pub fn rss_bytes(&self, at: usize) -> f64 {
+    pub(super) fn rss_bytes(&self, at: usize) -> f64 {
         let side = if self.has_server() {
             &self.server_rss_bytes
         } else {
@@ -53,7 +53,7 @@ impl Samples {
 }
 
 /// Reads the samples of a run; `None` if it has none.
-pub fn read(path: &Path) -> Result<Option<Samples>> {
+pub(super) fn read(path: &Path) -> Result<Option<Samples>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

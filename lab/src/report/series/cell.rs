@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The result at one value of the x knob.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// The figure, or why there is none.
     pub state: State,
     /// The view's second figure, its median.
@@ -23,7 +23,7 @@ pub struct Cell {
 
 /// A figure, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum State {
+pub(crate) enum State {
     /// It was measured, in the view's unit.
     Value(Summary),
     /// An answer was wrong: the difference.
@@ -41,7 +41,7 @@ pub enum State {
 impl Cell {
     /// The figure, if it was measured.
     #[must_use]
-    pub fn value(&self) -> Option<&Summary> {
+    pub(crate) fn value(&self) -> Option<&Summary> {
         match &self.state {
             State::Value(summary) => Some(summary),
             _ => None,

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The one study, with a title that HTML and Markdown must escape.
-pub const STUDY: Study = Study {
+pub(crate) const STUDY: Study = Study {
     name: "rehearsal",
     title: "Writing & asking <b>| *first*",
     about: "How fast rows go in, and answers come out.",
@@ -25,7 +25,7 @@ pub const STUDY: Study = Study {
 };
 
 /// Knobs from pairs.
-pub fn knobs(pairs: &[(&str, &str)]) -> Knobs {
+pub(crate) fn knobs(pairs: &[(&str, &str)]) -> Knobs {
     let owned = |(knob, value): &(&str, &str)| ((*knob).to_owned(), (*value).to_owned());
     pairs.iter().map(owned).collect()
 }
@@ -47,14 +47,14 @@ fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
 }
 
 /// Numbers of clients and batch sizes of writing.
-pub const CLIENTS: [&str; 4] = ["1", "2", "4", "16"];
+pub(crate) const CLIENTS: [&str; 4] = ["1", "2", "4", "16"];
 /// Rows per request.
-pub const BATCHES: [&str; 2] = ["100", "2000"];
+pub(crate) const BATCHES: [&str; 2] = ["100", "2000"];
 /// The questions; `top` is SQL, compared between targets.
-pub const QUESTIONS: [&str; 4] = ["last", "avg-by-hour", "top", "all-rows"];
+pub(crate) const QUESTIONS: [&str; 4] = ["last", "avg-by-hour", "top", "all-rows"];
 
 /// Writes at each number of clients and batch size, then size, then questions.
-pub fn plan() -> Plan {
+pub(crate) fn plan() -> Plan {
     let mut steps = Vec::new();
     for batch in BATCHES {
         for clients in CLIENTS {
@@ -115,7 +115,7 @@ pub fn plan() -> Plan {
 }
 
 /// A folder with runs.
-pub struct Fixture {
+pub(crate) struct Fixture {
     /// How it was started.
     pub configuration: Configuration,
     /// Results, changed by a test before they are written.
@@ -124,7 +124,7 @@ pub struct Fixture {
 
 impl Fixture {
     /// Runs of `targets`, each with its relative rate with one client; repetitions differ by 2 %.
-    pub fn new(targets: &[(&str, f64)], repeat: usize) -> Self {
+    pub(crate) fn new(targets: &[(&str, f64)], repeat: usize) -> Self {
         let configuration = Configuration {
             format: 1,
             version: "0.1.0".to_owned(),
@@ -154,7 +154,12 @@ impl Fixture {
     }
 
     /// The step of `target` with the question `question`, in every repetition.
-    pub fn question(&mut self, target: &str, question: &str, change: impl Fn(&mut StepResult)) {
+    pub(crate) fn question(
+        &mut self,
+        target: &str,
+        question: &str,
+        change: impl Fn(&mut StepResult),
+    ) {
         let results = self
             .results
             .iter_mut()
@@ -169,7 +174,7 @@ impl Fixture {
     }
 
     /// Writes everything to `folder`.
-    pub fn write(&self, folder: &Path) {
+    pub(crate) fn write(&self, folder: &Path) {
         store(&folder.join("lab.json"), &self.configuration);
         store(&folder.join("plans/rehearsal.json"), &plan());
         for result in &self.results {
@@ -293,7 +298,7 @@ fn result(target: &str, speed: f64, repeat: usize) -> RunResult {
 }
 
 /// An answer of one column.
-pub fn answer(numbers: &[f64]) -> Answer {
+pub(crate) fn answer(numbers: &[f64]) -> Answer {
     Answer {
         rows: numbers
             .iter()

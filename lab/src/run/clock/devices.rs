@@ -4,13 +4,13 @@ use crate::data::{Column, Field, FieldKind, Rows, Table, Tag, TagKind, Values};
 use std::sync::Arc;
 
 /// Time of the first tick, nanoseconds (2024-01-01T00:00:00Z).
-pub const START_NS: i64 = 1_704_067_200_000_000_000;
+pub(super) const START_NS: i64 = 1_704_067_200_000_000_000;
 
 /// Number of groups of devices.
 const GROUPS: u64 = 100;
 
 /// The table `clock`: tags `device` (the key) and `site`, fields `s_0`, ….
-pub fn table(devices: u64, fields: usize) -> Table {
+pub(super) fn table(devices: u64, fields: usize) -> Table {
     let tag = |name: &str| Tag {
         name: name.to_owned(),
         kind: TagKind::Text,
@@ -50,7 +50,7 @@ fn value(seed: u64, device: u64, field: u64, tick: u64) -> f64 {
 }
 
 /// The rows of `devices` at `tick`.
-pub fn rows(
+pub(super) fn rows(
     table: &Table,
     devices: std::ops::Range<u64>,
     tick: u64,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Runs the trial with `devices` devices, in a folder of its own.
-pub fn run(
+pub(super) fn run(
     target: &mut dyn Target,
     step: &ClockStep,
     place: &TrialContext<'_>,

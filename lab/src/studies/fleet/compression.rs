@@ -7,7 +7,7 @@ use crate::study::{Plan, PublishedFigures, Scale, Setup, StepAction, Study, View
 use crate::target::Tuning;
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "fleet-compression",
         title: "Size on disk",

@@ -10,7 +10,7 @@ use crate::study::{AskStep, Plan, Scale, StepAction, Study, View};
 const COUNT_SUM_AVG: [Aggregate; 3] = [Aggregate::Count, Aggregate::Sum, Aggregate::Avg];
 
 /// The study of reading rows.
-pub fn rows() -> Study {
+pub(super) fn rows() -> Study {
     Study {
         name: "fleet-read",
         title: "Reading rows",
@@ -85,7 +85,7 @@ fn read(scale: Scale) -> Plan {
 }
 
 /// The study of aggregates.
-pub fn aggregates() -> Study {
+pub(super) fn aggregates() -> Study {
     Study {
         name: "fleet-aggregate",
         title: "Aggregates",
@@ -116,7 +116,7 @@ pub fn aggregates() -> Study {
 }
 
 /// The study of groups by tag.
-pub fn by_tag() -> Study {
+pub(super) fn by_tag() -> Study {
     Study {
         name: "fleet-group-by-tag",
         title: "Groups by tag",
@@ -136,7 +136,7 @@ pub fn by_tag() -> Study {
 }
 
 /// The study of groups by time.
-pub fn by_time() -> Study {
+pub(super) fn by_time() -> Study {
     Study {
         name: "fleet-group-by-time",
         title: "Groups by time",

@@ -12,7 +12,7 @@ const NAME: &str = "fleet-write";
 const BATCHES: [usize; 5] = [1, 100, 500, 1000, 2000];
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: NAME,
         title: "Writing by clients and rows a request",

@@ -14,7 +14,7 @@ const NAME: &str = "iot-clients";
 const ASKED: &str = "_q";
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: NAME,
         title: "Clients",

@@ -9,7 +9,7 @@ use crate::study::{AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, StepAct
 const POLICIES: [&str; 3] = ["balance", "inner_cross", "cross_inner"];
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "iot-compaction",
         title: "Policies of compaction",

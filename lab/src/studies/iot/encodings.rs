@@ -14,7 +14,7 @@ const DOUBLE: (&str, FieldKind) = ("DOUBLE", FieldKind::F64);
 const TEXT: (&str, FieldKind) = ("TEXT", FieldKind::Text);
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "iot-encoding",
         title: "Encodings",

@@ -10,7 +10,7 @@ use crate::target::Tuning;
 const NAME: &str = "iot-out-of-order";
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: NAME,
         title: "Rows that come late",

@@ -6,7 +6,7 @@ use crate::generate::{IotSpec, SourceSpec};
 use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "iot-page-size",
         title: "Size of pages",

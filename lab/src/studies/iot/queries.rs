@@ -11,7 +11,7 @@ use crate::target::Tuning;
 const DEVICES: [usize; 4] = [20, 20, 20, 100];
 
 /// The study of ranges of time.
-pub fn time_range() -> Study {
+pub(super) fn time_range() -> Study {
     Study {
         name: "iot-time-range",
         title: "Range of time of a question",
@@ -43,7 +43,7 @@ pub fn time_range() -> Study {
 }
 
 /// The study of numbers of devices.
-pub fn devices() -> Study {
+pub(super) fn devices() -> Study {
     Study {
         name: "iot-query-devices",
         title: "Devices of a question",
@@ -62,7 +62,7 @@ pub fn devices() -> Study {
 }
 
 /// The study of numbers of sensors.
-pub fn sensors() -> Study {
+pub(super) fn sensors() -> Study {
     Study {
         name: "iot-query-sensors",
         title: "Sensors of a question",

@@ -14,7 +14,7 @@ const INSTANCES: usize = 8;
 
 /// A kind of question.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// Q1: one time.
     ExactPoint,
     /// Q2: a range.
@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 /// All kinds.
-pub const ALL: [Kind; 11] = [
+pub(super) const ALL: [Kind; 11] = [
     Kind::ExactPoint,
     Kind::Range,
     Kind::RangeAndValue,
@@ -55,7 +55,7 @@ pub const ALL: [Kind; 11] = [
 ];
 
 /// The kinds that represent the others.
-pub const USUAL: [Kind; 4] = [Kind::Range, Kind::Aggregate, Kind::ByTime, Kind::Latest];
+pub(super) const USUAL: [Kind; 4] = [Kind::Range, Kind::Aggregate, Kind::ByTime, Kind::Latest];
 
 impl Kind {
     fn name(self) -> &'static str {
@@ -109,7 +109,7 @@ impl Kind {
 
 /// The extent of questions.
 #[derive(Clone, Copy)]
-pub struct Extent {
+pub(super) struct Extent {
     /// Devices of a question.
     pub devices: usize,
     /// Sensors of a question, the first ones.
@@ -120,7 +120,7 @@ pub struct Extent {
 
 /// Instances of these kinds of questions about `data`: their ranges begin at steps spread over the
 /// data, and take devices in turn.
-pub fn questions(data: &IotSpec, extent: Extent, kinds: &[Kind]) -> Vec<Question> {
+pub(super) fn questions(data: &IotSpec, extent: Extent, kinds: &[Kind]) -> Vec<Question> {
     let instances = |kind: &Kind| {
         let kind = *kind;
         (0..INSTANCES)

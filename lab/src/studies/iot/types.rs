@@ -17,7 +17,7 @@ const TYPES: [(&str, FieldKind); 6] = [
 ];
 
 /// The study.
-pub fn study() -> Study {
+pub(super) fn study() -> Study {
     Study {
         name: "iot-data-type",
         title: "Types of values",

@@ -9,7 +9,7 @@ use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Stud
 const PERCENT: u32 = 30;
 
 /// The study of all questions of standard set S before late rows are merged.
-pub fn study() -> Study {
+pub(crate) fn study() -> Study {
     Study {
         name: "late-asked",
         title: "Late rows hardly slow questions down",

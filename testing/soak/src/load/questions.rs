@@ -1,10 +1,10 @@
 //! The queries of the load.
 
 /// The query of slow readers.
-pub const EVERYTHING: &str = "SELECT * FROM fleet";
+pub(super) const EVERYTHING: &str = "SELECT * FROM fleet";
 
 /// Queries that a dashboard repeats.
-pub fn dashboards() -> Vec<String> {
+pub(super) fn dashboards() -> Vec<String> {
     let all = [
         "SELECT site, count(*), avg(temp), max(hum) FROM fleet GROUP BY site ORDER BY site",
         "SELECT time_bucket('1m', time) AS minute, avg(temp), max(hum) FROM fleet \
@@ -19,7 +19,7 @@ pub fn dashboards() -> Vec<String> {
 }
 
 /// Queries that a materialized view answers.
-pub fn views() -> Vec<String> {
+pub(super) fn views() -> Vec<String> {
     let all = [
         "SELECT minute, site, sum(n) AS n, max(high) FROM fleet_minutes GROUP BY minute, site \
          ORDER BY minute DESC LIMIT 100",
@@ -29,7 +29,7 @@ pub fn views() -> Vec<String> {
 }
 
 /// Queries that sort or group many rows: with little memory they must spill, or are refused.
-pub fn sorts() -> Vec<String> {
+pub(super) fn sorts() -> Vec<String> {
     let all = [
         "SELECT count(*) FROM (SELECT dev, hum, temp FROM (SELECT * FROM fleet LIMIT 2000000) \
          ORDER BY hum, time OFFSET 1)",
@@ -43,7 +43,7 @@ pub fn sorts() -> Vec<String> {
 }
 
 /// Queries that take all the memory they can get, in operators that cannot spill.
-pub fn runaways() -> Vec<String> {
+pub(super) fn runaways() -> Vec<String> {
     let all = [
         "SELECT count(*) FROM (SELECT * FROM fleet LIMIT 2000000) a JOIN (SELECT * FROM fleet \
          LIMIT 2000000) b ON a.hum = b.temp",

@@ -17,7 +17,7 @@ const LATE_LINES: usize = 1000;
 const SESSION_LINES: usize = 4000;
 
 /// Half of the fleet, in order: each of two writers has every second device.
-pub fn fleet(shared: &LoadShared<'_>, part: usize) -> RequestTally {
+pub(super) fn fleet(shared: &LoadShared<'_>, part: usize) -> RequestTally {
     let rate = (shared.plan.rows_per_second / 2).max(1) as f64;
     let every = Duration::from_secs_f64(FLEET_LINES as f64 / rate);
     let (mut lines, mut row) = (String::new(), 0_usize);
@@ -34,7 +34,7 @@ pub fn fleet(shared: &LoadShared<'_>, part: usize) -> RequestTally {
 }
 
 /// Rows that are hours before the others, in an order of their own.
-pub fn late(shared: &LoadShared<'_>) -> RequestTally {
+pub(super) fn late(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("late", Duration::from_millis(250), |_| {
         lines.clear();
@@ -51,7 +51,7 @@ pub fn late(shared: &LoadShared<'_>) -> RequestTally {
 }
 
 /// Sessions: every line is a new series, until there are enough of them.
-pub fn sessions(shared: &LoadShared<'_>) -> RequestTally {
+pub(super) fn sessions(shared: &LoadShared<'_>) -> RequestTally {
     let (mut lines, mut row) = (String::new(), 0_usize);
     shared.repeat("sessions", Duration::from_millis(250), |_| {
         lines.clear();

@@ -15,7 +15,7 @@ use std::collections::HashSet;
 const HEADERS_NOTED: usize = 5;
 
 /// Notes about lines below the header that hold no rows: descriptions of columns, and further headers.
-pub fn skipped_lines(plan: &CsvPlan) -> Vec<String> {
+pub(crate) fn skipped_lines(plan: &CsvPlan) -> Vec<String> {
     let described = plan.dialect.described.iter().map(|(line, cells)| {
         let cells: Vec<String> = cells.iter().map(|cell| format!("'{cell}'")).collect();
         format!(
@@ -64,7 +64,7 @@ pub fn skipped_lines(plan: &CsvPlan) -> Vec<String> {
 }
 
 /// Refuses a header between the rows that names no time, because its rows would have none.
-pub fn refuse_headers_without_time(plan: &CsvPlan) -> Result<()> {
+pub(crate) fn refuse_headers_without_time(plan: &CsvPlan) -> Result<()> {
     for other in &plan.headers.others {
         let mut parts = plan.time_columns.parts.iter();
         let missing = parts.find(|(_, at)| !other.columns.contains(at));
@@ -85,7 +85,7 @@ pub fn refuse_headers_without_time(plan: &CsvPlan) -> Result<()> {
 }
 
 /// The note for times of which only some name a zone.
-pub fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String> {
+pub(crate) fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String> {
     let (offsets, names) = evidence.zones();
     let (named, all) = (offsets + names, evidence.cells());
     if time.form.is_moment() || named == 0 || named >= all {
@@ -102,7 +102,10 @@ pub fn mixed_zones(time: &TimeReader, evidence: &TimeEvidence) -> Option<String>
 
 /// Refuses rows that have more cells than the header, as decimal commas without quotes make them:
 /// the values would come under other names than their own.
-pub fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -> Result<()> {
+pub(crate) fn refuse_beyond_header(
+    dialect: &TextDialect,
+    profiles: &[ColumnProfile],
+) -> Result<()> {
     let width = dialect.names.len() - dialect.added_later;
     let named = width - dialect.beyond_header;
     if profiles[named..width].iter().all(ColumnProfile::is_empty) {
@@ -116,7 +119,7 @@ pub fn refuse_beyond_header(dialect: &TextDialect, profiles: &[ColumnProfile]) -
 }
 
 /// Notes what the user should know about a column: that it is new, or text because of a few cells.
-pub fn note_column(
+pub(crate) fn note_column(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
     at: usize,

@@ -7,7 +7,7 @@ use marigram_model::TagValueRef;
 use std::cell::RefCell;
 
 /// A reading into a new table.
-pub fn reading(options: ReadOptions) -> ReadPlanOptions {
+pub(crate) fn reading(options: ReadOptions) -> ReadPlanOptions {
     ReadPlanOptions {
         table: "pump".into(),
         schema: None,

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// `rows` as a batch with a slot for each series in it. Fails if an integer tag is not an integer.
-pub fn encode(table: &Table, rows: &Rows) -> Result<WriteBatch> {
+pub(super) fn encode(table: &Table, rows: &Rows) -> Result<WriteBatch> {
     let mut slot_of = HashMap::new();
     let mut series = Vec::new();
     let mut slots = Vec::with_capacity(rows.len());

@@ -14,44 +14,44 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The tests' data directory.
-pub const DIR: &str = "/data";
+pub(super) const DIR: &str = "/data";
 
 /// A disk and a clock that outlive engines.
 #[derive(Clone)]
-pub struct World {
+pub(super) struct World {
     pub fs: SimFs,
     pub clock: SimClock,
 }
 
 impl World {
-    pub fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self {
             fs: SimFs::new(seed),
             clock: SimClock::new(1_000_000),
         }
     }
 
-    pub fn env(&self) -> Env {
+    pub(super) fn env(&self) -> Env {
         Env::simulated(&self.fs, &self.clock)
     }
 
-    pub fn open(&self) -> Engine {
+    pub(super) fn open(&self) -> Engine {
         self.open_with(options())
     }
 
-    pub fn open_with(&self, options: EngineOptions) -> Engine {
+    pub(super) fn open_with(&self, options: EngineOptions) -> Engine {
         Engine::open(self.env(), Path::new(DIR), options).unwrap()
     }
 
     /// An engine with the database `db`.
-    pub fn open_db(&self) -> Engine {
+    pub(super) fn open_db(&self) -> Engine {
         let engine = self.open();
         engine.create_database("db", true).unwrap();
         engine
     }
 
     /// The damage that verification finds.
-    pub fn damage(&self) -> Vec<String> {
+    pub(super) fn damage(&self) -> Vec<String> {
         let mut damage = Vec::new();
         Engine::verify(&self.env(), Path::new(DIR), &mut |place| damage.push(place)).unwrap();
         damage
@@ -59,10 +59,10 @@ impl World {
 }
 
 /// Width of the partitions of [`create_minutes`].
-pub const PARTITION_NS: i64 = 60_000_000_000;
+pub(super) const PARTITION_NS: i64 = 60_000_000_000;
 
 /// Creates a table of `db` whose partitions are a minute wide.
-pub fn create_minutes(engine: &Engine, table: &str) {
+pub(super) fn create_minutes(engine: &Engine, table: &str) {
     let spec = TableSpec {
         name: table.to_owned(),
         options: TableOptions {
@@ -75,7 +75,7 @@ pub fn create_minutes(engine: &Engine, table: &str) {
 }
 
 /// Stores a row of device `a` in each of the first `partitions` minutes, `shift_ns` after its start.
-pub fn fill_minutes(engine: &Engine, table: &str, partitions: i64, shift_ns: i64) {
+pub(super) fn fill_minutes(engine: &Engine, table: &str, partitions: i64, shift_ns: i64) {
     let fields = [("x", FieldValueRef::F64(shift_ns as f64))];
     let rows: Vec<_> = (0..partitions)
         .map(|at| ("a", at * PARTITION_NS + shift_ns, &fields[..]))
@@ -83,7 +83,7 @@ pub fn fill_minutes(engine: &Engine, table: &str, partitions: i64, shift_ns: i64
     store(engine, table, &rows);
 }
 
-pub fn options() -> EngineOptions {
+pub(super) fn options() -> EngineOptions {
     EngineOptions {
         shards: 2,
         durability: Durability::Fsync,
@@ -99,13 +99,13 @@ pub fn options() -> EngineOptions {
     }
 }
 
-pub const GROW: WriteOptions = WriteOptions { grow: true };
+pub(super) const GROW: WriteOptions = WriteOptions { grow: true };
 
 /// A row for [`batch`]: device, time, fields.
-pub type Row<'a> = (&'a str, i64, &'a [(&'a str, FieldValueRef<'a>)]);
+pub(super) type Row<'a> = (&'a str, i64, &'a [(&'a str, FieldValueRef<'a>)]);
 
 /// A batch of rows with `dev` as the only tag.
-pub fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
+pub(super) fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
     let mut builder = BatchBuilder::new(table);
     let mut slots = BTreeMap::new();
     for (device, time, fields) in rows {
@@ -121,7 +121,7 @@ pub fn batch(table: &str, rows: &[Row<'_>]) -> WriteBatch {
 }
 
 /// Writes rows, all of which must be stored.
-pub fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
+pub(super) fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
     let report = engine.write("db", &batch(table, rows), GROW).unwrap();
     assert_eq!(
         report,
@@ -133,19 +133,19 @@ pub fn store(engine: &Engine, table: &str, rows: &[Row<'_>]) {
 }
 
 /// Rows as read: (device, time) → field values by name, without nulls.
-pub type Contents = BTreeMap<(String, i64), BTreeMap<String, FieldValue>>;
+pub(super) type Contents = BTreeMap<(String, i64), BTreeMap<String, FieldValue>>;
 
 /// Everything in a table.
-pub fn read(engine: &Engine, table: &str) -> Contents {
+pub(super) fn read(engine: &Engine, table: &str) -> Contents {
     try_read(engine, table, TimeRange::ALL).unwrap()
 }
 
-pub fn try_read(engine: &Engine, table: &str, range: TimeRange) -> crate::Result<Contents> {
+pub(super) fn try_read(engine: &Engine, table: &str, range: TimeRange) -> crate::Result<Contents> {
     rows_within(&engine.snapshot("db", table)?, range)
 }
 
 /// Everything in a snapshot.
-pub fn rows_of(snapshot: &TableSnapshot) -> crate::Result<Contents> {
+pub(super) fn rows_of(snapshot: &TableSnapshot) -> crate::Result<Contents> {
     rows_within(snapshot, TimeRange::ALL)
 }
 

@@ -15,7 +15,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// Reads the values of one column.
-pub enum ColumnReader {
+pub(crate) enum ColumnReader {
     /// Floats, in a type.
     Float(Float64Array, Option<InfluxValueType>),
     /// Integers, in a type.
@@ -31,21 +31,21 @@ pub enum ColumnReader {
 }
 
 /// Texts of tags; a missing text is empty.
-pub struct Texts(StringArray);
+pub(crate) struct Texts(StringArray);
 
 impl Texts {
     /// Whether any text is missing.
-    pub fn has_missing(&self) -> bool {
+    pub(crate) fn has_missing(&self) -> bool {
         self.0.null_count() > 0
     }
 
     /// Whether any text is there and empty.
-    pub fn has_empty(&self) -> bool {
+    pub(crate) fn has_empty(&self) -> bool {
         self.0.iter().any(|text| text == Some(""))
     }
 
     /// The text of a row.
-    pub fn text(&self, row: usize) -> &str {
+    pub(crate) fn text(&self, row: usize) -> &str {
         if self.0.is_null(row) {
             ""
         } else {
@@ -65,7 +65,7 @@ fn cast_to(array: &ArrayRef, kind: &DataType) -> SqlResult<ArrayRef> {
 }
 
 /// The times of a column, in nanoseconds.
-pub fn times(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
+pub(crate) fn times(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
     let times = array(batch, name)?;
     let times = cast_to(times, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
     let times = times.as_primitive::<TimestampNanosecondType>();
@@ -73,14 +73,14 @@ pub fn times(batch: &RecordBatch, name: &str) -> SqlResult<Int64Array> {
 }
 
 /// The texts of a column.
-pub fn texts(batch: &RecordBatch, name: &str) -> SqlResult<Texts> {
+pub(crate) fn texts(batch: &RecordBatch, name: &str) -> SqlResult<Texts> {
     let texts = cast_to(array(batch, name)?, &DataType::Utf8)?;
     Ok(Texts(texts.as_string::<i32>().clone()))
 }
 
 impl ColumnReader {
     /// A reader of a column, which returns `absent` if there is no text.
-    pub fn new(
+    pub(crate) fn new(
         batch: &RecordBatch,
         name: &str,
         kind: Option<InfluxValueType>,
@@ -111,7 +111,7 @@ impl ColumnReader {
     }
 
     /// The value of a row.
-    pub fn value(&mut self, row: usize) -> Value {
+    pub(crate) fn value(&mut self, row: usize) -> Value {
         let cast = |value: Value, kind: &Option<InfluxValueType>| match kind {
             Some(kind) => value.cast(*kind),
             None => value,

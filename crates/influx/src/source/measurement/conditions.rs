@@ -27,13 +27,13 @@ fn conjuncts(condition: &Expression) -> Vec<&Expression> {
 }
 
 /// The parts that the scan evaluates.
-pub fn pushed_down(condition: &Expression, table: &StoredMeasurement) -> Vec<Expr> {
+pub(crate) fn pushed_down(condition: &Expression, table: &StoredMeasurement) -> Vec<Expr> {
     let parts = conjuncts(condition).into_iter();
     parts.filter_map(|part| translated(part, table)).collect()
 }
 
 /// The rest of a condition.
-pub fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Expression> {
+pub(crate) fn residual(condition: &Expression, table: &StoredMeasurement) -> Option<Expression> {
     let mut left = conjuncts(condition)
         .into_iter()
         .filter(|part| translated(part, table).is_none())
@@ -104,7 +104,7 @@ fn comparison(
 }
 
 /// Whether a tag has a value. A missing tag is empty.
-pub fn tag_is(tag: &TagColumn, value: &str) -> Expr {
+pub(super) fn tag_is(tag: &TagColumn, value: &str) -> Expr {
     let text = match tag.kind {
         TagType::String => column(&tag.name),
         _ => cast(column(&tag.name), DataType::Utf8),

@@ -12,7 +12,7 @@ use marigram_sql::SqlResult;
 use std::sync::Arc;
 
 /// The rows of a table, and the index of each function's input in them.
-pub struct ReducedFallback {
+pub(crate) struct ReducedFallback {
     /// The rows.
     pub rows: Box<dyn RowSource>,
     /// The indexes.

@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// See the module documentation. Its last argument is a condition if the call has a FILTER.
-pub struct AccumulatorFold {
+pub(crate) struct AccumulatorFold {
     call: Arc<AggregateFunctionExpr>,
     /// Types of the arguments.
     kinds: Vec<DataType>,
@@ -50,7 +50,7 @@ impl AccumulatorFold {
     ///
     /// # Errors
     /// If the function cannot create an accumulator.
-    pub fn new(
+    pub(crate) fn new(
         call: &Arc<AggregateFunctionExpr>,
         kinds: Vec<DataType>,
         filtered: bool,

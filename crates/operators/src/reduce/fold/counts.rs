@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// See the module documentation.
 #[derive(Debug, Default)]
-pub struct CountFold {
+pub(crate) struct CountFold {
     /// Whether to count values instead of rows.
     values: bool,
     counts: Vec<i64>,
@@ -16,12 +16,12 @@ pub struct CountFold {
 
 impl CountFold {
     /// Counts rows.
-    pub fn rows() -> Self {
+    pub(crate) fn rows() -> Self {
         Self::default()
     }
 
     /// Counts values of the argument that are not null.
-    pub fn values() -> Self {
+    pub(crate) fn values() -> Self {
         Self {
             values: true,
             counts: Vec::new(),

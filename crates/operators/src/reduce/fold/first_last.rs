@@ -18,7 +18,7 @@ fn replaces(side: TimeEdge, time: i64, held: i64) -> bool {
 
 /// Values with their times.
 #[derive(Debug)]
-pub struct FirstLastFold {
+pub(crate) struct FirstLastFold {
     side: TimeEdge,
     /// Whether a null is a value.
     nulls: bool,
@@ -30,7 +30,7 @@ pub struct FirstLastFold {
 
 impl FirstLastFold {
     /// Creates a fold for values of type `kind`; `nulls` says whether a null counts as a value.
-    pub fn new(side: TimeEdge, nulls: bool, kind: DataType) -> Self {
+    pub(crate) fn new(side: TimeEdge, nulls: bool, kind: DataType) -> Self {
         Self {
             side,
             nulls,

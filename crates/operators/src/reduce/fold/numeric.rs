@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The states; only those that were requested are kept.
 #[derive(Debug)]
-pub struct NumericFold<N: NumericType> {
+pub(crate) struct NumericFold<N: NumericType> {
     /// The type of minimum and maximum.
     kind: DataType,
     asked: NumericOutputs,
@@ -24,7 +24,7 @@ pub struct NumericFold<N: NumericType> {
 
 /// The requested results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct NumericOutputs {
+pub(crate) struct NumericOutputs {
     sum: bool,
     min: bool,
     max: bool,
@@ -32,7 +32,7 @@ pub struct NumericOutputs {
 
 impl NumericOutputs {
     /// Whether the maximum is the only request.
-    pub fn is_max_only(self) -> bool {
+    pub(crate) fn is_max_only(self) -> bool {
         self.max && !self.min && !self.sum
     }
 
@@ -42,7 +42,7 @@ impl NumericOutputs {
     }
 
     /// Adds a requested result.
-    pub fn add(&mut self, answer: NumericResult) {
+    pub(crate) fn add(&mut self, answer: NumericResult) {
         match answer {
             NumericResult::Sum
             | NumericResult::Mean
@@ -56,7 +56,7 @@ impl NumericOutputs {
 
 impl<N: NumericType> NumericFold<N> {
     /// Creates a fold for values of type `kind`.
-    pub fn new(kind: DataType, asked: NumericOutputs) -> Self {
+    pub(crate) fn new(kind: DataType, asked: NumericOutputs) -> Self {
         Self {
             kind,
             asked,

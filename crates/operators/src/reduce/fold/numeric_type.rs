@@ -32,7 +32,7 @@ fn in_lanes<T>(values: &[T], of: impl Fn(&T) -> f64) -> f64 {
 }
 
 /// A type of numbers.
-pub trait NumericType: Debug + Send + 'static {
+pub(crate) trait NumericType: Debug + Send + 'static {
     /// The Arrow type.
     type Arrow: ArrowPrimitiveType<Native = Self::Native>;
     /// One number.
@@ -87,22 +87,22 @@ pub trait NumericType: Debug + Send + 'static {
 
 /// 32-bit integers.
 #[derive(Debug)]
-pub struct I32;
+pub(crate) struct I32;
 /// 64-bit integers.
 #[derive(Debug)]
-pub struct I64;
+pub(crate) struct I64;
 /// Unsigned 64-bit integers.
 #[derive(Debug)]
-pub struct U64;
+pub(crate) struct U64;
 /// Times; their sum has no meaning and is never requested.
 #[derive(Debug)]
-pub struct TimeNumbers;
+pub(crate) struct TimeNumbers;
 /// 32-bit floats.
 #[derive(Debug)]
-pub struct F32;
+pub(crate) struct F32;
 /// 64-bit floats.
 #[derive(Debug)]
-pub struct F64;
+pub(crate) struct F64;
 
 macro_rules! integer_extremes {
     () => {

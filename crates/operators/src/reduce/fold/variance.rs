@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// See the module documentation.
 #[derive(Debug)]
-pub struct VarianceFold<N: NumericType> {
+pub(crate) struct VarianceFold<N: NumericType> {
     slots: Vec<VarianceMoments>,
     number: PhantomData<N>,
 }
@@ -43,7 +43,7 @@ impl VarianceMoments {
 
 impl<N: NumericType> VarianceFold<N> {
     /// Creates a fold without values.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             slots: Vec::new(),
             number: PhantomData,

@@ -8,21 +8,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host and an optional port, as in `Host`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Authority {
+pub(super) struct Authority {
     pub host: Host,
     pub port: Option<u16>,
 }
 
 /// A name in lower case or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Host {
+pub(super) enum Host {
     Name(String),
     Address(IpAddr),
 }
 
 impl Authority {
     /// Parses `name`, `name:port`, `1.2.3.4:port` or `[::1]:port`.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
                 let (address, port) = rest.split_once(']')?;
@@ -55,7 +55,7 @@ impl Authority {
 
     /// Whether this is an address of the machine itself: loopback, or the address `local` that the
     /// connection came to.
-    pub fn is_own(&self, local: IpAddr) -> bool {
+    pub(super) fn is_own(&self, local: IpAddr) -> bool {
         match &self.host {
             Host::Name(name) => name == "localhost",
             Host::Address(address) => address.is_loopback() || *address == local.to_canonical(),
@@ -79,7 +79,7 @@ impl Host {
 
 /// An entry of `allowed_hosts`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HostRule {
+pub(super) enum HostRule {
     /// `*`: every host.
     Any,
     /// `*.example.com`: every name below it, but not the name itself; stored as `.example.com`,
@@ -94,7 +94,7 @@ impl HostRule {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, String> {
         if text == "*" {
             return Ok(Self::Any);
         }
@@ -117,7 +117,7 @@ impl HostRule {
     }
 
     /// Whether the rule allows `authority`.
-    pub fn allows(&self, authority: &Authority) -> bool {
+    pub(super) fn allows(&self, authority: &Authority) -> bool {
         let fits = |port: Option<u16>| port.is_none() || port == authority.port;
         match (self, &authority.host) {
             (Self::Any, _) => true,

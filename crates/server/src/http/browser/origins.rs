@@ -4,7 +4,7 @@ use super::hosts::{Authority, HostRule};
 
 /// An entry of `allowed_origins`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OriginRule {
+pub(super) enum OriginRule {
     /// `*`: every page.
     Any,
     /// `null`: pages without an origin (from a file, in a sandbox).
@@ -37,7 +37,7 @@ fn split(text: &str) -> Option<(&str, Authority)> {
 
 /// Whether `origin` is that of the server that is asked as `host`: of a page that the server
 /// itself, or a proxy in front of it, served.
-pub fn is_of(origin: &str, host: &Authority) -> bool {
+pub(super) fn is_of(origin: &str, host: &Authority) -> bool {
     let Some((scheme, authority)) = split(origin) else {
         return false;
     };
@@ -50,7 +50,7 @@ impl OriginRule {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, String> {
         match text {
             "*" => return Ok(Self::Any),
             "null" => return Ok(Self::Null),
@@ -89,7 +89,7 @@ impl OriginRule {
     }
 
     /// Whether the rule allows pages of `origin`.
-    pub fn allows(&self, origin: &str) -> bool {
+    pub(super) fn allows(&self, origin: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Null => origin == "null",

@@ -64,7 +64,7 @@ enum AnswerStep {
 ///
 /// # Errors
 /// What goes wrong before the first bytes are there.
-pub async fn send(
+pub(super) async fn send(
     shared: &HttpShared,
     answers: StatementAnswers,
     asked: &QueryParameters,

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum InfluxValue<'a> {
+pub(super) enum InfluxValue<'a> {
     /// None.
     Null,
     /// A truth value.
@@ -32,7 +32,7 @@ pub enum InfluxValue<'a> {
 
 /// A column, cast to one of the few types that there are values of.
 #[derive(Debug)]
-pub struct InfluxColumn {
+pub(super) struct InfluxColumn {
     array: ArrayRef,
     /// The zone in which its times are shown.
     pub zone: Option<Tz>,
@@ -43,7 +43,7 @@ impl InfluxColumn {
     ///
     /// # Errors
     /// If the values cannot be cast.
-    pub fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
+    pub(super) fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         let to = |kind| cast(array, &kind);
         let mut zone = None;
         let array = match array.data_type() {
@@ -79,7 +79,7 @@ impl InfluxColumn {
     }
 
     /// The value of a row.
-    pub fn value(&self, row: usize) -> InfluxValue<'_> {
+    pub(super) fn value(&self, row: usize) -> InfluxValue<'_> {
         let array = &self.array;
         if array.is_null(row) {
             return InfluxValue::Null;
@@ -108,7 +108,7 @@ impl InfluxColumn {
     }
 
     /// The text of a row of a column of texts; of nothing the empty text.
-    pub fn text(&self, row: usize) -> &str {
+    pub(super) fn text(&self, row: usize) -> &str {
         match self.value(row) {
             InfluxValue::Text(text) => text,
             _ => "",

@@ -10,7 +10,7 @@ use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes CSV.
-pub struct CsvForm {
+pub(super) struct CsvForm {
     out: Vec<u8>,
     times: TimeForm,
     /// The statement whose answer is being written, and that of the last header.
@@ -23,7 +23,7 @@ pub struct CsvForm {
 
 impl CsvForm {
     /// A form.
-    pub fn new(times: TimeForm) -> Self {
+    pub(super) fn new(times: TimeForm) -> Self {
         Self {
             out: Vec::new(),
             times,

@@ -16,11 +16,11 @@ use axum::http::{HeaderMap, header};
 use std::ops::Range;
 
 /// Rows of a chunk where the request does not say how many.
-pub const CHUNK_ROWS: usize = 10_000;
+pub(super) const CHUNK_ROWS: usize = 10_000;
 
 /// The media type of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InfluxFormat {
+pub(super) enum InfluxFormat {
     /// JSON.
     Json,
     /// CSV, announced as `application/csv` or `text/csv`.
@@ -31,7 +31,7 @@ pub enum InfluxFormat {
 
 impl InfluxFormat {
     /// The first type of `Accept` that is known; JSON if none is.
-    pub fn from_headers(headers: &HeaderMap) -> Self {
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
         for list in headers.get_all(header::ACCEPT) {
             for item in list.to_str().unwrap_or("").split(',') {
                 match item.split(';').next().unwrap_or("").trim() {
@@ -46,7 +46,7 @@ impl InfluxFormat {
     }
 
     /// What `Content-Type` says.
-    pub fn content_type(self) -> &'static str {
+    pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
             Self::Csv => "text/csv",
@@ -56,7 +56,7 @@ impl InfluxFormat {
 }
 
 /// The form that writes a media type.
-pub fn form(format: InfluxFormat, pretty: bool, times: TimeForm) -> Box<dyn SeriesForm> {
+pub(super) fn form(format: InfluxFormat, pretty: bool, times: TimeForm) -> Box<dyn SeriesForm> {
     match format {
         InfluxFormat::Json => Box::new(JsonForm::new(pretty, times)),
         InfluxFormat::Csv => Box::new(CsvForm::new(times)),
@@ -65,7 +65,7 @@ pub fn form(format: InfluxFormat, pretty: bool, times: TimeForm) -> Box<dyn Seri
 }
 
 /// Writes an answer.
-pub struct AnswerEncoder {
+pub(super) struct AnswerEncoder {
     form: Box<dyn SeriesForm>,
     /// Rows of a chunk, if the answer is chunked.
     chunk_rows: Option<usize>,
@@ -80,7 +80,7 @@ pub struct AnswerEncoder {
 
 impl AnswerEncoder {
     /// An encoder; chunks of so many rows if the answer is chunked.
-    pub fn new(form: Box<dyn SeriesForm>, chunk_rows: Option<usize>) -> Self {
+    pub(super) fn new(form: Box<dyn SeriesForm>, chunk_rows: Option<usize>) -> Self {
         let mut encoder = Self {
             form,
             chunk_rows,
@@ -96,27 +96,27 @@ impl AnswerEncoder {
     }
 
     /// Whether the answer is chunked.
-    pub fn is_chunked(&self) -> bool {
+    pub(super) fn is_chunked(&self) -> bool {
         self.chunk_rows.is_some()
     }
 
     /// How many bytes are ready.
-    pub fn ready_bytes(&self) -> usize {
+    pub(super) fn ready_bytes(&self) -> usize {
         self.form.ready_bytes()
     }
 
     /// The bytes that are ready.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub(super) fn take(&mut self) -> Vec<u8> {
         self.form.take()
     }
 
     /// Bytes that are held until more is known.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.form.held_bytes()
     }
 
     /// The answer to a statement begins.
-    pub fn begin_statement(&mut self, id: usize) {
+    pub(super) fn begin_statement(&mut self, id: usize) {
         self.statement = id;
         self.open();
     }
@@ -133,7 +133,11 @@ impl AnswerEncoder {
     ///
     /// # Errors
     /// If a value cannot be shown.
-    pub fn rows(&mut self, layout: &SeriesLayout, batch: &RecordBatch) -> Result<(), ArrowError> {
+    pub(super) fn rows(
+        &mut self,
+        layout: &SeriesLayout,
+        batch: &RecordBatch,
+    ) -> Result<(), ArrowError> {
         let columns = layout.columns(batch)?;
         for series in layout.series(batch, &columns)? {
             if self.series.as_ref() != Some(&series.header) {
@@ -192,7 +196,7 @@ impl AnswerEncoder {
     }
 
     /// The answer to the statement ends.
-    pub fn end_statement(&mut self, messages: &[String], error: Option<&str>) {
+    pub(super) fn end_statement(&mut self, messages: &[String], error: Option<&str>) {
         if !std::mem::take(&mut self.is_open) {
             return;
         }
@@ -210,7 +214,7 @@ impl AnswerEncoder {
     }
 
     /// The answer ends.
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if !self.is_chunked() {
             self.form.end_document();
         }

@@ -13,7 +13,7 @@ const HEADER_BYTES_MAX: usize = 1024;
 
 /// An error, and the form in which it is answered.
 #[derive(Debug)]
-pub struct InfluxError {
+pub(crate) struct InfluxError {
     error: HttpError,
     format: InfluxFormat,
     pretty: bool,
@@ -21,7 +21,7 @@ pub struct InfluxError {
 
 impl InfluxError {
     /// The error in the form that `headers` ask for.
-    pub fn new(error: HttpError, headers: &HeaderMap, pretty: bool) -> Self {
+    pub(crate) fn new(error: HttpError, headers: &HeaderMap, pretty: bool) -> Self {
         let format = InfluxFormat::from_headers(headers);
         Self {
             error,
@@ -31,7 +31,7 @@ impl InfluxError {
     }
 
     /// The error as JSON.
-    pub fn json(error: HttpError) -> Self {
+    pub(crate) fn json(error: HttpError) -> Self {
         Self {
             error,
             format: InfluxFormat::Json,

@@ -7,7 +7,7 @@ use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes JSON.
-pub struct JsonForm {
+pub(super) struct JsonForm {
     text: JsonText,
     times: TimeForm,
     /// Whether the document has a result, the result a series, the series a row.
@@ -111,7 +111,7 @@ fn write_string(out: &mut Vec<u8>, text: &str) {
 
 impl JsonForm {
     /// A form; `pretty` writes each value on a line of its own.
-    pub fn new(pretty: bool, times: TimeForm) -> Self {
+    pub(super) fn new(pretty: bool, times: TimeForm) -> Self {
         Self {
             text: JsonText {
                 out: Vec::new(),

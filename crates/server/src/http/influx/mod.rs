@@ -18,7 +18,7 @@ mod series;
 mod series_form;
 mod write_errors;
 
-pub use error::InfluxError;
-pub use parameters::{FormValues, bound as bound_parameter};
-pub use query::{get, post, read_body};
-pub use write_errors::{LinesRefused, refusal, unread_lines};
+pub(super) use error::InfluxError;
+pub(crate) use parameters::{FormValues, bound as bound_parameter};
+pub(super) use query::{get, post, read_body};
+pub(super) use write_errors::{LinesRefused, refusal, unread_lines};

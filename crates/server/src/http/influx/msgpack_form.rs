@@ -10,7 +10,7 @@ use super::series_form::{SeriesForm, StatementEnd, TimeForm};
 use arrow::array::timezone::Tz;
 
 /// Writes MessagePack.
-pub struct MsgpackForm {
+pub(super) struct MsgpackForm {
     out: Vec<u8>,
     times: TimeForm,
     results: CountedItems,
@@ -133,7 +133,7 @@ fn write_time(out: &mut Vec<u8>, time_ns: i64) {
 
 impl MsgpackForm {
     /// A form.
-    pub fn new(times: TimeForm) -> Self {
+    pub(super) fn new(times: TimeForm) -> Self {
         Self {
             out: Vec::new(),
             times,

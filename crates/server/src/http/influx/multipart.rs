@@ -1,7 +1,7 @@
 //! Bodies of the type `multipart/form-data` (RFC 7578): names with their values.
 
 /// The parameter `boundary` of a content type; `None` if the type is another one.
-pub fn boundary(content_type: &str) -> Option<String> {
+pub(super) fn boundary(content_type: &str) -> Option<String> {
     let mut parts = content_type.split(';');
     if !parts
         .next()?
@@ -14,7 +14,7 @@ pub fn boundary(content_type: &str) -> Option<String> {
 }
 
 /// The fields and files of a body, in order; `None` if the body is not whole.
-pub fn fields(body: &str, boundary: &str) -> Option<Vec<(String, String)>> {
+pub(super) fn fields(body: &str, boundary: &str) -> Option<Vec<(String, String)>> {
     let mark = format!("--{boundary}");
     let mut rest = body.split_once(&mark)?.1;
     let mut fields = Vec::new();

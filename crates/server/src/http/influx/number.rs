@@ -9,7 +9,7 @@ const DAY_S: i64 = 86_400;
 
 /// Writes a float as Go's `encoding/json` does: with an exponent below 1e-6 and from 1e21 on. What is
 /// no number in JSON is null.
-pub fn write_json_float(out: &mut Vec<u8>, value: f64) {
+pub(super) fn write_json_float(out: &mut Vec<u8>, value: f64) {
     let size = value.abs();
     if !value.is_finite() {
         out.extend_from_slice(b"null");
@@ -28,7 +28,7 @@ pub fn write_json_float(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Writes a float without an exponent, in as few digits as it needs.
-pub fn write_plain_float(out: &mut Vec<u8>, value: f64) {
+pub(super) fn write_plain_float(out: &mut Vec<u8>, value: f64) {
     let size = value.abs();
     if (1e-4..1e15).contains(&size) {
         let mut buffer = ryu::Buffer::new();
@@ -44,13 +44,13 @@ pub fn write_plain_float(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Writes an integer.
-pub fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
+pub(super) fn write_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 /// Writes a time (ns since 1970 in UTC) as RFC 3339 with the decimals that it needs, as it is in
 /// `zone`.
-pub fn write_rfc3339(out: &mut Vec<u8>, time_ns: i64, zone: Option<Tz>) {
+pub(super) fn write_rfc3339(out: &mut Vec<u8>, time_ns: i64, zone: Option<Tz>) {
     let (mut seconds, ns) = (
         time_ns.div_euclid(1_000_000_000),
         time_ns.rem_euclid(1_000_000_000),

@@ -10,14 +10,14 @@ use serde_json::Value;
 
 /// Names and values; of several by one name the first counts.
 #[derive(Debug, Default)]
-pub struct FormValues(Vec<(String, String)>);
+pub(crate) struct FormValues(Vec<(String, String)>);
 
 impl FormValues {
     /// Those of the query string.
     ///
     /// # Errors
     /// 400 if the query string is malformed.
-    pub fn from_url(uri: &Uri) -> Result<Self, HttpError> {
+    pub(crate) fn from_url(uri: &Uri) -> Result<Self, HttpError> {
         urlencoded(uri.query().unwrap_or("")).map(Self)
     }
 
@@ -26,7 +26,7 @@ impl FormValues {
     ///
     /// # Errors
     /// 400 if the body is malformed.
-    pub fn add_body(&mut self, headers: &HeaderMap, body: Vec<u8>) -> Result<(), HttpError> {
+    pub(crate) fn add_body(&mut self, headers: &HeaderMap, body: Vec<u8>) -> Result<(), HttpError> {
         let kind = headers.get(header::CONTENT_TYPE);
         let kind = kind.and_then(|value| value.to_str().ok()).unwrap_or("");
         let media_type = kind.split(';').next().unwrap_or("").trim();
@@ -53,7 +53,7 @@ impl FormValues {
     }
 
     /// The first value by this name, unless it is empty: as Go's `FormValue`, it hides those behind it.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let mut named = self.0.iter().filter(|(key, _)| key == name);
         named
             .next()
@@ -95,7 +95,7 @@ fn decoded(text: &str) -> Option<String> {
 
 /// What a request asks for.
 #[derive(Debug)]
-pub struct QueryParameters {
+pub(super) struct QueryParameters {
     /// The statements.
     pub text: String,
     /// The database of names without one.
@@ -119,7 +119,7 @@ impl QueryParameters {
     ///
     /// # Errors
     /// 400 if `q` is missing, or `params` is no JSON object.
-    pub fn new(values: &FormValues, headers: &HeaderMap) -> Result<Self, HttpError> {
+    pub(super) fn new(values: &FormValues, headers: &HeaderMap) -> Result<Self, HttpError> {
         let text = values.get("q").map(str::trim).unwrap_or_default();
         if text.is_empty() {
             return Err(HttpError::bad_request("missing required parameter \"q\""));
@@ -178,7 +178,7 @@ fn parameters(json: &str) -> Result<Vec<(String, ParameterValue)>, HttpError> {
 }
 
 /// A value of JSON as the value of a parameter.
-pub fn bound(value: Value) -> ParameterValue {
+pub(crate) fn bound(value: Value) -> ParameterValue {
     match value {
         Value::Null => ParameterValue::Null,
         Value::Bool(value) => ParameterValue::Boolean(value),

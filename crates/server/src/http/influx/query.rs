@@ -14,7 +14,7 @@ use axum::response::Response;
 use marigram_service::{Language, LanguageRequest, Session, run_blocking};
 
 /// `GET /query?q=`: statements that only read.
-pub async fn get(
+pub(crate) async fn get(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
@@ -29,7 +29,7 @@ pub async fn get(
 }
 
 /// `POST /query`: statements in the URL, in a form, or as the body.
-pub async fn post(
+pub(crate) async fn post(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
@@ -59,7 +59,7 @@ fn failed(error: HttpError, values: &FormValues, headers: &HeaderMap) -> InfluxE
 ///
 /// # Errors
 /// 400, 413 or 415 if it cannot be read or unpacked, 503 if there is no room for it.
-pub async fn read_body(
+pub(crate) async fn read_body(
     shared: &HttpShared,
     headers: &HeaderMap,
     body: Body,

@@ -17,11 +17,11 @@ use marigram_service::ROLE_KEY;
 use std::ops::Range;
 
 /// Key of the metadata of a schema whose series have different columns.
-pub const SPARSE_KEY: &str = "marigram.sparse";
+pub(super) const SPARSE_KEY: &str = "marigram.sparse";
 
 /// What the rows of one series have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SeriesHeader {
+pub(super) struct SeriesHeader {
     /// The measurement; empty if there is none.
     pub name: String,
     /// Tags of GROUP BY, ascending by key; a tag that is missing is empty.
@@ -32,7 +32,7 @@ pub struct SeriesHeader {
 
 /// What the columns of batches are.
 #[derive(Debug)]
-pub struct SeriesLayout {
+pub(super) struct SeriesLayout {
     measurement: Option<usize>,
     /// Key and column, ascending by key.
     tags: Vec<(String, usize)>,
@@ -44,7 +44,7 @@ pub struct SeriesLayout {
 
 /// Rows of a batch that belong to one series.
 #[derive(Debug)]
-pub struct SeriesRows {
+pub(super) struct SeriesRows {
     /// The series.
     pub header: SeriesHeader,
     /// Which of the batch's shown columns it has.
@@ -55,7 +55,7 @@ pub struct SeriesRows {
 
 impl SeriesLayout {
     /// The layout of batches with this schema.
-    pub fn new(schema: &Schema) -> Self {
+    pub(super) fn new(schema: &Schema) -> Self {
         let role = |field: &Field| field.metadata().get(ROLE_KEY).cloned().unwrap_or_default();
         let mut layout = Self {
             measurement: None,
@@ -84,7 +84,7 @@ impl SeriesLayout {
     ///
     /// # Errors
     /// If their values cannot be cast.
-    pub fn columns(&self, batch: &RecordBatch) -> Result<Vec<InfluxColumn>, ArrowError> {
+    pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<InfluxColumn>, ArrowError> {
         let shown = self.shown.iter();
         shown
             .map(|(_, at)| InfluxColumn::new(batch.column(*at)))
@@ -95,7 +95,7 @@ impl SeriesLayout {
     ///
     /// # Errors
     /// If the values cannot be cast or compared.
-    pub fn series(
+    pub(super) fn series(
         &self,
         batch: &RecordBatch,
         columns: &[InfluxColumn],

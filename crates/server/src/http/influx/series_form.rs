@@ -6,7 +6,7 @@ use arrow::array::timezone::Tz;
 
 /// In which unit times are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeForm {
+pub(super) enum TimeForm {
     /// As text, or as a number of ns where a form has no texts of times.
     Default,
     /// As a number of units of so many ns.
@@ -15,7 +15,7 @@ pub enum TimeForm {
 
 impl TimeForm {
     /// What the parameter `epoch` asks for. A unit that is not known is ns.
-    pub fn from_parameter(epoch: &str) -> Self {
+    pub(super) fn from_parameter(epoch: &str) -> Self {
         match epoch {
             "" => Self::Default,
             "u" => Self::Epoch(1_000),
@@ -28,7 +28,7 @@ impl TimeForm {
     }
 
     /// A time in the unit, or as text, or as it is.
-    pub fn number(self, time_ns: i64) -> Option<i64> {
+    pub(super) fn number(self, time_ns: i64) -> Option<i64> {
         match self {
             Self::Default => None,
             Self::Epoch(unit_ns) => Some(time_ns / unit_ns),
@@ -37,7 +37,7 @@ impl TimeForm {
 }
 
 /// A form: writes what it is told of, in this order: document (statement (series (row …) …) …) ….
-pub trait SeriesForm: Send {
+pub(super) trait SeriesForm: Send {
     /// A document begins.
     fn begin_document(&mut self);
     /// A result begins.
@@ -64,7 +64,7 @@ pub trait SeriesForm: Send {
 
 /// What a result ends with.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct StatementEnd<'a> {
+pub(super) struct StatementEnd<'a> {
     /// What the client should know beside.
     pub messages: &'a [String],
     /// Whether more of the statement follows in the next document.

@@ -8,7 +8,7 @@ const LINE_BYTES_MAX: usize = 1 << 10;
 
 /// Lines that were not stored.
 #[derive(Debug, Default)]
-pub struct LinesRefused {
+pub(crate) struct LinesRefused {
     /// Those that could not be read, each with its reason.
     pub unread: Vec<String>,
     /// How many more of these there are.
@@ -22,7 +22,7 @@ pub struct LinesRefused {
 }
 
 /// The error that says why lines were not stored.
-pub fn refusal(refused: &LinesRefused) -> String {
+pub(crate) fn refusal(refused: &LinesRefused) -> String {
     if let Some((measurement, reason)) = &refused.last_reason {
         let (reason, dropped) = (influx_reason(measurement, reason), refused.dropped);
         return format!("partial write: {reason} dropped={dropped}");
@@ -39,7 +39,12 @@ pub fn refusal(refused: &LinesRefused) -> String {
 }
 
 /// `unable to parse '…': …`, of the first `count` lines that could not be read.
-pub fn unread_lines(body: &[u8], errors: &[LineError], count: usize, unit_ns: i64) -> Vec<String> {
+pub(crate) fn unread_lines(
+    body: &[u8],
+    errors: &[LineError],
+    count: usize,
+    unit_ns: i64,
+) -> Vec<String> {
     let mut lines = body.split(|byte| *byte == b'\n').zip(1_u32..);
     let mut unread = Vec::new();
     for error in errors.iter().take(count) {

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use std::time::Instant;
 
 /// The organisation's identifier.
-pub const ORG_ID: &str = "0000000000000001";
+pub(super) const ORG_ID: &str = "0000000000000001";
 
 /// The organisation's name, where a client gives it none.
-pub const ORG_NAME: &str = "marigram";
+pub(super) const ORG_NAME: &str = "marigram";
 
 const USER_ID: &str = "0000000000000002";
 const TOKEN_ID: &str = "0000000000000003";
@@ -29,7 +29,7 @@ fn ok(value: &Value) -> Response {
 }
 
 /// Parameters of the query string.
-pub fn parameters(uri: &Uri) -> Result<FormValues, HttpError> {
+pub(super) fn parameters(uri: &Uri) -> Result<FormValues, HttpError> {
     FormValues::from_url(uri)
 }
 
@@ -41,7 +41,7 @@ fn organisation(name: &str) -> Value {
 }
 
 /// `GET /api/v2/orgs?org=&orgID=`
-pub async fn orgs(uri: Uri) -> Result<Response, V2Error> {
+pub(super) async fn orgs(uri: Uri) -> Result<Response, V2Error> {
     let values = parameters(&uri)?;
     if values.get("orgID").is_some_and(|id| id != ORG_ID) {
         return Err(V2Error::not_found("organization not found"));
@@ -56,7 +56,7 @@ fn last_segment(uri: &Uri) -> &str {
 }
 
 /// `GET /api/v2/orgs/{id}`
-pub async fn org(uri: Uri) -> Result<Response, V2Error> {
+pub(super) async fn org(uri: Uri) -> Result<Response, V2Error> {
     if last_segment(&uri) != ORG_ID {
         return Err(V2Error::not_found("organization not found"));
     }
@@ -71,12 +71,12 @@ fn user(shared: &HttpShared) -> Value {
 }
 
 /// `GET /api/v2/users`
-pub async fn users(RequestContext(shared): RequestContext) -> Response {
+pub(super) async fn users(RequestContext(shared): RequestContext) -> Response {
     ok(&json!({"links": {"self": "/api/v2/users"}, "users": [user(&shared)]}))
 }
 
 /// `GET /api/v2/me`
-pub async fn me(RequestContext(shared): RequestContext) -> Response {
+pub(super) async fn me(RequestContext(shared): RequestContext) -> Response {
     ok(&user(&shared))
 }
 
@@ -97,13 +97,13 @@ fn token(shared: &HttpShared) -> Value {
 }
 
 /// `GET /api/v2/authorizations`
-pub async fn authorizations(RequestContext(shared): RequestContext) -> Response {
+pub(super) async fn authorizations(RequestContext(shared): RequestContext) -> Response {
     let links = json!({"self": "/api/v2/authorizations"});
     ok(&json!({"links": links, "authorizations": [token(&shared)]}))
 }
 
 /// `GET /api/v2/authorizations/{id}`
-pub async fn authorization(
+pub(super) async fn authorization(
     RequestContext(shared): RequestContext,
     uri: Uri,
 ) -> Result<Response, V2Error> {
@@ -114,7 +114,7 @@ pub async fn authorization(
 }
 
 /// `POST /api/v2/authorizations`: refused. Tokens are made by SQL.
-pub async fn authorize() -> V2Error {
+pub(super) async fn authorize() -> V2Error {
     V2Error(HttpError::new(
         StatusCode::NOT_IMPLEMENTED,
         "invalid",
@@ -123,23 +123,23 @@ pub async fn authorize() -> V2Error {
 }
 
 /// `DELETE /api/v2/authorizations/{id}`: refused. Tokens are dropped by SQL.
-pub async fn remove_authorization() -> V2Error {
+pub(super) async fn remove_authorization() -> V2Error {
     authorize().await
 }
 
 /// `GET /api/v2/setup`: the server needs no setup.
-pub async fn setup() -> Response {
+pub(super) async fn setup() -> Response {
     ok(&json!({"allowed": false}))
 }
 
 /// `POST /api/v2/setup`
-pub async fn set_up() -> V2Error {
+pub(super) async fn set_up() -> V2Error {
     V2Error::conflict("onboarding has already been completed")
 }
 
 /// `POST /api/v2/signin`: gives a client that sent a name and a password a cookie for them. Where
 /// there are no users, there is nothing to sign in to.
-pub async fn sign_in(
+pub(super) async fn sign_in(
     RequestContext(shared): RequestContext,
     ConnectInfo(peer): ConnectInfo<ConnectedPeer>,
     uri: Uri,
@@ -164,7 +164,7 @@ pub async fn sign_in(
 }
 
 /// `POST /api/v2/signout`: ends the session of the request's cookie.
-pub async fn sign_out(
+pub(super) async fn sign_out(
     RequestContext(shared): RequestContext,
     ConnectInfo(peer): ConnectInfo<ConnectedPeer>,
     uri: Uri,
@@ -181,7 +181,7 @@ pub async fn sign_out(
 }
 
 /// `GET /ready`
-pub async fn ready(RequestContext(shared): RequestContext) -> Result<Response, V2Error> {
+pub(super) async fn ready(RequestContext(shared): RequestContext) -> Result<Response, V2Error> {
     match shared.server.services.status.health() {
         Ok(()) => Ok(ok(&json!({"status": "ready"}))),
         Err(reason) => Err(V2Error(HttpError::new(

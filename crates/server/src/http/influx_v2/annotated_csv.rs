@@ -24,7 +24,7 @@ enum CsvAnnotation {
 
 /// The form that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CsvDialect {
+pub(super) struct CsvDialect {
     has_header: bool,
     delimiter: char,
     annotations: Vec<CsvAnnotation>,
@@ -45,7 +45,7 @@ impl CsvDialect {
     ///
     /// # Errors
     /// What is wrong with it, in InfluxDB's words.
-    pub fn from_json(json: &Map<String, Value>) -> Result<Self, String> {
+    pub(super) fn from_json(json: &Map<String, Value>) -> Result<Self, String> {
         let mut dialect = Self::default();
         match json.get("header") {
             None | Some(Value::Null) => {}
@@ -86,7 +86,7 @@ impl CsvDialect {
 }
 
 /// Writes tables.
-pub struct AnnotatedCsv {
+pub(super) struct AnnotatedCsv {
     dialect: CsvDialect,
     /// The columns of the table before, and whether it had no rows.
     last: Option<(SchemaRef, bool)>,
@@ -100,7 +100,7 @@ pub struct AnnotatedCsv {
 
 impl AnnotatedCsv {
     /// A writer in a dialect.
-    pub fn new(dialect: CsvDialect) -> Self {
+    pub(super) fn new(dialect: CsvDialect) -> Self {
         Self {
             dialect,
             last: None,
@@ -112,17 +112,17 @@ impl AnnotatedCsv {
     }
 
     /// The bytes so far.
-    pub fn ready_bytes(&self) -> usize {
+    pub(super) fn ready_bytes(&self) -> usize {
         self.text.len()
     }
 
     /// Takes the bytes so far.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.text).into_bytes()
     }
 
     /// Adds the rows of a batch.
-    pub fn batch(&mut self, batch: &RecordBatch) {
+    pub(super) fn batch(&mut self, batch: &RecordBatch) {
         let schema = batch.schema();
         let metadata = |key: &str| schema.metadata().get(key).map_or("", String::as_str);
         let number = metadata(FLUX_TABLE_KEY);
@@ -226,7 +226,7 @@ impl AnnotatedCsv {
     }
 
     /// Adds an error, behind what was written, as a table of its own.
-    pub fn error(&mut self, message: &str) {
+    pub(super) fn error(&mut self, message: &str) {
         if self.has_written {
             self.text.push_str("\r\n");
         }

@@ -23,7 +23,7 @@ const PAGE_MAX: usize = 100;
 
 /// A retention policy as a bucket.
 #[derive(Clone, Debug)]
-pub struct Bucket {
+pub(super) struct Bucket {
     database: String,
     policy: String,
     is_default: bool,
@@ -136,7 +136,10 @@ async fn by_name(shared: &HttpShared, name: &str) -> Result<Option<Bucket>, Http
 ///
 /// # Errors
 /// If the buckets cannot be listed.
-pub async fn buckets_beside(shared: &HttpShared, name: &str) -> Result<Option<usize>, HttpError> {
+pub(super) async fn buckets_beside(
+    shared: &HttpShared,
+    name: &str,
+) -> Result<Option<usize>, HttpError> {
     if by_name(shared, name).await?.is_none() {
         return Ok(None);
     }
@@ -156,7 +159,7 @@ async fn by_id(shared: &HttpShared, uri: &Uri) -> Result<Bucket, V2Error> {
 ///
 /// # Errors
 /// If the buckets cannot be listed.
-pub async fn named_bucket(shared: &HttpShared, given: &str) -> Result<String, HttpError> {
+pub(crate) async fn named_bucket(shared: &HttpShared, given: &str) -> Result<String, HttpError> {
     if is_id(given) {
         let buckets = all(shared).await?;
         let mut names = buckets.iter().map(Bucket::name);
@@ -168,7 +171,10 @@ pub async fn named_bucket(shared: &HttpShared, given: &str) -> Result<String, Ht
 }
 
 /// `GET /api/v2/buckets?name=&id=&limit=&offset=&after=`
-pub async fn list(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
+pub(super) async fn list(
+    RequestContext(shared): RequestContext,
+    uri: Uri,
+) -> Result<Response, V2Error> {
     let values = parameters(&uri)?;
     let number = |name: &str, usual: usize| match values.get(name) {
         None => Ok(usual),
@@ -204,7 +210,10 @@ pub async fn list(RequestContext(shared): RequestContext, uri: Uri) -> Result<Re
 }
 
 /// `GET /api/v2/buckets/{id}`
-pub async fn one(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
+pub(super) async fn one(
+    RequestContext(shared): RequestContext,
+    uri: Uri,
+) -> Result<Response, V2Error> {
     Ok(json_answer(
         StatusCode::OK,
         &by_id(&shared, &uri).await?.json(),
@@ -250,7 +259,7 @@ fn rule(body: &Value) -> Result<Option<String>, HttpError> {
 }
 
 /// `POST /api/v2/buckets`
-pub async fn create(
+pub(super) async fn create(
     RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,
@@ -284,7 +293,7 @@ pub async fn create(
 }
 
 /// `PATCH /api/v2/buckets/{id}`: changes the retention rules.
-pub async fn change(
+pub(super) async fn change(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
@@ -308,7 +317,10 @@ pub async fn change(
 }
 
 /// `DELETE /api/v2/buckets/{id}`: drops the retention policy, or the database with its last one.
-pub async fn remove(RequestContext(shared): RequestContext, uri: Uri) -> Result<Response, V2Error> {
+pub(super) async fn remove(
+    RequestContext(shared): RequestContext,
+    uri: Uri,
+) -> Result<Response, V2Error> {
     let bucket = by_id(&shared, &uri).await?;
     let database = quoted(&bucket.database);
     let siblings = of_database(&shared, &bucket.database).await?.len();

@@ -14,7 +14,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 /// `POST /api/v2/delete?bucket=&org=`, with `start`, `stop` and `predicate` as JSON.
-pub async fn post(
+pub(super) async fn post(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,

@@ -8,16 +8,16 @@ use serde_json::json;
 
 /// An error.
 #[derive(Debug)]
-pub struct V2Error(pub HttpError);
+pub(crate) struct V2Error(pub HttpError);
 
 impl V2Error {
     /// 404: what the request names is not there.
-    pub fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self(HttpError::new(StatusCode::NOT_FOUND, "not_found", message))
     }
 
     /// 422: what the request would make is there, or it may not be done.
-    pub fn conflict(message: impl Into<String>) -> Self {
+    pub(crate) fn conflict(message: impl Into<String>) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Self(HttpError::new(status, "already_exists", message))
     }

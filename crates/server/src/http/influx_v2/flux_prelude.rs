@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 ///
 /// # Errors
 /// What of them is not supported, and what is wrong.
-pub fn prelude(request: &Map<String, Value>) -> Result<String, String> {
+pub(super) fn prelude(request: &Map<String, Value>) -> Result<String, String> {
     let mut text = String::new();
     match request.get("now") {
         None | Some(Value::Null) => {}

@@ -18,12 +18,12 @@ mod statements;
 use crate::http::HttpShared;
 use axum::Router;
 use axum::routing::{get, post};
-pub use buckets::named_bucket;
-pub use error::V2Error;
-pub use names::parts;
+pub(super) use buckets::named_bucket;
+pub(super) use error::V2Error;
+pub(super) use names::parts;
 
 /// The paths of the API, besides those of writes.
-pub const PATHS: [&str; 15] = [
+pub(super) const PATHS: [&str; 15] = [
     "/api/v2/buckets",
     "/api/v2/buckets/{id}",
     "/api/v2/orgs",
@@ -42,7 +42,7 @@ pub const PATHS: [&str; 15] = [
 ];
 
 /// The routes of the API.
-pub fn routes() -> Router<HttpShared> {
+pub(super) fn routes() -> Router<HttpShared> {
     let bucket = get(buckets::one)
         .patch(buckets::change)
         .delete(buckets::remove);

@@ -1,7 +1,7 @@
 //! Names of buckets, and identifiers made of names.
 
 /// The database of a bucket, and the retention policy that it names.
-pub fn parts(bucket: &str) -> (&str, Option<&str>) {
+pub(crate) fn parts(bucket: &str) -> (&str, Option<&str>) {
     match bucket.split_once('/') {
         Some((database, policy)) => (database, Some(policy).filter(|policy| !policy.is_empty())),
         None => (bucket, None),
@@ -9,7 +9,7 @@ pub fn parts(bucket: &str) -> (&str, Option<&str>) {
 }
 
 /// The identifier of what has this name: 16 hexadecimal digits, the same in every run of the server.
-pub fn id_of(name: &str) -> String {
+pub(super) fn id_of(name: &str) -> String {
     // FNV-1a.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -18,7 +18,7 @@ pub fn id_of(name: &str) -> String {
 }
 
 /// Whether a text has the form of an identifier.
-pub fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     text.len() == 16
         && text
             .bytes()
@@ -26,12 +26,12 @@ pub fn is_id(text: &str) -> bool {
 }
 
 /// A name as InfluxQL quotes it.
-pub fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", escaped(name, '"'))
 }
 
 /// A text as InfluxQL quotes it.
-pub fn quoted_text(text: &str) -> String {
+pub(super) fn quoted_text(text: &str) -> String {
     format!("'{}'", escaped(text, '\''))
 }
 

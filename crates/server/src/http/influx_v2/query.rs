@@ -40,7 +40,7 @@ struct FluxRequest {
 }
 
 /// `POST /api/v2/query`
-pub async fn post(
+pub(super) async fn post(
     RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,

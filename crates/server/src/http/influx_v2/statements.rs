@@ -16,7 +16,7 @@ const ROWS_MAX: usize = 100_000;
 ///
 /// # Errors
 /// Why it is not done, in InfluxDB's words.
-pub async fn run(
+pub(super) async fn run(
     shared: &HttpShared,
     database: &str,
     text: String,

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 /// An error, and what it says of lines.
 #[derive(Debug)]
-pub struct V3Error {
+pub(crate) struct V3Error {
     error: HttpError,
     data: Value,
 }
 
 impl V3Error {
     /// An error that says more in `data`.
-    pub fn with_data(error: HttpError, data: Value) -> Self {
+    pub(crate) fn with_data(error: HttpError, data: Value) -> Self {
         Self { error, data }
     }
 }

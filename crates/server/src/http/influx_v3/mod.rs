@@ -7,6 +7,6 @@ mod error;
 mod placeholders;
 mod query;
 
-pub use error::V3Error;
-pub use placeholders::{bound_sql, has_second_statement};
-pub use query::{get_influxql, get_sql, post_influxql, post_sql};
+pub(super) use error::V3Error;
+pub(crate) use placeholders::{bound_sql, has_second_statement};
+pub(super) use query::{get_influxql, get_sql, post_influxql, post_sql};

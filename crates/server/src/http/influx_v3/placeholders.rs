@@ -49,7 +49,7 @@ fn next_part(rest: &str) -> (StatementToken<'_>, usize) {
 }
 
 /// Whether there is text behind the first statement.
-pub fn has_second_statement(text: &str) -> bool {
+pub(crate) fn has_second_statement(text: &str) -> bool {
     let (mut rest, mut ended) = (text, false);
     while !rest.is_empty() {
         let (part, length) = next_part(rest);
@@ -68,7 +68,7 @@ pub fn has_second_statement(text: &str) -> bool {
 ///
 /// # Errors
 /// 400 if a name has no value, or its value is an array or an object.
-pub fn bound_sql(sql: &str, params: &Map<String, Value>) -> Result<String, HttpError> {
+pub(crate) fn bound_sql(sql: &str, params: &Map<String, Value>) -> Result<String, HttpError> {
     let (mut rest, mut bound) = (sql, String::with_capacity(sql.len()));
     while !rest.is_empty() {
         let (part, length) = next_part(rest);

@@ -28,7 +28,7 @@ struct V3QueryRequest {
 }
 
 /// `GET /api/v3/query_sql?db=&q=&format=&params=`
-pub async fn get_sql(
+pub(crate) async fn get_sql(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
@@ -39,7 +39,7 @@ pub async fn get_sql(
 }
 
 /// `POST /api/v3/query_sql`: the same parameters as members of a JSON object.
-pub async fn post_sql(
+pub(crate) async fn post_sql(
     RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,
@@ -49,7 +49,7 @@ pub async fn post_sql(
 }
 
 /// `GET /api/v3/query_influxql?db=&q=&format=&params=`
-pub async fn get_influxql(
+pub(crate) async fn get_influxql(
     RequestContext(shared): RequestContext,
     uri: Uri,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ pub async fn get_influxql(
 }
 
 /// `POST /api/v3/query_influxql`: the same parameters as members of a JSON object.
-pub async fn post_influxql(
+pub(crate) async fn post_influxql(
     RequestContext(shared): RequestContext,
     headers: HeaderMap,
     body: Body,

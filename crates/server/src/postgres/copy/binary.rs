@@ -6,7 +6,7 @@ use crate::postgres::error::PgError;
 use bytes::{Buf, Bytes, BytesMut};
 
 /// The first bytes of the data.
-pub const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
+pub(crate) const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
 /// Where in the data the decoder is.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ enum BinaryPosition {
 }
 
 /// Decodes rows as bytes arrive.
-pub struct BinaryDecoder {
+pub(crate) struct BinaryDecoder {
     place: BinaryPosition,
     rest: BytesMut,
     row: u64,
@@ -26,7 +26,7 @@ pub struct BinaryDecoder {
 
 impl BinaryDecoder {
     /// A decoder at the beginning of the data for `table`.
-    pub fn new(table: &str) -> Self {
+    pub(crate) fn new(table: &str) -> Self {
         Self {
             place: BinaryPosition::Header,
             rest: BytesMut::new(),
@@ -36,12 +36,12 @@ impl BinaryDecoder {
     }
 
     /// Bytes that wait for the rest of their row.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.rest.len()
     }
 
     /// Adds bytes.
-    pub fn push(&mut self, bytes: Bytes) {
+    pub(crate) fn push(&mut self, bytes: Bytes) {
         if self.rest.is_empty() {
             self.rest = BytesMut::from(bytes);
         } else {
@@ -54,7 +54,7 @@ impl BinaryDecoder {
     ///
     /// # Errors
     /// The row and column that is malformed.
-    pub fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
+    pub(crate) fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
         if self.place == BinaryPosition::Header && !self.header()? {
             return Ok(false);
         }
@@ -74,7 +74,7 @@ impl BinaryDecoder {
     ///
     /// # Errors
     /// If it ends within the header or a row.
-    pub fn finish(&self) -> Result<(), PgError> {
+    pub(crate) fn finish(&self) -> Result<(), PgError> {
         if self.place == BinaryPosition::Header
             || !(self.rest.is_empty() || self.place == BinaryPosition::End)
         {

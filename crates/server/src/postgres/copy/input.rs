@@ -26,7 +26,7 @@ struct CopyTarget {
 }
 
 /// A COPY into a table.
-pub struct CopyIn {
+pub(crate) struct CopyIn {
     target: CopyTarget,
     machine: Option<Box<CopyDecoder>>,
     gathered: BytesMut,
@@ -72,7 +72,7 @@ impl CopyIn {
     ///
     /// # Errors
     /// If the table does not have a column, or a column is named twice.
-    pub fn new(
+    pub(crate) fn new(
         ingest: Arc<dyn Ingest>,
         (database, table): (&str, &str),
         (schema, zone): (&SchemaRef, &str),
@@ -115,7 +115,7 @@ impl CopyIn {
     ///
     /// # Errors
     /// The first error in it, or why rows were not stored.
-    pub async fn push(&mut self, data: &Bytes) -> Result<(), PgError> {
+    pub(crate) async fn push(&mut self, data: &Bytes) -> Result<(), PgError> {
         self.gathered.extend_from_slice(data);
         if self.gathered.len() >= GATHER_BYTES {
             self.work(false).await
@@ -128,7 +128,7 @@ impl CopyIn {
     ///
     /// # Errors
     /// As [`CopyIn::push`].
-    pub async fn finish(mut self) -> Result<u64, PgError> {
+    pub(crate) async fn finish(mut self) -> Result<u64, PgError> {
         self.work(true).await?;
         self.settle().await?;
         Ok(self.stored)

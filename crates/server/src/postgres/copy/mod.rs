@@ -5,9 +5,9 @@
 //! before the one with the malformed row are stored; of that batch nothing is. Rows are identified
 //! by series and time, so the whole of a failed COPY can be sent again.
 
-pub mod binary;
-pub mod input;
-pub mod output;
-pub mod rows;
-pub mod syntax;
-pub mod text;
+pub(super) mod binary;
+pub(super) mod input;
+pub(super) mod output;
+pub(super) mod rows;
+pub(super) mod syntax;
+pub(super) mod text;

@@ -11,7 +11,11 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// Appends the header as a message of its own. Returns the bytes that belong into the message of
 /// the first row (or of the tail), where drivers look for the header of binary data.
-pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut BackendMessages) -> Bytes {
+pub(crate) fn write_head(
+    options: &CopyOptions,
+    schema: &Schema,
+    out: &mut BackendMessages,
+) -> Bytes {
     if options.form == CopyDataFormat::Binary {
         let mut head = BytesMut::from(&SIGNATURE[..]);
         head.put_u64(0);
@@ -35,7 +39,7 @@ pub fn write_head(options: &CopyOptions, schema: &Schema, out: &mut BackendMessa
 ///
 /// # Errors
 /// If a column cannot be encoded.
-pub fn write_rows(
+pub(crate) fn write_rows(
     options: &CopyOptions,
     head: &[u8],
     batch: &RecordBatch,
@@ -84,7 +88,7 @@ fn write_binary(
 }
 
 /// Appends the bytes after the rows.
-pub fn write_tail(options: &CopyOptions, head: &[u8], out: &mut BackendMessages) {
+pub(crate) fn write_tail(options: &CopyOptions, head: &[u8], out: &mut BackendMessages) {
     if options.form == CopyDataFormat::Binary {
         out.message(b'd', |body| {
             body.put_slice(head);

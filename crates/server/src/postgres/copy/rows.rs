@@ -13,7 +13,7 @@ use marigram_pgtext::integer_time;
 use std::sync::Arc;
 
 /// Rows after which a batch is stored.
-pub const BATCH_ROWS: usize = 10_000;
+pub(crate) const BATCH_ROWS: usize = 10_000;
 /// Bytes of data after which a batch is stored.
 const BATCH_BYTES: usize = 8 << 20;
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
@@ -33,7 +33,7 @@ enum CopyColumn {
 }
 
 /// Rows being built.
-pub struct CopyRows {
+pub(crate) struct CopyRows {
     schema: SchemaRef,
     columns: Vec<CopyColumn>,
     count: usize,
@@ -49,7 +49,7 @@ impl CopyRows {
     ///
     /// # Errors
     /// The column whose type COPY does not support.
-    pub fn new(fields: Vec<Field>) -> Result<Self, String> {
+    pub(crate) fn new(fields: Vec<Field>) -> Result<Self, String> {
         let column = |field: &Field| match field.data_type() {
             DataType::Boolean => Ok(CopyColumn::Bool(BooleanBuilder::new())),
             DataType::Int32 => Ok(CopyColumn::I32(Int32Builder::new())),
@@ -90,33 +90,33 @@ impl CopyRows {
 
     /// The same, with the session's zone.
     #[must_use]
-    pub fn in_zone(mut self, zone: &str) -> Self {
+    pub(crate) fn in_zone(mut self, zone: &str) -> Self {
         zone.clone_into(&mut self.zone);
         self
     }
 
     /// Number of columns.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.columns.len()
     }
 
     /// Name of a column.
-    pub fn name(&self, column: usize) -> &str {
+    pub(crate) fn name(&self, column: usize) -> &str {
         self.schema.field(column).name()
     }
 
     /// Rows since the last [`CopyRows::finish`].
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.count
     }
 
     /// Whether the batch is large enough to be stored.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.count >= BATCH_ROWS || self.bytes >= BATCH_BYTES
     }
 
     /// Ends a row, after each column received one value.
-    pub fn end_row(&mut self) {
+    pub(crate) fn end_row(&mut self) {
         self.count += 1;
     }
 
@@ -124,14 +124,14 @@ impl CopyRows {
     ///
     /// # Errors
     /// If the columns differ in length, which [`CopyRows::end_row`] rules out.
-    pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         (self.count, self.bytes) = (0, 0);
         let columns = self.columns.iter_mut().map(CopyColumn::finish).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
     }
 
     /// Appends NULL.
-    pub fn null(&mut self, column: usize) {
+    pub(crate) fn null(&mut self, column: usize) {
         match &mut self.columns[column] {
             CopyColumn::Bool(values) => values.append_null(),
             CopyColumn::I32(values) => values.append_null(),
@@ -149,7 +149,7 @@ impl CopyRows {
     ///
     /// # Errors
     /// Why the text is not a value of the column's type.
-    pub fn text(&mut self, column: usize, text: &[u8]) -> Result<(), String> {
+    pub(crate) fn text(&mut self, column: usize, text: &[u8]) -> Result<(), String> {
         self.bytes += text.len();
         let place = column;
         let column = &mut self.columns[place];
@@ -187,7 +187,7 @@ impl CopyRows {
     ///
     /// # Errors
     /// Why the bytes are not a value of the column's type.
-    pub fn binary(&mut self, column: usize, bytes: &[u8]) -> Result<(), String> {
+    pub(crate) fn binary(&mut self, column: usize, bytes: &[u8]) -> Result<(), String> {
         self.bytes += bytes.len();
         match &mut self.columns[column] {
             CopyColumn::Bool(values) => match bytes {
@@ -286,7 +286,7 @@ fn parse<T: std::str::FromStr>(text: &str, kind: &str) -> Result<T, String> {
 }
 
 /// PostgreSQL's words for true and false.
-pub fn parse_bool(text: &str) -> Result<bool, String> {
+pub(crate) fn parse_bool(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "t" | "true" | "y" | "yes" | "on" | "1" => Ok(true),
         "f" | "false" | "n" | "no" | "off" | "0" => Ok(false),
@@ -295,7 +295,7 @@ pub fn parse_bool(text: &str) -> Result<bool, String> {
 }
 
 /// `\x` and hexadecimal digits, or raw bytes.
-pub fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn parse_bytes(text: &[u8]) -> Result<Vec<u8>, String> {
     let Some(digits) = text.strip_prefix(b"\\x") else {
         return Ok(text.to_vec());
     };

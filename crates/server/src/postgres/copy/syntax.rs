@@ -6,7 +6,7 @@ use marigram_pgtext::{StatementLexer, Token};
 
 /// Format of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyDataFormat {
+pub(crate) enum CopyDataFormat {
     /// Lines with escapes.
     Text,
     /// Comma-separated values.
@@ -17,7 +17,7 @@ pub enum CopyDataFormat {
 
 /// Meaning of the first line of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CopyHeader {
+pub(crate) enum CopyHeader {
     /// Data.
     #[default]
     None,
@@ -29,7 +29,7 @@ pub enum CopyHeader {
 
 /// How the data is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CopyOptions {
+pub(crate) struct CopyOptions {
     /// The format.
     pub form: CopyDataFormat,
     /// Separates values.
@@ -46,7 +46,7 @@ pub struct CopyOptions {
 
 /// A COPY statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CopyStatement {
+pub(crate) enum CopyStatement {
     /// Into a table.
     In {
         /// Database, if named.
@@ -71,7 +71,7 @@ pub enum CopyStatement {
 ///
 /// # Errors
 /// What cannot be parsed, and where.
-pub fn parse(sql: &str) -> Result<CopyStatement, PgError> {
+pub(crate) fn parse(sql: &str) -> Result<CopyStatement, PgError> {
     let mut parser = CopyParser {
         sql,
         lexer: StatementLexer::new(sql),

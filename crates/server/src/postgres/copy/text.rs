@@ -6,7 +6,7 @@ use crate::postgres::error::PgError;
 use bytes::{Buf, Bytes, BytesMut};
 
 /// Decodes lines as bytes arrive.
-pub struct TextDecoder {
+pub(crate) struct TextDecoder {
     options: CopyOptions,
     rest: BytesMut,
     /// Bytes of `rest` already searched for the end of the record.
@@ -32,7 +32,7 @@ enum TextCell {
 
 impl TextDecoder {
     /// A decoder at the beginning of the data for `table`.
-    pub fn new(table: &str, options: CopyOptions) -> Self {
+    pub(crate) fn new(table: &str, options: CopyOptions) -> Self {
         Self {
             header: options.header,
             options,
@@ -48,17 +48,17 @@ impl TextDecoder {
     }
 
     /// Bytes that wait for the rest of their record.
-    pub fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.rest.len()
     }
 
     /// Lines of the rows that were decoded since the last call.
-    pub fn take_lines(&mut self) -> Vec<u64> {
+    pub(crate) fn take_lines(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.lines)
     }
 
     /// Adds bytes.
-    pub fn push(&mut self, bytes: &Bytes) {
+    pub(crate) fn push(&mut self, bytes: &Bytes) {
         if !self.ended {
             self.rest.extend_from_slice(bytes);
         }
@@ -69,7 +69,7 @@ impl TextDecoder {
     ///
     /// # Errors
     /// The line and column that is malformed.
-    pub fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
+    pub(crate) fn decode(&mut self, rows: &mut CopyRows) -> Result<bool, PgError> {
         while !self.ended {
             if rows.is_full() {
                 return Ok(true);
@@ -88,7 +88,7 @@ impl TextDecoder {
     ///
     /// # Errors
     /// If it is malformed, or a quote is never closed.
-    pub fn finish(&mut self, rows: &mut CopyRows) -> Result<(), PgError> {
+    pub(crate) fn finish(&mut self, rows: &mut CopyRows) -> Result<(), PgError> {
         if self.quoted {
             return Err(self.error("a quote is not closed before the data ends".into(), None));
         }

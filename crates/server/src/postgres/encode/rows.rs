@@ -19,7 +19,7 @@ const NULL: [u8; 4] = (-1_i32).to_be_bytes();
 const HEAD: usize = 7;
 
 /// Rows to be encoded as messages.
-pub struct RowWriter {
+pub(crate) struct RowWriter {
     columns: Vec<EncodedColumn>,
     rows: usize,
 }
@@ -57,7 +57,7 @@ impl RowWriter {
     ///
     /// # Errors
     /// If Arrow cannot convert the values to a PostgreSQL type.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         arrays: impl IntoIterator<Item = (&'a ArrayRef, bool)>,
         rows: usize,
     ) -> Result<Self, ArrowError> {
@@ -71,7 +71,7 @@ impl RowWriter {
 
     /// Appends each row as a message of type `kind`: the number of its values, and the values.
     /// `first` precedes them in the message of the first row.
-    pub fn write(&self, kind: u8, first: &[u8], out: &mut BytesMut) {
+    pub(crate) fn write(&self, kind: u8, first: &[u8], out: &mut BytesMut) {
         let mut lengths = vec![HEAD; self.rows];
         if let Some(length) = lengths.first_mut() {
             *length += first.len();

@@ -70,7 +70,7 @@ fn joined(arrays: &[ArrayRef]) -> Result<ArrayRef, String> {
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn from_text(
+pub(super) fn from_text(
     text: &str,
     kind: &DataType,
     read: impl Fn(&[u8]) -> Result<ArrayRef, String>,
@@ -147,7 +147,7 @@ fn element(text: &str) -> Option<(String, bool, &str)> {
 ///
 /// # Errors
 /// What is wrong with the bytes.
-pub fn from_binary(
+pub(super) fn from_binary(
     bytes: &[u8],
     kind: &DataType,
     read: impl Fn(&[u8], u32) -> Result<ArrayRef, String>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// Gives the columns of a statement's queries PostgreSQL's names, and returns the names of its
 /// result.
-pub fn name_columns(statement: &mut Statement) -> Names {
+pub(crate) fn name_columns(statement: &mut Statement) -> Names {
     match statement {
         Statement::Statement(statement) => {
             name_inner(statement.as_mut());
@@ -44,7 +44,7 @@ pub fn name_columns(statement: &mut Statement) -> Names {
 }
 
 /// Gives the columns of a statement's own query aliases, if its plan is to have these names.
-pub fn alias_outermost(statement: &mut Statement) {
+pub(crate) fn alias_outermost(statement: &mut Statement) {
     if let Statement::Statement(statement) = statement
         && let ast::Statement::Query(query) = statement.as_mut()
     {

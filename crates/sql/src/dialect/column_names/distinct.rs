@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Visitor, 
 use std::ops::ControlFlow;
 
 /// Whether the planner refused a statement because two expressions have one name.
-pub fn names_collide(error: &DataFusionError) -> bool {
+pub(crate) fn names_collide(error: &DataFusionError) -> bool {
     matches!(
         error.find_root(),
         DataFusionError::Plan(message)
@@ -25,7 +25,7 @@ pub fn names_collide(error: &DataFusionError) -> bool {
 }
 
 /// Whether the names of a statement's columns may collide.
-pub fn may_collide(statement: &Statement) -> bool {
+pub(crate) fn may_collide(statement: &Statement) -> bool {
     match statement {
         Statement::Statement(statement) => walk(statement.as_ref(), &mut SeveralUnnamed).is_break(),
         Statement::Explain(explain) => may_collide(&explain.statement),
@@ -41,7 +41,7 @@ pub fn may_collide(statement: &Statement) -> bool {
 ///
 /// # Errors
 /// None; the visitor never breaks.
-pub fn name_apart(statement: &mut Statement) -> SqlResult<()> {
+pub(crate) fn name_apart(statement: &mut Statement) -> SqlResult<()> {
     rewrite(statement, &mut NameApart)
 }
 

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
 const UNNAMED: &str = "?column?";
 
 /// PostgreSQL's name of a column without an alias.
-pub fn name_of(expr: &Expr) -> String {
+pub(super) fn name_of(expr: &Expr) -> String {
     figured(expr).map_or_else(|| UNNAMED.to_owned(), |figured| figured.name)
 }
 

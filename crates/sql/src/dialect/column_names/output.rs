@@ -10,25 +10,25 @@ use datafusion::sql::sqlparser::ast::Query;
 use std::sync::Arc;
 
 /// The names of a result's columns; `None` if those of its plan are right.
-pub type Names = Option<Arc<OutputNames>>;
+pub(crate) type Names = Option<Arc<OutputNames>>;
 
 /// Names of the columns of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutputNames {
+pub(crate) struct OutputNames {
     /// By position; `None` if there is a `*`, whose columns the plan names.
     by_place: Option<Vec<String>>,
 }
 
 impl OutputNames {
     /// The names of a query, as it was written.
-    pub fn from_query(query: &Query) -> Self {
+    pub(crate) fn from_query(query: &Query) -> Self {
         let by_place = naming_select(query)
             .and_then(|select| select.projection.iter().map(name_of_item).collect());
         Self { by_place }
     }
 
     /// A schema with these names; `None` if it has them already.
-    pub fn renamed(&self, schema: &SchemaRef) -> Option<SchemaRef> {
+    pub(crate) fn renamed(&self, schema: &SchemaRef) -> Option<SchemaRef> {
         let fields = schema.fields();
         let by_place = self.by_place.as_deref();
         let by_place = by_place.filter(|names| names.len() == fields.len());
@@ -52,7 +52,7 @@ impl OutputNames {
 }
 
 /// A schema with the names of a result.
-pub fn named_schema(names: &Names, schema: SchemaRef) -> SchemaRef {
+pub(crate) fn named_schema(names: &Names, schema: SchemaRef) -> SchemaRef {
     let renamed = names.as_ref().and_then(|names| names.renamed(&schema));
     renamed.unwrap_or(schema)
 }
@@ -61,7 +61,10 @@ pub fn named_schema(names: &Names, schema: SchemaRef) -> SchemaRef {
 ///
 /// # Errors
 /// If the batch does not fit the schema: a bug.
-pub fn named_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+pub(crate) fn named_batch(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+) -> Result<RecordBatch, ArrowError> {
     let own = batch.schema_ref();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let pairs = schema.fields().iter().zip(own.fields());

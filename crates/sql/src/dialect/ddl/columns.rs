@@ -7,7 +7,7 @@ use datafusion::sql::sqlparser::ast::DataType;
 use marigram_model::{ColumnCodec, FieldType};
 
 /// A column definition as it was written.
-pub struct ColumnDefinition {
+pub(crate) struct ColumnDefinition {
     pub name: String,
     pub data_type: DataType,
     pub role: Option<ColumnRole>,
@@ -20,7 +20,7 @@ pub struct ColumnDefinition {
 
 /// What a column is declared to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ColumnRole {
+pub(crate) enum ColumnRole {
     Time,
     Tag,
     Field,
@@ -31,7 +31,7 @@ impl ColumnDefinition {
     ///
     /// # Errors
     /// If the type or the codec does not suit the role.
-    pub fn kind(&self) -> SqlResult<ColumnKind> {
+    pub(crate) fn kind(&self) -> SqlResult<ColumnKind> {
         let name = &self.name;
         let kind = match self.role {
             Some(ColumnRole::Time) if is_zoned(&self.data_type) => ColumnKind::ZonedTime,
@@ -60,7 +60,7 @@ impl ColumnDefinition {
 ///
 /// # Errors
 /// Lists the suitable codecs.
-pub fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
+pub(crate) fn suited(name: &str, kind: FieldType, codec: ColumnCodec) -> SqlResult<()> {
     match codec.objection(kind) {
         None => Ok(()),
         Some(reason) => {

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// A primary or unique key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableKey {
+pub(crate) struct TableKey {
     /// `PRIMARY KEY` or `UNIQUE`.
     pub kind: &'static str,
     /// Its columns.
@@ -61,7 +61,7 @@ fn next_is(parser: &Parser<'_>, at: usize, word: &str) -> bool {
 ///
 /// # Errors
 /// If Marigram does not check such a constraint.
-pub fn table_constraint(parser: &mut Parser<'_>) -> SqlResult<Option<TableKey>> {
+pub(crate) fn table_constraint(parser: &mut Parser<'_>) -> SqlResult<Option<TableKey>> {
     const KINDS: [&str; 5] = ["PRIMARY", "UNIQUE", "FOREIGN", "CHECK", "EXCLUDE"];
     let is_named =
         next_is(parser, 0, "CONSTRAINT") && KINDS.iter().any(|kind| next_is(parser, 2, kind));
@@ -124,7 +124,7 @@ fn deferral(parser: &mut Parser<'_>) {
 ///
 /// # Errors
 /// If Marigram does not check such a constraint.
-pub fn column_constraint(
+pub(crate) fn column_constraint(
     parser: &mut Parser<'_>,
     key: &mut Option<&'static str>,
     is_required: &mut bool,
@@ -207,7 +207,7 @@ const ALTERATIONS: &[(&[&str], &str)] = &[
 ///
 /// # Errors
 /// Says what to do instead.
-pub fn refuse_alteration(parser: &Parser<'_>) -> SqlResult<()> {
+pub(crate) fn refuse_alteration(parser: &Parser<'_>) -> SqlResult<()> {
     let is_there = |words: &[&str]| (0..).zip(words).all(|(at, word)| next_is(parser, at, word));
     match ALTERATIONS.iter().find(|(words, _)| is_there(words)) {
         None => Ok(()),
@@ -225,7 +225,7 @@ pub fn refuse_alteration(parser: &Parser<'_>) -> SqlResult<()> {
 ///
 /// # Errors
 /// Says what identifies a row.
-pub fn refuse_serial(parser: &Parser<'_>, column: &str) -> SqlResult<()> {
+pub(crate) fn refuse_serial(parser: &Parser<'_>, column: &str) -> SqlResult<()> {
     const SERIAL: [&str; 6] = [
         "SERIAL",
         "BIGSERIAL",
@@ -310,7 +310,7 @@ pub(super) fn not_null_notice(columns: &[ColumnDefinition]) -> Option<String> {
 ///
 /// # Errors
 /// Says which these are.
-pub fn check(kind: &str, columns: &[String], identity: &[&str]) -> SqlResult<()> {
+pub(crate) fn check(kind: &str, columns: &[String], identity: &[&str]) -> SqlResult<()> {
     let is_same = columns.len() == identity.len()
         && identity
             .iter()

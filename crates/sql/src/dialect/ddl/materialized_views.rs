@@ -10,7 +10,7 @@ use marigram_functions::duration::parse_fixed_or_zero_ns;
 
 /// `CREATE MATERIALIZED VIEW [IF NOT EXISTS] name WITH (continuous, …) AS SELECT … [WITH [NO] DATA]`.
 /// `text` returns the text between two locations of the statement.
-pub fn create(
+pub(crate) fn create(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
 ) -> SqlResult<Command> {
@@ -74,7 +74,7 @@ fn data_clause(parser: &mut Parser<'_>) -> Option<bool> {
 }
 
 /// `ALTER MATERIALIZED VIEW name SET (setting = value, …) | RENAME TO name`
-pub fn alter(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn alter(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "MATERIALIZED", "VIEW"]);
     let target = parse_target(parser)?;
     let mut options = ViewOptions::default();
@@ -91,7 +91,7 @@ pub fn alter(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `DROP MATERIALIZED VIEW [IF EXISTS] name, …`
-pub fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["DROP", "MATERIALIZED", "VIEW"]);
     let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     let mut targets = vec![parse_target(parser)?];
@@ -102,7 +102,7 @@ pub fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `REFRESH MATERIALIZED VIEW name`
-pub fn refresh(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn refresh(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["REFRESH", "MATERIALIZED", "VIEW"]);
     accept_words(parser, &["CONCURRENTLY"]);
     Ok(Command::RefreshView(parse_target(parser)?))

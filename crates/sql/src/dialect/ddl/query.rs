@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 
 /// `[WITH (tags = 'a,b', time = 't', setting = value, …)] AS query [WITH [NO] DATA]`: the part
 /// after the name of the table.
-pub fn create_table_as(
+pub(crate) fn create_table_as(
     parser: &mut Parser<'_>,
     target: TableReferenceName,
     text: impl Fn(Location, Location) -> String,
@@ -60,7 +60,7 @@ fn names_of(list: &str) -> Vec<String> {
 }
 
 /// `CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)] AS query`
-pub fn create_view(
+pub(crate) fn create_view(
     parser: &mut Parser<'_>,
     text: impl Fn(Location, Location) -> String,
 ) -> SqlResult<Command> {
@@ -107,7 +107,7 @@ pub fn create_view(
 }
 
 /// `DROP VIEW [IF EXISTS] name, … [RESTRICT]`
-pub fn drop_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn drop_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["DROP", "VIEW"]);
     let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     let targets = targets(parser)?;
@@ -116,7 +116,7 @@ pub fn drop_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
 }
 
 /// `ALTER VIEW name RENAME TO name`
-pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "VIEW"]);
     let target = parse_target(parser)?;
     if !accept_words(parser, &["RENAME", "TO"]) {
@@ -129,7 +129,7 @@ pub fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
 
 /// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. Marigram
 /// has neither sequences nor references, so the words after the names have no effect.
-pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     parser.next_token();
     accept_words(parser, &["TABLE"]);
     accept_words(parser, &["ONLY"]);
@@ -142,7 +142,7 @@ pub fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
 
 /// `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column
 /// [ASC | DESC] [NULLS FIRST | LAST], …) [WITH (…)]`
-pub fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
+pub(crate) fn create_index(parser: &mut Parser<'_>) -> SqlResult<Command> {
     let is_unique = accept_words(parser, &["CREATE", "UNIQUE", "INDEX"]);
     accept_words(parser, &["CREATE", "INDEX"]);
     accept_words(parser, &["CONCURRENTLY"]);

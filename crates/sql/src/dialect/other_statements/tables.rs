@@ -2,7 +2,7 @@
 
 /// The words with which a statement begins, without `OR REPLACE`, and what to do instead. The first
 /// entry that matches is the one.
-pub const REFUSED: &[(&[&str], &str)] = &[
+pub(super) const REFUSED: &[(&[&str], &str)] = &[
     (
         &["CREATE", "FUNCTION"],
         "write the expression into the queries, or into a view",
@@ -173,7 +173,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
 
 /// Kinds of objects that Marigram does not have: the words of the statement, the kind as PostgreSQL calls
 /// it, and the SQLSTATE of one that does not exist.
-pub const ABSENT: &[(&[&str], &str, &str)] = &[
+pub(super) const ABSENT: &[(&[&str], &str, &str)] = &[
     (&["DROP", "ACCESS", "METHOD"], "access method", "42704"),
     (&["DROP", "AGGREGATE"], "aggregate", "42883"),
     (&["DROP", "COLLATION"], "collation", "42704"),
@@ -207,7 +207,7 @@ pub const ABSENT: &[(&[&str], &str, &str)] = &[
 ];
 
 /// The command tags of the statements of [`ABSENT`].
-pub const TAGS: &[&str] = &[
+pub(super) const TAGS: &[&str] = &[
     "DROP ACCESS METHOD",
     "DROP AGGREGATE",
     "DROP COLLATION",

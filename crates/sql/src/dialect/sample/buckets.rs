@@ -14,7 +14,7 @@ use marigram_functions::marker_functions::{BUCKET, INTERPOLATE, LOCF, VALUE};
 use std::ops::ControlFlow;
 
 /// Rewrites each marked GROUP BY of a statement.
-pub struct SampleByRewriter<'a> {
+pub(super) struct SampleByRewriter<'a> {
     /// The time columns of tables.
     pub time_of: TimeOf<'a>,
     /// Whether a function with this name is an aggregate.

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use marigram_functions::duration::questdb_unit;
 
 /// Whether a statement, in lower case, may contain the clause.
-pub fn may_sample(folded: &str) -> bool {
+pub(crate) fn may_sample(folded: &str) -> bool {
     folded.contains("sample")
 }
 
@@ -18,7 +18,7 @@ pub fn may_sample(folded: &str) -> bool {
 ///
 /// # Errors
 /// If a clause is wrong.
-pub fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
+pub(crate) fn marked(tokens: &[TokenWithSpan]) -> SqlResult<Option<Vec<TokenWithSpan>>> {
     let is = |token: &Token, expected: &str| {
         matches!(token, Token::Word(word) if word.quote_style.is_none()
             && word.value.eq_ignore_ascii_case(expected))

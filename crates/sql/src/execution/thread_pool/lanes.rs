@@ -33,7 +33,7 @@ const BLOCKING_THREADS: usize = 6;
 
 /// All lanes of a service.
 #[derive(Debug)]
-pub struct LanePool {
+pub(super) struct LanePool {
     threads: usize,
     idle: Mutex<Vec<StatementLane>>,
     regular: Arc<Semaphore>,
@@ -50,7 +50,7 @@ struct StatementLane {
 
 /// The state that the threads of a lane share. It lives as long as the last of them.
 #[derive(Debug, Default)]
-pub struct LaneThreads {
+pub(super) struct LaneThreads {
     interrupt: Arc<StatementInterrupt>,
     ids: Mutex<Vec<ThreadId>>,
     /// Whether their priority has been lowered.
@@ -61,14 +61,14 @@ pub struct LaneThreads {
 
 /// The right to run a statement on a lane of its own; returned on drop.
 #[derive(Debug)]
-pub struct LaneLease {
+pub(super) struct LaneLease {
     lanes: Arc<LanePool>,
     lane: Option<StatementLane>,
 }
 
 /// The right to use a lane of one of the groups.
 #[derive(Debug)]
-pub struct LaneAdmission {
+pub(super) struct LaneAdmission {
     _permit: OwnedSemaphorePermit,
     is_express: bool,
 }
@@ -96,25 +96,25 @@ impl LaneAdmission {
 
 impl LaneThreads {
     /// The interrupt that tells their statement to stop.
-    pub fn interrupt(&self) -> &Arc<StatementInterrupt> {
+    pub(super) fn interrupt(&self) -> &Arc<StatementInterrupt> {
         &self.interrupt
     }
 
     /// Lowers their priority below all other threads, permanently.
-    pub fn stand_back(&self) {
+    pub(super) fn stand_back(&self) {
         let ids = self.ids.lock();
         self.is_low.store(true, Ordering::Relaxed);
         ids.iter().copied().for_each(priority::lower);
     }
 
     /// Moves their statement to another group.
-    pub fn move_to(&self, admission: LaneAdmission) {
+    pub(super) fn move_to(&self, admission: LaneAdmission) {
         let before = self.admission.lock().replace(admission);
         drop(before);
     }
 
     /// Whether their statement must be short.
-    pub fn is_express(&self) -> bool {
+    pub(super) fn is_express(&self) -> bool {
         let admission = self.admission.lock();
         admission.as_ref().is_some_and(|own| own.is_express)
     }
@@ -173,7 +173,7 @@ impl Drop for StatementLane {
 
 impl LanePool {
     /// Creates a pool of lanes with `threads` threads each; lanes are created on demand.
-    pub fn new(threads: usize) -> Arc<Self> {
+    pub(super) fn new(threads: usize) -> Arc<Self> {
         Arc::new(Self {
             threads: threads.max(1),
             idle: Mutex::default(),
@@ -184,13 +184,13 @@ impl LanePool {
     }
 
     /// The right to a lane, if one is free; a regular lane is preferred to an express lane.
-    pub fn try_admit(&self) -> Option<LaneAdmission> {
+    pub(super) fn try_admit(&self) -> Option<LaneAdmission> {
         let regular = LaneAdmission::try_new(&self.regular, false);
         regular.or_else(|| LaneAdmission::try_new(&self.express, true))
     }
 
     /// The same, as soon as a lane is free.
-    pub async fn admit(&self) -> Option<LaneAdmission> {
+    pub(super) async fn admit(&self) -> Option<LaneAdmission> {
         tokio::select! {
             biased;
             admission = LaneAdmission::new(&self.regular, false) => admission,
@@ -201,13 +201,13 @@ impl LanePool {
     /// The right to wait for a slow reader without using a core, outside the other groups. Such a
     /// statement must be admitted [again](Self::admit_again) before it continues. `None` if too
     /// many statements wait.
-    pub fn admit_unread(&self) -> Option<LaneAdmission> {
+    pub(super) fn admit_unread(&self) -> Option<LaneAdmission> {
         LaneAdmission::try_new(&self.unread, false)
     }
 
     /// The right to continue for a statement that waited for its reader, as soon as a regular lane
     /// is free.
-    pub async fn admit_again(&self) -> Option<LaneAdmission> {
+    pub(super) async fn admit_again(&self) -> Option<LaneAdmission> {
         LaneAdmission::new(&self.regular, false).await
     }
 
@@ -215,7 +215,7 @@ impl LanePool {
     ///
     /// # Errors
     /// If the operating system cannot create threads.
-    pub fn take(self: &Arc<Self>, admission: LaneAdmission) -> io::Result<LaneLease> {
+    pub(super) fn take(self: &Arc<Self>, admission: LaneAdmission) -> io::Result<LaneLease> {
         let idle = {
             let mut idle = self.idle.lock();
             let clear = idle.iter().rposition(StatementLane::is_clear);
@@ -234,7 +234,7 @@ impl LanePool {
 
     /// The number of lanes that run statements, or whose threads have not ended yet.
     #[cfg(test)]
-    pub fn in_use(&self) -> usize {
+    pub(super) fn in_use(&self) -> usize {
         let free = self.regular.available_permits() + self.express.available_permits();
         LANES_MAX + EXPRESS_LANES_MAX - free
     }
@@ -254,12 +254,12 @@ impl LanePool {
 
 impl LaneLease {
     /// The threads.
-    pub fn threads(&self) -> Option<&Arc<LaneThreads>> {
+    pub(super) fn threads(&self) -> Option<&Arc<LaneThreads>> {
         self.lane.as_ref().map(|lane| &lane.shared)
     }
 
     /// The runtime on which to spawn the statement.
-    pub fn handle(&self) -> Option<&Handle> {
+    pub(super) fn handle(&self) -> Option<&Handle> {
         let runtime = self.lane.as_ref()?.runtime.as_ref();
         runtime.map(Runtime::handle)
     }

@@ -47,7 +47,7 @@ pub(super) enum OutputMessage {
 pub(super) type OutputEnd = Arc<Mutex<Option<OutputMessage>>>;
 
 /// The sending side of a running statement.
-pub struct StatementOutput {
+pub(crate) struct StatementOutput {
     pub(super) sender: mpsc::Sender<OutputMessage>,
     pub(super) last: OutputEnd,
     /// Whether the statement is on the calling thread.
@@ -64,7 +64,7 @@ pub(super) struct LanePlacement {
 impl StatementOutput {
     /// Moves the statement to the threads for statements, unless it is there already: the following
     /// work may take longer than the handover.
-    pub async fn move_on(&self) {
+    pub(crate) async fn move_on(&self) {
         poll_fn(|_| {
             // The calling thread polls it once, and then hands it over.
             if self.is_here.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ impl StatementOutput {
     ///
     /// # Errors
     /// The errors of the stream, and `Cancelled` if the reader is gone.
-    pub async fn rows<E>(
+    pub(crate) async fn rows<E>(
         &self,
         schema: SchemaRef,
         batches: impl Stream<Item = Result<RecordBatch, E>>,
@@ -120,12 +120,12 @@ impl StatementOutput {
     }
 
     /// Reports that the statement is finished and has no rows.
-    pub fn done(&self, tag: String, rows: u64) {
+    pub(crate) fn done(&self, tag: String, rows: u64) {
         self.done_with(tag, rows, Vec::new());
     }
 
     /// The same, with notices.
-    pub fn done_with(&self, tag: String, rows: u64, notices: Vec<String>) {
+    pub(crate) fn done_with(&self, tag: String, rows: u64, notices: Vec<String>) {
         *self.last.lock() = Some(OutputMessage::Done { tag, rows, notices });
     }
 

@@ -6,7 +6,7 @@
 
 /// A thread id of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ThreadId(#[cfg_attr(not(target_os = "linux"), expect(dead_code))] u32);
+pub(super) struct ThreadId(#[cfg_attr(not(target_os = "linux"), expect(dead_code))] u32);
 
 /// The nice value of threads with lowered priority. A thread with the usual value gets about ten
 /// times as much of a core that both want.
@@ -19,7 +19,7 @@ const NICE: libc::c_int = 10;
     unsafe_code,
     reason = "the standard library does not expose the id of a thread"
 )]
-pub fn this_thread() -> ThreadId {
+pub(super) fn this_thread() -> ThreadId {
     // SAFETY: it takes no arguments, touches no memory of ours and cannot fail.
     let id = unsafe { libc::gettid() };
     ThreadId(id.cast_unsigned())
@@ -29,7 +29,7 @@ pub fn this_thread() -> ThreadId {
 /// changes.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the standard library has no priorities")]
-pub fn lower(ThreadId(id): ThreadId) {
+pub(super) fn lower(ThreadId(id): ThreadId) {
     // SAFETY: it only takes numbers and touches no memory of ours.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, id, NICE) };
 }

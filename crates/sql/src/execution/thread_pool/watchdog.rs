@@ -30,11 +30,11 @@ const EXPRESS_MAX: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_millis(50);
 
 /// Tells the client of a statement that it was cancelled.
-pub type OnAbandoned = Box<dyn FnOnce(ServiceError) + Send>;
+pub(super) type OnAbandoned = Box<dyn FnOnce(ServiceError) + Send>;
 
 /// All running statements.
 #[derive(Default)]
-pub struct StatementWatchdog {
+pub(super) struct StatementWatchdog {
     running: Mutex<HashMap<u64, WatchedStatement>>,
     last: AtomicU64,
     is_looking: AtomicBool,
@@ -60,7 +60,7 @@ struct WatchedStatement {
 }
 
 /// The watchdog observes the statement until this is dropped.
-pub struct WatchdogGuard {
+pub(super) struct WatchdogGuard {
     watch: Arc<StatementWatchdog>,
     number: u64,
 }
@@ -74,20 +74,20 @@ impl Drop for WatchdogGuard {
 
 impl WatchdogGuard {
     /// The statement's number.
-    pub fn number(&self) -> u64 {
+    pub(super) fn number(&self) -> u64 {
         self.number
     }
 }
 
 /// Stops a statement when it is dropped.
-pub struct StopStatementOnDrop {
+pub(super) struct StopStatementOnDrop {
     watch: Arc<StatementWatchdog>,
     number: u64,
 }
 
 impl StopStatementOnDrop {
     /// Stops the statement with this number.
-    pub fn new(watch: &Arc<StatementWatchdog>, number: u64) -> Self {
+    pub(super) fn new(watch: &Arc<StatementWatchdog>, number: u64) -> Self {
         let watch = Arc::clone(watch);
         Self { watch, number }
     }
@@ -101,7 +101,7 @@ impl Drop for StopStatementOnDrop {
 
 impl StatementWatchdog {
     /// Begins to observe a statement.
-    pub fn begin(
+    pub(super) fn begin(
         self: &Arc<Self>,
         threads: &Arc<LaneThreads>,
         timeout: Option<Duration>,
@@ -128,7 +128,7 @@ impl StatementWatchdog {
     }
 
     /// Sets the task of a statement, if it has not ended.
-    pub fn runs_as(&self, number: u64, task: AbortHandle) {
+    pub(super) fn runs_as(&self, number: u64, task: AbortHandle) {
         let mut running = self.running.lock();
         if let Some(statement) = running.get_mut(&number) {
             statement.task = Some(task);
@@ -147,7 +147,7 @@ impl StatementWatchdog {
     }
 
     /// Watches forever.
-    pub async fn keep(self: Arc<Self>) {
+    pub(super) async fn keep(self: Arc<Self>) {
         loop {
             self.look.notified().await;
             let mut quiet = 0;
@@ -217,7 +217,7 @@ impl WatchedStatement {
 }
 
 /// The error of a statement that exceeded its timeout.
-pub fn timed_out(timeout: Duration) -> ServiceError {
+pub(super) fn timed_out(timeout: Duration) -> ServiceError {
     ServiceError::Cancelled(format!(
         "the statement took longer than statement_timeout ({} ms) and was stopped",
         timeout.as_millis()

@@ -18,7 +18,7 @@ const EXPRESSIONS_COPIED_MAX: u64 = 50_000;
 ///
 /// # Errors
 /// `54001`
-pub fn check_copies(statement: &Statement) -> SqlResult<()> {
+pub(crate) fn check_copies(statement: &Statement) -> SqlResult<()> {
     let mut counting = CopyCounter::default();
     let _ = match statement {
         Statement::Statement(statement) => walk(&**statement, &mut counting),

@@ -16,7 +16,7 @@ const COMPARED_COPIES: u64 = 3;
 
 /// Calls `visit` with each part of an expression and its number of copies, if there are `copies` of
 /// the expression. Does not descend into subqueries.
-pub fn for_each_part(expr: &Expr, copies: u64, visit: &mut dyn FnMut(&Expr, u64)) {
+pub(super) fn for_each_part(expr: &Expr, copies: u64, visit: &mut dyn FnMut(&Expr, u64)) {
     visit(expr, copies);
     let (operand, factor) = match expr {
         Expr::Case(case) => {

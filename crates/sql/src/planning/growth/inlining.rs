@@ -17,7 +17,7 @@ const NODES_MAX: u64 = 100_000;
 ///
 /// # Errors
 /// `54001`, and DataFusion's errors for plans that cannot be traversed.
-pub fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
+pub(crate) fn check_inlining(plan: &LogicalPlan) -> SqlResult<()> {
     if !may_grow(plan)? {
         return Ok(());
     }

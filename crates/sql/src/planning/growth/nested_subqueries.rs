@@ -24,7 +24,7 @@ const VISITS_OF_COMPARED: u64 = 6;
 ///
 /// # Errors
 /// `54001`, and DataFusion's errors for plans that cannot be traversed.
-pub fn check_nested_subqueries(plan: &LogicalPlan) -> SqlResult<()> {
+pub(crate) fn check_nested_subqueries(plan: &LogicalPlan) -> SqlResult<()> {
     let mut growth = 0;
     add_growth(plan, 1, &mut growth)?;
     if growth > NODES_MAX {

@@ -27,7 +27,7 @@ use std::sync::Arc;
 const ROWS: &str = "rows";
 
 /// The rows of a subquery, to be joined to the outer rows.
-pub struct CorrelatedJoin {
+pub(super) struct CorrelatedJoin {
     name: String,
     right: LogicalPlan,
     on: Vec<Expr>,
@@ -37,7 +37,7 @@ pub struct CorrelatedJoin {
 }
 
 /// Whether a scalar subquery is correlated, and not an aggregate that DataFusion accepts.
-pub fn is_correlated_value(subquery: &Subquery) -> bool {
+pub(super) fn is_correlated_value(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty() && !is_aggregate(&subquery.subquery)
 }
 
@@ -114,7 +114,7 @@ fn over_aggregate(rows: &LogicalPlan, value: &Expr, subquery: &Subquery) -> Resu
 }
 
 /// Turns outer columns into columns of the current plan; those within subqueries stay.
-pub fn outer_as_columns(expr: Expr) -> Result<Expr> {
+pub(super) fn outer_as_columns(expr: Expr) -> Result<Expr> {
     let replaced = expr.transform(|expr| {
         Ok(match expr {
             Expr::OuterReferenceColumn(_, column) => Transformed::yes(Expr::Column(column)),
@@ -125,7 +125,7 @@ pub fn outer_as_columns(expr: Expr) -> Result<Expr> {
 }
 
 /// Whether an outer column belongs to a query further out than `outer`.
-pub fn is_beyond(expr: &Expr, outer: &DFSchema) -> bool {
+pub(super) fn is_beyond(expr: &Expr, outer: &DFSchema) -> bool {
     match expr {
         Expr::OuterReferenceColumn(_, column) => !outer.has_column(column),
         _ => true,
@@ -137,7 +137,7 @@ pub fn is_beyond(expr: &Expr, outer: &DFSchema) -> bool {
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn value_of_correlated(
+pub(super) fn value_of_correlated(
     name: String,
     subquery: &Subquery,
     outer: &DFSchema,
@@ -291,7 +291,7 @@ impl CorrelatedJoin {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub fn beside(self, outer: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
+    pub(super) fn beside(self, outer: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
         let on = if self.on.is_empty() {
             vec![lit(true)]
         } else {

@@ -11,7 +11,7 @@ use marigram_operators::lateral::DecorrelatedSubquery;
 const MARK: &str = "mark";
 
 /// The rows of a subquery, to be joined to the outer rows as a mark.
-pub struct MarkJoin {
+pub(super) struct MarkJoin {
     right: LogicalPlan,
     on: Vec<Expr>,
 }
@@ -21,7 +21,7 @@ pub struct MarkJoin {
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn mark_of_exists(
+pub(super) fn mark_of_exists(
     name: &str,
     asked: &Exists,
     outer: &DFSchema,
@@ -77,7 +77,7 @@ impl MarkJoin {
     ///
     /// # Errors
     /// DataFusion's errors.
-    pub fn beside(self, outer: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
+    pub(super) fn beside(self, outer: LogicalPlanBuilder) -> Result<LogicalPlanBuilder> {
         let on = if self.on.is_empty() {
             vec![lit(true)]
         } else {

@@ -23,7 +23,7 @@ static SINGLE_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// Whether there is one row; evaluating it fails if there are more.
-pub fn single_row(rows: Expr) -> Expr {
+pub(super) fn single_row(rows: Expr) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&SINGLE_ROW), vec![rows]))
 }
 

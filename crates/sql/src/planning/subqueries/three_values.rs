@@ -26,7 +26,7 @@ const COMPARED: &str = "\u{1f}compared";
 
 /// Numbers the compared subqueries.
 #[derive(Default)]
-pub struct ComparedNames {
+pub(super) struct ComparedNames {
     numbers: usize,
 }
 
@@ -54,7 +54,7 @@ enum Quantifier {
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn as_exists(
+pub(super) fn as_exists(
     expr: Expr,
     outer: &DFSchema,
     names: &mut ComparedNames,
@@ -98,7 +98,7 @@ pub fn as_exists(
 ///
 /// # Errors
 /// DataFusion's errors.
-pub fn whole_condition(
+pub(super) fn whole_condition(
     condition: &Expr,
     outer: &DFSchema,
     names: &mut ComparedNames,
@@ -163,7 +163,7 @@ pub fn whole_condition(
 }
 
 /// The type of the values with which a subquery's rows are compared.
-pub fn value_type(rows: &LogicalPlan) -> DataType {
+pub(crate) fn value_type(rows: &LogicalPlan) -> DataType {
     rows.schema().field(0).data_type().clone()
 }
 
@@ -178,7 +178,7 @@ fn is_column(expr: &Expr) -> bool {
 }
 
 /// Whether the answer of a subquery depends on the row.
-pub fn is_dependent(subquery: &Subquery) -> bool {
+pub(super) fn is_dependent(subquery: &Subquery) -> bool {
     !subquery.outer_ref_columns.is_empty()
 }
 
@@ -251,7 +251,7 @@ fn simplified(asked: Exists) -> Transformed<Expr> {
     }
 }
 
-pub fn subquery_of(plan: LogicalPlan, like: &Subquery) -> Subquery {
+pub(crate) fn subquery_of(plan: LogicalPlan, like: &Subquery) -> Subquery {
     Subquery {
         outer_ref_columns: plan.all_out_ref_exprs(),
         subquery: Arc::new(plan),
@@ -260,7 +260,7 @@ pub fn subquery_of(plan: LogicalPlan, like: &Subquery) -> Subquery {
 }
 
 /// Whether a subquery takes some of its rows only.
-pub fn has_limit(plan: &LogicalPlan) -> bool {
+pub(super) fn has_limit(plan: &LogicalPlan) -> bool {
     plan.exists(|node| {
         Ok(match node {
             LogicalPlan::Limit(_) => true,
@@ -366,7 +366,7 @@ impl ComparedNames {
 }
 
 /// The comparison in an EXISTS that the dialect wrote for a comparison of rows.
-pub fn row_comparison(asked: &Exists) -> Option<&Filter> {
+pub(crate) fn row_comparison(asked: &Exists) -> Option<&Filter> {
     let LogicalPlan::Projection(Projection { input, .. }) = asked.subquery.subquery.as_ref() else {
         return None;
     };
@@ -377,7 +377,7 @@ pub fn row_comparison(asked: &Exists) -> Option<&Filter> {
 }
 
 /// Whether a filter is the comparison in such an EXISTS.
-pub fn is_row_comparison(filter: &Filter) -> bool {
+pub(crate) fn is_row_comparison(filter: &Filter) -> bool {
     match filter.input.as_ref() {
         LogicalPlan::SubqueryAlias(alias) => alias.alias.table() == COMPARED_ROWS,
         _ => false,
@@ -385,7 +385,7 @@ pub fn is_row_comparison(filter: &Filter) -> bool {
 }
 
 /// Whether an EXISTS was written as a comparison of rows, `(a, b) IN (SELECT …)`.
-pub fn compares_rows(asked: &Exists) -> bool {
+pub(crate) fn compares_rows(asked: &Exists) -> bool {
     row_comparison(asked).is_some()
 }
 
@@ -450,7 +450,7 @@ impl ComparedSubquery {
 }
 
 /// A value of the row, as its subquery names it.
-pub fn outer_value(value: Expr, outer: &DFSchema) -> Result<Expr> {
+pub(crate) fn outer_value(value: Expr, outer: &DFSchema) -> Result<Expr> {
     let value = value.transform_up(|part| match part {
         Expr::Column(column) => {
             let field = Arc::clone(outer.field_from_column(&column)?);
@@ -462,7 +462,7 @@ pub fn outer_value(value: Expr, outer: &DFSchema) -> Result<Expr> {
 }
 
 /// Whether an expression contains a subquery.
-pub fn has_subquery(expr: &Expr) -> bool {
+pub(super) fn has_subquery(expr: &Expr) -> bool {
     let mut found = false;
     // It never fails.
     let _ = expr.apply(|part| {

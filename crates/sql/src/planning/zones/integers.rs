@@ -14,7 +14,7 @@ use marigram_pgtext::integer_time;
 use std::sync::Arc;
 
 /// Creates a call of the function.
-pub fn time_of_integer(value: Expr, kind: &DataType) -> Expr {
+pub(super) fn time_of_integer(value: Expr, kind: &DataType) -> Expr {
     let function = TimeOfInteger {
         signature: Signature::any(1, Volatility::Immutable),
         kind: kind.clone(),
@@ -26,7 +26,7 @@ pub fn time_of_integer(value: Expr, kind: &DataType) -> Expr {
 ///
 /// # Errors
 /// At the first integer that is not a plausible time.
-pub fn times_of_integers(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
+pub(crate) fn times_of_integers(values: &ArrayRef, kind: &DataType) -> Result<ArrayRef> {
     // Wide enough for all integers.
     let wide = cast(values, &DataType::Decimal128(38, 0))?;
     let mut times = Vec::with_capacity(wide.len());

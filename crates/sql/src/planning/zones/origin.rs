@@ -17,7 +17,7 @@ use marigram_functions::zone_functions::TIMEZONE;
 const STEPS_MAX: usize = 4096;
 
 /// Whether an expression over the columns of some plans is computed from a stored time.
-pub fn is_stored(expr: &Expr, inputs: &[&LogicalPlan]) -> bool {
+pub(super) fn is_stored(expr: &Expr, inputs: &[&LogicalPlan]) -> bool {
     ZoneOriginSearch { steps: 0 }.expr(expr, inputs)
 }
 
@@ -109,7 +109,7 @@ impl ZoneOriginSearch {
 }
 
 /// Whether a scan is of one of our tables.
-pub fn is_ours(scan: &TableScan) -> bool {
+pub(super) fn is_ours(scan: &TableScan) -> bool {
     let source = scan.source.downcast_ref::<DefaultTableSource>();
     source.is_some_and(|source| {
         source

@@ -11,7 +11,7 @@ use marigram_functions::zoned::zoned_type;
 
 /// Plans such comparisons.
 #[derive(Debug)]
-pub struct DateComparison;
+pub(crate) struct DateComparison;
 
 impl ExprPlanner for DateComparison {
     fn plan_binary_op(

@@ -29,7 +29,7 @@ use std::sync::Arc;
 /// See the module documentation. The rule runs after DataFusion's type coercion, whose casts it
 /// reads.
 #[derive(Debug)]
-pub struct ZonedTimes;
+pub(crate) struct ZonedTimes;
 
 impl AnalyzerRule for ZonedTimes {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {

@@ -11,16 +11,16 @@ use std::fmt::Write;
 
 /// A session's zone that is not UTC.
 #[derive(Clone, Debug)]
-pub struct SessionZone(pub String);
+pub(crate) struct SessionZone(pub String);
 
 impl SessionZone {
     /// The zone of a session.
-    pub fn from_session(session: &Session) -> Option<Self> {
+    pub(crate) fn from_session(session: &Session) -> Option<Self> {
         (session.time_zone != UTC).then(|| Self(session.time_zone.clone()))
     }
 
     /// The name of the zone in which a statement is planned.
-    pub fn name(config: &ConfigOptions) -> &str {
+    pub(crate) fn name(config: &ConfigOptions) -> &str {
         match config.extensions.get::<Self>() {
             Some(zone) => &zone.0,
             None => UTC,
@@ -57,7 +57,7 @@ impl ExtensionOptions for SessionZone {
 /// The scope under which the plans of a session are cached: its database, its zone unless that is
 /// UTC, and its client's rights unless it is an administrator: who may do less has plans of its own,
 /// which were checked for it. Names of databases have no control characters.
-pub fn plan_scope(session: &Session) -> Cow<'_, str> {
+pub(crate) fn plan_scope(session: &Session) -> Cow<'_, str> {
     let rights = &session.rights;
     if session.time_zone == UTC && rights.is_administrator {
         return Cow::Borrowed(&session.database);

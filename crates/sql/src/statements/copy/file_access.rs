@@ -11,7 +11,7 @@ const NAME_BYTES_MAX: usize = 240;
 
 /// How a statement uses a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileUse {
+pub(crate) enum FileUse {
     /// To read it.
     Read,
     /// To create or replace it.
@@ -48,7 +48,7 @@ pub fn file_url(path: &Path) -> SqlResult<String> {
 ///
 /// # Errors
 /// If the statement may not use it.
-pub fn resolve(options: &SqlOptions, written: &str, purpose: FileUse) -> SqlResult<PathBuf> {
+pub(crate) fn resolve(options: &SqlOptions, written: &str, purpose: FileUse) -> SqlResult<PathBuf> {
     // The system's own error would come late, and say less.
     if written.contains('\0') {
         return Err(SqlError::invalid(

@@ -31,7 +31,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// If the file may not be read, is damaged, or does not match the table.
-pub async fn run_from(
+pub(crate) async fn run_from(
     copy: &CopyFrom,
     engine: &Engine,
     options: &SqlOptions,

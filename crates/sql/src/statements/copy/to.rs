@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// A COPY to a TsFile, before it is planned.
 #[derive(Clone, Debug)]
-pub struct CopyToTsFile {
+pub(crate) struct CopyToTsFile {
     query: String,
     table: String,
     path: PathBuf,
@@ -31,7 +31,10 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If it is one, and may not use its file or has unknown options.
-    pub fn from_statement(statement: &Statement, options: &SqlOptions) -> SqlResult<Option<Self>> {
+    pub(crate) fn from_statement(
+        statement: &Statement,
+        options: &SqlOptions,
+    ) -> SqlResult<Option<Self>> {
         let Statement::CopyTo(copy) = statement else {
             return Ok(None);
         };
@@ -88,7 +91,7 @@ impl CopyToTsFile {
     }
 
     /// The query whose rows are to be written, as it was written.
-    pub fn query(&self) -> &str {
+    pub(crate) fn query(&self) -> &str {
         &self.query
     }
 
@@ -96,7 +99,7 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If the time column is ambiguous.
-    pub fn ordered(&self, schema: &Schema) -> SqlResult<(String, ExportRoles)> {
+    pub(crate) fn ordered(&self, schema: &Schema) -> SqlResult<(String, ExportRoles)> {
         let of_role = |role: &'static str| {
             let fields = schema.fields().iter();
             fields.filter(move |field| field.metadata().get(ROLE_KEY).is_some_and(|r| r == role))
@@ -130,7 +133,7 @@ impl CopyToTsFile {
     ///
     /// # Errors
     /// If it cannot be created, or cannot hold the type of a column.
-    pub fn begin(&self, schema: &Schema, roles: &ExportRoles) -> SqlResult<PendingFile> {
+    pub(crate) fn begin(&self, schema: &Schema, roles: &ExportRoles) -> SqlResult<PendingFile> {
         let failed = |error: std::io::Error| {
             let place = self.path.display();
             SqlError::invalid("58030", format!("cannot write '{place}': {error}"))
@@ -158,13 +161,13 @@ impl CopyToTsFile {
 
 /// Which column is the time and which are tags.
 #[derive(Clone, Debug)]
-pub struct ExportRoles {
+pub(crate) struct ExportRoles {
     time: String,
     tags: Vec<String>,
 }
 
 /// A file that is written next to its target, and moved there when it is complete.
-pub struct PendingFile {
+pub(crate) struct PendingFile {
     export: TsFileExport<BufWriter<File>, File>,
     file: tempfile::NamedTempFile,
     path: PathBuf,
@@ -172,12 +175,12 @@ pub struct PendingFile {
 
 impl PendingFile {
     /// Appends rows.
-    pub fn write(&mut self, batch: &RecordBatch) -> SqlResult<()> {
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> SqlResult<()> {
         self.export.write(batch)
     }
 
     /// Completes the file; returns the number of its rows.
-    pub fn finish(self) -> SqlResult<u64> {
+    pub(crate) fn finish(self) -> SqlResult<u64> {
         use std::os::unix::fs::PermissionsExt;
         let (_, rows) = self.export.finish()?;
         let place = self.path.display();
