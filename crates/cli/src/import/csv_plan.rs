@@ -123,6 +123,32 @@ impl PlannedRecords {
 pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
+    /// A plan of which only the way of writing is known.
+    fn undecided(
+        kind: TextKind,
+        encoding: &'static encoding_rs::Encoding,
+        exact: bool,
+        dialect: TextDialect,
+    ) -> Self {
+        Self {
+            kind,
+            columns: Vec::new(),
+            encoding,
+            decimal: DecimalMark::Point,
+            time: TimeReader::default(),
+            time_columns: TimeColumns::default(),
+            time_name: String::new(),
+            exact,
+            without_zone: false,
+            headers: HeadersBelow::default(),
+            totals: Vec::new(),
+            notes: Vec::new(),
+            sample: Vec::new(),
+            inferred_tags: false,
+            dialect,
+        }
+    }
+
     /// Names of the tags in the table.
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self
@@ -261,23 +287,7 @@ fn planned(
     let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
         bail!("it holds no rows");
     };
-    let mut plan = CsvPlan {
-        kind,
-        columns: Vec::new(),
-        encoding,
-        decimal: DecimalMark::Point,
-        time: TimeReader::default(),
-        time_columns: TimeColumns::default(),
-        time_name: String::new(),
-        exact,
-        without_zone: false,
-        headers: HeadersBelow::default(),
-        totals: Vec::new(),
-        notes: Vec::new(),
-        sample: Vec::new(),
-        inferred_tags: false,
-        dialect,
-    };
+    let mut plan = CsvPlan::undecided(kind, encoding, exact, dialect);
     let known = reading.known.as_ref().or(layout.as_ref());
     if exact && let Some(layout) = &layout {
         exact_columns(&mut plan, reading, layout)?;

@@ -1,5 +1,7 @@
 //! Converts the rows of a CSV file to batches, as its plan says.
 
+mod cells;
+
 use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, TextKind, text_of};
 use super::options::RepeatedHour;
 use super::repeated_hours::RepeatedHours;
@@ -12,10 +14,11 @@ use arrow::array::builder::{
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
+use cells::{bytes, truth};
 use marigram::Roles;
 use marigram_model::{FieldType, quoted};
 use marigram_tabular::cell::{
-    DecimalMark, is_infinite, is_nan, is_null, read_bool, read_f64, with_ascii_minus,
+    DecimalMark, is_infinite, is_nan, is_null, read_f64, with_ascii_minus,
 };
 use marigram_tabular::numerals::NumberLike;
 use marigram_tabular::record::{RecordCell, TextRecord};
@@ -199,27 +202,6 @@ fn value_of<'a>(
         };
         format!("column '{}': '{text}' {what}", column.name)
     })
-}
-
-/// In a column that is BOOLEAN in the table, 0 and 1 are truth values as well.
-fn truth(cell: &str) -> Option<bool> {
-    match cell {
-        "0" => Some(false),
-        "1" => Some(true),
-        other => read_bool(other),
-    }
-}
-
-/// Bytes, written as `\x` and two hexadecimal digits for each byte.
-fn bytes(cell: &str) -> Option<Vec<u8>> {
-    let digits = cell.strip_prefix("\\x")?.as_bytes();
-    let pairs = digits.chunks(2).map(|pair| {
-        let text = std::str::from_utf8(pair)
-            .ok()
-            .filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(text, 16).ok()
-    });
-    pairs.collect()
 }
 
 /// Rows under construction.

@@ -85,10 +85,8 @@ pub fn has_number_times(source: ImportSource, reading: &ReadPlanOptions) -> bool
     };
     let schema = builder.schema();
     let is_export = Roles::from_metadata(schema).is_some();
-    let time = roles(reading, schema).map(|roles| roles.time);
-    let column = time
-        .ok()
-        .and_then(|time| schema.field_with_name(&time).ok().cloned());
+    let time: Option<String> = roles(reading, schema).ok().map(|roles| roles.time);
+    let column = time.and_then(|time| schema.field_with_name(&time).ok().cloned());
     !is_export && column.is_some_and(|column| column.data_type().is_integer())
 }
 

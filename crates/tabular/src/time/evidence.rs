@@ -1,8 +1,8 @@
 //! What the cells of a column reveal about the format of its times.
 
 use super::digits::{DigitPattern, FittingPatterns};
-use super::parts::{OffsetUnit, TimePart, is_half_of_day, is_zone};
-use super::written::{clock_of, half_word, is_impossible_day, is_spreadsheet_clock};
+use super::parts::{OffsetUnit, TimePart, ends_with_half, is_half_of_day, is_zone};
+use super::written::{clock_of, is_impossible_day, is_spreadsheet_clock};
 use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
 use crate::cell::{DecimalMark, read_f64};
 
@@ -471,16 +471,6 @@ fn ambiguous(column: &str, cell: &str, tied: &[DateOrder]) -> Result<TimeFormat,
     Ok(TimeFormat::Written(
         tied.first().copied().unwrap_or(DateOrder::Ymd),
     ))
-}
-
-/// Whether a text ends in AM or PM, perhaps of one letter.
-fn ends_with_half(cell: &str) -> bool {
-    let cell = cell.trim();
-    let Some(at) = cell.rfind(['a', 'A', 'p', 'P']) else {
-        return false;
-    };
-    let last = &cell[at..];
-    last.len() == 1 || half_word(last).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Whether digits without separators are a date of recent centuries: 20260405, also to the hour,

@@ -184,6 +184,16 @@ pub fn is_half_of_day(text: &str) -> bool {
     half_word(text.trim()).is_some_and(|(_, rest)| rest.is_empty())
 }
 
+/// Whether a text ends in AM or PM, perhaps of one letter.
+pub(super) fn ends_with_half(cell: &str) -> bool {
+    let cell = cell.trim();
+    let Some(at) = cell.rfind(['a', 'A', 'p', 'P']) else {
+        return false;
+    };
+    let last = &cell[at..];
+    last.len() == 1 || half_word(last).is_some_and(|(_, rest)| rest.is_empty())
+}
+
 /// Names of zones that mean several ones: they are zones, but `--tz` must decide.
 const SEVERAL: [&str; 16] = [
     "EST", "EDT", "CST", "CDT", "MST", "PST", "IST", "BST", "AST", "ADT", "SST", "GST", "WST",
