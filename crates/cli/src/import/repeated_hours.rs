@@ -25,7 +25,7 @@ struct LastRow {
 }
 
 /// Follows the rows of a file in their order, each series by itself.
-pub struct RepeatedHours {
+pub(crate) struct RepeatedHours {
     /// Reads a time of a repeated hour as one of the second pass.
     pub second: TimeReader,
     last: HashMap<u64, LastRow>,
@@ -33,7 +33,7 @@ pub struct RepeatedHours {
 
 impl RepeatedHours {
     /// For the times that `reader` reads.
-    pub fn new(reader: &TimeReader) -> Self {
+    pub(crate) fn new(reader: &TimeReader) -> Self {
         let second = TimeReader {
             form: reader.form.clone(),
             zone: reader.zone.repeating(RepeatedHour::Second),
@@ -45,7 +45,7 @@ impl RepeatedHours {
     }
 
     /// The time of the next row of a series, from its times in the two passes.
-    pub fn place(&mut self, series: u64, first: i64, second: i64) -> Result<i64, String> {
+    pub(crate) fn place(&mut self, series: u64, first: i64, second: i64) -> Result<i64, String> {
         let last = self.last.get(&series).copied();
         if first == second {
             let pass = ClockPass::Outside;

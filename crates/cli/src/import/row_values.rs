@@ -9,7 +9,7 @@ use marigram_model::{BatchField, WriteBatch};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// For each row a hash of its values, whatever the order of their columns.
-pub fn row_hashes(batch: &WriteBatch) -> Vec<u64> {
+pub(crate) fn row_hashes(batch: &WriteBatch) -> Vec<u64> {
     let mut hashes = vec![0u64; batch.len()];
     for field in &batch.fields {
         value_hashes(field, &mut |row, hash| {
@@ -20,7 +20,7 @@ pub fn row_hashes(batch: &WriteBatch) -> Vec<u64> {
 }
 
 /// Passes each row that has a value in `field`, and a hash of the value.
-pub fn value_hashes(field: &BatchField, take: &mut dyn FnMut(usize, u64)) {
+pub(crate) fn value_hashes(field: &BatchField, take: &mut dyn FnMut(usize, u64)) {
     let values = &field.values;
     let seed = xxh3_64(field.name.as_bytes());
     let mut put = |row: usize, bytes: &[u8]| take(row, xxh3_64_with_seed(bytes, seed));

@@ -24,7 +24,7 @@ const OTHER_PARTS: [&str; 12] = [
 const CELL_CHARS: usize = 40;
 
 /// The columns that come nearest to a time, as lines of a message; empty if none does.
-pub fn nearest(search: &TimeSearch<'_>) -> String {
+pub(crate) fn nearest(search: &TimeSearch<'_>) -> String {
     let found = contradicting(search)
         .or_else(|| parts(search))
         .or_else(|| unreadable(search))

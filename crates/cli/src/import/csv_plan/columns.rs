@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const SAMPLE_ROWS: usize = 50_000;
 
 /// What was seen of the columns of a file.
-pub struct SeenColumns<'a> {
+pub(crate) struct SeenColumns<'a> {
     /// The columns of the table, or of the one that the file was exported from.
     pub known: Option<&'a ColumnLayout>,
     /// The cells of each column.
@@ -30,7 +30,11 @@ pub struct SeenColumns<'a> {
 }
 
 /// Decides the role and the type of each column.
-pub fn add(plan: &mut CsvPlan, reading: &ReadPlanOptions, seen: &SeenColumns<'_>) -> Result<()> {
+pub(crate) fn add(
+    plan: &mut CsvPlan,
+    reading: &ReadPlanOptions,
+    seen: &SeenColumns<'_>,
+) -> Result<()> {
     let names = &plan.dialect.names;
     let told_tags = told_tags(&reading.options, seen.known, names, seen.table_names)?;
     let mut empty = Vec::new();
@@ -137,7 +141,11 @@ fn told_tags(
 }
 
 /// The type that the options give to a column.
-pub fn told_type(reading: &ReadPlanOptions, file_name: &str, name: &str) -> Option<FieldType> {
+pub(crate) fn told_type(
+    reading: &ReadPlanOptions,
+    file_name: &str,
+    name: &str,
+) -> Option<FieldType> {
     let types = &reading.types;
     let exact = |told: &str| told == file_name || told == name;
     let alike = |told: &str| told.eq_ignore_ascii_case(file_name);
@@ -169,7 +177,7 @@ fn decided(
 }
 
 /// Infers tags from the rows of some times; takes all rows of a time, or none.
-pub fn infer_tags(
+pub(crate) fn infer_tags(
     open: OpenFile<'_>,
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
