@@ -18,10 +18,13 @@ mod parquet_rows;
 mod plan_text;
 mod prepared;
 mod refusals;
+mod repeated_hours;
+mod row_values;
 mod source;
 mod tables;
 mod time_columns;
 mod time_extras;
+mod time_guess;
 mod time_search;
 mod tsfile_rows;
 
@@ -32,12 +35,13 @@ use clap::{Args, ValueEnum};
 use duplicate_check::DuplicateCheck;
 use existing_rows::ExistingRows;
 use marigram_model::{FieldType, TableSchema, WriteBatch};
+use marigram_tabular::duplicate_keys::DuplicateKeys;
 pub use marigram_tabular::layout::ColumnLayout as KnownColumns;
 pub use marigram_tabular::time::Precision;
 use number_times::LineTimes;
 pub use options::{CellDelimiter, DateOrder, ReadOptions};
 pub use prepared::layout_path;
-use prepared::{PreparedFile, unify};
+use prepared::{PreparedFile, check_types, unify};
 use refusals::RefusedLines;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -135,6 +139,7 @@ impl Import {
             files.push(file.with_context(|| name_of(path))?);
         }
         unify(&mut files);
+        check_types(&files)?;
         for file in &files {
             if self.dry_run {
                 out!("{}", file.describe());
@@ -143,7 +148,7 @@ impl Import {
             }
         }
         let checked = check_all(&files, client.as_mut(), self.dry_run)?;
-        let found = checked.check.finish()?;
+        let found = replaced_rows(checked.check, &files)?;
         if found.repeats > 0 && !self.replace {
             bail!("{}", duplicate_advice::reason(&found, &files)?);
         }
@@ -151,6 +156,15 @@ impl Import {
         let can_ask = !self.yes && is_asked();
         if existing.changed > 0 && !self.replace && (self.dry_run || !can_ask) {
             bail!("{}", existing.reason(&names(&files), "--replace"));
+        }
+        if found.equal > 0 && files.iter().any(|file| file.form != ImportFormat::Lines) {
+            let (rows, have) = match found.equal {
+                1 => ("1 row".to_owned(), "has"),
+                rows => (terminal::counted(rows, "row"), "have"),
+            };
+            eprintln!(
+                "{rows} {have} the time and the tags of another row, and no other value: they make up one"
+            );
         }
         if let Some(summary) = existing.summary() {
             eprintln!("{summary}");
@@ -229,8 +243,9 @@ pub fn copy_in(
         );
     }
     let mut files = vec![prepared];
+    check_types(&files)?;
     let checked = check_all(&files, Some(&mut *client), false)?;
-    let found = checked.check.finish()?;
+    let found = replaced_rows(checked.check, &files)?;
     if found.repeats > 0 && !replace {
         bail!(
             "{}",
@@ -354,11 +369,10 @@ fn check_all(
         let by_field = file.form == ImportFormat::Lines;
         let mut refusals = RefusedLines::new(file.reading.options.show_refused);
         let mut times = LineTimes::new();
-        let has_unit =
-            !by_field || file.reading.options.precision.is_some() || file.reading.layout.is_some();
+        let is_guessed = file.has_unknown_unit();
         read_aside(file, "checking", |mut item, _| {
             check.add(&item, by_field)?;
-            for (batch, lines) in item.batches.iter().zip(&item.lines).filter(|_| !has_unit) {
+            for (batch, lines) in item.batches.iter().zip(&item.lines).filter(|_| is_guessed) {
                 times.add(&batch.times, lines);
             }
             if tells {
@@ -389,6 +403,22 @@ fn check_all(
         check,
         columns,
     })
+}
+
+/// The rows that would replace values of others.
+fn replaced_rows(check: DuplicateCheck, files: &[PreparedFile]) -> Result<DuplicateKeys> {
+    let (found, mut values) = check.finish()?;
+    let is_by_field = |file: &PreparedFile| file.form == ImportFormat::Lines;
+    if found.repeats == 0 || files.iter().all(is_by_field) {
+        return Ok(found);
+    }
+    for (number, file) in files.iter().enumerate() {
+        read_aside(file, "comparing", |item, _| {
+            values.add(number, &item, is_by_field(file))
+        })
+        .with_context(|| file.name.clone())?;
+    }
+    values.finish(&found)
 }
 
 fn write_file(client: &DataClient, file: &PreparedFile) -> Result<ImportedFile> {
@@ -523,7 +553,7 @@ pub fn import_for_test(
     let mut files = vec![PreparedFile::new(path, options, Some(client))?];
     unify(&mut files);
     let checked = check_all(&files, None, false)?;
-    let found = checked.check.finish()?;
+    let found = replaced_rows(checked.check, &files)?;
     if found.repeats > 0 {
         bail!("{}", duplicate_advice::reason(&found, &files)?);
     }

@@ -130,6 +130,14 @@ pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     (is_exact && number.is_finite()).then_some(number)
 }
 
+/// A number whose sign is the minus of typography (U+2212), with that of ASCII.
+pub fn with_ascii_minus(cell: &str) -> Cow<'_, str> {
+    match cell.strip_prefix('\u{2212}') {
+        Some(rest) => Cow::Owned(format!("-{rest}")),
+        None => Cow::Borrowed(cell),
+    }
+}
+
 /// Marks between groups of three digits that are no decimal marks: blanks and apostrophes.
 const GROUP_MARKS: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '\u{2019}'];
 
@@ -139,10 +147,7 @@ fn ungrouped(cell: &str) -> Cow<'_, str> {
     if cell.is_ascii() && !cell.contains([' ', '\'']) {
         return Cow::Borrowed(cell);
     }
-    let signed = match cell.strip_prefix('\u{2212}') {
-        Some(rest) => Cow::Owned(format!("-{rest}")),
-        None => Cow::Borrowed(cell),
-    };
+    let signed = with_ascii_minus(cell);
     let Some(mark) = signed.chars().find(|char| GROUP_MARKS.contains(char)) else {
         return signed;
     };

@@ -56,7 +56,7 @@ impl TextDialect {
             return false;
         }
         let is_name = |(at, name): (usize, &String)| {
-            let text = record.cell(at).text.trim();
+            let text = &*names::header_name(record.cell(at).text);
             // Names that occur twice have a number, and columns without a name have one.
             *name == text
                 || (text.is_empty() && *name == format!("column{}", at + 1))
@@ -214,9 +214,9 @@ impl SampleRows {
                 let cells = (0..named.max(data_width)).map(|at| record.cell(at).text);
                 let beyond = data_width.saturating_sub(named);
                 let names = names::names_from_header(cells.clone());
-                let changed = cells.map(str::trim).zip(&names);
-                let changed = changed.filter(|(cell, name)| !cell.is_empty() && cell != name);
-                renamed.extend(changed.map(|(cell, name)| (cell.to_owned(), name.clone())));
+                let changed = cells.map(names::header_name).zip(&names);
+                let changed = changed.filter(|(cell, name)| !cell.is_empty() && cell != *name);
+                renamed.extend(changed.map(|(cell, name)| (cell.into_owned(), name.clone())));
                 (names, beyond)
             }
             None => (names::names_from_header((0..data_width).map(|_| "")), 0),

@@ -12,6 +12,7 @@ pub mod encoding;
 pub mod headered;
 pub mod layout;
 pub mod names;
+pub mod numerals;
 pub mod profile;
 pub mod record;
 pub mod tags;

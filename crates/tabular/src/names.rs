@@ -1,6 +1,7 @@
 //! Matches the column names of a file with those of a table, ignoring case unless that is
 //! ambiguous.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Names of time columns, the preferred ones first.
@@ -202,12 +203,23 @@ pub fn is_time_name(name: &str) -> bool {
     time_name_strength(name).0 >= TimeNameStrength::Letter
 }
 
+/// The name in a cell of a header, on one line: spreadsheets break long names in their cells.
+pub fn header_name(cell: &str) -> Cow<'_, str> {
+    let cell = cell.trim();
+    if !cell.contains(char::is_control) {
+        return Cow::Borrowed(cell);
+    }
+    let words = cell.split(|char: char| char.is_control() || char == ' ');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    Cow::Owned(words.join(" "))
+}
+
 /// Names for the columns of a header: trimmed, `columnN` if empty, and with a number appended to
 /// duplicates.
 pub fn names_from_header<'a>(header: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (at, name) in header.enumerate() {
-        let name = match name.trim() {
+        let name = match &*header_name(name) {
             "" => format!("column{}", at + 1),
             name => name.to_owned(),
         };
@@ -271,5 +283,7 @@ mod tests {
     fn every_column_gets_a_name_of_its_own() {
         let names = names_from_header([" a", "", "a", "b "].into_iter());
         assert_eq!(names, owned(&["a", "column2", "a_2", "b"]));
+        let names = names_from_header(["Temp\n[°C]", " a \r\n b", "\n"].into_iter());
+        assert_eq!(names, owned(&["Temp [°C]", "a b", "column3"]));
     }
 }

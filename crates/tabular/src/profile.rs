@@ -1,6 +1,7 @@
 //! What the cells of a column have in common, collected one by one over a whole file.
 
-use crate::cell::{DecimalMark, is_nan, is_null, numeral, read_bool};
+use crate::cell::{DecimalMark, is_nan, is_null, numeral, read_bool, with_ascii_minus};
+use crate::numerals::NumeralEvidence;
 use crate::record::RecordCell;
 use crate::time::TimeEvidence;
 use marigram_model::FieldType;
@@ -40,6 +41,8 @@ pub struct ColumnProfile {
     /// Numbers with only one possible reading.
     marked: [u64; 2],
     exact_integers: u64,
+    /// Whole numbers that are not negative.
+    exact_unsigned: u64,
     truths: u64,
     distinct: HashSet<u64>,
     is_many: bool,
@@ -48,6 +51,8 @@ pub struct ColumnProfile {
     exceptions_count: [u64; 2],
     /// The first lines without a value, or with a marker instead of one.
     lines_missing: Vec<u64>,
+    /// What its numbers look like.
+    numerals: NumeralEvidence,
     /// What the cells reveal about times.
     pub times: TimeEvidence,
 }
@@ -94,9 +99,13 @@ impl ColumnProfile {
         if number.point != number.comma {
             self.marked[usize::from(number.comma)] += 1;
         }
-        if text.parse::<i64>().is_ok() {
+        if with_ascii_minus(text).parse::<i64>().is_ok() {
             self.exact_integers += 1;
         }
+        if text.parse::<u64>().is_ok() {
+            self.exact_unsigned += 1;
+        }
+        self.numerals.add(text, number, line);
         if read_bool(text).is_some() {
             self.truths += 1;
         } else {
@@ -166,6 +175,27 @@ impl ColumnProfile {
         self.real() == 0
     }
 
+    /// Whether none of its cells has a text: a column of texts such as `NA` has some.
+    pub fn has_no_text(&self) -> bool {
+        self.real() == 0 && self.markers == self.nans
+    }
+
+    /// A cell that a number would change, if its whole numbers look like identifiers.
+    pub fn identifier(&self, refused: &HashSet<u64>) -> Option<&str> {
+        let numbers = self.numbers[0].max(self.numbers[1]);
+        let others = self.exceptions_count[0].min(self.exceptions_count[1]);
+        let is_number = numbers > 0 && numbers + others >= self.real();
+        self.numerals.identifier(refused).filter(|_| is_number)
+    }
+
+    /// Why it is text, if most of its cells look like numbers: what stands against each kind of them.
+    pub fn obstacles(&self) -> Vec<String> {
+        if self.numerals.count() * 2 <= self.real() {
+            return Vec::new();
+        }
+        self.numerals.obstacles()
+    }
+
     /// Whether all its values are integers.
     pub fn is_integer(&self) -> bool {
         self.real() > 0 && self.exact_integers == self.real()
@@ -195,9 +225,9 @@ impl ColumnProfile {
         if self.proves(other) { other } else { decimal }
     }
 
-    /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, or else STRING. Integers are
-    /// DOUBLE, as in line protocol (a sensor that shows 3 today may show 3.5 tomorrow), unless one
-    /// of them is too large for an exact DOUBLE.
+    /// The type that holds all values: BOOLEAN, DOUBLE, BIGINT, BIGINT UNSIGNED, or else STRING.
+    /// Integers are DOUBLE, as in line protocol (a sensor that shows 3 today may show 3.5 tomorrow),
+    /// unless one of them is too large for an exact DOUBLE. Identifiers such as 01067 are STRING.
     pub fn kind(&self, decimal: DecimalMark) -> FieldType {
         self.kind_without(decimal, &HashSet::new())
     }
@@ -205,6 +235,9 @@ impl ColumnProfile {
     /// The type that holds all values except those in `refused` lines, whose rows are not stored.
     pub fn kind_without(&self, decimal: DecimalMark, refused: &HashSet<u64>) -> FieldType {
         let mark = usize::from(self.decimal(decimal) == DecimalMark::Comma);
+        if self.identifier(refused).is_some() {
+            return FieldType::String;
+        }
         let exceptions = &self.exceptions[mark];
         if self.numbers[mark] > 0
             && self.exceptions_count[mark] == exceptions.len() as u64
@@ -227,6 +260,8 @@ impl ColumnProfile {
             FieldType::F64
         } else if self.exact_integers == real {
             FieldType::I64
+        } else if self.exact_unsigned == real {
+            FieldType::U64
         } else {
             FieldType::String
         }
@@ -297,6 +332,11 @@ mod tests {
         let kind = |cells: &[&str]| profile(cells).kind(DecimalMark::Point);
         assert_eq!(kind(&["1", "-2"]), FieldType::F64);
         assert_eq!(kind(&["1", "9007199254740993"]), FieldType::I64);
+        assert_eq!(kind(&["1", "18446744073709551615"]), FieldType::U64);
+        assert_eq!(kind(&["-1", "18446744073709551615"]), FieldType::String);
+        assert_eq!(kind(&["18446744073709551616"]), FieldType::String);
+        assert_eq!(kind(&["80331", "01067"]), FieldType::String);
+        assert_eq!(kind(&["-03", "05"]), FieldType::F64);
         assert_eq!(kind(&["1", "2.5", "n/a", "-", ""]), FieldType::F64);
         assert_eq!(kind(&["true", "no"]), FieldType::Bool);
         assert_eq!(kind(&["1", "x"]), FieldType::String);
@@ -382,6 +422,9 @@ mod tests {
         assert_eq!(mixed.kind(DecimalMark::Point), FieldType::String);
         let few = mixed.few_exceptions(DecimalMark::Point).unwrap();
         assert_eq!(few.named, [(3, "2,5".to_owned())]);
+        let marks = profile(&["1,5", "2.25"]).obstacles();
+        assert_eq!(marks, ["'1,5' and '2.25' have different decimal marks"]);
+        assert_eq!(profile(&["3 pumps failed", "ok"]).obstacles(), [""; 0]);
         let names = profile(&["a", "b", "1"]);
         assert_eq!(names.few_exceptions(DecimalMark::Point), None);
     }

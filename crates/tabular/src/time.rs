@@ -5,6 +5,7 @@ mod digits;
 mod evidence;
 mod months;
 mod parts;
+mod pattern;
 mod written;
 mod zone;
 
@@ -12,13 +13,14 @@ pub use counted::TimeCount;
 pub use digits::DigitPattern;
 pub use evidence::{FormError, TimeEvidence};
 pub use parts::{CellZone, OffsetUnit, TimePart, cell_zone, is_half_of_day, is_zone};
+pub use pattern::check_pattern;
 pub use written::{
     DateOrder, TimeOfDay, WrittenTime, clock_of, has_short_year, is_clock, is_impossible_day,
     is_spreadsheet_clock, spreadsheet_clock, zone_of,
 };
 pub use zone::{FileZone, RepeatedHour, TimeFault, offset_of};
 
-use jiff::fmt::strtime::BrokenDownTime;
+use pattern::read_pattern;
 use std::fmt;
 use std::str::FromStr;
 
@@ -192,32 +194,6 @@ impl TimeReader {
             TimeFormat::Number(_) => Err(TimeFault::NotATime),
         }
     }
-}
-
-fn read_pattern<'t>(text: &'t str, pattern: &str) -> Result<WrittenTime<'t>, TimeFault> {
-    // The zone name comes last; the parser cannot interpret it.
-    let (pattern, text, name) = match pattern.trim_end().strip_suffix("%Z") {
-        Some(pattern) => {
-            let cut = text
-                .rfind(|char: char| !char.is_ascii_alphabetic())
-                .map_or(0, |at| at + 1);
-            (
-                pattern.trim_end(),
-                text[..cut].trim_end(),
-                Some(&text[cut..]),
-            )
-        }
-        None => (pattern, text, None),
-    };
-    let parsed = BrokenDownTime::parse(pattern, text).map_err(|_| TimeFault::NotATime)?;
-    let date = parsed.to_date().map_err(|_| TimeFault::NotATime)?;
-    let time = parsed.to_time().unwrap_or(jiff::civil::Time::midnight());
-    let written = WrittenTime {
-        at: date.to_datetime(time),
-        offset_s: parsed.offset().map(|offset| i64::from(offset.seconds())),
-        name: name.filter(|name| !name.is_empty()),
-    };
-    Ok(written)
 }
 
 /// A number of days since 1899-12-30 as a time, rounded to milliseconds: a spreadsheet holds no more.

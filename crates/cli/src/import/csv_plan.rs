@@ -1,8 +1,10 @@
 //! The plan of a CSV file: its dialect, roles, types and times, decided over the whole file.
 
+mod columns;
 mod notes;
 
 use super::json_records::{self, JsonColumns, JsonRecords};
+use super::repeated_hours::RepeatedHours;
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_search;
 use super::{ReadOptions, ReadPlanOptions};
@@ -16,18 +18,14 @@ use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use marigram_tabular::names;
 use marigram_tabular::profile::{ColumnProfile, decimal_of};
 use marigram_tabular::record::{RecordCell, TextRecord, TextRecords};
-use marigram_tabular::tags::{self, SampleRow, TagCandidate};
 use marigram_tabular::time::{TimePart, TimeReader};
 use marigram_tabular::totals::{self, HeldRecords};
 use std::collections::HashSet;
 use std::io::Read;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes from which the dialect is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
-
-/// Rows from which tags are inferred: all rows of some times.
-const SAMPLE_ROWS: usize = 50_000;
 
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +36,7 @@ pub enum CsvRole {
     Tag,
     /// A field.
     Field(FieldType),
-    /// None: the column has neither a name nor values.
+    /// None: the column has no values.
     Dropped,
 }
 
@@ -53,8 +51,8 @@ pub struct CsvColumn {
     pub role: CsvRole,
     /// How its fractions are written.
     pub decimal: DecimalMark,
-    /// Whether all its values are whole numbers.
-    pub is_whole: bool,
+    /// Whether it could be a tag that tells rows of one time apart: it holds no measured values.
+    pub can_tell: bool,
 }
 
 /// How a file is read.
@@ -125,6 +123,32 @@ impl PlannedRecords {
 pub type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
+    /// A plan of which only the way of writing is known.
+    fn undecided(
+        kind: TextKind,
+        encoding: &'static encoding_rs::Encoding,
+        exact: bool,
+        dialect: TextDialect,
+    ) -> Self {
+        Self {
+            kind,
+            columns: Vec::new(),
+            encoding,
+            decimal: DecimalMark::Point,
+            time: TimeReader::default(),
+            time_columns: TimeColumns::default(),
+            time_name: String::new(),
+            exact,
+            without_zone: false,
+            headers: HeadersBelow::default(),
+            totals: Vec::new(),
+            notes: Vec::new(),
+            sample: Vec::new(),
+            inferred_tags: false,
+            dialect,
+        }
+    }
+
     /// Names of the tags in the table.
     pub fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self
@@ -147,9 +171,47 @@ impl CsvPlan {
 
     /// The time of a record.
     pub fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
+        self.time_by(record, &self.time)
+    }
+
+    /// The time of a record, as `reader` reads it.
+    fn time_by(&self, record: &TextRecord, reader: &TimeReader) -> Result<i64, String> {
         let names = |at: usize| self.columns[at].file_name.clone();
         self.time_columns
-            .time_of(record, &self.time, &names, &self.time_name)
+            .time_of(record, reader, &names, &self.time_name)
+    }
+
+    /// The time of a record, where the order of the records decides which hour is meant.
+    pub fn ordered_time_of(
+        &self,
+        record: &TextRecord,
+        hours: &mut RepeatedHours,
+    ) -> Result<i64, String> {
+        let first = self.time_of(record)?;
+        let second = self.time_by(record, &hours.second)?;
+        let mut series = Xxh3::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            if column.role == CsvRole::Tag {
+                series.update(record.cell(at).text.trim().as_bytes());
+                series.update(&[0xff]);
+            }
+        }
+        hours
+            .place(series.digest(), first, second)
+            .map_err(|reason| {
+                let cells = self.time_columns.parts.iter();
+                let cells: Vec<&str> = cells.map(|(_, at)| record.cell(*at).text.trim()).collect();
+                format!(
+                    "column '{}': '{}' {reason}",
+                    self.time_name,
+                    cells.join(" ")
+                )
+            })
+    }
+
+    /// Whether clocks showed the time of a record twice.
+    fn is_repeated(&self, record: &TextRecord, hours: &RepeatedHours) -> bool {
+        self.time_of(record).ok() != self.time_by(record, &hours.second).ok()
     }
 
     /// Whether the record holds a total of the rows above it.
@@ -225,23 +287,7 @@ fn planned(
     let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
         bail!("it holds no rows");
     };
-    let mut plan = CsvPlan {
-        kind,
-        columns: Vec::new(),
-        encoding,
-        decimal: DecimalMark::Point,
-        time: TimeReader::default(),
-        time_columns: TimeColumns::default(),
-        time_name: String::new(),
-        exact,
-        without_zone: false,
-        headers: HeadersBelow::default(),
-        totals: Vec::new(),
-        notes: Vec::new(),
-        sample: Vec::new(),
-        inferred_tags: false,
-        dialect,
-    };
+    let mut plan = CsvPlan::undecided(kind, encoding, exact, dialect);
     let known = reading.known.as_ref().or(layout.as_ref());
     if exact && let Some(layout) = &layout {
         exact_columns(&mut plan, reading, layout)?;
@@ -279,62 +325,22 @@ fn planned(
     plan.time_columns = found.columns;
     notes::refuse_beyond_header(&plan.dialect, &profiles)?;
     notes::refuse_headers_without_time(&plan)?;
-    add_columns(
-        &mut plan,
-        (reading, known),
-        &profiles,
-        &table_names,
-        &columns.texts,
-        &refused,
-    )?;
+    let seen = columns::SeenColumns {
+        known,
+        profiles: &profiles,
+        table_names: &table_names,
+        texts: &columns.texts,
+        refused: &refused,
+    };
+    columns::add(&mut plan, reading, &seen)?;
     let knows_tags = known.is_some_and(|known| !known.tags.is_empty());
     if options.tags.is_empty() && !options.no_tags && !knows_tags {
-        infer_tags(open, &mut plan, &profiles, known.is_some())?;
+        columns::infer_tags(open, &mut plan, reading, &seen)?;
     }
     for (at, profile) in profiles.iter().enumerate() {
-        notes::note_column(&mut plan, reading, at, profile)?;
+        notes::note_column(&mut plan, reading, at, (profile, &refused))?;
     }
     Ok((plan, held))
-}
-
-/// Decides the role and the type of each column; rows in lines that are `refused` have no say.
-fn add_columns(
-    plan: &mut CsvPlan,
-    (reading, known): (&ReadPlanOptions, Option<&ColumnLayout>),
-    profiles: &[ColumnProfile],
-    table_names: &[String],
-    texts: &HashSet<usize>,
-    refused: &HashSet<u64>,
-) -> Result<()> {
-    let told_tags = told_tags(&reading.options, known, &plan.dialect.names, table_names)?;
-    for (at, profile) in profiles.iter().enumerate() {
-        let (file_name, name) = (plan.dialect.names[at].clone(), table_names[at].clone());
-        let role = if plan.time_columns.contains(at) {
-            CsvRole::Time
-        } else if told_tags.contains(&at) {
-            CsvRole::Tag
-        } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
-            CsvRole::Dropped
-        } else {
-            let inferred = || {
-                if texts.contains(&at) {
-                    FieldType::String
-                } else {
-                    profile.kind_without(plan.decimal, refused)
-                }
-            };
-            CsvRole::Field(kind_of(reading, known, &file_name, &name, &inferred)?)
-        };
-        let decimal = profile.decimal(plan.decimal);
-        plan.columns.push(CsvColumn {
-            file_name,
-            name,
-            role,
-            decimal,
-            is_whole: profile.is_integer(),
-        });
-    }
-    Ok(())
 }
 
 /// Whether nothing says in which zone the times are.
@@ -505,7 +511,7 @@ fn exact_columns(
             name,
             role,
             decimal,
-            is_whole: false,
+            can_tell: false,
         });
     }
     if plan.time_columns.parts.is_empty() {
@@ -567,117 +573,6 @@ fn profiles(
     }
     plan.notes.extend(notes::skipped_lines(plan));
     Ok((profiles, held.into_held()))
-}
-
-/// Indexes of the tags that the options name or that the table has.
-fn told_tags(
-    options: &ReadOptions,
-    known: Option<&ColumnLayout>,
-    names: &[String],
-    table_names: &[String],
-) -> Result<HashSet<usize>> {
-    let mut places = HashSet::new();
-    for tag in &options.tags {
-        let exact = names.iter().position(|name| name == tag);
-        let alike = || names.iter().position(|name| name.eq_ignore_ascii_case(tag));
-        let Some(at) = exact.or_else(alike) else {
-            bail!(
-                "there is no column '{tag}' for a tag; the file has: {}",
-                names.join(", ")
-            );
-        };
-        let is_field =
-            |known: &ColumnLayout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
-        if known.is_some_and(is_field) {
-            bail!("column '{tag}' is a field of the table, not a tag");
-        }
-        places.insert(at);
-    }
-    for (tag, _) in known.into_iter().flat_map(|known| &known.tags) {
-        places.extend(table_names.iter().position(|name| name == tag));
-    }
-    Ok(places)
-}
-
-fn kind_of(
-    reading: &ReadPlanOptions,
-    known: Option<&ColumnLayout>,
-    file_name: &str,
-    name: &str,
-    inferred: &dyn Fn() -> FieldType,
-) -> Result<FieldType> {
-    let told = reading
-        .types
-        .iter()
-        .find(|(told, _)| told == file_name || told == name);
-    if let Some((_, kind)) = told {
-        return Ok(*kind);
-    }
-    if let Some(known) = known
-        && let Some((_, kind)) = known
-            .field_types()?
-            .into_iter()
-            .find(|(field, _)| field == name)
-    {
-        return Ok(kind);
-    }
-    Ok(inferred())
-}
-
-/// Infers tags from the rows of some times; takes all rows of a time, or none.
-fn infer_tags(
-    open: OpenFile<'_>,
-    plan: &mut CsvPlan,
-    profiles: &[ColumnProfile],
-    table_is_there: bool,
-) -> Result<()> {
-    let mut places = Vec::new();
-    let mut candidates = Vec::new();
-    for (at, (column, profile)) in plan.columns.iter().zip(profiles).enumerate() {
-        let is_text = column.role == CsvRole::Field(FieldType::String);
-        if matches!(column.role, CsvRole::Field(_)) && (is_text || profile.is_integer()) {
-            places.push(at);
-            candidates.push(TagCandidate {
-                name: column.file_name.clone(),
-                is_text,
-                distinct: profile.distinct(),
-            });
-        }
-    }
-    if candidates.is_empty() || table_is_there {
-        return Ok(());
-    }
-    let mut rows: Vec<SampleRow> = Vec::new();
-    let mut mask = 0;
-    let mut records = plan.records(open()?)?;
-    let mut record = TextRecord::default();
-    while records.read(&mut record)? {
-        if !plan.fits(&record) || record.is_open {
-            continue;
-        }
-        let Ok(time) = plan.time_of(&record) else {
-            continue;
-        };
-        if xxh3_64(&time.to_le_bytes()) & mask != 0 {
-            continue;
-        }
-        let cell = |at: &usize| xxh3_64(record.cell(*at).text.trim().as_bytes());
-        rows.push((time, places.iter().map(cell).collect()));
-        while rows.len() > SAMPLE_ROWS {
-            mask = mask * 2 + 1;
-            let before = rows.len();
-            rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
-            // A single time has very many rows; they suffice as a sample.
-            if rows.len() == before {
-                rows.truncate(SAMPLE_ROWS / 2);
-            }
-        }
-    }
-    for at in tags::infer(&candidates, &rows) {
-        plan.columns[places[at]].role = CsvRole::Tag;
-        plan.inferred_tags = true;
-    }
-    Ok(())
 }
 
 /// The text of a cell that goes into a text column; `None` for no value.

@@ -1,6 +1,10 @@
 //! Converts the rows of a CSV file to batches, as its plan says.
 
+mod cells;
+
 use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, TextKind, text_of};
+use super::options::RepeatedHour;
+use super::repeated_hours::RepeatedHours;
 use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;
 use arrow::array::builder::{
@@ -10,9 +14,13 @@ use arrow::array::builder::{
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
+use cells::{bytes, truth};
 use marigram::Roles;
-use marigram_model::FieldType;
-use marigram_tabular::cell::{DecimalMark, is_infinite, is_nan, is_null, read_bool, read_f64};
+use marigram_model::{FieldType, quoted};
+use marigram_tabular::cell::{
+    DecimalMark, is_infinite, is_nan, is_null, read_f64, with_ascii_minus,
+};
+use marigram_tabular::numerals::NumberLike;
 use marigram_tabular::record::{RecordCell, TextRecord};
 use marigram_tabular::time::{TimeReader, has_short_year};
 use std::io::Read;
@@ -157,8 +165,8 @@ fn value_of<'a>(
     }
     let value = match kind {
         FieldType::Bool => truth(text).map(CsvValue::Bool),
-        FieldType::I32 => text.parse().ok().map(CsvValue::I32),
-        FieldType::I64 => text.parse().ok().map(CsvValue::I64),
+        FieldType::I32 => with_ascii_minus(text).parse().ok().map(CsvValue::I32),
+        FieldType::I64 => with_ascii_minus(text).parse().ok().map(CsvValue::I64),
         FieldType::U64 => text.parse().ok().map(CsvValue::U64),
         FieldType::F32 if exact => text.parse().ok().map(CsvValue::F32),
         FieldType::F32 if column.decimal == DecimalMark::Point && text.parse::<f32>().is_ok() => {
@@ -184,34 +192,16 @@ fn value_of<'a>(
                 column.name
             );
         }
-        let what = match kind {
-            FieldType::F64 => "an exact DOUBLE".to_owned(),
-            FieldType::Bytes => "BYTES (\\x and hexadecimal digits)".to_owned(),
-            other => other.to_string(),
+        let is_number = matches!(kind, FieldType::F64 | FieldType::F32);
+        let what = match (NumberLike::of(text), kind) {
+            (Some(NumberLike::TooLarge), FieldType::F64) => "is not an exact DOUBLE".to_owned(),
+            (Some(like), _) if is_number => format!("is not a number: it {}", like.words()),
+            (None, _) if is_number => "is not a number".to_owned(),
+            (_, FieldType::Bytes) => "is not BYTES (\\x and hexadecimal digits)".to_owned(),
+            (_, other) => format!("is not {other}"),
         };
-        format!("column '{}': '{text}' is not {what}", column.name)
+        format!("column '{}': '{text}' {what}", column.name)
     })
-}
-
-/// In a column that is BOOLEAN in the table, 0 and 1 are truth values as well.
-fn truth(cell: &str) -> Option<bool> {
-    match cell {
-        "0" => Some(false),
-        "1" => Some(true),
-        other => read_bool(other),
-    }
-}
-
-/// Bytes, written as `\x` and two hexadecimal digits for each byte.
-fn bytes(cell: &str) -> Option<Vec<u8>> {
-    let digits = cell.strip_prefix("\\x")?.as_bytes();
-    let pairs = digits.chunks(2).map(|pair| {
-        let text = std::str::from_utf8(pair)
-            .ok()
-            .filter(|pair| pair.len() == 2)?;
-        u8::from_str_radix(text, 16).ok()
-    });
-    pairs.collect()
 }
 
 /// Rows under construction.
@@ -219,9 +209,13 @@ struct CsvRows<'a> {
     reading: &'a ReadPlanOptions,
     plan: &'a CsvPlan,
     columns: Vec<CsvFieldValues>,
+    /// Tells repeated hours apart, if the order of the rows does.
+    hours: Option<RepeatedHours>,
     times: Vec<i64>,
     lines: Vec<u64>,
     bad: Vec<(u64, String)>,
+    /// Rows of delimiters only, as spreadsheets write them below a table.
+    blank: u64,
 }
 
 impl<'a> CsvRows<'a> {
@@ -234,13 +228,21 @@ impl<'a> CsvRows<'a> {
                 .iter()
                 .map(|column| CsvFieldValues::new(column.role))
                 .collect(),
+            hours: (reading.options.repeated_hour == Some(RepeatedHour::Order))
+                .then(|| RepeatedHours::new(&plan.time)),
             times: Vec::new(),
             lines: Vec::new(),
             bad: Vec::new(),
+            blank: 0,
         }
     }
 
     fn push(&mut self, record: &TextRecord) {
+        let is_blank = |cell: RecordCell<'_>| !cell.quoted && cell.text.trim().is_empty();
+        if self.plan.kind != TextKind::Json && !record.is_empty() && record.cells().all(is_blank) {
+            self.blank += 1;
+            return;
+        }
         match self.values(record) {
             Err(reason) => self.bad.push((record.line, reason)),
             Ok((time, values)) => {
@@ -254,7 +256,7 @@ impl<'a> CsvRows<'a> {
     }
 
     /// Time and values of a record, if everything in it can be stored.
-    fn values<'r>(&self, record: &'r TextRecord) -> Result<(i64, Vec<CsvValue<'r>>), String> {
+    fn values<'r>(&mut self, record: &'r TextRecord) -> Result<(i64, Vec<CsvValue<'r>>), String> {
         if record.is_open {
             let (opened, ended) = record.lines_of(record.len().saturating_sub(1));
             return Err(format!(
@@ -283,15 +285,35 @@ impl<'a> CsvRows<'a> {
         if record.cells().any(|cell| cell.text.contains('\u{fffd}')) && !self.plan.exact {
             return Err(format!("it is not {}", self.plan.encoding.name()));
         }
-        let time = self.plan.time_of(record)?;
+        let time = match &mut self.hours {
+            Some(hours) => self.plan.ordered_time_of(record, hours)?,
+            None => self.plan.time_of(record)?,
+        };
         let options = &self.reading.options;
-        let cells = self
-            .plan
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(at, column)| value_of(record.cell(at), column, self.plan.exact, options));
+        let cells = self.plan.columns.iter().enumerate().map(|(at, column)| {
+            let value = value_of(record.cell(at), column, self.plan.exact, options);
+            value.map_err(|reason| self.with_remedy(reason, column))
+        });
         Ok((time, cells.collect::<Result<_, _>>()?))
+    }
+
+    /// The reason to refuse a cell, and how the column of an existing table takes such cells.
+    fn with_remedy(&self, reason: String, column: &CsvColumn) -> String {
+        let Some(known) = &self.reading.known else {
+            return reason;
+        };
+        let is_field = known.fields.iter().any(|(field, _)| *field == column.name);
+        let CsvRole::Field(kind) = column.role else {
+            return reason;
+        };
+        if !is_field || kind == FieldType::Bytes || reason.contains("--null") {
+            return reason;
+        }
+        format!(
+            "{reason}; ALTER TABLE {} ALTER COLUMN {} TYPE STRING makes the column take texts",
+            quoted(&self.reading.table),
+            quoted(&column.name)
+        )
     }
 
     /// The reason to refuse a record in one of whose cells lie other rows, because a quotation mark is
@@ -359,13 +381,15 @@ impl<'a> CsvRows<'a> {
             self.plan.tags().chain(constant),
         );
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
-        parsed(
+        let mut parsed = parsed(
             self.reading,
             &roles,
             &rows,
             lines,
             std::mem::take(&mut self.bad),
-        )
+        )?;
+        parsed.empty += std::mem::take(&mut self.blank);
+        Ok(parsed)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The message of an import that stops because its rows would replace each other.
 
-use super::csv_plan::{CsvPlan, CsvRole};
+use super::csv_plan::{CsvColumn, CsvRole};
 use super::duplicate_check::place;
 use super::prepared::PreparedFile;
 use crate::terminal;
@@ -124,7 +124,7 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
         .collect();
     if options.is_empty() {
         return Ok(vec![
-            "no column with texts or whole numbers tells them apart".to_owned(),
+            "no column that could be a tag tells them apart".to_owned(),
         ]);
     }
     Ok(options)
@@ -134,17 +134,20 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
 fn columns(files: &[PreparedFile]) -> Vec<String> {
     let mut names: Vec<(u8, String)> = Vec::new();
     for plan in files.iter().filter_map(|file| file.csv.as_ref()) {
+        let is_field = |column: &&CsvColumn| matches!(column.role, CsvRole::Field(_));
+        let is_only = plan.columns.iter().filter(is_field).count() == 1;
         for column in &plan.columns {
             let CsvRole::Field(kind) = column.role else {
                 continue;
             };
+            // A table without a field stores nothing.
+            if !column.can_tell || is_only {
+                continue;
+            }
             let rank = match (is_identity(&column.file_name), kind) {
                 (true, _) => 0,
                 (false, FieldType::String) => 1,
-                (false, FieldType::Bool) => 2,
-                // The number of a channel or a unit, but no measured value.
-                _ if column.is_whole && fields(plan) > 1 => 3,
-                _ => continue,
+                (false, _) => continue,
             };
             if !names.iter().any(|(_, name)| *name == column.file_name) {
                 names.push((rank, column.file_name.clone()));
@@ -153,14 +156,6 @@ fn columns(files: &[PreparedFile]) -> Vec<String> {
     }
     names.sort_by_key(|(rank, _)| *rank);
     names.into_iter().map(|(_, name)| name).collect()
-}
-
-/// Number of fields in a file.
-fn fields(plan: &CsvPlan) -> usize {
-    let columns = plan.columns.iter();
-    columns
-        .filter(|column| matches!(column.role, CsvRole::Field(_)))
-        .count()
 }
 
 /// For each requested place, a hash of each column's cell.

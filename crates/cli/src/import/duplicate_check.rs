@@ -1,12 +1,14 @@
 //! Detects rows of one import that would replace each other, before the first one is written.
 //!
-//! The key of a row is its table, its tags and its time. In line protocol, several lines may make
-//! up one row; there, each field has a key of its own, so that lines with other fields add to a
-//! row.
+//! The key of a row is its table, its tags and its time. Rows with the same key replace each other only
+//! if one has another value than the other in the same column: equal rows, and rows that complete each
+//! other, lose nothing. The first reading finds the keys whose rows differ. If there are any, a second
+//! one compares the values of only those rows. In line protocol each field has a key of its own from
+//! the start, because several lines make up one row.
 
 use super::ParsedBatch;
+use super::row_values::{row_hashes, value_hashes};
 use anyhow::Result;
-use arrow::array::Array;
 use marigram_model::{TagValueRef, WriteBatch};
 use marigram_tabular::duplicate_keys::{DuplicateKeyFinder, DuplicateKeys};
 use std::borrow::Cow;
@@ -18,11 +20,20 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 /// Bits of a place that hold the line; those above hold the file.
 const LINE_BITS: u32 = 44;
 
+/// Bits of the filter of keys whose rows differ: 8 MiB.
+const FILTER_BITS: u64 = 1 << 26;
+
 type ScratchFile = fn() -> io::Result<File>;
+
+type KeyFinder = DuplicateKeyFinder<File, ScratchFile>;
+
+fn key_finder() -> KeyFinder {
+    DuplicateKeyFinder::new(tempfile::tempfile as ScratchFile)
+}
 
 /// Collects the keys of all rows of an import.
 pub struct DuplicateCheck {
-    repeats: DuplicateKeyFinder<File, ScratchFile>,
+    repeats: KeyFinder,
     file: u64,
     /// First and last time of each table, ns.
     pub spans: BTreeMap<String, (i64, i64)>,
@@ -36,7 +47,7 @@ impl DuplicateCheck {
     /// An empty check.
     pub fn new() -> Self {
         Self {
-            repeats: DuplicateKeyFinder::new(tempfile::tempfile as ScratchFile),
+            repeats: key_finder(),
             file: 0,
             spans: BTreeMap::new(),
             rows: 0,
@@ -62,36 +73,141 @@ impl DuplicateCheck {
                     .or_insert((*first, *last));
                 *span = (span.0.min(*first), span.1.max(*last));
             }
-            let slots = series(batch);
-            for (row, (slot, time)) in batch.slots.iter().zip(batch.times.iter()).enumerate() {
-                let line = lines.get(row).copied().unwrap_or(0);
-                let place = place_of(self.file, line);
-                let mut key = [0; 24];
-                key[..16].copy_from_slice(&slots[*slot as usize].to_le_bytes());
-                key[16..].copy_from_slice(&time.to_le_bytes());
-                if !by_field {
-                    self.repeats.add(xxh3_128(&key), place)?;
-                    continue;
-                }
-                for field in batch
-                    .fields
-                    .iter()
-                    .filter(|field| field.values.is_valid(row))
-                {
-                    let mut hasher = Xxh3::new();
-                    hasher.update(&key);
-                    hasher.update(field.name.as_bytes());
-                    self.repeats.add(hasher.digest128(), place)?;
-                }
+            let keys = row_keys(batch);
+            if by_field {
+                add_values(
+                    &mut self.repeats,
+                    batch,
+                    &keys,
+                    self.file,
+                    lines,
+                    &|_, _| true,
+                )?;
+                continue;
+            }
+            for (row, (key, content)) in keys.iter().zip(row_hashes(batch)).enumerate() {
+                let place = place_of(self.file, lines.get(row).copied().unwrap_or(0));
+                self.repeats.add(xxh3_128(key), place, content)?;
             }
         }
         Ok(())
     }
 
-    /// Returns the result; [`place`] decodes its places.
-    pub fn finish(self) -> Result<DuplicateKeys> {
-        Ok(self.repeats.finish()?)
+    /// The keys whose rows differ, and a comparison of their values if the keys are not those of values
+    /// already; [`place`] decodes the places.
+    pub fn finish(self) -> Result<(DuplicateKeys, ValueCheck)> {
+        let mut suspects = KeyFilter::default();
+        let found = self.repeats.finish(&mut |key, _| {
+            suspects.insert(key);
+            Ok(())
+        })?;
+        let values = ValueCheck {
+            suspects,
+            values: key_finder(),
+        };
+        Ok((found, values))
     }
+}
+
+/// Compares the values of the rows whose keys are suspects.
+pub struct ValueCheck {
+    suspects: KeyFilter,
+    values: KeyFinder,
+}
+
+impl ValueCheck {
+    /// Adds rows of file number `file`.
+    pub fn add(&mut self, file: usize, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
+        for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
+            let keys = row_keys(batch);
+            let suspects: Vec<bool> = keys
+                .iter()
+                .map(|key| by_field || self.suspects.may_have(xxh3_128(key)))
+                .collect();
+            let takes =
+                |row: usize, key: u128| suspects[row] && (!by_field || self.suspects.may_have(key));
+            add_values(&mut self.values, batch, &keys, file as u64, lines, &takes)?;
+        }
+        Ok(())
+    }
+
+    /// The rows that would replace values; `rows` is what the rows alone told.
+    pub fn finish(self, rows: &DuplicateKeys) -> Result<DuplicateKeys> {
+        let mut places = key_finder();
+        let values = self
+            .values
+            .finish(&mut |_, place| places.add(u128::from(place), place, 0))?;
+        // A row with several values that differ is one row.
+        let places = places.finish(&mut |_, _| Ok(()))?;
+        let repeats = places.keys - places.equal;
+        Ok(DuplicateKeys {
+            keys: rows.keys,
+            repeats,
+            equal: (rows.repeats + rows.equal).saturating_sub(repeats),
+            groups: values.groups,
+        })
+    }
+}
+
+/// Adds the key of each value that `takes` wants.
+fn add_values(
+    finder: &mut KeyFinder,
+    batch: &WriteBatch,
+    keys: &[[u8; 24]],
+    file: u64,
+    lines: &[u64],
+    takes: &dyn Fn(usize, u128) -> bool,
+) -> Result<()> {
+    for field in &batch.fields {
+        let mut added = Ok(());
+        value_hashes(field, &mut |row, content| {
+            let mut hasher = Xxh3::new();
+            hasher.update(&keys[row]);
+            hasher.update(field.name.as_bytes());
+            let key = hasher.digest128();
+            if added.is_ok() && takes(row, key) {
+                let place = place_of(file, lines.get(row).copied().unwrap_or(0));
+                added = finder.add(key, place, content);
+            }
+        });
+        added?;
+    }
+    Ok(())
+}
+
+/// A set of keys that may have more than were inserted, in bounded memory.
+#[derive(Default)]
+struct KeyFilter {
+    bits: Vec<u64>,
+}
+
+impl KeyFilter {
+    fn insert(&mut self, key: u128) {
+        if self.bits.is_empty() {
+            self.bits = vec![0; (FILTER_BITS / 64) as usize];
+        }
+        let bit = key as u64 % FILTER_BITS;
+        self.bits[(bit / 64) as usize] |= 1 << (bit % 64);
+    }
+
+    fn may_have(&self, key: u128) -> bool {
+        let bit = key as u64 % FILTER_BITS;
+        let word = self.bits.get((bit / 64) as usize).copied().unwrap_or(0);
+        word & (1 << (bit % 64)) != 0
+    }
+}
+
+/// For each row its series and its time.
+fn row_keys(batch: &WriteBatch) -> Vec<[u8; 24]> {
+    let slots = series(batch);
+    let rows = batch.slots.iter().zip(batch.times.iter());
+    let keys = rows.map(|(slot, time)| {
+        let mut key = [0; 24];
+        key[..16].copy_from_slice(&slots[*slot as usize].to_le_bytes());
+        key[16..].copy_from_slice(&time.to_le_bytes());
+        key
+    });
+    keys.collect()
 }
 
 /// Encodes a file number and a line.

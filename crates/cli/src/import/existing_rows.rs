@@ -38,6 +38,8 @@ pub struct ExistingRows {
     pub identical: u64,
     /// Rows that would change values.
     pub changed: u64,
+    /// Rows that only add values where there are none.
+    pub completed: u64,
     named: Vec<(u64, String)>,
     known: HashMap<String, Option<ColumnLayout>>,
     pending: BTreeMap<String, Vec<PendingBatch>>,
@@ -87,10 +89,17 @@ impl ExistingRows {
 
     /// Says how many rows are there already; `None` if none is.
     pub fn summary(&self) -> Option<String> {
-        let there = self.identical + self.changed;
+        let there = self.identical + self.changed + self.completed;
+        let completed = match self.completed {
+            0 => String::new(),
+            rows => format!(
+                ", {} with values in other columns only",
+                terminal::count(rows)
+            ),
+        };
         (there > 0).then(|| {
             format!(
-                "{} in the table already: {} with the same values, {} with others",
+                "{} in the table already: {} with the same values, {} with others{completed}",
                 if there == 1 {
                     "1 row is".to_owned()
                 } else {
@@ -161,8 +170,9 @@ impl ExistingRows {
                 for (at, own) in rows.get(&key).into_iter().flatten() {
                     let PendingBatch { batch, places } = &pending[*at];
                     match stored.change(row, batch, *own) {
-                        None => self.identical += 1,
-                        Some(change) => {
+                        RowChange::None => self.identical += 1,
+                        RowChange::Adds => self.completed += 1,
+                        RowChange::Replaces(change) => {
                             self.changed += 1;
                             if self.named.len() < NAMED_MAX {
                                 self.named
@@ -264,23 +274,39 @@ impl StoredRows {
         series_key(table, tags)
     }
 
-    /// The first value that row `own` of `batch` would change.
-    fn change(&self, row: usize, batch: &WriteBatch, own: usize) -> Option<String> {
-        batch.fields.iter().find_map(|field| {
-            let new = FieldValue::from_array(&field.values, own)?;
+    /// What row `own` of `batch` would do to a row of the table.
+    fn change(&self, row: usize, batch: &WriteBatch, own: usize) -> RowChange {
+        let mut change = RowChange::None;
+        for field in &batch.fields {
+            let Some(new) = FieldValue::from_array(&field.values, own) else {
+                continue;
+            };
             let old = self.fields.get(&field.name);
-            let old = old.and_then(|values| FieldValue::from_array(values, row));
-            if old.as_ref().is_some_and(|old| is_same(old, &new)) {
-                return None;
+            match old.and_then(|values| FieldValue::from_array(values, row)) {
+                None => change = RowChange::Adds,
+                Some(old) if is_same(&old, &new) => {}
+                Some(old) => {
+                    return RowChange::Replaces(format!(
+                        "{} is {}, and would be {}",
+                        field.name,
+                        shown(&old),
+                        shown(&new)
+                    ));
+                }
             }
-            let old = old.as_ref().map_or_else(|| "NULL".to_owned(), shown);
-            Some(format!(
-                "{} is {old}, and would be {}",
-                field.name,
-                shown(&new)
-            ))
-        })
+        }
+        change
     }
+}
+
+/// What a row does to a stored one of the same time and tags.
+enum RowChange {
+    /// Nothing: its values are there.
+    None,
+    /// It adds values in columns where the stored row has none.
+    Adds,
+    /// It replaces values; the text names the first one.
+    Replaces(String),
 }
 
 /// Whether a stored value is `new`, stored with the column's type.

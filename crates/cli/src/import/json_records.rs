@@ -77,6 +77,12 @@ impl<R: Read> JsonRecords<R> {
                      > FILE.jsonl"
                 );
             }
+            if self.line == 1 && text == b"{" {
+                bail!(
+                    "its objects are spread over several lines; each must be on a line of its own: \
+                     jq -c . FILE > FILE.jsonl"
+                );
+            }
             return Ok(Some(match serde_json::from_slice(text) {
                 Ok(Value::Object(object)) => JsonLine::Object(object),
                 _ => JsonLine::Other,

@@ -191,7 +191,7 @@ impl LineTimes {
             sample(&TimeFormat::Number(unit), &time.to_string()).unwrap_or_default()
         };
         bail!(
-            "line {line}: the time {time} is {} in nanoseconds, the unit of line protocol, and {} in \
+            "line {line}: the time {time} is {} in nanoseconds, the unit if none is given, and {} in \
              {unit}{}; give --precision {option}, or --precision ns if nanoseconds are right; nothing \
              was written",
             shown(Precision::Ns),

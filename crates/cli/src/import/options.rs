@@ -146,12 +146,15 @@ pub enum RepeatedHour {
     First,
     /// The second one
     Second,
+    /// The order of the rows decides: the first one until the time goes back, then the second
+    Order,
 }
 
 impl From<RepeatedHour> for time::RepeatedHour {
     fn from(hour: RepeatedHour) -> Self {
         match hour {
-            RepeatedHour::First => Self::First,
+            // Where the order decides, the second pass is told apart row by row.
+            RepeatedHour::First | RepeatedHour::Order => Self::First,
             RepeatedHour::Second => Self::Second,
         }
     }

@@ -4,10 +4,11 @@ use super::csv_rows::parsed;
 use super::source::ImportSource;
 use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use marigram::Roles;
+use marigram_tabular::time::Precision;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub fn read(
     let mut before = 0;
     for rows in batches {
         let rows = with_exact_numbers(&rows.context("cannot be read further")?)?;
+        let rows = with_moments(rows, &roles.time, reading.options.precision)?;
         let rows = with_constant_tags(reading, rows)?;
         let count = rows.num_rows() as u64;
         let lines = (before + 1..=before + count).collect();
@@ -73,6 +75,47 @@ pub fn left_out(source: ImportSource) -> Vec<String> {
         .filter(|field| field.data_type().is_nested())
         .map(|field| field.name().clone())
         .collect()
+}
+
+/// Whether the times of a file are numbers, which say nothing of their unit.
+pub fn has_number_times(source: ImportSource, reading: &ReadPlanOptions) -> bool {
+    let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
+    let Some(builder) = source.into_file().ok().and_then(builder) else {
+        return false;
+    };
+    let schema = builder.schema();
+    let is_export = Roles::from_metadata(schema).is_some();
+    let time: Option<String> = roles(reading, schema).ok().map(|roles| roles.time);
+    let column = time.and_then(|time| schema.field_with_name(&time).ok().cloned());
+    !is_export && column.is_some_and(|column| column.data_type().is_integer())
+}
+
+/// The rows with times that are whole numbers in `unit` as ns; times beyond 1677 to 2262 are none.
+fn with_moments(rows: RecordBatch, time: &str, unit: Option<Precision>) -> Result<RecordBatch> {
+    let (Some(unit), Some((at, field))) = (unit, rows.schema_ref().column_with_name(time)) else {
+        return Ok(rows);
+    };
+    if !field.data_type().is_integer() {
+        return Ok(rows);
+    }
+    let numbers = cast(rows.column(at), &DataType::Int64)?;
+    let numbers = numbers.as_primitive::<Int64Type>().iter();
+    let moments = numbers.map(|number| number?.checked_mul(unit.ns()));
+    let moments: Int64Array = moments.collect();
+    let mut fields: Vec<Field> = rows
+        .schema_ref()
+        .fields()
+        .iter()
+        .map(|f| f.as_ref().clone())
+        .collect();
+    fields[at] = fields[at]
+        .clone()
+        .with_data_type(DataType::Int64)
+        .with_nullable(true);
+    let mut columns = rows.columns().to_vec();
+    columns[at] = Arc::new(moments);
+    let schema = Schema::new_with_metadata(fields, rows.schema_ref().metadata().clone());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
 }
 
 /// The rows with their decimals as numbers of a table, none of which is rounded: whole ones as BIGINT,

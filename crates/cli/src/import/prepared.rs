@@ -128,6 +128,22 @@ impl PreparedFile {
             .filter(|_| self.reading.known.is_none())
     }
 
+    /// Whether its times may be in another unit than the one in which they are read: numbers whose unit
+    /// nothing tells.
+    pub fn has_unknown_unit(&self) -> bool {
+        if self.reading.options.precision.is_some() || self.reading.layout.is_some() {
+            return false;
+        }
+        match self.form {
+            ImportFormat::Lines => true,
+            ImportFormat::Parquet => self
+                .input
+                .source()
+                .is_ok_and(|source| parquet_rows::has_number_times(source, &self.reading)),
+            _ => false,
+        }
+    }
+
     /// The name of the time column of a new table, if the file tells it.
     pub fn time_name(&self) -> Option<String> {
         match (&self.csv, self.form) {
@@ -180,13 +196,57 @@ fn check_constant_tags(reading: &ReadPlanOptions, plan: &CsvPlan) -> Result<()> 
     Ok(())
 }
 
+/// Refuses a type for a column that no file has, or that gets none.
+pub fn check_types(files: &[PreparedFile]) -> Result<()> {
+    let Some(first) = files.first() else {
+        return Ok(());
+    };
+    for (name, kind) in &first.reading.types {
+        let is_alike = |other: &str| other.eq_ignore_ascii_case(name);
+        let plans = files.iter().filter_map(|file| file.csv.as_ref());
+        let mut columns = plans.clone().flat_map(|plan| &plan.columns);
+        let column = columns.find(|column| is_alike(&column.file_name) || is_alike(&column.name));
+        match column.map(|column| column.role) {
+            Some(CsvRole::Time) => bail!(
+                "--types {name}: the column is the time, or a part of it; --time-column chooses another"
+            ),
+            Some(CsvRole::Tag) if *kind != FieldType::String => {
+                bail!("--types {name}: the column is a tag, and tags of a file are STRING")
+            }
+            Some(_) => {}
+            None if plans.clone().next().is_none() => {
+                bail!("--types {name}: it is for CSV and JSON lines; other files have types")
+            }
+            None => {
+                let mut names: Vec<&str> = Vec::new();
+                for column in plans.flat_map(|plan| &plan.columns) {
+                    if !names.contains(&column.file_name.as_str()) {
+                        names.push(&column.file_name);
+                    }
+                }
+                bail!(
+                    "there is no column '{name}' for a type; the {}: {}",
+                    if files.len() == 1 {
+                        "file has"
+                    } else {
+                        "files have"
+                    },
+                    names.join(", ")
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Gives the columns of files that go to the same table the same roles and types.
 pub fn unify(files: &mut [PreparedFile]) {
     let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
     let key =
         |file: &ReadPlanOptions, column: &CsvColumn| (file.table.clone(), column.name.clone());
     for file in &*files {
-        for column in file.csv.iter().flat_map(|plan| &plan.columns) {
+        let columns = file.csv.iter().flat_map(|plan| &plan.columns);
+        for column in columns.filter(|column| column.role != CsvRole::Dropped) {
             let role = roles
                 .entry(key(&file.reading, column))
                 .or_insert(column.role);
@@ -312,7 +372,7 @@ fn named_type(name: &str) -> Result<FieldType> {
         "bool" | "boolean" => FieldType::Bool,
         "int" | "integer" | "int32" | "i32" => FieldType::I32,
         "bigint" | "int64" | "i64" | "long" => FieldType::I64,
-        "uint64" | "u64" | "bigint unsigned" | "unsigned" => FieldType::U64,
+        "uint64" | "u64" | "bigint unsigned" | "ubigint" | "unsigned" => FieldType::U64,
         "float" | "real" | "float32" | "f32" => FieldType::F32,
         "double" | "float64" | "f64" => FieldType::F64,
         "string" | "text" | "varchar" => FieldType::String,

@@ -33,6 +33,7 @@ pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<Tim
     let found = extras.found();
     extras.refuse_unreadable_clock(&found)?;
     extras.refuse_unreadable(&found)?;
+    extras.refuse_missing_minute(&found)?;
     for extra in &found {
         let rival = found.iter().find(|other| {
             other.part == extra.part && other.at != extra.at && other.is_sure && extra.is_sure
@@ -53,7 +54,7 @@ pub fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<Tim
                 extras.name(extra.at),
                 extra.part,
                 extras.option(&columns, Some(extra.at)),
-                extras.option(extras.base, None)
+                extras.option(&columns, None)
             );
         }
         extras.refuse_known(extra)?;
@@ -210,17 +211,34 @@ impl ExtraSearch<'_> {
             // An h may be a height.
             is_sure: self.name(hour).len() > 1,
         }];
-        // "min" beside "max" is a smallest value.
-        let has_max = self
-            .columns()
-            .any(|at| self.name(at).eq_ignore_ascii_case("max"));
-        let minute = named(TimePart::Minute);
-        let minute = minute.filter(|at| !has_max || !self.name(*at).eq_ignore_ascii_case("min"));
-        if let Some(minute) = minute {
+        if let Some(minute) = named(TimePart::Minute).filter(|at| !self.is_smallest(*at)) {
             found.push(sure(TimePart::Minute, minute));
             found.extend(named(TimePart::Second).map(|at| sure(TimePart::Second, at)));
+        } else if let Some(at) = self.likely_minute(hour) {
+            found.push(ExtraColumn {
+                part: TimePart::Minute,
+                at,
+                is_sure: false,
+            });
         }
         found
+    }
+
+    /// Whether a column is the smallest value: "min" beside "max".
+    fn is_smallest(&self, at: usize) -> bool {
+        let is = |at: usize, name: &str| self.name(at).eq_ignore_ascii_case(name);
+        is(at, "min") && self.columns().any(|at| is(at, "max"))
+    }
+
+    /// The column behind that of the hour, if it may hold the minutes: its numbers can be some, and its
+    /// name begins like theirs.
+    fn likely_minute(&self, hour: usize) -> Option<usize> {
+        let at = self.columns().find(|at| *at == hour + 1)?;
+        let name = self.name(at).trim().to_lowercase();
+        let begins = ["mi", "mn", "m_", "mm"];
+        let is_named = name == "m" || begins.iter().any(|begin| name.starts_with(begin));
+        let is_likely = is_named && !self.is_smallest(at) && !TimePart::Millisecond.is_named(&name);
+        (is_likely && self.times(at).is_part(TimePart::Minute)).then_some(at)
     }
 
     /// Milliseconds directly behind the time of day.
@@ -319,6 +337,9 @@ impl ExtraSearch<'_> {
                 TimePart::Hour,
                 !self.has_clock() && !is_found(TimePart::Clock),
             ),
+            // An hour alone would be the time of all its minutes.
+            (TimePart::Minute, is_found(TimePart::Hour)),
+            (TimePart::Second, is_found(TimePart::Minute)),
             (TimePart::Half, needs_half),
             (TimePart::Zone, wants_zone),
         ] {
@@ -326,7 +347,10 @@ impl ExtraSearch<'_> {
                 continue;
             }
             // A letter alone has other meanings.
-            let is_named = |at: &usize| part.is_named(self.name(*at)) && self.name(*at).len() > 1;
+            let is_named = |at: &usize| {
+                let name = self.name(*at);
+                part.is_named(name) && name.len() > 1 && !self.is_smallest(*at)
+            };
             let Some(at) = self.columns().find(is_named) else {
                 continue;
             };
@@ -339,10 +363,45 @@ impl ExtraSearch<'_> {
                  {tz}--time-column {}, which makes it no part of the time",
                 self.name(at),
                 self.times(at).first(),
-                self.option(self.base, None)
+                self.option(&self.with_clock(found, part), None)
             );
         }
         Ok(())
+    }
+
+    /// Refuses a second beside an hour without a minute: the column of the minute has an unknown name.
+    fn refuse_missing_minute(&self, found: &[ExtraColumn]) -> Result<()> {
+        let has = |part: TimePart| found.iter().any(|extra| extra.part == part);
+        if !has(TimePart::Hour) || has(TimePart::Minute) {
+            return Ok(());
+        }
+        let part = TimePart::Second;
+        let is_second = |at: &usize| {
+            let name = self.name(*at);
+            name.len() > 1 && part.is_named(name) && self.times(*at).is_part(part)
+        };
+        let Some(second) = self.columns().find(is_second) else {
+            return Ok(());
+        };
+        let columns = self.option(&self.with_clock(found, TimePart::Minute), None);
+        bail!(
+            "column '{}' is named like the second of the time, but no column is known as the minute; give \
+             --time-column {columns},MINUTE,{0} with the name of the minute, or --time-column {columns} to \
+             store it as data",
+            self.name(second)
+        );
+    }
+
+    /// The base with those of the `found` columns that come before `part`, if it is one of the time of day.
+    fn with_clock(&self, found: &[ExtraColumn], part: TimePart) -> TimeColumns {
+        let mut columns = self.base.clone();
+        if matches!(part, TimePart::Minute | TimePart::Second) {
+            let before = found.iter().filter(|extra| extra.part < part);
+            columns
+                .parts
+                .extend(before.map(|extra| (extra.part, extra.at)));
+        }
+        columns
     }
 
     /// Refuses a date beside a column that is named like its time of day, but cannot be read as one.
@@ -355,7 +414,8 @@ impl ExtraSearch<'_> {
             let strength = names::time_name_strength(self.name(*at)).0;
             let times = self.times(*at);
             let is_other = times.is_date() || times.is_epoch() || times.is_clock();
-            strength == TimeNameStrength::Whole && !is_other
+            let is_digits = self.name(*at).to_lowercase().starts_with("hhmm");
+            (strength == TimeNameStrength::Whole || is_digits) && !is_other
         };
         let Some(at) = self.columns().find(is_named) else {
             return Ok(());

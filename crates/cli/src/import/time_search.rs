@@ -7,9 +7,12 @@
 use super::number_times;
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_extras::{self, ExtraSearch};
+use super::time_guess;
 use anyhow::{Result, bail};
 use marigram_tabular::names::{self, TimeNameStrength};
-use marigram_tabular::time::{FileZone, TimeCount, TimeEvidence, TimeFormat, TimePart, TimeReader};
+use marigram_tabular::time::{
+    FileZone, TimeCount, TimeEvidence, TimeFormat, TimePart, TimeReader, check_pattern,
+};
 use std::cmp::Reverse;
 
 /// What was found out about the time of a file.
@@ -185,8 +188,9 @@ impl<'a> TimeSearch<'a> {
                 return Ok(columns);
             }
             bail!(
-                "which column is the time? Give --time-column; the file has: {}",
-                self.names().join(", ")
+                "which column is the time? Give --time-column; the file has: {}{}",
+                self.names().join(", "),
+                time_guess::nearest(self)
             );
         };
         let times = self.times(at);
@@ -360,7 +364,10 @@ impl<'a> TimeSearch<'a> {
         if let Some((name, told)) = in_name.filter(|_| zone.name().is_none() && !has_zone)
             && !is_number
         {
-            let is_exact = told.contains(['+', '-', '/']) || ["UTC", "GMT"].contains(&told);
+            let is_exact = told.contains(['+', '-', '/'])
+                || ["UTC", "GMT"]
+                    .iter()
+                    .any(|zone| told.eq_ignore_ascii_case(zone));
             match FileZone::named(told, repeated) {
                 Ok(named) if is_exact => zone = named,
                 _ => notes.push(format!(
@@ -378,7 +385,12 @@ impl<'a> TimeSearch<'a> {
                 "excel" => TimeFormat::SpreadsheetDays,
                 format => match TimeCount::named(format) {
                     Some(count) => TimeFormat::Counted(count),
-                    None => TimeFormat::Pattern(format.to_owned()),
+                    None => {
+                        if let Err(reason) = check_pattern(format) {
+                            bail!("--time-format '{format}': {reason}");
+                        }
+                        TimeFormat::Pattern(format.to_owned())
+                    }
                 },
             });
         }

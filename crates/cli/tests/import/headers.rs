@@ -97,3 +97,17 @@ fn exports_that_were_joined_keep_their_columns() {
         "a,b\n1,x\n2,time\n3,y\n"
     );
 }
+
+#[test]
+fn a_name_that_a_spreadsheet_breaks_is_one_name() {
+    let place = ImportFixture::new();
+    let text = "time,\"Temp\n[°C]\"\n2026-01-13 10:00,1\ntime,\"Temp\n[°C]\"\n2026-01-13 10:01,2\n";
+    let file = place.file("m.csv", text);
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    assert!(!said.err.contains("twice"), "{}", said.err);
+    assert_eq!(
+        place.csv("SELECT \"Temp [°C]\" AS t FROM m ORDER BY time"),
+        "t\n1.0\n2.0\n"
+    );
+}

@@ -56,3 +56,50 @@ fn times_and_repeats_are_checked_as_in_csv() {
     let said = place.import(&[&file]);
     assert!(!said.ok && said.err.contains("jq -c '.[]'"), "{}", said.err);
 }
+
+#[test]
+fn numbers_with_17_digits_keep_every_bit() {
+    let place = ImportFixture::new();
+    let numbers = [
+        31.245_270_191_439_438,
+        0.1,
+        1.797_693_134_862_315_7e308,
+        5e-324,
+        123_456.789_012_345_67,
+        -0.300_000_000_000_000_04,
+    ];
+    let mut lines = String::new();
+    for (second, number) in numbers.iter().enumerate() {
+        lines += &format!("{{\"time\":\"2026-01-01T00:00:{second:02}Z\",\"f\":{number:?}}}\n");
+    }
+    // Pseudo-random bits: what is rounded wrongly is a few of a hundred numbers.
+    let mut state = 1_u64;
+    let mut all = numbers.to_vec();
+    for minute in 0..50 {
+        for second in 0..60 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let number = (state >> 11) as f64 / f64::from(1 << 20) / 1e6;
+            all.push(number);
+            lines += &format!(
+                "{{\"time\":\"2026-01-02T00:{minute:02}:{second:02}Z\",\"f\":{number:?}}}\n"
+            );
+        }
+    }
+    let file = place.file("j.jsonl", &lines);
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    let answer = place.csv("SELECT f FROM j ORDER BY time");
+    let stored: Vec<u64> = answer
+        .lines()
+        .skip(1)
+        .map(|line| line.parse::<f64>().expect("a number").to_bits())
+        .collect();
+    let expected: Vec<u64> = all.iter().map(|number| number.to_bits()).collect();
+    let wrong = stored
+        .iter()
+        .zip(&expected)
+        .filter(|(one, other)| one != other);
+    assert_eq!((stored.len(), wrong.count()), (expected.len(), 0));
+}

@@ -12,9 +12,13 @@ mod json;
 mod messy;
 mod number_times;
 mod numbers;
+mod repeated_hours;
 mod replacing;
 mod said;
+mod same_times;
 mod servers;
+mod texts;
+mod time_guesses;
 mod time_parts;
 mod values;
 

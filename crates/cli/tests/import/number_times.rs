@@ -139,3 +139,27 @@ fn lines_in_another_unit_than_nanoseconds_stop_the_import() {
         "this is no recent time in any unit"
     );
 }
+
+#[test]
+fn numbers_in_parquet_need_a_unit_as_well() {
+    let place = ImportFixture::new();
+    let first = place.file("first.csv", "time,v\n2026-01-01,1\n");
+    assert!(place.import(&[&first]).ok);
+    place.csv("CREATE TABLE n (time TIMESTAMP TIME, ts BIGINT, v DOUBLE)");
+    place.csv("INSERT INTO n VALUES ('2026-01-01', 1767225600000, 1.5)");
+    let file = place.path("n.parquet");
+    place.csv(&format!("COPY (SELECT ts, v FROM n) TO '{file}'"));
+    let said = place.import(&["--table", "p", "--time-column", "ts", &file]);
+    assert!(
+        !said.ok && said.err.contains("--precision ms"),
+        "{}",
+        said.err
+    );
+    let options = ["--table", "p", "--time-column", "ts", "--precision", "ms"];
+    let said = place.import(&[&options[..], &[&file]].concat());
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(
+        place.csv("SELECT ts, v FROM p"),
+        "ts,v\n2026-01-01T00:00:00Z,1.5\n"
+    );
+}

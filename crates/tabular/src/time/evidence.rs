@@ -1,7 +1,7 @@
 //! What the cells of a column reveal about the format of its times.
 
 use super::digits::{DigitPattern, FittingPatterns};
-use super::parts::{OffsetUnit, TimePart, is_half_of_day, is_zone};
+use super::parts::{OffsetUnit, TimePart, ends_with_half, is_half_of_day, is_zone};
 use super::written::{clock_of, is_impossible_day, is_spreadsheet_clock};
 use super::{DateOrder, FileZone, Precision, TimeFormat, TimeReader, WrittenTime, is_clock};
 use crate::cell::{DecimalMark, read_f64};
@@ -17,6 +17,8 @@ pub struct TimeEvidence {
     by_order: [u64; 3],
     /// Cells that are valid dates only in this order.
     only: [u64; 3],
+    /// The first of them.
+    only_first: [Option<String>; 3],
     clocks: u64,
     with_clock: u64,
     with_offset: u64,
@@ -168,6 +170,7 @@ impl TimeEvidence {
             self.by_order[at] += 1;
             if fitting == 1 {
                 self.only[at] += 1;
+                self.only_first[at].get_or_insert_with(|| cell.to_owned());
             }
             let first = readings.iter().flatten().next();
             if self.ambiguous.is_none() && first.is_some_and(|first| first.at != reading.at) {
@@ -221,6 +224,13 @@ impl TimeEvidence {
         if self.stray.len() < STRAYS_MAX {
             self.stray.push(line);
         }
+    }
+
+    /// Two cells that are dates, but in no common order: the first is day, month and year, the second
+    /// month, day and year.
+    pub fn contradiction(&self) -> Option<(&str, &str)> {
+        let [_, dmy, mdy] = &self.only_first;
+        dmy.as_deref().zip(mdy.as_deref())
     }
 
     /// Lines whose cells are no time, if they are few.
@@ -461,14 +471,6 @@ fn ambiguous(column: &str, cell: &str, tied: &[DateOrder]) -> Result<TimeFormat,
     Ok(TimeFormat::Written(
         tied.first().copied().unwrap_or(DateOrder::Ymd),
     ))
-}
-
-/// Whether a text ends in AM or PM.
-fn ends_with_half(cell: &str) -> bool {
-    let lower = cell.trim().to_ascii_lowercase();
-    ["am", "pm", "a.m.", "p.m.", "a", "p"]
-        .iter()
-        .any(|half| lower.ends_with(half))
 }
 
 /// Whether digits without separators are a date of recent centuries: 20260405, also to the hour,

@@ -4,6 +4,7 @@
 //! every row by hours, and nobody sees it. Therefore names and values both speak for a part, and
 //! where only one of them does, the caller asks the user.
 
+use super::written::half_word;
 use super::{FileZone, RepeatedHour, offset_of, zone_of};
 use jiff::tz::TimeZone;
 use std::fmt;
@@ -60,12 +61,25 @@ const MONTHS: &[&str] = &[
     "month", "mon", "mo", "mm", "monat", "mois", "mes", "mês", "mese", "månad", "maand", "måned",
 ];
 const DAYS: &[&str] = &[
-    "day", "dd", "dy", "dom", "tag", "jour", "día", "dia", "giorno", "dag",
+    "day",
+    "dd",
+    "dy",
+    "day_of_month",
+    "dayofmonth",
+    "dom",
+    "tag",
+    "jour",
+    "día",
+    "dia",
+    "giorno",
+    "dag",
 ];
 const HOURS: &[&str] = &[
     "hour",
+    "hours",
     "hh",
     "hr",
+    "hrs",
     "h",
     "stunde",
     "std",
@@ -78,11 +92,12 @@ const HOURS: &[&str] = &[
     "hourofday",
 ];
 const MINUTES: &[&str] = &[
-    "minute", "minutes", "min", "mi", "mm", "minuten", "minuto", "minuut", "minut",
+    "minute", "minutes", "min", "mins", "mi", "mm", "mn", "mnt", "minuten", "minuto", "minutos",
+    "minuti", "minuut", "minut", "minuter", "minuta",
 ];
 const SECONDS: &[&str] = &[
-    "second", "seconds", "sec", "ss", "sekunde", "sekunden", "seconde", "segundo", "secondo",
-    "sekund",
+    "second", "seconds", "sec", "secs", "ss", "sc", "seg", "sekunde", "sekunden", "seconde",
+    "segundo", "secondo", "sekund",
 ];
 const MILLISECONDS: &[&str] = &[
     "millitm",
@@ -166,12 +181,17 @@ impl TimePart {
 
 /// Whether a text is AM or PM and nothing else. A letter alone may be a status.
 pub fn is_half_of_day(text: &str) -> bool {
-    let text = text.trim();
-    if !matches!(text.len(), 2 | 4) {
+    half_word(text.trim()).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+/// Whether a text ends in AM or PM, perhaps of one letter.
+pub(super) fn ends_with_half(cell: &str) -> bool {
+    let cell = cell.trim();
+    let Some(at) = cell.rfind(['a', 'A', 'p', 'P']) else {
         return false;
-    }
-    let lower = text.to_ascii_lowercase();
-    matches!(lower.as_str(), "am" | "pm" | "a.m." | "p.m.")
+    };
+    let last = &cell[at..];
+    last.len() == 1 || half_word(last).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// Names of zones that mean several ones: they are zones, but `--tz` must decide.

@@ -291,3 +291,34 @@ fn no_text_panics() {
         let _ = evidence.form("t", None);
     });
 }
+
+#[test]
+fn halves_of_the_day_in_spanish_and_ordinals_of_days() {
+    let read = |text: &str, order| reader(order, FileZone::utc()).read(text);
+    let morning = read("2026-01-25 09:00", DateOrder::Ymd);
+    for text in [
+        "25/1/2026 9:00:00 a. m.",
+        "25/1/2026 9:00:00 a.\u{a0}m.",
+        "25/1/2026 9:00:00\u{202f}a.\u{202f}m.",
+        "25/1/2026 9:00 a.m.",
+        "25/1/2026 9:00 AM",
+        "25/1/2026\u{a0}09:00",
+    ] {
+        assert_eq!(read(text, DateOrder::Dmy), morning, "{text}");
+    }
+    let afternoon = read("2026-01-25 13:05:09", DateOrder::Ymd);
+    assert_eq!(read("25/1/2026 1:05:09 p. m.", DateOrder::Dmy), afternoon);
+    let first = read("2026-01-01 10:00", DateOrder::Ymd);
+    for text in [
+        "1er janvier 2026 10:00",
+        "1st January 2026 10:00",
+        "January 1st, 2026 10:00",
+        "1º de enero de 2026 10:00",
+    ] {
+        assert_eq!(read(text, DateOrder::Dmy), first, "{text}");
+    }
+    assert!(is_half_of_day("p.\u{a0}m.") && is_half_of_day("AM") && !is_half_of_day("p"));
+    for text in ["1er", "1er ", "1er 2 2026", "a. m.", "1:00 a. x"] {
+        assert!(read(text, DateOrder::Dmy).is_err(), "{text}");
+    }
+}

@@ -68,7 +68,7 @@ impl<'a> WrittenTime<'a> {
             return parse_ctime(text);
         };
         let rest = rest
-            .strip_prefix(['T', 't', ' ', ',', ':'])
+            .strip_prefix(['T', 't', ' ', ',', ':', '\u{a0}', '\u{202f}'])
             .map(str::trim_start)
             .or((rest.is_empty() || is_run_on(text)).then_some(rest))?;
         if rest.is_empty() {
@@ -165,11 +165,19 @@ fn without_day_name(text: &str) -> &str {
     }
 }
 
+/// What follows a day without the letters that make it an ordinal: `1er janvier`, `March 2nd, 2026`.
+fn without_ordinal(rest: &str) -> &str {
+    const ORDINALS: [&str; 8] = ["er", "st", "nd", "rd", "th", "º", "°", "ª"];
+    let mut found = ORDINALS.iter().filter_map(|word| rest.strip_prefix(word));
+    let found = found.find(|after| after.starts_with([' ', ',']));
+    found.unwrap_or(rest)
+}
+
 fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
     let text = without_day_name(text);
     if let Some((month, rest)) = month_name(text) {
         let (day, _, rest) = number(rest.trim_start_matches([' ', '-', '/']), 2)?;
-        let rest = rest.trim_start_matches([',', ' ', '-', '/']);
+        let rest = without_ordinal(rest).trim_start_matches([',', ' ', '-', '/']);
         if let Some((year, 4, after)) = number(rest, 4) {
             return Some((date(year, month, day)?, after));
         }
@@ -184,6 +192,9 @@ fn date_of(text: &str, order: DateOrder) -> Option<(Date, &str)> {
             .flatten()
             .map(|date| (date, rest));
     }
+    let unmarked = without_ordinal(rest);
+    let is_before_name = unmarked.trim_start().starts_with(char::is_alphabetic);
+    let rest = if is_before_name { unmarked } else { rest };
     let mark = rest
         .chars()
         .next()
@@ -411,17 +422,32 @@ fn half_of_day(text: &str) -> (Option<bool>, &str) {
         "p" | "P" => return (Some(true), ""),
         _ => {}
     }
-    let trimmed = text.trim_start();
-    for (word, afternoon) in [("am", false), ("pm", true), ("a.m.", false), ("p.m.", true)] {
-        if let Some(head) = trimmed.get(..word.len())
-            && head.eq_ignore_ascii_case(word)
-            // `09:00 America/Bogota` has a zone.
-            && !trimmed[word.len()..].starts_with(char::is_alphabetic)
-        {
-            return (Some(afternoon), &trimmed[word.len()..]);
-        }
+    match half_word(text.trim_start()) {
+        Some((afternoon, rest)) => (Some(afternoon), rest),
+        None => (None, text),
     }
-    (None, text)
+}
+
+/// AM or PM (`true`) at the very start of `text`, and the rest: `am`, `a.m.`, and `a. m.` as in Spanish,
+/// with a blank of any kind.
+pub(super) fn half_word(text: &str) -> Option<(bool, &str)> {
+    let afternoon = match text.bytes().next()? {
+        b'a' | b'A' => false,
+        b'p' | b'P' => true,
+        _ => return None,
+    };
+    let rest = &text[1..];
+    let (rest, is_dotted) = match rest.strip_prefix('.') {
+        Some(rest) => (rest.trim_start(), true),
+        None => (rest, false),
+    };
+    let rest = rest.strip_prefix(['m', 'M'])?;
+    let rest = match rest.strip_prefix('.') {
+        Some(after) if is_dotted => after,
+        _ => rest,
+    };
+    // `09:00 America/Bogota` has a zone.
+    (!rest.starts_with(char::is_alphabetic)).then_some((afternoon, rest))
 }
 
 /// Whether a text has the form of a zone's long name, such as `America/Argentina/Buenos_Aires`.

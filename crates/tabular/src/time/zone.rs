@@ -27,7 +27,7 @@ pub enum TimeFault {
     /// Clocks showed it twice.
     #[error(
         "was shown twice by the clocks of {zone}, at {first} and at {second}; say which with \
-         --repeated-hour first or second"
+         --repeated-hour first or second, or order if the rows have the order of their times"
     )]
     Twice {
         /// The zone.
@@ -106,6 +106,15 @@ impl FileZone {
             told: Some((name.to_owned(), zone)),
             repeated,
         })
+    }
+
+    /// The same zone, in which times that clocks show twice mean this moment.
+    #[must_use]
+    pub fn repeating(&self, hour: RepeatedHour) -> Self {
+        Self {
+            told: self.told.clone(),
+            repeated: Some(hour),
+        }
     }
 
     /// Which moment times mean that clocks show twice, if that was given.

@@ -1,5 +1,6 @@
 //! What the plan of a CSV file tells the user before the import, and what it refuses.
 
+use super::columns::told_type;
 use super::{CsvPlan, CsvRole, known_names};
 use crate::import::ReadPlanOptions;
 use crate::terminal;
@@ -120,11 +121,16 @@ pub fn note_column(
     plan: &mut CsvPlan,
     reading: &ReadPlanOptions,
     at: usize,
-    profile: &ColumnProfile,
+    (profile, refused): (&ColumnProfile, &HashSet<u64>),
 ) -> Result<()> {
     let column = &plan.columns[at];
     let name = column.name.clone();
-    let is_data = matches!(column.role, CsvRole::Tag | CsvRole::Field(_));
+    let is_nameless = column.file_name == format!("column{}", at + 1);
+    let is_data = match column.role {
+        CsvRole::Tag | CsvRole::Field(_) => true,
+        CsvRole::Dropped => reading.options.strict && !is_nameless,
+        CsvRole::Time => false,
+    };
     if let Some(known) = &reading.known
         && is_data
         && !known_names(known).contains(&name)
@@ -158,7 +164,13 @@ pub fn note_column(
         );
     }
     note_numbers(plan, at, profile);
-    note_text(plan, at, profile);
+    let is_told = told_type(reading, &plan.columns[at].file_name, &name).is_some();
+    let fields = reading.known.iter().flat_map(|known| &known.fields);
+    let is_known = fields.into_iter().any(|(field, _)| *field == name);
+    note_identifiers(plan, at, (profile, refused), is_told || is_known);
+    if !is_told && !is_known {
+        note_text(plan, at, (profile, refused));
+    }
     Ok(())
 }
 
@@ -198,8 +210,51 @@ fn note_numbers(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
     }
 }
 
-/// Notes that a column is text because of a few cells.
-fn note_text(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
+/// Notes that whole numbers are kept as texts because they look like identifiers; or that they are not,
+/// because the type `is_decided`.
+fn note_identifiers(
+    plan: &mut CsvPlan,
+    at: usize,
+    (profile, refused): (&ColumnProfile, &HashSet<u64>),
+    is_decided: bool,
+) {
+    let Some(cell) = profile.identifier(refused) else {
+        return;
+    };
+    let (name, role) = (&plan.columns[at].name, plan.columns[at].role);
+    let what = if cell.starts_with('0') {
+        format!("'{cell}' begins with a zero")
+    } else {
+        format!("'{cell}' among whole numbers may be a name")
+    };
+    let note = match role {
+        CsvRole::Field(FieldType::String) if !is_decided => format!(
+            "column '{name}' is STRING because {what}, which a number would not keep; --types \
+             {name}=double makes it a number"
+        ),
+        CsvRole::Field(kind) if kind != FieldType::String => {
+            format!("column '{name}': {what}, which {kind} does not keep")
+        }
+        _ => return,
+    };
+    plan.notes.push(note);
+}
+
+/// Notes that a column is text because of a few cells, or although most of its cells look like numbers.
+fn note_text(plan: &mut CsvPlan, at: usize, (profile, refused): (&ColumnProfile, &HashSet<u64>)) {
+    if profile.identifier(refused).is_some() {
+        return;
+    }
+    let obstacles = profile.obstacles();
+    if plan.columns[at].role == CsvRole::Field(FieldType::String) && !obstacles.is_empty() {
+        let name = &plan.columns[at].name;
+        plan.notes.push(format!(
+            "column '{name}' is text: {}; --types {name}=double stores the cells that are numbers, and \
+             refuses the other rows",
+            obstacles.join("; ")
+        ));
+        return;
+    }
     let (name, decimal) = (plan.columns[at].name.clone(), plan.columns[at].decimal);
     let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
     if is_text && let Some(few) = profile.few_exceptions(decimal) {

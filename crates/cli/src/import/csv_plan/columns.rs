@@ -1,0 +1,249 @@
+//! The roles and types of a CSV file's columns.
+
+use super::{CsvColumn, CsvPlan, CsvRole, OpenFile};
+use crate::import::repeated_hours::RepeatedHours;
+use crate::import::{ReadOptions, ReadPlanOptions};
+use anyhow::{Result, bail};
+use marigram_model::FieldType;
+use marigram_tabular::layout::ColumnLayout;
+use marigram_tabular::profile::ColumnProfile;
+use marigram_tabular::record::TextRecord;
+use marigram_tabular::tags::{self, SampleRow, TagCandidate};
+use std::collections::HashSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Rows from which tags are inferred: all rows of some times.
+const SAMPLE_ROWS: usize = 50_000;
+
+/// What was seen of the columns of a file.
+pub struct SeenColumns<'a> {
+    /// The columns of the table, or of the one that the file was exported from.
+    pub known: Option<&'a ColumnLayout>,
+    /// The cells of each column.
+    pub profiles: &'a [ColumnProfile],
+    /// The name of each column in the table.
+    pub table_names: &'a [String],
+    /// Columns whose values are texts in the file.
+    pub texts: &'a HashSet<usize>,
+    /// Lines whose rows are refused; they have no say.
+    pub refused: &'a HashSet<u64>,
+}
+
+/// Decides the role and the type of each column.
+pub fn add(plan: &mut CsvPlan, reading: &ReadPlanOptions, seen: &SeenColumns<'_>) -> Result<()> {
+    let names = &plan.dialect.names;
+    let told_tags = told_tags(&reading.options, seen.known, names, seen.table_names)?;
+    let mut empty = Vec::new();
+    for (at, profile) in seen.profiles.iter().enumerate() {
+        let file_name = plan.dialect.names[at].clone();
+        let name = seen.table_names[at].clone();
+        let role = if plan.time_columns.contains(at) {
+            CsvRole::Time
+        } else if told_tags.contains(&at) {
+            CsvRole::Tag
+        } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
+            CsvRole::Dropped
+        } else {
+            let inferred = || {
+                if seen.texts.contains(&at) {
+                    FieldType::String
+                } else {
+                    profile.kind_without(plan.decimal, seen.refused)
+                }
+            };
+            let decided = decided(reading, seen.known, &file_name, &name)?;
+            if decided.is_none() && profile.has_no_text() {
+                empty.push(at);
+            }
+            CsvRole::Field(decided.unwrap_or_else(inferred))
+        };
+        let decimal = profile.decimal(plan.decimal);
+        let is_text = role == CsvRole::Field(FieldType::String);
+        plan.columns.push(CsvColumn {
+            can_tell: can_tell(&file_name, is_text, profile),
+            file_name,
+            name,
+            role,
+            decimal,
+        });
+    }
+    leave_out(plan, &empty);
+    Ok(())
+}
+
+/// Whether a column could be a tag: texts with few values, or whole numbers that are named like an
+/// identity. Others are measured values, or so many that each row would be a series.
+fn can_tell(name: &str, is_text: bool, profile: &ColumnProfile) -> bool {
+    let is_identity = tags::is_identity(name);
+    let candidate = TagCandidate {
+        name: name.to_owned(),
+        is_text,
+        distinct: profile.distinct(),
+    };
+    if is_identity {
+        return (is_text || profile.is_integer()) && candidate.is_likely(profile.values);
+    }
+    let is_few = |distinct: usize| distinct as u64 * 2 <= profile.values;
+    is_text && profile.obstacles().is_empty() && candidate.distinct.is_some_and(is_few)
+}
+
+/// Takes columns without any value out of a plan: nothing says which type they would have. A file whose
+/// fields are all empty keeps them, because a table needs one.
+fn leave_out(plan: &mut CsvPlan, empty: &[usize]) {
+    let is_kept = |(at, column): (usize, &CsvColumn)| {
+        matches!(column.role, CsvRole::Field(_)) && !empty.contains(&at)
+    };
+    if !plan.columns.iter().enumerate().any(is_kept) {
+        return;
+    }
+    for at in empty {
+        let column = &mut plan.columns[*at];
+        column.role = CsvRole::Dropped;
+        plan.notes.push(format!(
+            "column '{name}' has no value; it is left out; --types {name}=string creates it",
+            name = column.file_name
+        ));
+    }
+}
+
+/// Indexes of the tags that the options name or that the table has.
+fn told_tags(
+    options: &ReadOptions,
+    known: Option<&ColumnLayout>,
+    names: &[String],
+    table_names: &[String],
+) -> Result<HashSet<usize>> {
+    let mut places = HashSet::new();
+    for tag in &options.tags {
+        let exact = names.iter().position(|name| name == tag);
+        let alike = || names.iter().position(|name| name.eq_ignore_ascii_case(tag));
+        let Some(at) = exact.or_else(alike) else {
+            bail!(
+                "there is no column '{tag}' for a tag; the file has: {}",
+                names.join(", ")
+            );
+        };
+        let is_field =
+            |known: &ColumnLayout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
+        if known.is_some_and(is_field) {
+            bail!("column '{tag}' is a field of the table, not a tag");
+        }
+        places.insert(at);
+    }
+    for (tag, _) in known.into_iter().flat_map(|known| &known.tags) {
+        places.extend(table_names.iter().position(|name| name == tag));
+    }
+    Ok(places)
+}
+
+/// The type that the options give to a column.
+pub fn told_type(reading: &ReadPlanOptions, file_name: &str, name: &str) -> Option<FieldType> {
+    let types = &reading.types;
+    let exact = |told: &str| told == file_name || told == name;
+    let alike = |told: &str| told.eq_ignore_ascii_case(file_name);
+    let found = types.iter().find(|(told, _)| exact(told));
+    let found = found.or_else(|| types.iter().find(|(told, _)| alike(told)));
+    found.map(|(_, kind)| *kind)
+}
+
+/// The type that the options or the table give to a column.
+fn decided(
+    reading: &ReadPlanOptions,
+    known: Option<&ColumnLayout>,
+    file_name: &str,
+    name: &str,
+) -> Result<Option<FieldType>> {
+    let told = told_type(reading, file_name, name);
+    if told.is_some() {
+        return Ok(told);
+    }
+    if let Some(known) = known
+        && let Some((_, kind)) = known
+            .field_types()?
+            .into_iter()
+            .find(|(field, _)| field == name)
+    {
+        return Ok(Some(kind));
+    }
+    Ok(None)
+}
+
+/// Infers tags from the rows of some times; takes all rows of a time, or none.
+pub fn infer_tags(
+    open: OpenFile<'_>,
+    plan: &mut CsvPlan,
+    reading: &ReadPlanOptions,
+    seen: &SeenColumns<'_>,
+) -> Result<()> {
+    let mut places = Vec::new();
+    let mut candidates = Vec::new();
+    for (at, (column, profile)) in plan.columns.iter().zip(seen.profiles).enumerate() {
+        let told = told_type(reading, &column.file_name, &column.name);
+        if told.is_some_and(|kind| kind != FieldType::String) {
+            continue;
+        }
+        let is_text = column.role == CsvRole::Field(FieldType::String);
+        if matches!(column.role, CsvRole::Field(_)) && (is_text || profile.is_integer()) {
+            places.push(at);
+            candidates.push(TagCandidate {
+                name: column.file_name.clone(),
+                is_text,
+                distinct: profile.distinct(),
+            });
+        }
+    }
+    if candidates.is_empty() || seen.known.is_some() {
+        return Ok(());
+    }
+    let mut rows: Vec<SampleRow> = Vec::new();
+    let mut mask = 0;
+    let hours = RepeatedHours::new(&plan.time);
+    let mut records = plan.records(open()?)?;
+    let mut record = TextRecord::default();
+    while records.read(&mut record)? {
+        if !plan.fits(&record) || record.is_open {
+            continue;
+        }
+        let Ok(time) = plan.time_of(&record) else {
+            continue;
+        };
+        // Rows of both passes of a repeated hour seem to have one time.
+        if plan.is_repeated(&record, &hours) {
+            continue;
+        }
+        if xxh3_64(&time.to_le_bytes()) & mask != 0 {
+            continue;
+        }
+        let cell = |at: &usize| xxh3_64(record.cell(*at).text.trim().as_bytes());
+        rows.push((time, places.iter().map(cell).collect()));
+        while rows.len() > SAMPLE_ROWS {
+            mask = mask * 2 + 1;
+            let before = rows.len();
+            rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
+            // A single time has very many rows; they suffice as a sample.
+            if rows.len() == before {
+                rows.truncate(SAMPLE_ROWS / 2);
+            }
+        }
+    }
+    let mut found = tags::infer(&candidates, &rows);
+    if leaves_no_field(plan, &places, &found) {
+        found.retain(|at| tags::is_identity(&candidates[*at].name));
+    }
+    if leaves_no_field(plan, &places, &found) {
+        return Ok(());
+    }
+    for at in found {
+        plan.columns[places[at]].role = CsvRole::Tag;
+        plan.inferred_tags = true;
+    }
+    Ok(())
+}
+
+/// Whether a table would have no field if the columns in `tags`, indexes of `places`, were tags: it could
+/// store nothing.
+fn leaves_no_field(plan: &CsvPlan, places: &[usize], tags: &[usize]) -> bool {
+    let is_tag = |at: usize| tags.iter().any(|tag| places[*tag] == at);
+    let mut columns = plan.columns.iter().enumerate();
+    !columns.any(|(at, column)| matches!(column.role, CsvRole::Field(_)) && !is_tag(at))
+}
