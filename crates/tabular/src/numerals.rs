@@ -153,6 +153,8 @@ impl AlikeCells {
 /// What was seen of a column's numbers.
 #[derive(Clone, Debug, Default)]
 pub struct NumeralEvidence {
+    /// Numbers, with either mark.
+    numbers: u64,
     padded: AlikeCells,
     exponents: AlikeCells,
     /// Whole numbers without sign and exponent.
@@ -169,6 +171,7 @@ impl NumeralEvidence {
     /// Adds a cell that has a value.
     pub fn add(&mut self, cell: &str, style: NumberStyle, line: u64) {
         if style.point || style.comma {
+            self.numbers += 1;
             if is_padded(cell) {
                 self.padded.add(cell, line);
             } else if is_bare_exponent(cell) {
@@ -207,9 +210,9 @@ impl NumeralEvidence {
             .flatten()
     }
 
-    /// Number of cells that look like numbers, but are none.
-    pub fn nearly(&self) -> u64 {
-        self.like.iter().map(|cells| cells.count).sum()
+    /// Number of cells that are numbers with some mark, or look like one.
+    pub fn count(&self) -> u64 {
+        self.numbers + self.like.iter().map(|cells| cells.count).sum::<u64>()
     }
 
     /// Why not all cells that look like numbers can be read as such, with examples.

@@ -190,8 +190,7 @@ impl ColumnProfile {
 
     /// Why it is text, if most of its cells look like numbers: what stands against each kind of them.
     pub fn obstacles(&self) -> Vec<String> {
-        let numbers = self.numbers[0].max(self.numbers[1]) + self.numerals.nearly();
-        if numbers * 2 <= self.real() {
+        if self.numerals.count() * 2 <= self.real() {
             return Vec::new();
         }
         self.numerals.obstacles()
@@ -423,6 +422,9 @@ mod tests {
         assert_eq!(mixed.kind(DecimalMark::Point), FieldType::String);
         let few = mixed.few_exceptions(DecimalMark::Point).unwrap();
         assert_eq!(few.named, [(3, "2,5".to_owned())]);
+        let marks = profile(&["1,5", "2.25"]).obstacles();
+        assert_eq!(marks, ["'1,5' and '2.25' have different decimal marks"]);
+        assert_eq!(profile(&["3 pumps failed", "ok"]).obstacles(), [""; 0]);
         let names = profile(&["a", "b", "1"]);
         assert_eq!(names.few_exceptions(DecimalMark::Point), None);
     }

@@ -29,7 +29,7 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CsvRole {
+pub(crate) enum CsvRole {
     /// The time, or a part of it.
     Time,
     /// A tag.
@@ -42,7 +42,7 @@ pub(super) enum CsvRole {
 
 /// A column of the file.
 #[derive(Clone, Debug)]
-pub(super) struct CsvColumn {
+pub(crate) struct CsvColumn {
     /// Its name in the file.
     pub file_name: String,
     /// Its name in the table.
@@ -57,7 +57,7 @@ pub(super) struct CsvColumn {
 
 /// How a file is read.
 #[derive(Clone, Debug)]
-pub(super) struct CsvPlan {
+pub(crate) struct CsvPlan {
     /// How its records are written.
     pub kind: TextKind,
     /// How its cells are written.
@@ -120,7 +120,7 @@ impl PlannedRecords {
 }
 
 /// Opens the file at its beginning.
-pub(super) type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
+pub(crate) type OpenFile<'a> = &'a dyn Fn() -> Result<Box<dyn Read>>;
 
 impl CsvPlan {
     /// A plan of which only the way of writing is known.
@@ -150,7 +150,7 @@ impl CsvPlan {
     }
 
     /// Names of the tags in the table.
-    pub(super) fn tags(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn tags(&self) -> impl Iterator<Item = &str> {
         let tags = self
             .columns
             .iter()
@@ -159,7 +159,7 @@ impl CsvPlan {
     }
 
     /// The rows below the header.
-    pub(super) fn records(&self, reader: Box<dyn Read>) -> Result<PlannedRecords> {
+    pub(crate) fn records(&self, reader: Box<dyn Read>) -> Result<PlannedRecords> {
         if self.kind == TextKind::Json {
             let records = JsonRecords::new(reader, &self.dialect.names);
             return Ok(PlannedRecords::Json(records));
@@ -170,7 +170,7 @@ impl CsvPlan {
     }
 
     /// The time of a record.
-    pub(super) fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
+    pub(crate) fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
         self.time_by(record, &self.time)
     }
 
@@ -182,7 +182,7 @@ impl CsvPlan {
     }
 
     /// The time of a record, where the order of the records decides which hour is meant.
-    pub fn ordered_time_of(
+    pub(crate) fn ordered_time_of(
         &self,
         record: &TextRecord,
         hours: &mut RepeatedHours,
@@ -215,12 +215,12 @@ impl CsvPlan {
     }
 
     /// Whether the record holds a total of the rows above it.
-    pub(super) fn is_total(&self, record: &TextRecord) -> bool {
+    pub(crate) fn is_total(&self, record: &TextRecord) -> bool {
         self.totals.iter().any(|(line, _)| *line == record.line)
     }
 
     /// Whether a record has as many columns as the file; missing cells at the end are allowed.
-    pub(super) fn fits(&self, record: &TextRecord) -> bool {
+    pub(crate) fn fits(&self, record: &TextRecord) -> bool {
         let most = self.columns.len();
         has_width(record, most - self.dialect.added_later, most)
     }
@@ -233,7 +233,7 @@ fn has_width(record: &TextRecord, least: usize, most: usize) -> bool {
 }
 
 /// Plans how to read a file.
-pub(super) fn plan(
+pub(crate) fn plan(
     open: OpenFile<'_>,
     reading: &ReadPlanOptions,
     kind: TextKind,
@@ -580,7 +580,7 @@ fn profiles(
 }
 
 /// The text of a cell that goes into a text column; `None` for no value.
-pub(super) fn text_of<'a>(cell: RecordCell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
+pub(crate) fn text_of<'a>(cell: RecordCell<'a>, exact: bool, nulls: &[String]) -> Option<&'a str> {
     if cell.is_missing() {
         return None;
     }

@@ -27,7 +27,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false.
-pub(super) fn read(
+pub(crate) fn read(
     source: Box<dyn Read>,
     reading: &ReadPlanOptions,
     plan: &CsvPlan,
@@ -394,7 +394,7 @@ impl<'a> CsvRows<'a> {
 }
 
 /// Arrow rows as the writer takes them; `lines` are their lines in the file.
-pub(super) fn parsed(
+pub(crate) fn parsed(
     reading: &ReadPlanOptions,
     roles: &Roles,
     rows: &RecordBatch,
@@ -483,4 +483,4 @@ fn rename(rows: &RecordBatch, from: &str, to: &str) -> Result<RecordBatch> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const GROUPS_NAMED: usize = 3;
 
 /// Why the import stops, and how the user can let it continue.
-pub(super) fn reason(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<String> {
+pub(crate) fn reason(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<String> {
     let by_line = files
         .iter()
         .all(|file| file.form == super::ImportFormat::Lines);

@@ -32,7 +32,7 @@ fn key_finder() -> KeyFinder {
 }
 
 /// Collects the keys of all rows of an import.
-pub(super) struct DuplicateCheck {
+pub(crate) struct DuplicateCheck {
     repeats: KeyFinder,
     file: u64,
     /// First and last time of each table, ns.
@@ -45,7 +45,7 @@ pub(super) struct DuplicateCheck {
 
 impl DuplicateCheck {
     /// An empty check.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             repeats: key_finder(),
             file: 0,
@@ -56,12 +56,12 @@ impl DuplicateCheck {
     }
 
     /// Starts file number `file`: the rows that follow belong to it.
-    pub(super) fn begin_file(&mut self, file: usize) {
+    pub(crate) fn begin_file(&mut self, file: usize) {
         self.file = file as u64;
     }
 
     /// Adds the rows that were read.
-    pub(super) fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
+    pub(crate) fn add(&mut self, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
         self.bad += parsed.bad.len() as u64;
         for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
             self.rows += batch.len() as u64;
@@ -95,7 +95,7 @@ impl DuplicateCheck {
 
     /// The keys whose rows differ, and a comparison of their values if the keys are not those of values
     /// already; [`place`] decodes the places.
-    pub(super) fn finish(self) -> Result<(DuplicateKeys, ValueCheck)> {
+    pub(crate) fn finish(self) -> Result<(DuplicateKeys, ValueCheck)> {
         let mut suspects = KeyFilter::default();
         let found = self.repeats.finish(&mut |key, _| {
             suspects.insert(key);
@@ -110,14 +110,14 @@ impl DuplicateCheck {
 }
 
 /// Compares the values of the rows whose keys are suspects.
-pub struct ValueCheck {
+pub(crate) struct ValueCheck {
     suspects: KeyFilter,
     values: KeyFinder,
 }
 
 impl ValueCheck {
     /// Adds rows of file number `file`.
-    pub fn add(&mut self, file: usize, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
+    pub(crate) fn add(&mut self, file: usize, parsed: &ParsedBatch, by_field: bool) -> Result<()> {
         for (batch, lines) in parsed.batches.iter().zip(&parsed.lines) {
             let keys = row_keys(batch);
             let suspects: Vec<bool> = keys
@@ -132,7 +132,7 @@ impl ValueCheck {
     }
 
     /// The rows that would replace values; `rows` is what the rows alone told.
-    pub fn finish(self, rows: &DuplicateKeys) -> Result<DuplicateKeys> {
+    pub(crate) fn finish(self, rows: &DuplicateKeys) -> Result<DuplicateKeys> {
         let mut places = key_finder();
         let values = self
             .values
@@ -216,7 +216,7 @@ pub(crate) fn place_of(file: u64, line: u64) -> u64 {
 }
 
 /// Decodes the file number and the line of a place.
-pub(super) fn place(place: u64) -> (usize, u64) {
+pub(crate) fn place(place: u64) -> (usize, u64) {
     (
         (place >> LINE_BITS) as usize,
         place & ((1 << LINE_BITS) - 1),

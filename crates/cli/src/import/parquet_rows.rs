@@ -18,7 +18,7 @@ const BIGINT_DIGITS: u8 = 18;
 
 /// Reads a file and passes its rows to `send`, until `send` returns false. Lines are row numbers,
 /// from 1.
-pub(super) fn read(
+pub(crate) fn read(
     source: ImportSource,
     reading: &ReadPlanOptions,
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -65,7 +65,7 @@ pub(super) fn read(
 }
 
 /// The columns whose values no column of a table holds.
-pub(super) fn left_out(source: ImportSource) -> Vec<String> {
+pub(crate) fn left_out(source: ImportSource) -> Vec<String> {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
         return Vec::new();
@@ -78,7 +78,7 @@ pub(super) fn left_out(source: ImportSource) -> Vec<String> {
 }
 
 /// Whether the times of a file are numbers, which say nothing of their unit.
-pub fn has_number_times(source: ImportSource, reading: &ReadPlanOptions) -> bool {
+pub(crate) fn has_number_times(source: ImportSource, reading: &ReadPlanOptions) -> bool {
     let builder = |file| ParquetRecordBatchReaderBuilder::try_new(file).ok();
     let Some(builder) = source.into_file().ok().and_then(builder) else {
         return false;
@@ -171,7 +171,7 @@ fn exact_doubles(name: &str, column: &ArrayRef) -> Result<Float64Array> {
 }
 
 /// The name of the file's time column.
-pub(super) fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<String> {
+pub(crate) fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Option<String> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(source.into_file().ok()?).ok()?;
     let roles = roles(reading, builder.schema()).ok()?;
     Some(roles.time)
@@ -179,13 +179,13 @@ pub(super) fn time_name(source: ImportSource, reading: &ReadPlanOptions) -> Opti
 
 /// The columns with zoned times in a file that an export wrote; those of other files are stored in
 /// UTC without a zone.
-pub(super) fn zoned(source: ImportSource) -> Vec<String> {
+pub(crate) fn zoned(source: ImportSource) -> Vec<String> {
     let is_zoned = |field: &Field| matches!(field.data_type(), DataType::Timestamp(_, Some(_)));
     exported_names(source, is_zoned)
 }
 
 /// The columns of a file that an export wrote, in their order; those of other files have the usual one.
-pub(super) fn order(source: ImportSource) -> Vec<String> {
+pub(crate) fn order(source: ImportSource) -> Vec<String> {
     exported_names(source, |_| true)
 }
 
@@ -263,7 +263,7 @@ fn roles(reading: &ReadPlanOptions, schema: &Schema) -> Result<Roles> {
 }
 
 /// Adds a column to the rows for each constant tag.
-pub(super) fn with_constant_tags(
+pub(crate) fn with_constant_tags(
     reading: &ReadPlanOptions,
     rows: RecordBatch,
 ) -> Result<RecordBatch> {

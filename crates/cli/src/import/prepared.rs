@@ -18,7 +18,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A file and its plan.
-pub(super) struct PreparedFile {
+pub(crate) struct PreparedFile {
     /// The file.
     pub input: RereadableInput,
     /// Its format.
@@ -35,7 +35,7 @@ pub(super) struct PreparedFile {
 
 impl PreparedFile {
     /// Decides how to read a file; `client` has its table, if that exists.
-    pub(super) fn new(
+    pub(crate) fn new(
         path: &Path,
         options: &ReadOptions,
         client: Option<&mut DataClient>,
@@ -73,7 +73,7 @@ impl PreparedFile {
     }
 
     /// The plan as text.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match (&self.csv, self.form) {
             (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
             (None, ImportFormat::Parquet) => {
@@ -105,7 +105,7 @@ impl PreparedFile {
     }
 
     /// Reads the file and passes its rows to `send`, until `send` returns false.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         source: ImportSource,
         send: &dyn Fn(Result<ParsedBatch>) -> bool,
@@ -121,7 +121,7 @@ impl PreparedFile {
     }
 
     /// The layout of a new table, if it is known before the rows are read.
-    pub(super) fn layout(&self) -> Option<&ColumnLayout> {
+    pub(crate) fn layout(&self) -> Option<&ColumnLayout> {
         self.reading
             .layout
             .as_ref()
@@ -130,7 +130,7 @@ impl PreparedFile {
 
     /// Whether its times may be in another unit than the one in which they are read: numbers whose unit
     /// nothing tells.
-    pub fn has_unknown_unit(&self) -> bool {
+    pub(crate) fn has_unknown_unit(&self) -> bool {
         if self.reading.options.precision.is_some() || self.reading.layout.is_some() {
             return false;
         }
@@ -145,7 +145,7 @@ impl PreparedFile {
     }
 
     /// The name of the time column of a new table, if the file tells it.
-    pub(super) fn time_name(&self) -> Option<String> {
+    pub(crate) fn time_name(&self) -> Option<String> {
         match (&self.csv, self.form) {
             (Some(plan), _) => Some(plan.time_name.clone()),
             (None, ImportFormat::Parquet) => {
@@ -156,7 +156,7 @@ impl PreparedFile {
     }
 
     /// The order of the columns of a new table, if the file is an export that says so.
-    pub(super) fn order(&self) -> Vec<String> {
+    pub(crate) fn order(&self) -> Vec<String> {
         match self.form {
             ImportFormat::Parquet => self
                 .input
@@ -168,7 +168,7 @@ impl PreparedFile {
     }
 
     /// The times that a new table shows with a zone, if the file is an export that says so.
-    pub(super) fn zoned(&self) -> Vec<String> {
+    pub(crate) fn zoned(&self) -> Vec<String> {
         match self.form {
             ImportFormat::Parquet => self
                 .input
@@ -197,7 +197,7 @@ fn check_constant_tags(reading: &ReadPlanOptions, plan: &CsvPlan) -> Result<()> 
 }
 
 /// Refuses a type for a column that no file has, or that gets none.
-pub fn check_types(files: &[PreparedFile]) -> Result<()> {
+pub(crate) fn check_types(files: &[PreparedFile]) -> Result<()> {
     let Some(first) = files.first() else {
         return Ok(());
     };
@@ -240,7 +240,7 @@ pub fn check_types(files: &[PreparedFile]) -> Result<()> {
 }
 
 /// Gives the columns of files that go to the same table the same roles and types.
-pub(super) fn unify(files: &mut [PreparedFile]) {
+pub(crate) fn unify(files: &mut [PreparedFile]) {
     let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
     let key =
         |file: &ReadPlanOptions, column: &CsvColumn| (file.table.clone(), column.name.clone());

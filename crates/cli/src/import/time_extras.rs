@@ -6,7 +6,7 @@ use marigram_tabular::names::{self, TimeNameStrength};
 use marigram_tabular::time::{TimeEvidence, TimePart};
 
 /// A search for what completes the time in `base`.
-pub(super) struct ExtraSearch<'a> {
+pub(crate) struct ExtraSearch<'a> {
     /// The file.
     pub search: &'a TimeSearch<'a>,
     /// The columns of the date and of the time of day.
@@ -25,7 +25,7 @@ struct ExtraColumn {
 ///
 /// # Errors
 /// If it is not clear whether a column is part of the time.
-pub(super) fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<TimeColumns> {
+pub(crate) fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Result<TimeColumns> {
     let mut columns = extras.base.clone();
     if extras.search.options.precision.is_some() {
         return Ok(columns);
@@ -88,14 +88,14 @@ pub(super) fn complete(extras: &ExtraSearch<'_>, notes: &mut Vec<String>) -> Res
 }
 
 /// Notes about columns that the user left out of the time.
-pub(super) fn left_out(extras: &ExtraSearch<'_>) -> Vec<String> {
+pub(crate) fn left_out(extras: &ExtraSearch<'_>) -> Vec<String> {
     let found = extras.found();
     let sure = found.iter().filter(|extra| extra.is_sure);
     sure.map(|extra| extras.note_left_out(extra)).collect()
 }
 
 /// A date whose year, month and day are columns.
-pub(super) fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
+pub(crate) fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
     let parts = [TimePart::Year, TimePart::Month, TimePart::Day];
     let place = |part: TimePart| {
         let mut names = search.dialect.names.iter().enumerate();
@@ -111,7 +111,7 @@ pub(super) fn numbered_date(search: &TimeSearch<'_>) -> Option<TimeColumns> {
 }
 
 /// The value of `--time-column` for these columns, in quotation marks if a shell needs them.
-pub(super) fn option(names: &[&str]) -> String {
+pub(crate) fn option(names: &[&str]) -> String {
     let names = names.join(",");
     let is_plain =
         |char: char| char.is_alphanumeric() || matches!(char, ',' | '_' | '.' | '-' | '/');

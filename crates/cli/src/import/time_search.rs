@@ -16,7 +16,7 @@ use marigram_tabular::time::{
 use std::cmp::Reverse;
 
 /// What was found out about the time of a file.
-pub(super) struct FoundTime {
+pub(crate) struct FoundTime {
     /// Its columns.
     pub columns: TimeColumns,
     /// How it is read.
@@ -29,7 +29,7 @@ pub(super) struct FoundTime {
 ///
 /// # Errors
 /// If no column is a time, or it is not clear which columns are.
-pub(super) fn find(search: &TimeSearch<'_>) -> Result<FoundTime> {
+pub(crate) fn find(search: &TimeSearch<'_>) -> Result<FoundTime> {
     let mut notes = Vec::new();
     let told = search.named_columns()?;
     let columns = match &told {
