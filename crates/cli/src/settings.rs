@@ -72,14 +72,14 @@ macro_rules! settings {
         /// Every setting of `serve`; `None` if it is not set.
         #[derive(Args, Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(default, deny_unknown_fields)]
-        pub struct Settings {
+        pub(crate) struct Settings {
             $($(#[$doc])* #[arg(long, env = $env, value_name = $value)] pub $name: Option<$type>,)*
         }
 
         impl Settings {
             /// These settings, and those of `other` for the ones that are not set.
             #[must_use]
-            pub fn or(self, other: Self) -> Self {
+            pub(crate) fn or(self, other: Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)* }
             }
         }

@@ -44,7 +44,7 @@ impl NumberLike {
     ];
 
     /// What `cell` looks like; `None` if it is a number, or looks like none.
-    pub fn of(cell: &str) -> Option<Self> {
+    pub fn from_cell(cell: &str) -> Option<Self> {
         let is_number = |text: &str| {
             let is = |mark| read_f64(text, mark).is_some();
             text.contains(|char: char| char.is_ascii_digit())
@@ -188,7 +188,7 @@ impl NumeralEvidence {
         if style.point || style.comma {
             return;
         }
-        if let Some(kind) = NumberLike::of(cell) {
+        if let Some(kind) = NumberLike::from_cell(cell) {
             let at = NumberLike::ALL.iter().position(|known| *known == kind);
             self.like[at.unwrap_or(0)].add(cell, line);
         }
@@ -278,7 +278,7 @@ mod tests {
             ("5 pumps of the north hall", None),
             ("é5", None),
         ] {
-            assert_eq!(NumberLike::of(cell), kind, "{cell}");
+            assert_eq!(NumberLike::from_cell(cell), kind, "{cell}");
         }
     }
 

@@ -44,6 +44,16 @@ const IDENTITIES: [&str; 37] = [
     "key",
 ];
 
+/// Whether a column's name is that of a channel, which whole numbers may count. It is a weaker sign than an
+/// identity's: a column with such a name is proposed as a tag, and not made one.
+pub fn is_channel(name: &str) -> bool {
+    let name = name.trim().to_lowercase();
+    [
+        "ch", "chan", "channel", "kanal", "canal", "canale", "kanaal",
+    ]
+    .contains(&name.as_str())
+}
+
 /// Whether a column's name suggests an identity: `device`, `Device ID`, `sensor_id`, `deviceId`.
 pub fn is_identity(name: &str) -> bool {
     let lower = name.trim().to_lowercase();

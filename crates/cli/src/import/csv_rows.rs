@@ -193,7 +193,7 @@ fn value_of<'a>(
             );
         }
         let is_number = matches!(kind, FieldType::F64 | FieldType::F32);
-        let what = match (NumberLike::of(text), kind) {
+        let what = match (NumberLike::from_cell(text), kind) {
             (Some(NumberLike::TooLarge), FieldType::F64) => "is not an exact DOUBLE".to_owned(),
             (Some(like), _) if is_number => format!("is not a number: it {}", like.words()),
             (None, _) if is_number => "is not a number".to_owned(),

@@ -8,7 +8,7 @@ use anyhow::Result;
 use marigram_model::FieldType;
 use marigram_tabular::duplicate_keys::DuplicateKeys;
 use marigram_tabular::record::TextRecord;
-use marigram_tabular::tags::{is_identity, tell_apart};
+use marigram_tabular::tags::{is_channel, is_identity, tell_apart};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use xxhash_rust::xxh3::xxh3_64;
@@ -144,7 +144,8 @@ fn columns(files: &[PreparedFile]) -> Vec<String> {
             if !column.can_tell || is_only {
                 continue;
             }
-            let rank = match (is_identity(&column.file_name), kind) {
+            let name = &column.file_name;
+            let rank = match (is_identity(name) || is_channel(name), kind) {
                 (true, _) => 0,
                 (false, FieldType::String) => 1,
                 (false, _) => continue,

@@ -311,9 +311,7 @@ mod tests {
         assert!(found.is_null(2));
         let whole = with_exact_numbers(&decimals(vec![Some(123_456_789_012_345_678)], 18, 0));
         let whole = whole.unwrap();
-        let found = whole
-            .column(0)
-            .as_primitive::<arrow::datatypes::Int64Type>();
+        let found = whole.column(0).as_primitive::<Int64Type>();
         assert_eq!(found.value(0), 123_456_789_012_345_678);
         let long = with_exact_numbers(&decimals(vec![Some(12_345_678_901_234_567_891)], 38, 2));
         let error = long.unwrap_err().to_string();

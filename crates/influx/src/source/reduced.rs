@@ -254,7 +254,7 @@ impl ReducedRows {
             let request = &self.request;
             let ranks = SeriesRanks::new(&found, request);
             found.sort_by_cached_key(|row| {
-                let (of_group, rank) = ranks.of(&row.series);
+                let (of_group, rank) = ranks.ranks_of(&row.series);
                 let (group, time) = (i128::from(of_group), i128::from(row.time));
                 let sign = if request.ascending { 1 } else { -1 };
                 (sign * group, sign * time, rank)
@@ -288,7 +288,7 @@ impl SeriesRanks {
         Self { ranks }
     }
 
-    fn of(&self, series: &Arc<SeriesKey>) -> (u32, u32) {
+    fn ranks_of(&self, series: &Arc<SeriesKey>) -> (u32, u32) {
         let rank = self.ranks.get(&Arc::as_ptr(series));
         rank.copied().unwrap_or_default()
     }

@@ -76,7 +76,7 @@ pub(crate) fn add(
 }
 
 /// Whether a column could be a tag: texts with few values, or whole numbers that are named like an
-/// identity. Others are measured values, or so many that each row would be a series.
+/// identity or a channel. Others are measured values, or so many that each row would be a series.
 fn can_tell(name: &str, is_text: bool, profile: &ColumnProfile) -> bool {
     let is_identity = tags::is_identity(name);
     let candidate = TagCandidate {
@@ -84,6 +84,9 @@ fn can_tell(name: &str, is_text: bool, profile: &ColumnProfile) -> bool {
         is_text,
         distinct: profile.distinct(),
     };
+    if tags::is_channel(name) {
+        return is_text || profile.is_integer();
+    }
     if is_identity {
         return (is_text || profile.is_integer()) && candidate.is_likely(profile.values);
     }

@@ -168,7 +168,7 @@ fn every_rule_asks_whether_it_is_wanted() {
     let (first, ours) = names.split_at(defaults.len());
     let expected: Vec<&str> = defaults.iter().map(|rule| rule.name()).collect();
     assert_eq!(first, expected);
-    assert_eq!(ours.len(), 10, "{ours:?}");
+    assert_eq!(ours.len(), 11, "{ours:?}");
 }
 
 /// Batches without columns need no memory. If an exchange is refused memory, it spills them, and
