@@ -70,7 +70,8 @@ fn numbers_with_17_digits_keep_every_bit() {
     ];
     let mut lines = String::new();
     for (second, number) in numbers.iter().enumerate() {
-        lines += &format!("{{\"time\":\"2026-01-01T00:00:{second:02}Z\",\"f\":{number:?}}}\n");
+        let line = format!("{{\"time\":\"2026-01-01T00:00:{second:02}Z\",\"f\":{number:?}}}\n");
+        lines.push_str(&line);
     }
     // Pseudo-random bits: what is rounded wrongly is a few of a hundred numbers.
     let mut state = 1_u64;
@@ -82,9 +83,10 @@ fn numbers_with_17_digits_keep_every_bit() {
                 .wrapping_add(1);
             let number = (state >> 11) as f64 / f64::from(1 << 20) / 1e6;
             all.push(number);
-            lines += &format!(
+            let line = format!(
                 "{{\"time\":\"2026-01-02T00:{minute:02}:{second:02}Z\",\"f\":{number:?}}}\n"
             );
+            lines.push_str(&line);
         }
     }
     let file = place.file("j.jsonl", &lines);
