@@ -18,7 +18,11 @@ pub(super) fn table(id: u32, name: &str) -> TableSchema {
         .zip(1..)
         .map(|(kind, id)| FieldColumn {
             id: ColumnId(id),
-            name: format!("field {kind}"),
+            name: match kind {
+                // The name that the type had when the golden files were written.
+                FieldType::F32 => "field FLOAT".to_owned(),
+                kind => format!("field {kind}"),
+            },
             kind,
             codec: ColumnCodec::default(),
         });
