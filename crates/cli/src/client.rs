@@ -194,20 +194,19 @@ impl DataClient {
                 })
             }
             ClientBackend::Remote(remote) => {
-                if let Some(database) = used_database(statement) {
-                    remote.execute(&database, "SELECT 1")?;
-                    self.database = database;
-                    return Ok(StatementReply::Done("USE".to_owned()));
-                }
-                if let Some(setting) = kept_setting(statement) {
+                if let Some((tag, setting)) = kept_setting(statement) {
                     let statement = statement.trim_end().trim_end_matches(';');
                     let script = format!("{statement}; SHOW {setting}");
                     let value = first_text(remote.execute(&self.database, &script)?)?;
-                    remote.keep(|kept| match setting {
-                        TIME_ZONE => kept.zone = value,
-                        _ => kept.timeout_ms = value.map(|ms| ms.trim_end_matches("ms").to_owned()),
-                    });
-                    return Ok(StatementReply::Done("SET".to_owned()));
+                    match setting {
+                        DATABASE => self.database = value.unwrap_or_else(|| self.database.clone()),
+                        TIME_ZONE => remote.keep(|kept| kept.zone = value),
+                        _ => {
+                            let ms = value.map(|ms| ms.trim_end_matches("ms").to_owned());
+                            remote.keep(|kept| kept.timeout_ms = ms);
+                        }
+                    }
+                    return Ok(StatementReply::Done(tag.to_owned()));
                 }
                 remote.execute(&self.database, statement)
             }
@@ -278,36 +277,29 @@ impl DataClient {
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// The database that a `USE` statement names. The client keeps it, because HTTP has no session that
-/// could.
-fn used_database(statement: &str) -> Option<String> {
-    let mut words = statement.split_whitespace();
-    let is_use = words
-        .next()
-        .is_some_and(|word| word.eq_ignore_ascii_case("use"));
-    let name = words.next().filter(|_| is_use)?;
-    words
-        .next()
-        .is_none()
-        .then(|| name.trim_matches('"').to_owned())
-}
-
+const DATABASE: &str = "database";
 const TIME_ZONE: &str = "timezone";
 const TIMEOUT: &str = "statement_timeout";
 
-/// The setting of its session that a statement changes, if the client keeps it likewise.
-fn kept_setting(statement: &str) -> Option<&'static str> {
+/// The tag of a statement that changes a setting of its session, and the setting, if the client keeps it
+/// likewise: HTTP has no session that could.
+fn kept_setting(statement: &str) -> Option<(&'static str, &'static str)> {
     let folded = statement.to_ascii_lowercase().replace('=', " ");
     let mut words = folded.split_whitespace();
-    let first = words.next()?;
-    if !["set", "reset"].contains(&first) {
-        return None;
-    }
+    let tag = match words.next()? {
+        "use" => return Some(("USE", DATABASE)),
+        "set" => "SET",
+        "reset" => "RESET",
+        _ => return None,
+    };
     let word = words.find(|word| !["session", "local"].contains(word))?;
-    match word.trim_end_matches(';').trim_matches('"') {
-        "time" if words.next() == Some("zone") => Some(TIME_ZONE),
-        word => [TIME_ZONE, TIMEOUT].into_iter().find(|name| *name == word),
-    }
+    let setting = match word.trim_end_matches(';').trim_matches('"') {
+        "time" if words.next() == Some("zone") => TIME_ZONE,
+        word => [TIME_ZONE, TIMEOUT]
+            .into_iter()
+            .find(|name| *name == word)?,
+    };
+    Some((tag, setting))
 }
 
 /// The text of the first row of an answer.
@@ -325,25 +317,19 @@ mod tests {
 
     #[test]
     fn kept_settings_are_recognised() {
-        for statement in [
-            "SET TIME ZONE 'Europe/Berlin'",
-            "set timezone='UTC'",
-            "SET SESSION timezone TO 'UTC'",
-            "set \"timezone\" = 'UTC'",
-            "RESET timezone;",
+        for (statement, expected) in [
+            ("SET TIME ZONE 'Europe/Berlin'", ("SET", TIME_ZONE)),
+            ("set timezone='UTC'", ("SET", TIME_ZONE)),
+            ("SET SESSION timezone TO 'UTC'", ("SET", TIME_ZONE)),
+            ("set \"timezone\" = 'UTC'", ("SET", TIME_ZONE)),
+            ("RESET timezone;", ("RESET", TIME_ZONE)),
+            ("SET statement_timeout = '1s'", ("SET", TIMEOUT)),
+            ("use \"My plant\"", ("USE", DATABASE)),
         ] {
-            assert_eq!(kept_setting(statement), Some(TIME_ZONE), "{statement}");
+            assert_eq!(kept_setting(statement), Some(expected), "{statement}");
         }
-        let statement = "SET statement_timeout = '1s'";
-        assert_eq!(kept_setting(statement), Some(TIMEOUT));
-        for statement in ["SHOW timezone", "SET datestyle = ISO", "SELECT 1", "set"] {
+        for statement in ["SHOW timezone", "SET datestyle = ISO", "SELECT use", "set"] {
             assert_eq!(kept_setting(statement), None, "{statement}");
         }
-    }
-
-    #[test]
-    fn use_is_recognised() {
-        assert_eq!(used_database("use \"plant\""), Some("plant".into()));
-        assert_eq!(used_database("SELECT use"), None);
     }
 }

@@ -124,3 +124,26 @@ with psycopg.connect(
     connection.execute("SET TIME ZONE 'Asia/Tokyo'")
     connection.execute("SET timezone TO DEFAULT")
     assert zone() == "Europe/Paris", zone()
+    # DISCARD ALL, as connection poolers send it, gives back what the connection began with.
+    connection.execute("SET timezone = 'Asia/Tokyo'")
+    connection.execute("SET default_transaction_read_only = on")
+    connection.execute("DISCARD ALL")
+    assert zone() == "Europe/Paris", zone()
+    assert connection.execute("SHOW default_transaction_read_only").fetchone()[0] == "off"
+    connection.execute("CREATE TABLE kept (time TIMESTAMP, v DOUBLE)")
+
+# Read-only transactions change nothing.
+with psycopg.connect(
+    host="127.0.0.1", port=os.environ["MARIGRAM_PORT"], user="me", dbname="main"
+) as connection:
+    connection.read_only = True
+    for sql in ["INSERT INTO kept VALUES ('2026-01-01', 1)", "DROP TABLE kept"]:
+        try:
+            connection.execute(sql)
+        except psycopg.errors.ReadOnlySqlTransaction:
+            connection.rollback()
+        else:
+            raise AssertionError(f"{sql} must be refused")
+    connection.read_only = False
+    connection.execute("INSERT INTO kept VALUES ('2026-01-01', 1)")
+    assert connection.execute("SELECT count(*) FROM kept").fetchone()[0] == 1

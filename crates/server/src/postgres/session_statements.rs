@@ -77,8 +77,10 @@ impl PostgresConnection<'_> {
                     let message = "DISCARD ALL cannot run inside a transaction block";
                     return Err(PgError::new("25001", message).into());
                 }
-                let query = &self.shared.server.services.query;
-                query.execute(&mut self.session, "RESET ALL").await?;
+                let zone = self.session.time_zone.clone();
+                self.at_startup
+                    .restore(&mut self.session, SettingScope::ResetAll);
+                self.report_zone(&zone);
                 self.statements.clear();
                 self.portals.clear();
                 self.io.out.complete("DISCARD ALL");

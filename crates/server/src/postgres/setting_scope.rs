@@ -10,6 +10,7 @@ use std::time::Duration;
 pub(super) struct SessionSettings {
     time_zone: String,
     statement_timeout: Option<Duration>,
+    default_transaction_read_only: bool,
 }
 
 impl SessionSettings {
@@ -18,24 +19,38 @@ impl SessionSettings {
         Self {
             time_zone: session.time_zone.clone(),
             statement_timeout: session.statement_timeout,
+            default_transaction_read_only: session.default_transaction_read_only,
         }
     }
 
-    /// Gives them back to a session.
-    pub(super) fn restore(&self, session: &mut Session, which: SettingScope) {
-        if matches!(
-            which,
-            SettingScope::Local | SettingScope::ResetZone | SettingScope::ResetAll
-        ) {
+    /// Gives them back to a session, as far as `scope` means them.
+    pub(super) fn restore(&self, session: &mut Session, scope: SettingScope) {
+        let is_meant = |setting| match scope {
+            SettingScope::Local | SettingScope::ResetAll => true,
+            SettingScope::Reset(one) => one == setting,
+            SettingScope::Other => false,
+        };
+        if is_meant(SessionSetting::TimeZone) {
             session.time_zone.clone_from(&self.time_zone);
         }
-        if matches!(
-            which,
-            SettingScope::Local | SettingScope::ResetTimeout | SettingScope::ResetAll
-        ) {
+        if is_meant(SessionSetting::StatementTimeout) {
             session.statement_timeout = self.statement_timeout;
         }
+        if is_meant(SessionSetting::DefaultReadOnly) {
+            session.default_transaction_read_only = self.default_transaction_read_only;
+        }
     }
+}
+
+/// One of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SessionSetting {
+    /// `timezone`
+    TimeZone,
+    /// `statement_timeout`
+    StatementTimeout,
+    /// `default_transaction_read_only`
+    DefaultReadOnly,
 }
 
 /// What a statement means for settings.
@@ -43,10 +58,8 @@ impl SessionSettings {
 pub(super) enum SettingScope {
     /// `SET LOCAL`
     Local,
-    /// `RESET TIME ZONE`, `SET timezone TO DEFAULT`
-    ResetZone,
-    /// `RESET statement_timeout`
-    ResetTimeout,
+    /// `RESET timezone`, `SET timezone TO DEFAULT`
+    Reset(SessionSetting),
     /// `RESET ALL`
     ResetAll,
     /// Any other statement.
@@ -73,15 +86,16 @@ pub(super) fn setting_scope(sql: &str) -> SettingScope {
         "set" => (1, false),
         _ => return SettingScope::Other,
     };
-    let (scope, next) = match (word(at), word(at + 1)) {
+    let setting = match (word(at), word(at + 1)) {
         ("all", _) if is_reset => return SettingScope::ResetAll,
-        ("time", "zone") | ("timezone", _) => (SettingScope::ResetZone, at + 2),
-        ("statement_timeout", _) => (SettingScope::ResetTimeout, at + 2),
+        ("time", "zone") | ("timezone", _) => SessionSetting::TimeZone,
+        ("statement_timeout", _) => SessionSetting::StatementTimeout,
+        ("default_transaction_read_only", _) => SessionSetting::DefaultReadOnly,
         _ => return SettingScope::Other,
     };
-    let value = word(next);
+    let value = word(at + 2);
     if is_reset || value == "default" || value == "local" {
-        scope
+        SettingScope::Reset(setting)
     } else {
         SettingScope::Other
     }
@@ -96,13 +110,32 @@ mod tests {
         for (sql, expected) in [
             ("SET LOCAL timezone = 'UTC'", SettingScope::Local),
             ("set timezone to 'UTC'", SettingScope::Other),
-            ("SET TimeZone TO DEFAULT", SettingScope::ResetZone),
-            ("SET SESSION TIME ZONE LOCAL", SettingScope::ResetZone),
+            (
+                "SET TimeZone TO DEFAULT",
+                SettingScope::Reset(SessionSetting::TimeZone),
+            ),
+            (
+                "SET SESSION TIME ZONE LOCAL",
+                SettingScope::Reset(SessionSetting::TimeZone),
+            ),
             ("SET TIME ZONE 'Europe/Berlin'", SettingScope::Other),
-            ("reset time zone", SettingScope::ResetZone),
-            ("RESET timezone;", SettingScope::ResetZone),
+            (
+                "reset time zone",
+                SettingScope::Reset(SessionSetting::TimeZone),
+            ),
+            (
+                "RESET timezone;",
+                SettingScope::Reset(SessionSetting::TimeZone),
+            ),
             ("RESET ALL", SettingScope::ResetAll),
-            ("RESET statement_timeout", SettingScope::ResetTimeout),
+            (
+                "RESET statement_timeout",
+                SettingScope::Reset(SessionSetting::StatementTimeout),
+            ),
+            (
+                "set default_transaction_read_only to default",
+                SettingScope::Reset(SessionSetting::DefaultReadOnly),
+            ),
             ("RESET search_path", SettingScope::Other),
             ("SELECT 'set local'", SettingScope::Other),
         ] {

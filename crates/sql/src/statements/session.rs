@@ -107,7 +107,11 @@ pub(crate) fn set(session: &mut Session, variable: &str, value: Option<&str>) ->
             let read_only = is_on(variable, value)?;
             session.transaction_read_only = session.transaction_read_only.map(|_| read_only);
         }
-        "all" if value.is_none() => session.default_transaction_read_only = false,
+        "all" if value.is_none() => {
+            for variable in ["timezone", "statement_timeout", DEFAULT_READ_ONLY] {
+                set(session, variable, None)?;
+            }
+        }
         "session_authorization" | "role" => become_user(session, value)?,
         "client_encoding" => {
             // As in PostgreSQL, only letters and digits count: asyncpg sends the quotation marks, too.
