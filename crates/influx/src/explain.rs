@@ -8,6 +8,7 @@ use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
 use crate::statement_run::StatementRun;
 use crate::value::{InfluxValueType, Value};
+use marigram_influxql::GoDuration;
 use marigram_influxql::validate::is_math;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
@@ -21,12 +22,7 @@ pub(crate) fn answer(
 ) -> SqlResult<StatementRows> {
     let mut listing = Listing::new(vec![("QUERY PLAN", InfluxValueType::String)]);
     let mut lines = Vec::new();
-    let (mut calls, mut names) = (Vec::new(), Vec::new());
-    for field in &prepared.fields {
-        parts(&field.expression, &mut calls, &mut names);
-    }
-    names.sort();
-    names.dedup();
+    let (calls, names) = read_parts(prepared);
     let series = series_count(run, prepared)?;
     let read = |lines: &mut Vec<String>| {
         if !names.is_empty() {
@@ -59,11 +55,10 @@ pub(crate) fn analysis(
     (planned, total): (Duration, Duration),
     rows: usize,
 ) -> SqlResult<StatementRows> {
-    let (mut calls, mut names) = (Vec::new(), Vec::new());
-    for field in &prepared.fields {
-        parts(&field.expression, &mut calls, &mut names);
-    }
+    let (calls, names) = read_parts(prepared);
     let executed = total.saturating_sub(planned);
+    let go_duration =
+        |time: Duration| GoDuration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
     let mut lines = vec![
         ".".to_owned(),
         "└── select".to_owned(),
@@ -90,16 +85,15 @@ pub(crate) fn analysis(
     listing.answer()
 }
 
-/// A duration as Go prints it.
-fn go_duration(duration: Duration) -> String {
-    let ns = duration.as_nanos();
-    let (unit, scale) = match ns {
-        0..1_000 => ("ns", 1.0),
-        1_000..1_000_000 => ("µs", 1e3),
-        1_000_000..1_000_000_000 => ("ms", 1e6),
-        _ => ("s", 1e9),
-    };
-    format!("{}{unit}", ns as f64 / scale)
+/// The functions of all columns, and the names outside them, sorted.
+fn read_parts(prepared: &PreparedSelect) -> (Vec<String>, Vec<String>) {
+    let (mut calls, mut names) = (Vec::new(), Vec::new());
+    for field in &prepared.fields {
+        parts(&field.expression, &mut calls, &mut names);
+    }
+    names.sort();
+    names.dedup();
+    (calls, names)
 }
 
 /// The functions of a column, and the names outside them.

@@ -253,11 +253,12 @@ impl ReducedRows {
         if self.request.order != self.request.keys {
             let request = &self.request;
             let ranks = SeriesRanks::new(&found, request);
+            let in_order = |number: i64| {
+                if request.ascending { number } else { !number }
+            };
             found.sort_by_cached_key(|row| {
-                let (of_group, rank) = ranks.ranks_of(&row.series);
-                let (group, time) = (i128::from(of_group), i128::from(row.time));
-                let sign = if request.ascending { 1 } else { -1 };
-                (sign * group, sign * time, rank)
+                let (group, rank) = ranks.ranks_of(&row.series);
+                (in_order(i64::from(group)), in_order(row.time), rank)
             });
         }
         Ok(Some(found))
