@@ -1,13 +1,14 @@
 //! Functions of numbers whose answers PostgreSQL and DataFusion disagree on: `to_hex` of a negative
 //! INT has eight digits, and `sign` of NaN is 0.
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Float64Array, StringArray};
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type, UInt64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
+use std::fmt::LowerHex;
 use std::sync::Arc;
 
 /// The functions.
@@ -76,19 +77,17 @@ impl ScalarUDFImpl for NumberForm {
 }
 
 fn hexadecimal(numbers: &ArrayRef) -> Result<ArrayRef> {
-    let texts: StringArray = if let Some(numbers) = numbers.as_primitive_opt::<Int32Type>() {
-        let numbers = numbers.iter();
-        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
-    } else if let Some(numbers) = numbers.as_primitive_opt::<Int64Type>() {
-        let numbers = numbers.iter();
-        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
-    } else if let Some(numbers) = numbers.as_primitive_opt::<UInt64Type>() {
-        let numbers = numbers.iter();
-        numbers.map(|n| n.map(|n| format!("{n:x}"))).collect()
-    } else {
-        return internal_err!("to_hex of {}", numbers.data_type());
-    };
-    Ok(Arc::new(texts))
+    fn texts<T: ArrowPrimitiveType<Native: LowerHex>>(numbers: &ArrayRef) -> ArrayRef {
+        let numbers = numbers.as_primitive::<T>().iter();
+        let texts: StringArray = numbers.map(|n| n.map(|n| format!("{n:x}"))).collect();
+        Arc::new(texts)
+    }
+    match numbers.data_type() {
+        DataType::Int32 => Ok(texts::<Int32Type>(numbers)),
+        DataType::Int64 => Ok(texts::<Int64Type>(numbers)),
+        DataType::UInt64 => Ok(texts::<UInt64Type>(numbers)),
+        other => internal_err!("to_hex of {other}"),
+    }
 }
 
 fn sign_of(numbers: &ArrayRef) -> Result<ArrayRef> {

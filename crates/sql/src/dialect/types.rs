@@ -112,9 +112,7 @@ const NAMES: &[(FieldType, &[&str])] = &[
 /// If no field can have it.
 pub(crate) fn field_type(column: &str, written: &ast::DataType) -> SqlResult<FieldType> {
     let text = written.to_string().to_uppercase();
-    if let ast::DataType::Float(ast::ExactNumberInfo::Precision(bits)) = written
-        && *bits <= FLOAT4_BITS_MAX
-    {
+    if matches!(written, ast::DataType::Float(_)) && !is_wide_float(written) {
         return Ok(FieldType::F32);
     }
     if let Some(digits) = numeric_digits(written)
@@ -157,7 +155,7 @@ pub(crate) fn field_type(column: &str, written: &ast::DataType) -> SqlResult<Fie
 }
 
 /// Up to this many bits of precision, a FLOAT has four bytes.
-pub(crate) const FLOAT4_BITS_MAX: u64 = 24;
+const FLOAT4_BITS_MAX: u64 = 24;
 
 /// Whether a type is FLOAT with eight bytes, as it has without a precision.
 pub(crate) fn is_wide_float(written: &ast::DataType) -> bool {

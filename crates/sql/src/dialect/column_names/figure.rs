@@ -1,11 +1,11 @@
 //! PostgreSQL's name of an expression (`FigureColname` in its `parse_target.c`).
 
 use super::naming_select;
-use crate::dialect::types::FLOAT4_BITS_MAX;
+use crate::dialect::types::is_wide_float;
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, ArrayElemTypeDef, DataType, ExactNumberInfo, Expr, ObjectName, Query, SelectItem,
-    SetExpr, TrimWhereField,
+    AccessExpr, ArrayElemTypeDef, DataType, Expr, ObjectName, Query, SelectItem, SetExpr,
+    TrimWhereField,
 };
 
 /// PostgreSQL's name of an unnamed column.
@@ -110,9 +110,7 @@ fn type_name(kind: &DataType) -> String {
                 return name;
             }
         }
-        DataType::Float(ExactNumberInfo::Precision(bits)) if *bits <= FLOAT4_BITS_MAX => {
-            return "float4".to_owned();
-        }
+        DataType::Float(_) if !is_wide_float(kind) => return "float4".to_owned(),
         _ => {}
     }
     let written = kind.to_string().to_lowercase();
