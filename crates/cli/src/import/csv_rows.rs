@@ -3,7 +3,6 @@
 mod cells;
 
 use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, TextKind, text_of};
-use super::options::RepeatedHour;
 use super::repeated_hours::RepeatedHours;
 use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;
@@ -228,8 +227,7 @@ impl<'a> CsvRows<'a> {
                 .iter()
                 .map(|column| CsvFieldValues::new(column.role))
                 .collect(),
-            hours: (reading.options.repeated_hour == Some(RepeatedHour::Order))
-                .then(|| RepeatedHours::new(&plan.time)),
+            hours: RepeatedHours::if_ordered(&reading.options, &plan.time),
             times: Vec::new(),
             lines: Vec::new(),
             bad: Vec::new(),

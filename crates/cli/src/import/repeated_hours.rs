@@ -1,6 +1,8 @@
 //! Hours that clocks show twice, told apart by the order of the rows: the first pass lasts until the time
 //! of a series goes back or stands still, and then the second one begins.
 
+use super::ReadOptions;
+use super::options;
 use marigram_tabular::time::{RepeatedHour, TimeReader};
 use std::collections::HashMap;
 
@@ -32,8 +34,12 @@ pub(crate) struct RepeatedHours {
 }
 
 impl RepeatedHours {
-    /// For the times that `reader` reads.
-    pub(crate) fn new(reader: &TimeReader) -> Self {
+    /// For the times that `reader` reads, if the order of the rows is to decide.
+    pub(crate) fn if_ordered(options: &ReadOptions, reader: &TimeReader) -> Option<Self> {
+        (options.repeated_hour == Some(options::RepeatedHour::Order)).then(|| Self::new(reader))
+    }
+
+    fn new(reader: &TimeReader) -> Self {
         let second = TimeReader {
             form: reader.form.clone(),
             zone: reader.zone.repeating(RepeatedHour::Second),

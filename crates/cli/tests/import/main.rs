@@ -104,3 +104,31 @@ impl ImportFixture {
         Path::new(&self.data).exists()
     }
 }
+
+/// Imports a file without options; returns its times, and what was said.
+pub(crate) fn times_of(text: &str) -> (String, String) {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", text);
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{text}\n{}{}", said.out, said.err);
+    let columns = place.columns("m");
+    let time = columns.split(' ').next().unwrap_or_default();
+    let times = place.csv(&format!("SELECT \"{time}\" AS t FROM m ORDER BY 1"));
+    let times: Vec<&str> = times.lines().skip(1).collect();
+    (times.join(" "), said.err)
+}
+
+/// Imports a file with options; returns why it fails.
+pub(crate) fn refused(text: &str, options: &[&str]) -> String {
+    refused_file("m.csv", text, options)
+}
+
+/// The same with a name of the file.
+pub(crate) fn refused_file(name: &str, text: &str, options: &[&str]) -> String {
+    let place = ImportFixture::new();
+    let file = place.file(name, text);
+    let said = place.import(&[options, &[&file]].concat());
+    assert!(!said.ok, "{text}\n{}{}", said.out, said.err);
+    assert!(!place.exists(), "{text}");
+    said.err
+}

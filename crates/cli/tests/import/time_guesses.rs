@@ -1,29 +1,6 @@
 //! Files whose time cannot be found or read: the message names the column that comes nearest, and why.
 
-use crate::ImportFixture;
-
-/// Imports a file with options; returns why it fails.
-fn refused(name: &str, text: &str, options: &[&str]) -> String {
-    let place = ImportFixture::new();
-    let file = place.file(name, text);
-    let said = place.import(&[options, &[&file]].concat());
-    assert!(!said.ok, "{text}\n{}{}", said.out, said.err);
-    assert!(!place.exists(), "{text}");
-    said.err
-}
-
-/// Imports a file without options; returns its times, and what was said.
-fn times_of(text: &str) -> (String, String) {
-    let place = ImportFixture::new();
-    let file = place.file("m.csv", text);
-    let said = place.import(&[&file]);
-    assert!(said.ok, "{text}\n{}{}", said.out, said.err);
-    let columns = place.columns("m");
-    let time = columns.split(' ').next().unwrap_or_default();
-    let times = place.csv(&format!("SELECT \"{time}\" AS t FROM m ORDER BY 1"));
-    let times: Vec<&str> = times.lines().skip(1).collect();
-    (times.join(" "), said.err)
-}
+use crate::{refused_file, times_of};
 
 #[test]
 fn the_nearest_column_is_named_with_the_reason() {
@@ -58,12 +35,12 @@ fn the_nearest_column_is_named_with_the_reason() {
             ["which column is the time?", "the file has: a, b"],
         ),
     ] {
-        let said = refused("m.csv", text, &[]);
+        let said = refused_file("m.csv", text, &[]);
         for words in words {
             assert!(said.contains(words), "{words}: {text}{said}");
         }
     }
-    let said = refused(
+    let said = refused_file(
         "m.json",
         "{\n  \"time\": \"2026-01-01\",\n  \"v\": 1\n}\n",
         &[],
@@ -81,7 +58,7 @@ fn a_wrong_format_of_times_is_an_error_at_once() {
         ("YYYY-MM-DD", "no directive"),
         ("%Y-%m-%d %I:%M", "%I with %p"),
     ] {
-        let said = refused("m.csv", text, &["--time-format", format]);
+        let said = refused_file("m.csv", text, &["--time-format", format]);
         assert!(said.contains(words), "{words}: {said}");
     }
 }
@@ -131,7 +108,7 @@ fn columns_of_loggers_are_read_together() {
             ],
         ),
     ] {
-        let said = refused("m.csv", text, &[]);
+        let said = refused_file("m.csv", text, &[]);
         for words in words {
             assert!(said.contains(words), "{words}: {text}{said}");
         }

@@ -1,30 +1,7 @@
 //! Times that are spread over several columns: what belongs to them is used and said, and what may
 //! belong to them is asked for. None of it is left out silently.
 
-use crate::ImportFixture;
-
-/// Imports a file without options; returns the times that are stored, and what was said.
-fn times_of(text: &str) -> (String, String) {
-    let place = ImportFixture::new();
-    let file = place.file("m.csv", text);
-    let said = place.import(&[&file]);
-    assert!(said.ok, "{text}\n{}{}", said.out, said.err);
-    let columns = place.columns("m");
-    let time = columns.split(' ').next().unwrap_or_default();
-    let times = place.csv(&format!("SELECT \"{time}\" AS t FROM m ORDER BY 1"));
-    let times: Vec<&str> = times.lines().skip(1).collect();
-    (times.join(" "), said.err)
-}
-
-/// Imports a file with options; returns why it fails.
-fn refused(text: &str, options: &[&str]) -> String {
-    let place = ImportFixture::new();
-    let file = place.file("m.csv", text);
-    let said = place.import(&[options, &[&file]].concat());
-    assert!(!said.ok, "{text}\n{}{}", said.out, said.err);
-    assert!(!place.exists(), "{text}");
-    said.err
-}
+use crate::{ImportFixture, refused, times_of};
 
 #[test]
 fn a_zone_beside_the_time_is_used() {

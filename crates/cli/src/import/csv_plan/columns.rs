@@ -208,7 +208,7 @@ pub(crate) fn infer_tags(
     }
     let mut rows: Vec<SampleRow> = Vec::new();
     let mut mask = 0;
-    let hours = RepeatedHours::new(&plan.time);
+    let hours = RepeatedHours::if_ordered(&reading.options, &plan.time);
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
@@ -219,7 +219,8 @@ pub(crate) fn infer_tags(
             continue;
         };
         // Rows of both passes of a repeated hour seem to have one time.
-        if plan.is_repeated(&record, &hours) {
+        let is_repeated = |hours: &RepeatedHours| plan.is_repeated(&record, hours);
+        if hours.as_ref().is_some_and(is_repeated) {
             continue;
         }
         if xxh3_64(&time.to_le_bytes()) & mask != 0 {
