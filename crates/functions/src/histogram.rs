@@ -12,9 +12,11 @@ use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, downcast_value, exec_err, plan_err};
 use std::sync::Arc;
 
-/// This many buckets take 8 KB per group; and as much per row if DataFusion converts rows to states
-/// without merging them.
+/// The answer for this many buckets takes 8 KB per group.
 const BUCKETS_MAX: usize = 1_000;
+
+/// A group that touches more buckets than this counts in an array of all buckets.
+const PAIRS_MAX: usize = 16;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -92,37 +94,89 @@ impl HistogramState {
         }
     }
 
-    /// The counter of a row's bucket.
-    fn counter<'a>(
-        &self,
-        state: &'a mut Vec<i64>,
-        rows: &Float64Array,
-        row: usize,
-    ) -> Option<&'a mut i64> {
-        if rows.is_null(row) {
-            return None;
+    fn bucket_of_row(&self, rows: &Float64Array, row: usize) -> Option<usize> {
+        rows.is_valid(row).then(|| self.bucket(rows.value(row)))
+    }
+
+    /// The buckets between the bounds, and one on either side.
+    fn counters(&self) -> usize {
+        self.buckets + 2
+    }
+}
+
+/// The counts of one group. Most groups touch few buckets: `GROUP BY` a key with many values makes
+/// a state per row before it merges them, and an array of all buckets would take 8 KB for each.
+#[derive(Debug)]
+enum BucketCounts {
+    /// Buckets with their counts, in no order, at most [`PAIRS_MAX`]; none until a value arrives.
+    Pairs(Vec<(u16, i64)>),
+    /// A count for each bucket.
+    All(Vec<i64>),
+}
+
+impl Default for BucketCounts {
+    fn default() -> Self {
+        Self::Pairs(Vec::new())
+    }
+}
+
+impl BucketCounts {
+    /// Adds `count` to one of `counters` buckets.
+    fn add(&mut self, bucket: usize, count: i64, counters: usize) {
+        match self {
+            Self::Pairs(pairs) => {
+                let known = pairs.iter_mut().find(|(it, _)| usize::from(*it) == bucket);
+                if let Some((_, sum)) = known {
+                    *sum += count;
+                } else if pairs.len() < PAIRS_MAX {
+                    pairs.push((bucket as u16, count));
+                } else {
+                    let mut all = vec![0; counters];
+                    for (bucket, count) in pairs {
+                        all[usize::from(*bucket)] = *count;
+                    }
+                    all[bucket] = count;
+                    *self = Self::All(all);
+                }
+            }
+            Self::All(all) => all[bucket] += count,
         }
-        if state.is_empty() {
-            // Reserve exactly as many counters as are used.
-            state.reserve_exact(self.buckets + 2);
-            state.resize(self.buckets + 2, 0);
+    }
+
+    /// The buckets that hold values, and how many.
+    fn counted(&self) -> Vec<(usize, i64)> {
+        let counted: Vec<(usize, i64)> = match self {
+            Self::Pairs(pairs) => pairs
+                .iter()
+                .map(|(it, count)| (usize::from(*it), *count))
+                .collect(),
+            Self::All(all) => all.iter().copied().enumerate().collect(),
+        };
+        counted
+            .into_iter()
+            .filter(|(_, count)| *count != 0)
+            .collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Pairs(pairs) => pairs.iter().all(|(_, count)| *count == 0),
+            Self::All(all) => all.iter().all(|count| *count == 0),
         }
-        state.get_mut(self.bucket(rows.value(row)))
     }
 }
 
 impl AggregateState for HistogramState {
-    /// Empty until a value arrives.
-    type State = Vec<i64>;
+    type State = BucketCounts;
     type Rows<'a> = &'a Float64Array;
 
     fn rows<'a>(&self, columns: &'a [ArrayRef]) -> Result<&'a Float64Array> {
         Ok(downcast_value!(columns[0], Float64Array))
     }
 
-    fn add(&self, state: &mut Vec<i64>, rows: &&Float64Array, row: usize) {
-        if let Some(count) = self.counter(state, rows, row) {
-            *count += 1;
+    fn add(&self, state: &mut BucketCounts, rows: &&Float64Array, row: usize) {
+        if let Some(bucket) = self.bucket_of_row(rows, row) {
+            state.add(bucket, 1, self.counters());
         }
     }
 
@@ -130,50 +184,132 @@ impl AggregateState for HistogramState {
         true
     }
 
-    fn retract(&self, state: &mut Vec<i64>, rows: &&Float64Array, row: usize) {
-        if let Some(count) = self.counter(state, rows, row) {
-            *count -= 1;
-        }
-        if state.iter().all(|count| *count == 0) {
-            state.clear();
+    fn retract(&self, state: &mut BucketCounts, rows: &&Float64Array, row: usize) {
+        if let Some(bucket) = self.bucket_of_row(rows, row) {
+            state.add(bucket, -1, self.counters());
         }
     }
 
-    fn states(&self, states: &[Vec<i64>]) -> Result<Vec<ArrayRef>> {
-        let offsets = OffsetBuffer::<i64>::from_lengths(states.iter().map(Vec::len));
-        let counts: Int64Array = states.concat().into();
+    /// Bucket and count in turn, for each bucket that holds values.
+    fn states(&self, states: &[BucketCounts]) -> Result<Vec<ArrayRef>> {
+        let mut lengths = Vec::with_capacity(states.len());
+        let mut items = Vec::new();
+        for state in states {
+            let counted = state.counted();
+            lengths.push(2 * counted.len());
+            items.extend(
+                counted
+                    .iter()
+                    .flat_map(|(bucket, count)| [*bucket as i64, *count]),
+            );
+        }
+        let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
         let field = Arc::new(Field::new_list_field(DataType::Int64, true));
-        let list = LargeListArray::try_new(field, offsets, Arc::new(counts), None)?;
+        let items: ArrayRef = Arc::new(Int64Array::from(items));
+        let list = LargeListArray::try_new(field, offsets, items, None)?;
         Ok(vec![Arc::new(list)])
     }
 
-    fn merge(&self, state: &mut Vec<i64>, columns: &[ArrayRef], row: usize) -> Result<()> {
+    fn merge(&self, state: &mut BucketCounts, columns: &[ArrayRef], row: usize) -> Result<()> {
         let list = downcast_value!(columns[0], LargeListArray);
         if list.is_null(row) {
             return Ok(());
         }
-        let counts = list.value(row);
-        let counts = counts.as_primitive::<Int64Type>().values();
-        if state.is_empty() {
-            state.extend_from_slice(counts);
-        } else {
-            for (sum, count) in state.iter_mut().zip(counts) {
-                *sum += count;
+        let items = list.value(row);
+        for pair in items.as_primitive::<Int64Type>().values().chunks_exact(2) {
+            match usize::try_from(pair[0]) {
+                Ok(bucket) if bucket < self.counters() => {
+                    state.add(bucket, pair[1], self.counters());
+                }
+                _ => return exec_err!("histogram: a state names bucket {}", pair[0]),
             }
         }
         Ok(())
     }
 
-    fn answers(&self, states: &mut [Vec<i64>]) -> Result<ArrayRef> {
-        let lengths = states
+    fn answers(&self, states: &mut [BucketCounts]) -> Result<ArrayRef> {
+        let lengths: Vec<Option<usize>> = states
             .iter()
-            .map(|state| (!state.is_empty()).then_some(state.len()));
-        let lengths: Vec<Option<usize>> = lengths.collect();
-        let counts: Int64Array = states.concat().into();
-        lists("histogram", &lengths, Arc::new(counts))
+            .map(|state| (!state.is_empty()).then_some(self.counters()))
+            .collect();
+        let mut counts = vec![0; lengths.iter().flatten().sum()];
+        let answers = counts.chunks_exact_mut(self.counters());
+        for (answer, state) in answers.zip(states.iter().filter(|state| !state.is_empty())) {
+            for (bucket, count) in state.counted() {
+                answer[bucket] = count;
+            }
+        }
+        lists("histogram", &lengths, Arc::new(Int64Array::from(counts)))
     }
 
-    fn heap_bytes(&self, state: &Vec<i64>) -> usize {
-        state.capacity() * size_of::<i64>()
+    /// The group's answer counts from its first value on: all answers are made at once at the end.
+    fn heap_bytes(&self, state: &BucketCounts) -> usize {
+        let answer = self.counters() * size_of::<i64>();
+        match state {
+            BucketCounts::Pairs(pairs) if pairs.is_empty() => 0,
+            BucketCounts::Pairs(pairs) => pairs.capacity() * size_of::<(u16, i64)>() + answer,
+            BucketCounts::All(all) => all.capacity() * size_of::<i64>() + answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEN: HistogramState = HistogramState {
+        min: 0.0,
+        max: 100.0,
+        buckets: 100,
+    };
+
+    fn counted(values: impl IntoIterator<Item = f64>) -> BucketCounts {
+        let rows: Float64Array = values.into_iter().map(Some).collect();
+        let mut state = BucketCounts::default();
+        for row in 0..rows.len() {
+            TEN.add(&mut state, &&rows, row);
+        }
+        state
+    }
+
+    #[test]
+    fn a_group_of_few_values_takes_little_besides_its_answer() {
+        let few = counted([3.5, 3.6, 90.0]);
+        let answer = TEN.counters() * size_of::<i64>();
+        assert!(TEN.heap_bytes(&few) <= answer + 64 + PAIRS_MAX * 16);
+        assert_eq!(
+            TEN.states(&[few]).unwrap()[0]
+                .as_list::<i64>()
+                .value(0)
+                .len(),
+            4
+        );
+        assert_eq!(TEN.heap_bytes(&BucketCounts::default()), 0);
+    }
+
+    #[test]
+    fn states_of_few_and_of_many_values_merge_alike() {
+        let many = counted((0..100).map(f64::from));
+        let few = counted([3.5, 3.6, 90.0]);
+        assert!(matches!(many, BucketCounts::All(_)));
+        let columns = TEN.states(&[many, few, BucketCounts::default()]).unwrap();
+        let mut forward = BucketCounts::default();
+        let mut backward = BucketCounts::default();
+        for row in 0..3 {
+            TEN.merge(&mut forward, &columns, row).unwrap();
+            TEN.merge(&mut backward, &columns, 2 - row).unwrap();
+        }
+        let answers = TEN
+            .answers(&mut [forward, backward, BucketCounts::default()])
+            .unwrap();
+        let answers = answers.as_list::<i32>();
+        assert!(answers.is_null(2));
+        for row in 0..2 {
+            let counts = answers.value(row);
+            let counts = counts.as_primitive::<Int64Type>().values();
+            assert_eq!(counts.len(), 102);
+            assert_eq!(counts.iter().sum::<i64>(), 103);
+            assert_eq!((counts[4], counts[91], counts[101]), (3, 2, 0));
+        }
     }
 }
