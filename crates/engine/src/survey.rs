@@ -27,8 +27,10 @@ pub(crate) struct KnownLogs {
     pub owner: Option<LogOwner>,
     /// Whether a log must exist.
     pub must_exist: bool,
+    /// Whether there is no witness beside the logs.
+    pub lacks_witness: bool,
     /// Why the content of the logs is uncertain although they are intact: what is wrong with the
-    /// witness. A missing witness is no reason for doubt: a restored directory has none.
+    /// witness. That all witnesses are missing is no reason for doubt: a restored directory has none.
     pub doubt: Option<String>,
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn known_logs(
             witnessed,
             owner,
             must_exist,
-            doubt: None,
+            ..KnownLogs::default()
         },
         Ok(Some(_)) => doubted(format!(
             "{} is the witness of another directory or shard",
@@ -76,6 +78,7 @@ pub(crate) fn known_logs(
         Ok(None) => KnownLogs {
             owner,
             must_exist,
+            lacks_witness: true,
             ..KnownLogs::default()
         },
         Err(error @ ManifestError::Io { .. }) => return Err(error.into()),
@@ -159,6 +162,19 @@ pub(crate) fn look_at_shard(
         return Ok((KnownLogs::default(), None));
     }
     let mut known = known_logs(env, &path, owner.into(), must_exist)?;
+    if must_exist && known.lacks_witness != catalog.lacks_witness {
+        let (missing, other) = if known.lacks_witness {
+            (&*path, dir)
+        } else {
+            (dir, &*path)
+        };
+        known.is_certain = false;
+        known.doubt = Some(format!(
+            "{} is missing, although {} exists; an older copy of the shard would not be recognized",
+            missing.join(WitnessFile::FILE).display(),
+            other.join(WitnessFile::FILE).display()
+        ));
+    }
     if let Some(shard) = catalog.witnessed.shards.get(&owner.shard) {
         known.witnessed.take_shard(shard);
     }

@@ -92,8 +92,8 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
     Ok(())
 }
 
-/// Reports an invalid witness. A missing one is not reported: a restored directory, or one from
-/// before witnesses, has none until it is opened.
+/// Reports an invalid witness, or one that is missing while another exists. A directory without any
+/// is not reported: a restored one, or one from before witnesses, has none until it is opened.
 fn doubt(known: &KnownLogs, damage: &mut dyn FnMut(String)) {
     if let Some(doubt) = &known.doubt {
         damage(format!(

@@ -112,3 +112,29 @@ fn an_older_copy_is_refused_after_a_kill() {
     put_back(&world, &killed, "");
     assert_eq!(read(&world.open(), "t").len(), 60);
 }
+
+/// Without the data directory's witness, an older copy of a shard looks whole: the missing file is
+/// reported, and nothing is removed. A directory without any witness is one that was restored.
+#[test]
+fn a_missing_witness_beside_others_is_reported() {
+    let world = World::new(4);
+    write(&world, 1, true);
+    let before = files(&world);
+    for missing in ["WITNESS", "shards/0000/WITNESS", "shards/0001/WITNESS"] {
+        put_back(&world, &before, "");
+        assert_eq!(world.damage(), Vec::<String>::new());
+        world.fs.remove(&Path::new(DIR).join(missing)).unwrap();
+        let damage = world.damage().join("\n");
+        assert!(
+            damage.contains(&format!("{DIR}/{missing} is missing")),
+            "{damage}"
+        );
+        assert_eq!(read(&world.open(), "t").len(), 20);
+        assert_eq!(world.damage(), Vec::<String>::new());
+    }
+    put_back(&world, &before, "");
+    for witness in ["WITNESS", "shards/0000/WITNESS", "shards/0001/WITNESS"] {
+        world.fs.remove(&Path::new(DIR).join(witness)).unwrap();
+    }
+    assert_eq!(world.damage(), Vec::<String>::new());
+}
