@@ -17,7 +17,7 @@ pub enum Command {
     /// Show the studies, and the targets that they can be run on
     List,
     /// Run studies, and write the report
-    Run(Box<Run>),
+    Run(Box<RunOptions>),
     /// Write the report of a folder again
     Report {
         /// The folder that `run` wrote into
@@ -27,7 +27,7 @@ pub enum Command {
 
 /// The options of `marigram lab run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub struct RunOptions {
     /// Names of studies, the beginning of names followed by `*`, or `all`
     #[arg(required = true)]
     names: Vec<String>,
@@ -80,7 +80,7 @@ impl Command {
     }
 }
 
-impl Run {
+impl RunOptions {
     fn run(self, kinds: &[Kind], peers: &Path) -> Result<()> {
         let settings = Settings {
             peers: peers.to_owned(),

@@ -49,7 +49,7 @@ pub struct Plan {
     /// The setups, each one run of a target.
     pub setups: Vec<Setup>,
     /// Plots and tables of the report, in order.
-    pub views: Vec<View>,
+    pub views: Vec<ReportView>,
     /// What the figures confirm or refute.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -192,12 +192,12 @@ pub struct ClockStep {
 
 /// A table or plot of a report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct View {
+pub struct ReportView {
     /// Its heading.
     pub title: String,
     /// What is shown.
     pub figure: String,
-    /// Its unit, `ms`, `M rows/s`, `bytes`; the report scales by [`View::scale`].
+    /// Its unit, `ms`, `M rows/s`, `bytes`; the report scales by [`ReportView::scale`].
     pub unit: String,
     /// The report shows measured value × scale.
     pub scale: f64,
@@ -244,7 +244,7 @@ pub struct Rule {
     /// What each of them is compared with.
     pub with: Comparison,
     /// The bound of the figure, or of its ratio to what it is compared with.
-    pub bound: Bound,
+    pub bound: FigureBound,
 }
 
 /// What a result is compared with.
@@ -260,7 +260,7 @@ pub enum Comparison {
 
 /// An upper or lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Bound {
+pub enum FigureBound {
     /// Not above it.
     AtMost(f64),
     /// Not below it.

@@ -44,7 +44,7 @@ pub(crate) struct Running {
 
 /// What a SELECT inherits from the enclosing one.
 #[derive(Clone)]
-pub(crate) struct Around {
+pub(crate) struct EnclosingScope {
     /// The tags by which the outermost SELECT groups: rows are ordered by them.
     order: Arc<[Arc<str>]>,
     /// The tags that the enclosing SELECT needs.
@@ -85,10 +85,10 @@ fn limits_its_answer(prepared: &PreparedSelect) -> bool {
 }
 
 /// What a SELECT groups and limits by, with what an outer SELECT passes to it.
-fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
+fn scope_of(prepared: &PreparedSelect, around: Option<&EnclosingScope>) -> EnclosingScope {
     let own = sorted_keys(prepared.dimensions.iter().cloned());
     let Some(around) = around else {
-        return Around {
+        return EnclosingScope {
             order: Arc::clone(&own),
             keys: own,
             series_limit: if limits_its_answer(prepared) {
@@ -101,7 +101,7 @@ fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
     };
     let all = own.iter().chain(around.keys.iter());
     let (limit, offset) = prepared.series_limit;
-    Around {
+    EnclosingScope {
         order: Arc::clone(&around.order),
         keys: sorted_keys(all.map(ToString::to_string)),
         series_limit: (
@@ -119,7 +119,7 @@ fn scope_of(prepared: &PreparedSelect, around: Option<&Around>) -> Around {
 fn grouping_of(
     prepared: &PreparedSelect,
     running: &Running,
-    scope: &Around,
+    scope: &EnclosingScope,
     is_inner: bool,
 ) -> Grouping {
     Grouping {
@@ -183,11 +183,11 @@ fn chains_of(
 fn build(
     prepared: &PreparedSelect,
     running: &Running,
-    around: Option<&Around>,
+    around: Option<&EnclosingScope>,
 ) -> SqlResult<Box<dyn RowSource>> {
     let scope = scope_of(prepared, around);
     let grouping = grouping_of(prepared, running, &scope, around.is_some());
-    let Around {
+    let EnclosingScope {
         order,
         keys,
         series_limit,
@@ -242,7 +242,7 @@ fn build(
             chain.read_groups(place);
         }
     }
-    let inner = Around {
+    let inner = EnclosingScope {
         order: Arc::clone(&order),
         keys: Arc::clone(&source_keys),
         series_limit,

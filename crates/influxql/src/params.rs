@@ -28,11 +28,11 @@ pub enum ParamJson {
 
 /// Values for the parameters of a query, by name.
 #[derive(Debug, Clone, Default)]
-pub struct Params(HashMap<String, Bound>);
+pub struct Params(HashMap<String, ParamValue>);
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
-enum Bound {
+enum ParamValue {
     Identifier(String),
     String(String),
     Regex(String),
@@ -63,7 +63,7 @@ impl Params {
     pub fn bind(&mut self, name: impl Into<String>, value: &ParamJson) -> Result<(), ParamError> {
         let bound = match (bind(value), value) {
             (Err(why), ParamJson::Number(_)) => return Err(ParamError(why)),
-            (bound, _) => bound.unwrap_or_else(Bound::Unusable),
+            (bound, _) => bound.unwrap_or_else(ParamValue::Unusable),
         };
         self.0.insert(name.into(), bound);
         Ok(())
@@ -73,26 +73,26 @@ impl Params {
     /// used stays a parameter, whose name then says why: so does InfluxDB.
     pub(crate) fn token(&self, name: &str) -> Option<(InfluxQlToken, String)> {
         Some(match self.0.get(name)? {
-            Bound::Identifier(text) => (InfluxQlToken::Ident, text.clone()),
-            Bound::String(text) => (InfluxQlToken::String, text.clone()),
-            Bound::Regex(text) => (InfluxQlToken::Regex, text.clone()),
-            Bound::Number(value) => (InfluxQlToken::Number, value.to_string()),
-            Bound::Integer(value) => (InfluxQlToken::Integer, value.to_string()),
-            Bound::Boolean(true) => (InfluxQlToken::Keyword(Keyword::True), String::new()),
-            Bound::Boolean(false) => (InfluxQlToken::Keyword(Keyword::False), String::new()),
-            Bound::Duration(text) => (InfluxQlToken::DurationValue, text.clone()),
-            Bound::Unusable(why) => (InfluxQlToken::BoundParam, why.clone()),
+            ParamValue::Identifier(text) => (InfluxQlToken::Ident, text.clone()),
+            ParamValue::String(text) => (InfluxQlToken::String, text.clone()),
+            ParamValue::Regex(text) => (InfluxQlToken::Regex, text.clone()),
+            ParamValue::Number(value) => (InfluxQlToken::Number, value.to_string()),
+            ParamValue::Integer(value) => (InfluxQlToken::Integer, value.to_string()),
+            ParamValue::Boolean(true) => (InfluxQlToken::Keyword(Keyword::True), String::new()),
+            ParamValue::Boolean(false) => (InfluxQlToken::Keyword(Keyword::False), String::new()),
+            ParamValue::Duration(text) => (InfluxQlToken::DurationValue, text.clone()),
+            ParamValue::Unusable(why) => (InfluxQlToken::BoundParam, why.clone()),
         })
     }
 }
 
-fn bind(value: &ParamJson) -> Result<Bound, String> {
+fn bind(value: &ParamJson) -> Result<ParamValue, String> {
     match value {
-        ParamJson::Boolean(value) => Ok(Bound::Boolean(*value)),
-        ParamJson::String(text) => Ok(Bound::String(text.clone())),
+        ParamJson::Boolean(value) => Ok(ParamValue::Boolean(*value)),
+        ParamJson::String(text) => Ok(ParamValue::String(text.clone())),
         ParamJson::Number(text) => Ok(match read_number(text)? {
-            ReadNumber::Float(value) => Bound::Number(value),
-            ReadNumber::Integer(value) => Bound::Integer(value),
+            ReadNumber::Float(value) => ParamValue::Number(value),
+            ReadNumber::Integer(value) => ParamValue::Integer(value),
         }),
         ParamJson::Object(entries) => match entries.as_slice() {
             [(kind, value)] => bind_as(kind, value),
@@ -103,7 +103,7 @@ fn bind(value: &ParamJson) -> Result<Bound, String> {
     }
 }
 
-fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
+fn bind_as(kind: &str, value: &ParamJson) -> Result<ParamValue, String> {
     let number = match value {
         ParamJson::Number(text) => Some(read_number(text)?),
         _ => None,
@@ -114,20 +114,20 @@ fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
     };
     let (bound, refusal) = match kind {
         "ident" | "identifier" => (
-            text.map(Bound::Identifier),
+            text.map(ParamValue::Identifier),
             "identifier must be a string value",
         ),
         "regex" => (
-            text.map(Bound::Regex),
+            text.map(ParamValue::Regex),
             "regex literal must be a string value",
         ),
         "string" => (
-            text.map(Bound::String),
+            text.map(ParamValue::String),
             "string literal must be a string value",
         ),
         "float" | "number" => (
             number.map(|number| {
-                Bound::Number(match number {
+                ParamValue::Number(match number {
                     ReadNumber::Float(value) => value,
                     ReadNumber::Integer(value) => value as f64,
                 })
@@ -136,7 +136,7 @@ fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
         ),
         "int" | "integer" => (
             match number {
-                Some(ReadNumber::Integer(value)) => Some(Bound::Integer(value)),
+                Some(ReadNumber::Integer(value)) => Some(ParamValue::Integer(value)),
                 _ => None,
             },
             "integer literal must be an integer value",
@@ -146,7 +146,7 @@ fn bind_as(kind: &str, value: &ParamJson) -> Result<Bound, String> {
                 Some(ReadNumber::Integer(ns)) => Some(InfluxDuration(ns).to_string()),
                 _ => text,
             }
-            .map(Bound::Duration),
+            .map(ParamValue::Duration),
             "duration literal must be a string or integer value",
         ),
         _ => return Err(format!("unknown bind object type: {kind}")),

@@ -36,14 +36,14 @@ pub(super) struct StudyRuns {
     /// The plan; without setups if the study has not begun.
     pub plan: Plan,
     /// Executed runs, by setup, target and repetition, in the order of plan and configuration.
-    pub runs: Vec<Run>,
+    pub runs: Vec<FinishedRun>,
     /// Runs not executed, in the same order.
     pub missing: Vec<RunIdentity>,
 }
 
 /// A run that has ended.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct FinishedRun {
     /// Its result.
     pub result: RunResult,
     /// Its folder, with the raw samples.
@@ -120,7 +120,7 @@ fn load_study(
                 let below = [name, &setup.name, target, &repeat.to_string()];
                 let folder = folder.join("runs").join(below.iter().collect::<PathBuf>());
                 match read(&folder.join("result.json"))? {
-                    Some(result) => study.runs.push(Run { result, folder }),
+                    Some(result) => study.runs.push(FinishedRun { result, folder }),
                     None => study.missing.push(RunIdentity {
                         setup: setup.name.clone(),
                         target: target.clone(),

@@ -3,7 +3,7 @@
 use super::document::Plot;
 use super::names::look;
 use super::plot::{self, Chart, Point, Series, X};
-use super::series::{ArrangedView, Panel, Row, State, numbers};
+use super::series::{ArrangedView, Panel, State, TargetRow, numbers};
 use anyhow::Result;
 
 /// The plot of `panel`: lines if the x knob is a number with several values, otherwise bars. `None` if
@@ -77,7 +77,7 @@ pub(super) fn picture(
 /// The line or the bars of a row, from its cells at `places` (x, index); `None` if there is nothing to
 /// draw.
 fn series(
-    row: &Row,
+    row: &TargetRow,
     targets: &[String],
     places: impl Iterator<Item = (f64, usize)>,
 ) -> Option<Series> {

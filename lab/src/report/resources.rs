@@ -3,7 +3,7 @@
 mod samples;
 
 use super::document::{Block, Plot, Table, TableCell};
-use super::load::{Run, StudyRuns};
+use super::load::{FinishedRun, StudyRuns};
 use super::names::{label, look};
 use super::number::{bytes, plain};
 use super::plot::{self, Chart, Point, Series, X};
@@ -44,7 +44,7 @@ fn over_time(prefix: &str, configuration: &Configuration, study: &StudyRuns) -> 
     };
     let (mut cpu, mut memory) = (Vec::new(), Vec::new());
     for target in &configuration.targets {
-        let is_own = |run: &&Run| run.result.target == *target && run.result.setup == setup;
+        let is_own = |run: &&FinishedRun| run.result.target == *target && run.result.setup == setup;
         let Some(run) = study.runs.iter().find(is_own) else {
             continue;
         };

@@ -8,7 +8,7 @@ use super::names;
 use super::number::plain;
 use super::statistics::{JUDGED_MIN, Summary, median};
 use crate::record::{Configuration, Verdict};
-use crate::study::{Bound, Comparison, Knobs, Rule, Scale};
+use crate::study::{Comparison, FigureBound, Knobs, Rule, Scale};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A result that a rule is about.
@@ -136,10 +136,10 @@ fn smallest<'a>(
         .min_by(|a, b| a.median.total_cmp(&b.median))
 }
 
-fn holds(bound: Bound, value: f64) -> bool {
+fn holds(bound: FigureBound, value: f64) -> bool {
     match bound {
-        Bound::AtMost(limit) => value <= limit,
-        Bound::AtLeast(limit) => value >= limit,
+        FigureBound::AtMost(limit) => value <= limit,
+        FigureBound::AtLeast(limit) => value >= limit,
     }
 }
 
@@ -147,8 +147,8 @@ fn holds(bound: Bound, value: f64) -> bool {
 fn verdict(rule: &Rule, label: &str, cases: &[RuleCase]) -> Option<String> {
     let worst = cases.iter().reduce(|worst, case| {
         let worse = match rule.bound {
-            Bound::AtMost(_) => case.value > worst.value,
-            Bound::AtLeast(_) => case.value < worst.value,
+            FigureBound::AtMost(_) => case.value > worst.value,
+            FigureBound::AtLeast(_) => case.value < worst.value,
         };
         if worse { case } else { worst }
     })?;
@@ -160,8 +160,8 @@ fn verdict(rule: &Rule, label: &str, cases: &[RuleCase]) -> Option<String> {
         _ => "Refuted in part",
     };
     let (side, limit) = match rule.bound {
-        Bound::AtMost(limit) => ("at most", limit),
-        Bound::AtLeast(limit) => ("at least", limit),
+        FigureBound::AtMost(limit) => ("at most", limit),
+        FigureBound::AtLeast(limit) => ("at least", limit),
     };
     let what = match rule.with {
         Comparison::Itself(_) => "",
@@ -197,7 +197,7 @@ fn place(cases: &[RuleCase], worst: &Knobs) -> String {
 }
 
 /// Whether chance could explain the result.
-fn doubt(bound: Bound, cases: &[RuleCase]) -> String {
+fn doubt(bound: FigureBound, cases: &[RuleCase]) -> String {
     let fewest = cases.iter().map(|case| case.repetitions).min().unwrap_or(0);
     let open = |case: &&RuleCase| holds(bound, case.low) != holds(bound, case.high);
     let open = cases.iter().filter(open).count();

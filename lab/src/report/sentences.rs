@@ -2,13 +2,13 @@
 //! ([`judge`]).
 
 use super::number::{plain, times};
-use super::series::{Panel, Row, State};
+use super::series::{Panel, State, TargetRow};
 use super::statistics::{Judgement, Summary, judge};
-use crate::study::View;
+use crate::study::ReportView;
 
 /// The comparatives for a better and a worse figure of `view`.
 #[must_use]
-pub(super) fn comparatives(view: &View) -> (&'static str, &'static str) {
+pub(super) fn comparatives(view: &ReportView) -> (&'static str, &'static str) {
     let figure = view.figure.as_str();
     let rate = figure.contains("per_s") || view.unit.contains("/s");
     let time = figure.ends_with("_ms") || matches!(figure, "settle_s" | "flush_s");
@@ -26,7 +26,7 @@ pub(super) fn comparatives(view: &View) -> (&'static str, &'static str) {
 /// The ratio by which `ours` is better than `theirs`; less than 1 if it is worse, `None` if one of
 /// them is not positive.
 #[must_use]
-pub(super) fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64> {
+pub(super) fn ratio(view: &ReportView, ours: &Summary, theirs: &Summary) -> Option<f64> {
     let both = ours.median > 0.0 && theirs.median > 0.0;
     let more = ours.median / theirs.median;
     both.then_some(if view.more_is_better {
@@ -38,7 +38,7 @@ pub(super) fn ratio(view: &View, ours: &Summary, theirs: &Summary) -> Option<f64
 
 /// A figure with its unit.
 #[must_use]
-pub(super) fn with_unit(view: &View, value: f64) -> String {
+pub(super) fn with_unit(view: &ReportView, value: f64) -> String {
     // A unit like `1000 rows/s` would merge with the figure.
     let counts = view.unit.starts_with(|first: char| first.is_ascii_digit());
     let by = if counts { "× " } else { "" };
@@ -48,8 +48,8 @@ pub(super) fn with_unit(view: &View, value: f64) -> String {
 
 /// Sentences about the table of `panel`.
 #[must_use]
-pub(super) fn sentences(view: &View, panel: &Panel) -> Vec<String> {
-    let ranked: Vec<(&str, Vec<(&Row, &Summary)>)> = panel
+pub(super) fn sentences(view: &ReportView, panel: &Panel) -> Vec<String> {
+    let ranked: Vec<(&str, Vec<(&TargetRow, &Summary)>)> = panel
         .xs
         .iter()
         .enumerate()
@@ -75,7 +75,11 @@ pub(super) fn sentences(view: &View, panel: &Panel) -> Vec<String> {
 }
 
 /// The measured rows at one value of x, best first.
-fn ranking<'a>(view: &View, panel: &'a Panel, at: usize) -> Vec<(&'a Row, &'a Summary)> {
+fn ranking<'a>(
+    view: &ReportView,
+    panel: &'a Panel,
+    at: usize,
+) -> Vec<(&'a TargetRow, &'a Summary)> {
     let rows = panel.rows.iter();
     let mut ranking: Vec<_> = rows
         .filter_map(|row| Some((row, row.cells[at].value()?)))
@@ -92,7 +96,7 @@ fn ranking<'a>(view: &View, panel: &'a Panel, at: usize) -> Vec<(&'a Row, &'a Su
 }
 
 /// The best target at each value, if more than one was measured.
-fn leaders(view: &View, ranked: &[(&str, Vec<(&Row, &Summary)>)]) -> Option<String> {
+fn leaders(view: &ReportView, ranked: &[(&str, Vec<(&TargetRow, &Summary)>)]) -> Option<String> {
     let mut leaders: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut compared = 0;
     for (x, ranking) in ranked.iter().filter(|(_, ranking)| ranking.len() > 1) {
@@ -121,7 +125,7 @@ fn leaders(view: &View, ranked: &[(&str, Vec<(&Row, &Summary)>)]) -> Option<Stri
     Some(format!("Best median by {knob}: {}.", said.join("; ")))
 }
 
-fn first_and_second(view: &View, ranking: &[(&Row, &Summary)]) -> String {
+fn first_and_second(view: &ReportView, ranking: &[(&TargetRow, &Summary)]) -> String {
     let (best, figure) = ranking[0];
     let value = with_unit(view, figure.median);
     let Some((second, other)) = ranking.get(1) else {

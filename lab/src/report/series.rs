@@ -6,7 +6,7 @@ mod cell;
 use super::load::{StudyRuns, figure};
 use super::names;
 use crate::record::{Configuration, StepResult};
-use crate::study::{Knobs, StepAction, View};
+use crate::study::{Knobs, ReportView, StepAction};
 use crate::target::TargetFacts;
 pub(super) use cell::{Cell, State};
 use cell::{LostRepetitions, cell, lost};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A view with its figures.
 pub(super) struct ArrangedView<'a> {
     /// What was to be shown.
-    pub view: &'a View,
+    pub view: &'a ReportView,
     /// One for each value of the split knob; one if there is none. Empty if nothing was measured.
     pub panels: Vec<Panel>,
 }
@@ -27,13 +27,13 @@ pub(super) struct Panel {
     /// Values of the x knob: sorted if they are numbers, otherwise in the order of the study.
     pub xs: Vec<String>,
     /// Rows by target, in order, without empty ones.
-    pub rows: Vec<Row>,
+    pub rows: Vec<TargetRow>,
     /// The client's own cost.
-    pub null: Option<Row>,
+    pub null: Option<TargetRow>,
 }
 
 /// One target, at one setting of the knobs that the view does not name.
-pub(super) struct Row {
+pub(super) struct TargetRow {
     /// The target.
     pub target: String,
     /// Those settings, in the form that follows the target's name.
@@ -63,7 +63,7 @@ type Spot<'a> = (Option<&'a str>, &'a str, String);
 struct ViewEntries<'a> {
     configuration: &'a Configuration,
     study: &'a StudyRuns,
-    view: &'a View,
+    view: &'a ReportView,
     entries: &'a [Entry<'a>],
     splits: Vec<Option<&'a str>>,
     variants: Vec<String>,
@@ -78,7 +78,7 @@ struct ViewEntries<'a> {
 pub(super) fn arrange<'a>(
     configuration: &Configuration,
     study: &'a StudyRuns,
-    view: &'a View,
+    view: &'a ReportView,
 ) -> ArrangedView<'a> {
     let entries = entries(study, view);
     let other = varying(&entries, view);
@@ -127,8 +127,8 @@ impl<'a> ViewEntries<'a> {
             let variants = self.variants.iter();
             variants.map(|variant| self.row(split, &xs, target, variant))
         };
-        let is_shown = |row: &Row| row.cells.iter().any(|cell| cell.state != State::Empty);
-        let has_value = |row: &Row| row.cells.iter().any(|cell| cell.value().is_some());
+        let is_shown = |row: &TargetRow| row.cells.iter().any(|cell| cell.state != State::Empty);
+        let has_value = |row: &TargetRow| row.cells.iter().any(|cell| cell.value().is_some());
         let targets = self.configuration.targets.iter();
         let targets = targets.filter(|target| !names::is_null(target));
         Panel {
@@ -142,7 +142,13 @@ impl<'a> ViewEntries<'a> {
         }
     }
 
-    fn row(&self, split: Option<&'a str>, xs: &[&'a str], target: &'a str, variant: &str) -> Row {
+    fn row(
+        &self,
+        split: Option<&'a str>,
+        xs: &[&'a str],
+        target: &'a str,
+        variant: &str,
+    ) -> TargetRow {
         let cells = xs.iter().map(|x| {
             let spot = (split, *x, variant.to_owned());
             let steps = self.steps.get(&spot);
@@ -153,7 +159,7 @@ impl<'a> ViewEntries<'a> {
             });
             cell(self.view, results, lost)
         });
-        Row {
+        TargetRow {
             target: target.to_owned(),
             variant: variant.to_owned(),
             label: format!("{}{variant}", names::label(target)),
@@ -175,7 +181,7 @@ fn acknowledged_after(study: &StudyRuns, target: &str) -> &'static str {
 
 /// The published series that belong to the panel of `split`.
 pub(super) fn published<'a>(
-    view: &'a View,
+    view: &'a ReportView,
     split: Option<&str>,
 ) -> impl Iterator<Item = &'a crate::study::PublishedFigures> {
     let split = split.map(str::to_owned);
@@ -186,7 +192,7 @@ pub(super) fn published<'a>(
 }
 
 /// The results that `view` shows.
-fn entries<'a>(study: &'a StudyRuns, view: &View) -> Vec<Entry<'a>> {
+fn entries<'a>(study: &'a StudyRuns, view: &ReportView) -> Vec<Entry<'a>> {
     let mut entries = Vec::new();
     for run in &study.runs {
         for step in &run.result.steps {
@@ -249,7 +255,7 @@ fn yields(act: &StepAction, figure: &str) -> bool {
 }
 
 /// Knobs that the view does not name, but that distinguish steps of one run and one cell.
-fn varying(entries: &[Entry], view: &View) -> Vec<String> {
+fn varying(entries: &[Entry], view: &ReportView) -> Vec<String> {
     type CellKey<'a> = (&'a str, usize, Option<&'a str>, &'a str);
     let mut seen: BTreeMap<(CellKey, &str), &str> = BTreeMap::new();
     let mut varying = BTreeSet::new();

@@ -4,9 +4,9 @@ use super::document::{Line, Tone, put};
 use super::names;
 use super::number::times;
 use super::sentences::{comparatives, ratio};
-use super::series::{ArrangedView, Cell, Panel, Row, State};
+use super::series::{ArrangedView, Cell, Panel, State, TargetRow};
 use super::statistics::{Judgement, Summary, judge};
-use crate::study::View;
+use crate::study::ReportView;
 
 /// The outcome of comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn line(arranged: &ArrangedView) -> Option<(Line, Count)> {
 
 /// Compares in every cell of `panel`.
 fn fight<'a>(
-    view: &View,
+    view: &ReportView,
     panel: &'a Panel,
     peer: &str,
     duel: &mut PeerComparison,
@@ -100,7 +100,7 @@ fn fight<'a>(
             rows.any(|row| names::is_marigram(&row.target) && !names::is_library(&row.target));
         // Comparing a library with a server would compare connections, not databases.
         let fair = |way: &str| names::is_library(peer) || !over_a_wire || !names::is_library(way);
-        let ours = |row: &&Row| {
+        let ours = |row: &&TargetRow| {
             // Rows of the same further knobs are compared with each other.
             names::is_marigram(&row.target) && row.variant == theirs.variant && fair(&row.target)
         };
@@ -142,11 +142,11 @@ fn gone(cell: &Cell) -> bool {
     )
 }
 
-fn better(view: &View, a: &Summary, b: &Summary) -> bool {
+fn better(view: &ReportView, a: &Summary, b: &Summary) -> bool {
     (a.median > b.median) == view.more_is_better && a.median != b.median
 }
 
-fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut PeerComparison) {
+fn compare(view: &ReportView, ours: &Summary, theirs: &Summary, duel: &mut PeerComparison) {
     let ratio = ratio(view, ours, theirs);
     duel.all.extend(ratio);
     match judge(ours, theirs) {
@@ -164,7 +164,7 @@ fn compare(view: &View, ours: &Summary, theirs: &Summary, duel: &mut PeerCompari
 }
 
 /// `ratio` with its comparative: `2.31× faster`, `12.0 % slower`.
-fn ratio_text(view: &View, ratio: f64) -> String {
+fn ratio_text(view: &ReportView, ratio: f64) -> String {
     let (better, worse) = comparatives(view);
     if ratio >= 1.0 {
         format!("{} {better}", times(ratio))
@@ -180,7 +180,7 @@ fn mean(ratios: &[f64]) -> f64 {
 }
 
 /// The phrase about one peer; `None` if there is nothing to say.
-fn phrase(view: &View, peer: &str, duel: &PeerComparison) -> Option<(Tone, String)> {
+fn phrase(view: &ReportView, peer: &str, duel: &PeerComparison) -> Option<(Tone, String)> {
     let count = duel.count;
     let cells = count.all();
     if cells + duel.ours_absent + duel.theirs_absent == 0 {
@@ -227,7 +227,7 @@ fn phrase(view: &View, peer: &str, duel: &PeerComparison) -> Option<(Tone, Strin
 }
 
 /// The cells in which Marigram is ahead, behind, or not different, if it is not mostly one of them.
-fn parts(view: &View, duel: &PeerComparison) -> (Tone, String) {
+fn parts(view: &ReportView, duel: &PeerComparison) -> (Tone, String) {
     let count = duel.count;
     let (better, worse) = comparatives(view);
     let mut parts = Vec::new();

@@ -3,9 +3,9 @@
 
 use super::document::{CellMark, RowKind, Table, TableCell, TableRow, put};
 use super::number::plain;
-use super::series::{ArrangedView, Cell, Panel, Row, State, published};
+use super::series::{ArrangedView, Cell, Panel, State, TargetRow, published};
 use super::statistics::{Judgement, Summary, judge};
-use crate::study::View;
+use crate::study::ReportView;
 
 /// A target's figure above this fraction of the null target's figure is limited by the client.
 const CLIENT_LIMITS: f64 = 0.7;
@@ -57,13 +57,13 @@ pub(super) fn table(name: &str, arranged: &ArrangedView, panel: &Panel) -> Table
 }
 
 /// The best figure at value number `at` of the x knob.
-pub(super) fn best<'a>(view: &View, panel: &'a Panel, at: usize) -> Option<&'a Summary> {
+pub(super) fn best<'a>(view: &ReportView, panel: &'a Panel, at: usize) -> Option<&'a Summary> {
     let values = panel.rows.iter().filter_map(|row| row.cells[at].value());
     let sign = if view.more_is_better { 1.0 } else { -1.0 };
     values.max_by(|a, b| (a.median * sign).total_cmp(&(b.median * sign)))
 }
 
-fn caption(view: &View, panel: &Panel) -> String {
+fn caption(view: &ReportView, panel: &Panel) -> String {
     let rows = panel.rows.iter().chain(&panel.null);
     let summaries = rows.flat_map(|row| row.cells.iter().filter_map(Cell::value));
     let (mut fewest, mut most, mut coverage) = (usize::MAX, 0, 1.0_f64);
@@ -118,7 +118,7 @@ fn capital(text: &str) -> String {
 
 fn show(
     table: &mut Table,
-    view: &View,
+    view: &ReportView,
     cell: &Cell,
     best: Option<&Summary>,
     null: Option<&Summary>,
@@ -192,7 +192,7 @@ fn detail(cell: &Cell, summary: &Summary) -> String {
 
 /// Whether `ours` is so close to the client's own limit that it measures the client.
 #[must_use]
-pub(super) fn client_limits(view: &View, ours: &Summary, null: &Summary) -> bool {
+pub(super) fn client_limits(view: &ReportView, ours: &Summary, null: &Summary) -> bool {
     let rate = view.figure.ends_with("_per_s");
     let time = view.figure.ends_with("_ms") && view.figure != "restart_ms";
     if !(rate || time) || ours.median <= 0.0 || null.median <= 0.0 {
@@ -206,7 +206,7 @@ pub(super) fn client_limits(view: &View, ours: &Summary, null: &Summary) -> bool
     part > CLIENT_LIMITS
 }
 
-fn client_row(table: &mut Table, view: &View, null: &Row) -> TableRow {
+fn client_row(table: &mut Table, view: &ReportView, null: &TargetRow) -> TableRow {
     let note = table.note(
         "What the client costs itself: the null target takes every request and does nothing. \
          In brackets, where rows are written: its processor time for a row. It is not ranked."

@@ -4,7 +4,7 @@ use super::parts::{knobs, pick, step, view};
 use super::published;
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, Late, SourceSpec};
-use crate::study::{ClockStep, Plan, Scale, Setup, StepAction, Study, View};
+use crate::study::{ClockStep, Plan, ReportView, Scale, Setup, StepAction, Study};
 use crate::target::Tuning;
 use std::time::Duration;
 
@@ -130,16 +130,16 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     vec![
-        View {
+        ReportView {
             more_is_better: true,
             only: knobs([("trial", "largest".to_owned())]),
             log: true,
             published: published::points(NAME, "series"),
             ..view("Series that keep the clock", "series", "series", "limit")
         },
-        View {
+        ReportView {
             second: Some(("p999_ms".to_owned(), "ms".to_owned())),
             log: true,
             ..view(
@@ -150,7 +150,7 @@ fn views() -> Vec<View> {
             )
         },
         view("Size", "bytes_per_point", "bytes a point", "series"),
-        View {
+        ReportView {
             scale: 1.0 / (1 << 20) as f64,
             second: Some(("cpu_share".to_owned(), "cores".to_owned())),
             ..view("Memory and processor", "rss_bytes", "MiB", "series")

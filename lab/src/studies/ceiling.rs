@@ -6,7 +6,9 @@ use super::parts::{
 };
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Question, Select};
-use crate::study::{AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
+use crate::study::{
+    AskStep, Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, StepAction, Study,
+};
 
 /// Columns of the table `s`.
 const DEVGROUP: usize = 2;
@@ -79,7 +81,7 @@ fn plan(scale: Scale) -> Plan {
             figure: "rss_peak_bytes".to_owned(),
             of: knobs([("phase", "settled".to_owned())]),
             with: Comparison::Itself(1.0 / limit),
-            bound: Bound::AtMost(1.1),
+            bound: FigureBound::AtMost(1.1),
         }],
         marigram_only: true,
     }
@@ -101,9 +103,9 @@ fn questions() -> Vec<Question> {
     ]
 }
 
-fn views(limit: f64) -> Vec<View> {
+fn views(limit: f64) -> Vec<ReportView> {
     let side = |side: &str| knobs([("phase", "together".to_owned()), ("side", side.to_owned())]);
-    let peak = |title: &str, phase: &str| View {
+    let peak = |title: &str, phase: &str| ReportView {
         scale: 1.0 / limit,
         only: knobs([("phase", phase.to_owned())]),
         ..view(title, "rss_peak_bytes", "× the limit", "limit_mb")
@@ -111,11 +113,11 @@ fn views(limit: f64) -> Vec<View> {
     vec![
         peak("Resident memory at its largest, when writing ends", "held"),
         peak("The same after everything settled", "settled"),
-        View {
+        ReportView {
             only: side("write"),
             ..speed("Rows written", "limit_mb")
         },
-        View {
+        ReportView {
             only: knobs([("phase", "count".to_owned())]),
             ..view("All rows counted", "latency_ms", "ms", "limit_mb")
         },

@@ -4,7 +4,7 @@ use super::parts::{ask, knobs, latencies, limit, pick, size, step, view, write};
 use super::set_s;
 use crate::generate::SourceSpec;
 use crate::question::Question;
-use crate::study::{AskStep, Plan, Scale, Setup, Step, StepAction, Study, View};
+use crate::study::{AskStep, Plan, ReportView, Scale, Setup, Step, StepAction, Study};
 use crate::target::Tuning;
 
 /// The questions of dashboards, by their names in the set.
@@ -43,7 +43,7 @@ fn set(scale: Scale) -> (usize, usize) {
 }
 
 /// Loads the set, then executes `more`.
-fn plan(scale: Scale, more: Vec<Step>, views: Vec<View>) -> Plan {
+fn plan(scale: Scale, more: Vec<Step>, views: Vec<ReportView>) -> Plan {
     let (devices, rows) = set(scale);
     let phase = |phase: &str, act| step(knobs([("phase", phase.to_owned())]), act);
     let mut steps = vec![
@@ -85,7 +85,7 @@ fn plan_many(scale: Scale) -> Plan {
     let all = knobs([("phase", "ask".to_owned()), ("question", "all".to_owned())]);
     let each = knobs([("phase", "ask".to_owned())]);
     let views = vec![
-        View {
+        ReportView {
             only: all,
             more_is_better: true,
             ..view(
@@ -95,11 +95,11 @@ fn plan_many(scale: Scale) -> Plan {
                 "clients",
             )
         },
-        View {
+        ReportView {
             only: each.clone(),
             ..latencies("Median latency", "clients")
         },
-        View {
+        ReportView {
             only: each,
             split: Some("question".to_owned()),
             ..view("99 of 100 are faster than", "p99_ms", "ms", "clients")
@@ -121,18 +121,18 @@ fn plan_cold(scale: Scale) -> Plan {
     ];
     let only = || knobs([("phase", "cold".to_owned())]);
     let views = vec![
-        View {
+        ReportView {
             only: only(),
             log: true,
             ..view("Latency", "latency_ms", "ms", "question")
         },
-        View {
+        ReportView {
             only: only(),
             log: true,
             scale: 1.0 / 1024.0,
             ..view("Read from the disk", "read_bytes", "KiB", "question")
         },
-        View {
+        ReportView {
             only: knobs([("phase", "size".to_owned())]),
             scale: 1.0 / 1024.0,
             ..view("Size on disk", "disk_bytes", "KiB", "set")

@@ -8,7 +8,7 @@ mod write;
 use super::parts::{knobs, latencies, pick, step, write};
 use crate::generate::SourceSpec;
 use crate::question::{Devices, Question};
-use crate::study::{Plan, Scale, Setup, Step, StepAction, Study, View};
+use crate::study::{Plan, ReportView, Scale, Setup, Step, StepAction, Study};
 use crate::target::Tuning;
 
 /// Columns of the table `devices`.
@@ -90,7 +90,7 @@ fn over_parts(
     };
     Plan {
         setups: vec![loaded(name, fleet, parts().map(ask).collect())],
-        views: vec![View {
+        views: vec![ReportView {
             only: knobs([("phase", "ask".to_owned())]),
             ..latencies("Response time by part of the groups", "groups_pct")
         }],

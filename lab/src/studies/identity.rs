@@ -6,7 +6,9 @@ use super::parts::{
 use crate::data::{FieldKind, SECOND_NS};
 use crate::generate::{IotSpec, Late, Path, SourceSpec};
 use crate::question::{Aggregate, Devices, Question, Select, Selection};
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
+use crate::study::{
+    Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, StepAction, Study,
+};
 use std::collections::BTreeMap;
 
 /// Bytes of a SHA-256 digest.
@@ -147,7 +149,7 @@ fn questions(path: Path, devices: usize, rows: usize) -> Vec<Question> {
     (0..8).flat_map(instance).collect()
 }
 
-fn views(clients: &[usize]) -> Vec<View> {
+fn views(clients: &[usize]) -> Vec<ReportView> {
     let first = clients.first().copied().unwrap_or_default();
     let only = |phase: &str, clients: usize| {
         knobs([
@@ -157,7 +159,7 @@ fn views(clients: &[usize]) -> Vec<View> {
     };
     let mut views = Vec::new();
     for clients in clients {
-        let by_path = |shown: View| View {
+        let by_path = |shown: ReportView| ReportView {
             split: Some("path".to_owned()),
             only: only("write", *clients),
             ..shown
@@ -169,7 +171,7 @@ fn views(clients: &[usize]) -> Vec<View> {
         views.push(by_path(speed(&rate, "identity")));
         views.push(by_path(view(&time, "latency_ms", "ms", "identity")));
     }
-    let memory = View {
+    let memory = ReportView {
         split: Some("path".to_owned()),
         only: only("index", first),
         second: Some((THEORY.to_owned(), "bytes in theory".to_owned())),
@@ -177,7 +179,7 @@ fn views(clients: &[usize]) -> Vec<View> {
     };
     let mut longest = only("ask", first);
     longest.insert("path".to_owned(), "270 bytes".to_owned());
-    let asked = View {
+    let asked = ReportView {
         only: longest,
         ..latencies("Questions, paths of 270 bytes", "identity")
     };
@@ -205,7 +207,7 @@ fn rules() -> Vec<Rule> {
             figure: "index_bytes".to_owned(),
             of: long,
             with: plain(),
-            bound: Bound::AtMost(1.0),
+            bound: FigureBound::AtMost(1.0),
         },
         Rule {
             says: "Digests cost at most a tenth of the rate of writing".to_owned(),
@@ -214,7 +216,7 @@ fn rules() -> Vec<Rule> {
             figure: "rows_per_s".to_owned(),
             of: digests("write"),
             with: plain(),
-            bound: Bound::AtLeast(0.9),
+            bound: FigureBound::AtLeast(0.9),
         },
     ]
 }

@@ -3,7 +3,7 @@
 use super::parts::{knobs, observe, pick, step, tuning, view, write};
 use crate::generate::SourceSpec;
 use crate::study::{
-    Bound, Comparison, Plan, Rule, Scale, Setup, Step, StepAction, Study, View, Write,
+    Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, Step, StepAction, Study, Write,
 };
 
 /// The study.
@@ -71,9 +71,9 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-fn views(devices: usize) -> Vec<View> {
+fn views(devices: usize) -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
-    let each = |title: &str, figure: &str| View {
+    let each = |title: &str, figure: &str| ReportView {
         scale: 1.0 / devices as f64,
         only: only("idle"),
         ..view(title, figure, "bytes a series", "idle_series")
@@ -81,11 +81,11 @@ fn views(devices: usize) -> Vec<View> {
     vec![
         each("Resident memory that came with them", "rss_grown_bytes"),
         each("Memory of the index", "index_bytes"),
-        View {
+        ReportView {
             only: only("restart"),
             ..view("Restart after a kill", "restart_ms", "ms", "idle_series")
         },
-        View {
+        ReportView {
             scale: 1.0 / (1 << 20) as f64,
             only: only("logged"),
             ..view("Log that it replays", "wal_bytes", "MiB", "idle_series")
@@ -105,7 +105,7 @@ fn rules(devices: usize) -> Vec<Rule> {
             figure: "rss_grown_bytes".to_owned(),
             of: of("idle"),
             with: Comparison::Itself(1.0 / devices as f64),
-            bound: Bound::AtMost(100.0),
+            bound: FigureBound::AtMost(100.0),
         },
         Rule {
             says: format!(
@@ -115,7 +115,7 @@ fn rules(devices: usize) -> Vec<Rule> {
             figure: "restart_ms".to_owned(),
             of: of("restart"),
             with: Comparison::Itself(1e-3),
-            bound: Bound::AtMost(5.0),
+            bound: FigureBound::AtMost(5.0),
         },
     ]
 }

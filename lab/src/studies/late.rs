@@ -10,7 +10,9 @@ use super::parts::{
 };
 use crate::generate::{Delay, SourceSpec};
 use crate::question::{Aggregate, Question, Select};
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
+use crate::study::{
+    Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, StepAction, Study,
+};
 use crate::target::Tuning;
 
 /// Fields of the table `s`.
@@ -121,22 +123,22 @@ fn questions() -> Vec<Question> {
     ]
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
     vec![
-        View {
+        ReportView {
             only: only("write"),
             ..speed("Writing", "late_pct")
         },
-        View {
+        ReportView {
             only: only("before"),
             ..latencies("Aggregate of everything, before compaction", "late_pct")
         },
-        View {
+        ReportView {
             only: only("after"),
             ..latencies("Aggregate of everything, after compaction", "late_pct")
         },
-        View {
+        ReportView {
             only: only("size"),
             ..view("Size", "bytes_per_row", "bytes a row", "late_pct")
         },
@@ -162,7 +164,7 @@ fn rules(percents: &[u32]) -> Vec<Rule> {
                 figure: "rows_per_s".to_owned(),
                 of: of("write", percent),
                 with: in_order(),
-                bound: Bound::AtLeast(0.9),
+                bound: FigureBound::AtLeast(0.9),
             });
         }
     }
@@ -176,7 +178,7 @@ fn rules(percents: &[u32]) -> Vec<Rule> {
             figure: "latency_ms".to_owned(),
             of: of(phase, 30),
             with: in_order(),
-            bound: Bound::AtMost(most),
+            bound: FigureBound::AtMost(most),
         });
     }
     rules
@@ -189,7 +191,7 @@ fn plan_amplification(scale: Scale) -> Plan {
         let varied = knobs([("phase", phase.to_owned()), ("set", size(devices, rows))]);
         step(varied, act)
     };
-    let amplification = |title: &str, phase: &str| View {
+    let amplification = |title: &str, phase: &str| ReportView {
         only: knobs([("phase", phase.to_owned())]),
         second: Some(("segments".to_owned(), "segments".to_owned())),
         ..view(title, "write_amplification", "× what was flushed", "set")
@@ -210,7 +212,7 @@ fn plan_amplification(scale: Scale) -> Plan {
         views: vec![
             amplification("When writing ends", "left"),
             amplification("After everything settled", "settled"),
-            View {
+            ReportView {
                 only: knobs([("phase", "write".to_owned())]),
                 ..speed("Writing", "set")
             },
@@ -222,7 +224,7 @@ fn plan_amplification(scale: Scale) -> Plan {
             figure: "write_amplification".to_owned(),
             of: knobs([("phase", "settled".to_owned())]),
             with: Comparison::Itself(1.0),
-            bound: Bound::AtMost(4.0),
+            bound: FigureBound::AtMost(4.0),
         }],
         marigram_only: true,
     }

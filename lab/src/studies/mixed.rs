@@ -7,7 +7,7 @@ use super::parts::{
 use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Devices, Question, Select, Selection};
-use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View, Write};
+use crate::study::{AskStep, Plan, ReportView, Scale, Setup, StepAction, Study, Write};
 use crate::target::Tuning;
 
 /// Columns of the table `s`.
@@ -134,18 +134,18 @@ fn questions(devices: usize, rows: usize) -> Vec<Question> {
     ]
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let side = |side: &str| knobs([("phase", "together".to_owned()), ("side", side.to_owned())]);
     vec![
-        View {
+        ReportView {
             only: side("ask"),
             ..latencies("Latency of a question", "pace_rows_per_s")
         },
-        View {
+        ReportView {
             only: side("write"),
             ..speed("Rows written", "pace_rows_per_s")
         },
-        View {
+        ReportView {
             only: side("write"),
             ..view("Latency of a write", "latency_ms", "ms", "pace_rows_per_s")
         },

@@ -2,7 +2,7 @@
 
 use crate::data::SECOND_NS;
 use crate::question::{Aggregate, Question, Select, Selection};
-use crate::study::{AskStep, Knobs, Scale, Step, StepAction, View, Write};
+use crate::study::{AskStep, Knobs, ReportView, Scale, Step, StepAction, Write};
 use crate::target::{Options, Tuning};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -115,8 +115,8 @@ pub(super) fn totals_by(tag: usize, field: usize) -> Select {
 }
 
 /// A view of `figure` over the knob `x`, where less is better.
-pub(super) fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
-    View {
+pub(super) fn view(title: &str, figure: &str, unit: &str, x: &str) -> ReportView {
+    ReportView {
         title: title.to_owned(),
         figure: figure.to_owned(),
         unit: unit.to_owned(),
@@ -132,8 +132,8 @@ pub(super) fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
 }
 
 /// A view of rows per second over the knob `x`, in millions.
-pub(super) fn speed(title: &str, x: &str) -> View {
-    View {
+pub(super) fn speed(title: &str, x: &str) -> ReportView {
+    ReportView {
         scale: 1e-6,
         more_is_better: true,
         ..view(title, "rows_per_s", "M rows/s", x)
@@ -141,8 +141,8 @@ pub(super) fn speed(title: &str, x: &str) -> View {
 }
 
 /// A view of the median latency of questions over the knob `x`, one plot per question.
-pub(super) fn latencies(title: &str, x: &str) -> View {
-    View {
+pub(super) fn latencies(title: &str, x: &str) -> ReportView {
+    ReportView {
         split: Some("question".to_owned()),
         ..view(title, "latency_ms", "ms", x)
     }

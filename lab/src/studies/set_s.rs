@@ -8,7 +8,7 @@ use crate::data::SECOND_NS;
 use crate::generate::SourceSpec;
 use crate::question::{Aggregate, Devices, Question, Select, Selection};
 use crate::study::{
-    Bound, Comparison, Plan, Rule, Scale, Setup, Step, StepAction, Study, View, Write,
+    Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, Step, StepAction, Study, Write,
 };
 use crate::target::Tuning;
 
@@ -77,11 +77,11 @@ fn plan_growth(scale: Scale) -> Plan {
             ("question", question.to_owned()),
         ]),
         with: Comparison::Result(knobs([("devices", sizes[0].to_string())])),
-        bound: Bound::AtMost(most),
+        bound: FigureBound::AtMost(most),
     };
     Plan {
         setups: sizes.iter().map(|devices| setup(*devices)).collect(),
-        views: vec![View {
+        views: vec![ReportView {
             only: knobs([("phase", "ask".to_owned())]),
             log: true,
             ..latencies("Questions", "devices")
@@ -228,37 +228,37 @@ pub(super) fn questions(devices: usize, rows: usize) -> Vec<Question> {
     questions
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
     vec![
-        View {
+        ReportView {
             split: Some("clients".to_owned()),
             only: only("ingest"),
             ..speed("Ingest by batch size and connections", "batch_rows")
         },
-        View {
+        ReportView {
             split: Some("clients".to_owned()),
             only: only("ingest"),
             log: true,
             ..view("Latency of a request", "latency_ms", "ms", "batch_rows")
         },
-        View {
+        ReportView {
             only: only("load"),
             ..speed("Ingest of the whole set", "set")
         },
-        View {
+        ReportView {
             only: only("settle"),
             ..view("Flush and merge afterwards", "settle_s", "s", "set")
         },
-        View {
+        ReportView {
             only: only("size"),
             ..view("Size on disk", "bytes_per_row", "bytes a row", "set")
         },
-        View {
+        ReportView {
             only: only("restart"),
             ..view("Restart after a kill", "restart_ms", "ms", "set")
         },
-        View {
+        ReportView {
             only: only("ask"),
             log: true,
             ..view("Questions", "latency_ms", "ms", "question")

@@ -2,7 +2,7 @@
 
 use crate::generate::SourceSpec;
 use crate::question::Question;
-use crate::study::{AskStep, Comparison, Knobs, Plan, Scale, Setup, Step, StepAction, View};
+use crate::study::{AskStep, Comparison, Knobs, Plan, ReportView, Scale, Setup, Step, StepAction};
 use std::collections::{BTreeMap, BTreeSet};
 
 mod sources;
@@ -137,7 +137,7 @@ fn promises(act: &StepAction, figure: &str) -> bool {
     }
 }
 
-fn is_shown(view: &View, knobs: &Knobs) -> bool {
+fn is_shown(view: &ReportView, knobs: &Knobs) -> bool {
     let only = |(name, value): (&String, &String)| knobs.get(name) == Some(value);
     view.only.iter().all(only)
         && knobs.contains_key(&view.x)

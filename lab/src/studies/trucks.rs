@@ -8,7 +8,8 @@ mod questions;
 
 use crate::generate::SourceSpec;
 use crate::study::{
-    AskStep, Knobs, Plan, PublishedFigures, Scale, Setup, Step, StepAction, Study, View, Write,
+    AskStep, Knobs, Plan, PublishedFigures, ReportView, Scale, Setup, Step, StepAction, Study,
+    Write,
 };
 use crate::target::Tuning;
 use questions::{QUESTIONS, Window};
@@ -148,7 +149,7 @@ fn plan_load(scale: Scale) -> Plan {
         let acts = vec![write(scale), StepAction::Settle, StepAction::Size];
         scenario.setup(scale, acts)
     };
-    let view = |title: &str, figure: &str, unit: &str, scale: f64, more_is_better| View {
+    let view = |title: &str, figure: &str, unit: &str, scale: f64, more_is_better| ReportView {
         title: title.to_owned(),
         figure: figure.to_owned(),
         unit: unit.to_owned(),
@@ -192,7 +193,7 @@ fn plan_query(scale: Scale) -> Plan {
     };
     Plan {
         setups: ASKED.map(setup).into(),
-        views: vec![View {
+        views: vec![ReportView {
             title: "Latency of TSBS's questions".to_owned(),
             figure: "latency_ms".to_owned(),
             unit: "ms".to_owned(),

@@ -1,6 +1,6 @@
 //! Decides what a SELECT reads of its tables: their rows, or less where that gives the same answer.
 
-use super::{Around, Grouping, SymbolChain};
+use super::{EnclosingScope, Grouping, SymbolChain};
 use crate::expression::Expression;
 use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::reducer::Aggregate;
@@ -234,7 +234,7 @@ pub(super) fn reading_of_functions(
 /// What a SELECT without functions reads.
 pub(super) fn reading_of_rows(
     prepared: &PreparedSelect,
-    scope: &Around,
+    scope: &EnclosingScope,
     series_rows: Option<(u64, u64)>,
 ) -> TableReading {
     let (limit, offset) = prepared.limit;

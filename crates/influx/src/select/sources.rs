@@ -1,7 +1,7 @@
 //! Combines the sources of a SELECT into one, in the order of its rows.
 
 use super::reading::{Reduction, TableReading};
-use super::{Around, Running, build};
+use super::{EnclosingScope, Running, build};
 use crate::listing::series_keys;
 use crate::prepare::{PreparedSelect, PreparedSource};
 use crate::schema::StoredMeasurement;
@@ -21,7 +21,7 @@ type MeasurementSources = (Arc<str>, Vec<Box<dyn RowSource>>);
 /// What a SELECT requires of its sources.
 pub(super) struct SourceRequest<'a> {
     pub(super) columns: &'a [SourceColumn],
-    pub(super) inner: &'a Around,
+    pub(super) inner: &'a EnclosingScope,
     pub(super) is_raw: bool,
     pub(super) fetch: Option<usize>,
     /// LIMIT and OFFSET, where they count the rows of each stored series first; those of each group,
@@ -215,7 +215,7 @@ fn limited_series(
     prepared: &PreparedSelect,
     running: &Running,
     measurement: &StoredMeasurement,
-    inner: &Around,
+    inner: &EnclosingScope,
     (limit, offset): (u64, u64),
 ) -> SqlResult<HashSet<SeriesKey>> {
     let mut keys = series_keys(

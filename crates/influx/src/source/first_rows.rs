@@ -53,7 +53,7 @@ enum Reading {
 }
 
 /// What each group still lacks.
-struct Lacking {
+struct GroupRowCounter {
     rows_max: u64,
     groups: HashSet<SeriesKey>,
     seen: HashMap<Arc<SeriesKey>, u64>,
@@ -61,7 +61,7 @@ struct Lacking {
     complete: Option<Arc<SeriesKey>>,
 }
 
-impl Lacking {
+impl GroupRowCounter {
     /// Nothing was read yet.
     fn new(rows_max: u64, groups: HashSet<SeriesKey>) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl FirstRows {
         let Some(mut rows) = edge_rows(parts, &self.request, self.group_rows)? else {
             return Ok(None);
         };
-        let mut lacking = Lacking::new(self.group_rows, HashSet::new());
+        let mut lacking = GroupRowCounter::new(self.group_rows, HashSet::new());
         rows.retain(|row| lacking.admits(&row.series));
         self.keep(&rows)?;
         self.sort(&mut rows);
@@ -159,7 +159,7 @@ impl FirstRows {
                 if is_in_order {
                     Reading::Whole(Box::new(rows))
                 } else {
-                    let mut lacking = Lacking::new(self.group_rows, HashSet::new());
+                    let mut lacking = GroupRowCounter::new(self.group_rows, HashSet::new());
                     let mut found = Vec::new();
                     while let Some(mut some) = rows.next().await? {
                         some.retain(|row| lacking.admits(&row.series));
@@ -197,7 +197,7 @@ impl FirstRows {
             shown.is_none_or(|shown| shown.contains(series))
         };
         let groups = groups.into_iter().filter(is_shown);
-        let mut lacking = Lacking::new(self.group_rows, groups.collect());
+        let mut lacking = GroupRowCounter::new(self.group_rows, groups.collect());
         let (mut left, mut found, mut kept) = (request.range, Vec::new(), Vec::new());
         let is_from_start = request.ascending;
         let mut edge = if is_from_start {

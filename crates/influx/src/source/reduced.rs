@@ -34,7 +34,7 @@ use futures::{FutureExt, StreamExt};
 use marigram_influxql::ast::BinaryOp;
 use marigram_influxql::time_range::TIME_MIN_NS;
 use marigram_sql::SqlResult;
-use planned::{FromPartials, PartialInput, Planned};
+use planned::{FromPartials, PartialInput, ReducedPlan};
 use staged::StagedRows;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ pub(crate) fn can_reduce(request: &ReducedRequest) -> bool {
     let is_utc = zone
         .as_ref()
         .is_none_or(|zone| zone.iana_name() == Some("UTC"));
-    (is_utc || !request.windows.is_grouped()) && Planned::new(request).is_some()
+    (is_utc || !request.windows.is_grouped()) && ReducedPlan::new(request).is_some()
 }
 
 /// The groups of a table.
@@ -160,7 +160,7 @@ impl ReducedRows {
     }
 
     /// The plan that computes the groups.
-    async fn plan(&mut self, planned: &Planned) -> SqlResult<LogicalPlan> {
+    async fn plan(&mut self, planned: &ReducedPlan) -> SqlResult<LogicalPlan> {
         let request = &self.request;
         let table = &request.measurement.table;
         let mut plan = scan_of(&self.state, table).await?;
@@ -230,7 +230,7 @@ impl ReducedRows {
     /// # Errors
     /// The plan's errors.
     pub(crate) async fn compute(&mut self) -> SqlResult<Option<Vec<Row>>> {
-        let Some(planned) = Planned::new(&self.request) else {
+        let Some(planned) = ReducedPlan::new(&self.request) else {
             return Ok(None);
         };
         let mut found = Vec::new();
@@ -298,14 +298,14 @@ impl SeriesRanks {
 /// Reads groups from batches.
 struct GroupReader<'a> {
     request: &'a ReducedRequest,
-    planned: &'a Planned,
+    planned: &'a ReducedPlan,
     last: Option<Arc<SeriesKey>>,
     /// For each key, whether it was missing, and whether it was empty.
     absent: Vec<(bool, bool)>,
 }
 
 impl<'a> GroupReader<'a> {
-    fn new(request: &'a ReducedRequest, planned: &'a Planned) -> Self {
+    fn new(request: &'a ReducedRequest, planned: &'a ReducedPlan) -> Self {
         Self {
             request,
             planned,

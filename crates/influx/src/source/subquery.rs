@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The source of a column of the enclosing query.
 #[derive(Clone, Debug)]
-enum Mapped {
+enum SubqueryColumn {
     /// A column of the subquery, in a type.
     Column(usize, Option<InfluxValueType>),
     /// A tag that the subquery groups by.
@@ -26,16 +26,16 @@ enum Mapped {
 /// A subquery's rows, with the requested columns.
 pub(crate) struct SubqueryRows {
     source: Box<dyn RowSource>,
-    columns: Vec<Mapped>,
-    condition: Option<(Expression, Vec<Mapped>)>,
+    columns: Vec<SubqueryColumn>,
+    condition: Option<(Expression, Vec<SubqueryColumn>)>,
     narrowing: Narrowing,
 }
 
-fn mapped(inner: &PreparedSelect, name: &str, kind: Option<InfluxValueType>) -> Mapped {
+fn mapped(inner: &PreparedSelect, name: &str, kind: Option<InfluxValueType>) -> SubqueryColumn {
     let mut place = 0;
     for field in &inner.fields {
         if field.name == name {
-            return Mapped::Column(place, kind);
+            return SubqueryColumn::Column(place, kind);
         }
         place += 1;
         if inner.has_target {
@@ -43,28 +43,28 @@ fn mapped(inner: &PreparedSelect, name: &str, kind: Option<InfluxValueType>) -> 
         }
         for extra in extra_columns(&field.expression) {
             if extra.name == name {
-                return Mapped::Column(place, None);
+                return SubqueryColumn::Column(place, None);
             }
             place += 1;
         }
     }
     if inner.dimensions.iter().any(|by| by == name) {
-        return Mapped::Tag(name.to_owned());
+        return SubqueryColumn::Tag(name.to_owned());
     }
-    Mapped::Null
+    SubqueryColumn::Null
 }
 
-fn value(mapped: &Mapped, row: &Row) -> Value {
+fn value(mapped: &SubqueryColumn, row: &Row) -> Value {
     match mapped {
-        Mapped::Column(place, kind) => {
+        SubqueryColumn::Column(place, kind) => {
             let value = row.values.get(*place).cloned().unwrap_or_default();
             value.cast_or_keep(*kind)
         }
-        Mapped::Tag(key) => match row.series.tag(key) {
+        SubqueryColumn::Tag(key) => match row.series.tag(key) {
             Some(text) => Value::String(Arc::clone(text)),
             None => Value::Null,
         },
-        Mapped::Null => Value::Null,
+        SubqueryColumn::Null => Value::Null,
     }
 }
 
@@ -85,7 +85,7 @@ impl SubqueryRows {
                     let kind = var.cast.and_then(InfluxValueType::of_cast);
                     let name = var.name.clone();
                     found.push(match mapped(inner, &name, kind) {
-                        Mapped::Null => Mapped::Tag(var.name.clone()),
+                        SubqueryColumn::Null => SubqueryColumn::Tag(var.name.clone()),
                         other => other,
                     });
                     Some(Expression::Column(found.len() - 1, kind))

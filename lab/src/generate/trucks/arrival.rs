@@ -5,7 +5,7 @@
 //! while rows wait, with probability ½ from the queue; also with probability ½, a waiting batch is
 //! sent instead of a new one. What still waits at the end is sent at the end.
 
-use super::client::Row;
+use super::client::SentRow;
 use super::faults::{BATCH, BATCH_LATE, CATCH_UP, ROW_LATE};
 use super::random::{Random, RandomPurpose};
 use std::collections::VecDeque;
@@ -15,12 +15,12 @@ pub(super) struct Arrival<I> {
     rows: I,
     random: Random,
     /// Rows that are sent next.
-    ready: VecDeque<Row>,
-    late_rows: VecDeque<Row>,
-    late_batches: VecDeque<VecDeque<Row>>,
+    ready: VecDeque<SentRow>,
+    late_rows: VecDeque<SentRow>,
+    late_batches: VecDeque<VecDeque<SentRow>>,
 }
 
-impl<I: Iterator<Item = Row>> Arrival<I> {
+impl<I: Iterator<Item = SentRow>> Arrival<I> {
     /// `rows`, which are in the order of time, in the order in which they arrive.
     pub(super) fn new(rows: I, seed: u64, client: usize) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl<I: Iterator<Item = Row>> Arrival<I> {
     }
 
     /// A batch; `None` if there are no new rows.
-    fn fill(&mut self) -> Option<VecDeque<Row>> {
+    fn fill(&mut self) -> Option<VecDeque<SentRow>> {
         let mut batch = VecDeque::with_capacity(BATCH);
         let mut waiting = self.late_rows.len();
         let mut looked_at = 0;
@@ -83,10 +83,10 @@ impl<I: Iterator<Item = Row>> Arrival<I> {
     }
 }
 
-impl<I: Iterator<Item = Row>> Iterator for Arrival<I> {
-    type Item = Row;
+impl<I: Iterator<Item = SentRow>> Iterator for Arrival<I> {
+    type Item = SentRow;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<SentRow> {
         if self.ready.is_empty() && !self.refill() {
             return None;
         }

@@ -7,7 +7,7 @@ use crate::data::{Rows, Table, Values};
 
 /// A row on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct SentRow {
     table: usize,
     series: u32,
     time_ns: i64,
@@ -73,9 +73,9 @@ impl<'a> Client<'a> {
 }
 
 impl Iterator for Client<'_> {
-    type Item = Row;
+    type Item = SentRow;
 
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<SentRow> {
         if self.trucks.is_empty() {
             return None;
         }
@@ -95,7 +95,7 @@ impl Iterator for Client<'_> {
                 if let Some(field) = fault.null {
                     nulls |= 1 << (FIXED_FIELDS.len() + field);
                 }
-                Row {
+                SentRow {
                     table,
                     series: self.source.series(number, fault.lost),
                     time_ns: START_NS + step as i64 * self.source.step_ns,
@@ -124,7 +124,7 @@ pub(super) struct Batches<'a, I> {
     open: Vec<Rows>,
 }
 
-impl<'a, I: Iterator<Item = Row>> Batches<'a, I> {
+impl<'a, I: Iterator<Item = SentRow>> Batches<'a, I> {
     pub(super) fn new(tables: &'a [Table], rows: I, batch_rows: usize) -> Self {
         let empty = |(index, table)| Rows::new(index, table);
         Self {
@@ -141,7 +141,7 @@ impl<'a, I: Iterator<Item = Row>> Batches<'a, I> {
     }
 }
 
-impl<I: Iterator<Item = Row>> Iterator for Batches<'_, I> {
+impl<I: Iterator<Item = SentRow>> Iterator for Batches<'_, I> {
     type Item = Rows;
 
     fn next(&mut self) -> Option<Rows> {
@@ -157,7 +157,7 @@ impl<I: Iterator<Item = Row>> Iterator for Batches<'_, I> {
     }
 }
 
-fn push(rows: &mut Rows, row: &Row) {
+fn push(rows: &mut Rows, row: &SentRow) {
     for (field, column) in rows.columns.iter_mut().enumerate() {
         let null = row.nulls >> field & 1 == 1;
         if null || column.present.is_some() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::{RunResult, StepResult};
-use crate::report::load::Run;
+use crate::report::load::FinishedRun;
 use crate::report::tests::fixture::{Fixture, knobs};
 use crate::study::Plan;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn study(rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> StudyRuns {
                 failed: None,
             };
             let folder = PathBuf::new();
-            runs.push(Run { result, folder });
+            runs.push(FinishedRun { result, folder });
         }
     }
     StudyRuns {
@@ -46,7 +46,7 @@ fn study(rule: &Rule, results: &[(&str, Knobs, &[f64])]) -> StudyRuns {
     }
 }
 
-fn rule(with: Comparison, bound: Bound) -> Rule {
+fn rule(with: Comparison, bound: FigureBound) -> Rule {
     Rule {
         says: "It is so".to_owned(),
         source: "somebody".to_owned(),
@@ -77,7 +77,7 @@ fn knobs_at(mode: &str, size: &str) -> Knobs {
 
 #[test]
 fn a_figure_is_held_against_a_bound() {
-    let rule = rule(Comparison::Itself(0.5), Bound::AtMost(2.0));
+    let rule = rule(Comparison::Itself(0.5), FigureBound::AtMost(2.0));
     let results = [
         ("http", knobs_at("new", "1"), &[3.0, 3.1, 2.9][..]),
         ("embedded", knobs_at("new", "1"), &[5.0, 5.1, 5.2]),
@@ -95,7 +95,7 @@ fn a_figure_is_held_against_a_bound() {
 #[test]
 fn results_are_compared_with_their_counterparts() {
     let changed = knobs(&[("mode", "old")]);
-    let rule = rule(Comparison::Result(changed), Bound::AtLeast(0.9));
+    let rule = rule(Comparison::Result(changed), FigureBound::AtLeast(0.9));
     let results = [
         ("http", knobs_at("new", "1"), &[10.0, 10.0, 10.0][..]),
         ("http", knobs_at("old", "1"), &[10.0, 10.0, 10.0]),
@@ -112,7 +112,10 @@ fn results_are_compared_with_their_counterparts() {
 
 #[test]
 fn the_smallest_of_the_others_is_found() {
-    let rule = rule(Comparison::Smallest("mode".to_owned()), Bound::AtMost(1.03));
+    let rule = rule(
+        Comparison::Smallest("mode".to_owned()),
+        FigureBound::AtMost(1.03),
+    );
     let results = [
         ("http", knobs_at("new", "1"), &[10.2, 10.2, 10.2][..]),
         ("http", knobs_at("old", "1"), &[20.0, 20.0, 20.0]),
@@ -129,7 +132,7 @@ fn the_smallest_of_the_others_is_found() {
 
 #[test]
 fn chance_is_said() {
-    let rule = rule(Comparison::Itself(1.0), Bound::AtMost(2.0));
+    let rule = rule(Comparison::Itself(1.0), FigureBound::AtMost(2.0));
     let once = said(&rule, &[("http", knobs_at("new", "1"), &[1.0])]);
     assert!(
         once.contains("; one repetition cannot tell that from noise"),
@@ -149,7 +152,7 @@ fn chance_is_said() {
 
 #[test]
 fn a_small_scale_decides_nothing() {
-    let rule = rule(Comparison::Itself(1.0), Bound::AtMost(2.0));
+    let rule = rule(Comparison::Itself(1.0), FigureBound::AtMost(2.0));
     let small = said_at(
         Scale::Small,
         &rule,

@@ -5,7 +5,7 @@ use crate::record::{Configuration, StepResult, Verdict};
 use crate::report::load::StudyRuns;
 use crate::report::names::short;
 use crate::report::statistics::{Summary, median};
-use crate::study::View;
+use crate::study::ReportView;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The result at one value of the x knob.
@@ -92,7 +92,7 @@ pub(super) fn lost(
 }
 
 /// The cell of the results `found`.
-pub(super) fn cell(view: &View, found: &[&Entry], lost: LostRepetitions) -> Cell {
+pub(super) fn cell(view: &ReportView, found: &[&Entry], lost: LostRepetitions) -> Cell {
     let mut failed = lost.failed;
     let mut state = None;
     let mut by_repeat: BTreeMap<usize, Vec<f64>> = BTreeMap::new();

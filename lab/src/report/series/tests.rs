@@ -2,9 +2,9 @@
 
 use super::{ArrangedView, State, arrange};
 use crate::record::{RunResult, StepResult, Verdict};
-use crate::report::load::{Run, StudyRuns};
+use crate::report::load::{FinishedRun, StudyRuns};
 use crate::report::tests::fixture::{Fixture, knobs, plan};
-use crate::study::View;
+use crate::study::ReportView;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ fn shown(ours: Vec<StepResult>, theirs: Vec<StepResult>, check: impl Fn(Arranged
     let fixture = Fixture::new(&[("http", 1.0), ("questdb", 1.0)], 1);
     let mut results: Vec<RunResult> = fixture.results;
     (results[0].steps, results[1].steps) = (ours, theirs);
-    let run = |result| Run {
+    let run = |result| FinishedRun {
         result,
         folder: PathBuf::new(),
     };
@@ -35,7 +35,7 @@ fn shown(ours: Vec<StepResult>, theirs: Vec<StepResult>, check: impl Fn(Arranged
         runs: results.into_iter().map(run).collect(),
         missing: Vec::new(),
     };
-    let view = View {
+    let view = ReportView {
         figure: "cost".to_owned(),
         x: "x".to_owned(),
         split: None,

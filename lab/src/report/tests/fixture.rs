@@ -5,7 +5,8 @@ use crate::record::{
     Configuration, Latency, Machine, Resources, RunResult, StepResult, Usage, Verdict,
 };
 use crate::study::{
-    AskStep, Knobs, Plan, PublishedFigures, Scale, Setup, Step, StepAction, Study, View, Write,
+    AskStep, Knobs, Plan, PublishedFigures, ReportView, Scale, Setup, Step, StepAction, Study,
+    Write,
 };
 use crate::target::{TargetFacts, Tuning};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
@@ -30,8 +31,8 @@ pub(crate) fn knobs(pairs: &[(&str, &str)]) -> Knobs {
     pairs.iter().map(owned).collect()
 }
 
-fn view(title: &str, figure: &str, unit: &str, x: &str) -> View {
-    View {
+fn view(title: &str, figure: &str, unit: &str, x: &str) -> ReportView {
+    ReportView {
         title: title.to_owned(),
         figure: figure.to_owned(),
         unit: unit.to_owned(),

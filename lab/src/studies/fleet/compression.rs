@@ -3,7 +3,7 @@
 use super::super::parts::{knobs, pick, size, speed, step, view, write};
 use super::SOURCE;
 use crate::generate::SourceSpec;
-use crate::study::{Plan, PublishedFigures, Scale, Setup, StepAction, Study, View};
+use crate::study::{Plan, PublishedFigures, ReportView, Scale, Setup, StepAction, Study};
 use crate::target::Tuning;
 
 /// The study.
@@ -61,13 +61,13 @@ fn plan(scale: Scale) -> Plan {
     Plan {
         setups: fleets.iter().map(setup).collect(),
         views: vec![
-            View {
+            ReportView {
                 only: only("size"),
                 log: true,
                 published: vec![text],
                 ..view("Size", "bytes_per_row", "bytes a row", "rows_per_device")
             },
-            View {
+            ReportView {
                 only: only("load"),
                 ..speed("Writing", "set")
             },

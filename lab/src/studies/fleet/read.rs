@@ -5,7 +5,7 @@ use super::super::parts::{
 };
 use super::{DEVGROUP, HUMIDITY, SOURCE, TEMPERATURE, fleet, loaded, over_parts, parts};
 use crate::question::{Aggregate, Devices, Select, Selection};
-use crate::study::{AskStep, Plan, Scale, StepAction, Study, View};
+use crate::study::{AskStep, Plan, ReportView, Scale, StepAction, Study};
 
 const COUNT_SUM_AVG: [Aggregate; 3] = [Aggregate::Count, Aggregate::Sum, Aggregate::Avg];
 
@@ -71,11 +71,11 @@ fn read(scale: Scale) -> Plan {
             by_clients.into_iter().chain(by_part).collect(),
         )],
         views: vec![
-            View {
+            ReportView {
                 only: phase("part"),
                 ..latencies("Response time by part of the groups", "groups_pct")
             },
-            View {
+            ReportView {
                 only: phase("one-group"),
                 ..latencies("Response time by clients", "clients")
             },

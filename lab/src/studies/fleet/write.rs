@@ -4,7 +4,7 @@ use super::super::parts::{knobs, limit, pick, speed, step, view, write};
 use super::super::published;
 use super::SOURCE;
 use crate::generate::SourceSpec;
-use crate::study::{Plan, Scale, Setup, StepAction, Study, View, Write};
+use crate::study::{Plan, ReportView, Scale, Setup, StepAction, Study, Write};
 use crate::target::Tuning;
 
 const NAME: &str = "fleet-write";
@@ -61,12 +61,12 @@ fn plan(scale: Scale) -> Plan {
             tuning: Tuning::default(),
         }],
         views: vec![
-            View {
+            ReportView {
                 split: split.clone(),
                 published: published::points(NAME, "rows_per_s"),
                 ..speed("Writing", "clients")
             },
-            View {
+            ReportView {
                 split,
                 ..view("Latency of a request", "latency_ms", "ms", "clients")
             },

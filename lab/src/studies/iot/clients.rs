@@ -5,7 +5,7 @@ use super::super::published;
 use super::questions::{ALL, Extent, USUAL, questions};
 use super::{BATCH_ROWS, QUERY_DEVICES, SENSORS, SOURCE, data, load};
 use crate::generate::SourceSpec;
-use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View, Write};
+use crate::study::{AskStep, Plan, ReportView, Scale, Setup, StepAction, Study, Write};
 use crate::target::Tuning;
 
 const NAME: &str = "iot-clients";
@@ -91,22 +91,22 @@ fn plan(scale: Scale) -> Plan {
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let write = knobs([("phase", "write".to_owned())]);
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             only: write.clone(),
             published: published::points(NAME, "points_per_s"),
             ..view("Writing", "points_per_s", "M points/s", "clients")
         },
-        View {
+        ReportView {
             only: write,
             log: true,
             ..view("Latency of a write", "latency_ms", "ms", "clients")
         },
-        View {
+        ReportView {
             only: knobs([("phase", "ask".to_owned())]),
             ..latencies("Latency of a question", "clients")
         },

@@ -4,7 +4,9 @@ use super::super::parts::{ask, knobs, latencies, observe, pick, step, tuning, vi
 use super::questions::{Extent, Kind, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE_OF_SETTINGS, askers, data, load};
 use crate::generate::{Delay, IotSpec, Late, SourceSpec};
-use crate::study::{AskStep, Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
+use crate::study::{
+    AskStep, Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, StepAction, Study,
+};
 
 const POLICIES: [&str; 3] = ["balance", "inner_cross", "cross_inner"];
 
@@ -86,10 +88,10 @@ fn setup(scale: Scale, policy: &str, percent: u32) -> Setup {
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
     let by_late = Some("late_pct".to_owned());
-    let told = |title: &str, figure: &str, unit: &str, phase: &str| View {
+    let told = |title: &str, figure: &str, unit: &str, phase: &str| ReportView {
         split: by_late.clone(),
         only: only(phase),
         ..view(title, figure, unit, "policy")
@@ -97,14 +99,14 @@ fn views() -> Vec<View> {
     let asked = |title: &str, phase: &str, question: &str| {
         let mut only = only(phase);
         only.insert("question".to_owned(), question.to_owned());
-        View {
+        ReportView {
             only,
             split: by_late.clone(),
             ..latencies(title, "policy")
         }
     };
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             ..told("Writing", "points_per_s", "M points/s", "write")
@@ -150,7 +152,7 @@ fn rules() -> Vec<Rule> {
             figure: "write_amplification".to_owned(),
             of: of("left", "inner_cross"),
             with: Comparison::Smallest("policy".to_owned()),
-            bound: Bound::AtMost(1.0),
+            bound: FigureBound::AtMost(1.0),
         },
         Rule {
             says:
@@ -161,7 +163,7 @@ fn rules() -> Vec<Rule> {
             figure: "latency_ms".to_owned(),
             of: of("before", "cross_inner"),
             with: Comparison::Smallest("policy".to_owned()),
-            bound: Bound::AtMost(1.1),
+            bound: FigureBound::AtMost(1.1),
         },
     ]
 }

@@ -3,7 +3,7 @@
 use super::super::parts::{knobs, latencies, pick, step, tuning, view};
 use super::{SOURCE_OF_SETTINGS, ask_usual, data, stored};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, Study};
 
 /// The study.
 pub(super) fn study() -> Study {
@@ -95,7 +95,7 @@ fn setup(scale: Scale, case: CompressorCase) -> Setup {
     }
 }
 
-fn views(encoding: &str) -> Vec<View> {
+fn views(encoding: &str) -> Vec<ReportView> {
     let only = |phase: &str| {
         knobs([
             ("phase", phase.to_owned()),
@@ -106,7 +106,7 @@ fn views(encoding: &str) -> Vec<View> {
     asked.insert("values".to_owned(), "cycling".to_owned());
     let by_values = Some("values".to_owned());
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             split: by_values.clone(),
@@ -118,7 +118,7 @@ fn views(encoding: &str) -> Vec<View> {
                 "compressor",
             )
         },
-        View {
+        ReportView {
             split: by_values,
             only: only("size"),
             ..view(
@@ -128,7 +128,7 @@ fn views(encoding: &str) -> Vec<View> {
                 "compressor",
             )
         },
-        View {
+        ReportView {
             only: asked,
             ..latencies(&format!("Questions, encoding {encoding}"), "compressor")
         },
@@ -153,7 +153,7 @@ fn rules() -> Vec<Rule> {
             figure: "points_per_s".to_owned(),
             of: auto("write"),
             with: Comparison::Result(uncompressed.clone()),
-            bound: Bound::AtLeast(0.9),
+            bound: FigureBound::AtLeast(0.9),
         },
         Rule {
             says:
@@ -163,7 +163,7 @@ fn rules() -> Vec<Rule> {
             figure: "bytes_per_point".to_owned(),
             of: auto("size"),
             with: Comparison::Result(uncompressed),
-            bound: Bound::AtMost(1.0),
+            bound: FigureBound::AtMost(1.0),
         },
     ]
 }

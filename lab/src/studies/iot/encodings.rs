@@ -4,7 +4,7 @@ use super::super::parts::{knobs, latencies, pick, step, tuning, view};
 use super::{SOURCE_OF_SETTINGS, ask_usual, data, stored};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, Study};
 
 const BOOLEAN: (&str, FieldKind) = ("BOOLEAN", FieldKind::Bool);
 const INT32: (&str, FieldKind) = ("INT32", FieldKind::I32);
@@ -118,13 +118,13 @@ fn setup(scale: Scale, (name, kind): (&str, FieldKind), values: &str, encoding: 
     }
 }
 
-fn views(values: &str) -> Vec<View> {
+fn views(values: &str) -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned()), ("values", values.to_owned())]);
     let by_type = Some("type".to_owned());
     let mut doubles = only("ask");
     doubles.insert("type".to_owned(), DOUBLE.0.to_owned());
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             split: by_type.clone(),
@@ -136,7 +136,7 @@ fn views(values: &str) -> Vec<View> {
                 "encoding",
             )
         },
-        View {
+        ReportView {
             split: by_type,
             only: only("size"),
             ..view(
@@ -146,7 +146,7 @@ fn views(values: &str) -> Vec<View> {
                 "encoding",
             )
         },
-        View {
+        ReportView {
             only: doubles,
             ..latencies(
                 &format!("Questions about DOUBLE, {values} values"),
@@ -173,7 +173,7 @@ fn rules(models: &[&str]) -> Vec<Rule> {
         figure: "bytes_per_point".to_owned(),
         of: auto(None),
         with: Comparison::Smallest("encoding".to_owned()),
-        bound: Bound::AtMost(1.03),
+        bound: FigureBound::AtMost(1.03),
     }];
     if models.contains(&"cycling") {
         rules.push(Rule {
@@ -184,7 +184,7 @@ fn rules(models: &[&str]) -> Vec<Rule> {
             figure: "bytes_per_point".to_owned(),
             of: auto(Some("cycling")),
             with: Comparison::Result(knobs([("values", "fresh".to_owned())])),
-            bound: Bound::AtMost(1.0),
+            bound: FigureBound::AtMost(1.0),
         });
     }
     rules

@@ -4,7 +4,7 @@ use super::super::parts::{knobs, latencies, pick, step, view};
 use super::super::published;
 use super::{SOURCE, ask_usual, data, stored};
 use crate::generate::{IotSpec, Late, SourceSpec};
-use crate::study::{Plan, Scale, Setup, Study, View};
+use crate::study::{Plan, ReportView, Scale, Setup, Study};
 use crate::target::Tuning;
 
 const NAME: &str = "iot-out-of-order";
@@ -113,12 +113,12 @@ fn setup(scale: Scale, mode: Mode, percent: u32, fresh_values: bool) -> Setup {
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str, knob: &str, value: &str| {
         knobs([("phase", phase.to_owned()), (knob, value.to_owned())])
     };
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             split: Some("mode".to_owned()),
@@ -126,13 +126,13 @@ fn views() -> Vec<View> {
             published: published::points(NAME, "points_per_s"),
             ..view("Writing", "points_per_s", "M points/s", "late_pct")
         },
-        View {
+        ReportView {
             split: Some("mode".to_owned()),
             only: only("write", "values", "cycling"),
             log: true,
             ..view("Latency of a write", "latency_ms", "ms", "late_pct")
         },
-        View {
+        ReportView {
             split: Some("values".to_owned()),
             only: only("size", "mode", "batch"),
             ..view(
@@ -142,11 +142,11 @@ fn views() -> Vec<View> {
                 "late_pct",
             )
         },
-        View {
+        ReportView {
             only: only("ask", "mode", "poisson"),
             ..latencies("Questions, Poisson", "late_pct")
         },
-        View {
+        ReportView {
             only: only("ask", "mode", "batch"),
             ..latencies("Questions, batch", "late_pct")
         },

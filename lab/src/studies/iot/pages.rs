@@ -3,7 +3,7 @@
 use super::super::parts::{knobs, latencies, pick, step, tuning, view};
 use super::{SOURCE_OF_SETTINGS, ask_usual, data, range_s, stored};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, Study, View};
+use crate::study::{Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, Study};
 
 /// The study.
 pub(super) fn study() -> Study {
@@ -56,20 +56,20 @@ fn setup(scale: Scale, kib: u32) -> Setup {
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             only: only("write"),
             ..view("Writing", "points_per_s", "M points/s", "page_kib")
         },
-        View {
+        ReportView {
             only: only("size"),
             ..view("Size", "bytes_per_point", "bytes a point", "page_kib")
         },
-        View {
+        ReportView {
             only: only("ask"),
             ..latencies("Questions", "page_kib")
         },
@@ -87,7 +87,7 @@ fn rules() -> Vec<Rule> {
             figure: "bytes_per_point".to_owned(),
             of: default("size"),
             with: Comparison::Smallest("page_kib".to_owned()),
-            bound: Bound::AtMost(1.05),
+            bound: FigureBound::AtMost(1.05),
         },
         Rule {
             says:
@@ -98,7 +98,7 @@ fn rules() -> Vec<Rule> {
             figure: "latency_ms".to_owned(),
             of: default("ask"),
             with: Comparison::Smallest("page_kib".to_owned()),
-            bound: Bound::AtMost(1.25),
+            bound: FigureBound::AtMost(1.25),
         },
     ]
 }

@@ -4,7 +4,7 @@ use super::super::parts::{ask, knobs, latencies, pick, speed, step};
 use super::questions::{Extent, Kind, USUAL, questions};
 use super::{QUERY_DEVICES, SENSORS, SOURCE, askers, data, load, range_s};
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{AskStep, Plan, Scale, Setup, StepAction, Study, View};
+use crate::study::{AskStep, Plan, ReportView, Scale, Setup, StepAction, Study};
 use crate::target::Tuning;
 
 /// Devices of the data.
@@ -116,11 +116,11 @@ fn plan(scale: Scale, spec: IotSpec, kinds: &[Kind], knob: &str, extents: Vec<Ex
             tuning: Tuning::default(),
         }],
         views: vec![
-            View {
+            ReportView {
                 only: phase("ask"),
                 ..latencies("Latency", knob)
             },
-            View {
+            ReportView {
                 only: phase("load"),
                 ..speed("Writing before", "clients")
             },

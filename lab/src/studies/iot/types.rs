@@ -4,7 +4,7 @@ use super::super::parts::{knobs, latencies, pick, step, view};
 use super::{SOURCE, ask_usual, data, range_s, stored};
 use crate::data::FieldKind;
 use crate::generate::{IotSpec, SourceSpec};
-use crate::study::{Plan, Scale, Setup, Study, View};
+use crate::study::{Plan, ReportView, Scale, Setup, Study};
 use crate::target::Tuning;
 
 const TYPES: [(&str, FieldKind); 6] = [
@@ -76,29 +76,29 @@ fn setup(scale: Scale, name: &str, kind: FieldKind, fresh_values: bool) -> Setup
     }
 }
 
-fn views() -> Vec<View> {
+fn views() -> Vec<ReportView> {
     let only = |phase: &str| knobs([("phase", phase.to_owned())]);
     let written = knobs([
         ("phase", "write".to_owned()),
         ("values", "cycling".to_owned()),
     ]);
     vec![
-        View {
+        ReportView {
             scale: 1e-6,
             more_is_better: true,
             only: written.clone(),
             ..view("Writing", "points_per_s", "M points/s", "type")
         },
-        View {
+        ReportView {
             only: written,
             ..view("Latency of a write", "latency_ms", "ms", "type")
         },
-        View {
+        ReportView {
             split: Some("values".to_owned()),
             only: only("size"),
             ..view("Size", "bytes_per_point", "bytes a point", "type")
         },
-        View {
+        ReportView {
             only: only("ask"),
             ..latencies("Questions", "type")
         },

@@ -3,7 +3,9 @@
 use super::{AIM, devices_and_rows, small_memtables, source};
 use crate::studies::parts::{ask, knobs, latencies, step, write};
 use crate::studies::set_s;
-use crate::study::{Bound, Comparison, Plan, Rule, Scale, Setup, StepAction, Study, View};
+use crate::study::{
+    Comparison, FigureBound, Plan, ReportView, Rule, Scale, Setup, StepAction, Study,
+};
 
 /// Late rows, %.
 const PERCENT: u32 = 30;
@@ -58,11 +60,11 @@ fn plan(scale: Scale) -> Plan {
             ("question", question.clone()),
         ]),
         with: Comparison::Result(knobs([("late_pct", "0".to_owned())])),
-        bound: Bound::AtMost(1.5),
+        bound: FigureBound::AtMost(1.5),
     };
     Plan {
         setups: vec![setup(0), setup(PERCENT)],
-        views: vec![View {
+        views: vec![ReportView {
             only: knobs([("phase", "ask".to_owned())]),
             log: true,
             ..latencies("Questions before compaction", "late_pct")

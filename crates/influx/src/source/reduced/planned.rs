@@ -79,7 +79,7 @@ pub(super) enum FromPartials {
 }
 
 /// A request as a plan.
-pub(super) struct Planned {
+pub(super) struct ReducedPlan {
     /// The results, each once.
     pub(super) partials: Vec<Partial>,
     /// The value of each function.
@@ -139,7 +139,7 @@ fn field_of(
     )))
 }
 
-impl Planned {
+impl ReducedPlan {
     /// `None` if the aggregate does not compute the request as InfluxQL does.
     pub(super) fn new(request: &ReducedRequest) -> Option<Self> {
         let measurement = &request.measurement;
