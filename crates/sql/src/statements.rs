@@ -1,4 +1,4 @@
-//! Executes the statements that are not queries: DDL, `SHOW`, `DELETE`, `COPY`, `SET`, `SUMMARIZE`,
+//! Executes the statements that are not queries: DDL, `SHOW`, `DELETE`, `UPDATE`, `COPY`, `SET`, `SUMMARIZE`,
 //! and those about storage.
 
 pub(crate) mod compactions;
@@ -14,4 +14,5 @@ pub(crate) mod show;
 pub(crate) mod storage;
 pub(crate) mod summarize;
 pub mod tsfile;
+pub(crate) mod update;
 pub(crate) mod users;

@@ -1,7 +1,8 @@
 //! Tables of series as table providers of DataFusion: reading their rows ([`table`], [`series`])
-//! and writing them ([`sink`], [`replaced`]), and their settings as text ([`written_settings`]).
+//! and writing them ([`sink`], [`replaced`], [`changed_rows`]), and their settings as text ([`written_settings`]).
 
 pub(crate) mod batches;
+pub(crate) mod changed_rows;
 pub(crate) mod notices;
 pub(crate) mod replaced;
 pub(crate) mod series;

@@ -19,7 +19,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
-use marigram_model::{BatchField, BatchTag, TableColumn, TableSchema, TagKey, WriteBatch};
+use marigram_model::{
+    BatchField, BatchTag, FieldColumn, TableColumn, TableSchema, TagKey, WriteBatch,
+};
 use marigram_service::run_blocking;
 use std::collections::HashMap;
 use std::fmt;
@@ -59,13 +61,14 @@ impl DisplayAs for TableSink {
 
 /// The rows refused so far.
 #[derive(Default)]
-struct SinkRefusals {
+pub(crate) struct SinkRefusals {
     count: usize,
     reasons: Vec<String>,
 }
 
 impl SinkRefusals {
-    fn add(&mut self, report: &WriteReport, first_row: u64) {
+    /// Adds those of a report on rows that follow `first_row` others.
+    pub(crate) fn add(&mut self, report: &WriteReport, first_row: u64) {
         self.count += report.rejected.len();
         for row in &report.rejected {
             if self.reasons.len() < REASONS_MAX {
@@ -75,7 +78,8 @@ impl SinkRefusals {
         }
     }
 
-    fn into_error(self, stored: u64) -> SqlError {
+    /// The error for a statement that stored the other rows.
+    pub(crate) fn into_error(self, stored: u64) -> SqlError {
         let more = if self.count > self.reasons.len() {
             "; …"
         } else {
@@ -145,10 +149,23 @@ impl DataSink for TableSink {
 /// # Errors
 /// If a row has no time, or a column does not have the table's type.
 pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
-    let rows = batch.num_rows();
     let columns = BatchColumns::new(batch, schema)?;
-    let times = columns
-        .time
+    let fields = schema.fields.iter().zip(columns.fields).collect();
+    write_batch(schema, columns.time, columns.tags, fields)
+}
+
+/// The same of single columns: the time, all tags, and some fields.
+///
+/// # Errors
+/// As [`to_write_batch`].
+pub(crate) fn write_batch(
+    schema: &TableSchema,
+    time: &ArrayRef,
+    tag_columns: Vec<&ArrayRef>,
+    fields: Vec<(&FieldColumn, &ArrayRef)>,
+) -> Result<WriteBatch> {
+    let rows = time.len();
+    let times = time
         .as_primitive_opt::<TimestampNanosecondType>()
         .ok_or_else(|| DataFusionError::Internal("time is not in nanoseconds".into()))?;
     if times.null_count() > 0 {
@@ -158,7 +175,7 @@ pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Resul
         ))));
     }
     let mut tags = Vec::with_capacity(schema.tags.len());
-    for (tag, values) in schema.tags.iter().zip(columns.tags) {
+    for (tag, values) in schema.tags.iter().zip(tag_columns) {
         let values = cast(values, &tag.kind.data_type())?;
         tags.push(BatchTag {
             name: tag.name.clone(),
@@ -170,9 +187,10 @@ pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Resul
     for tag in &mut tags {
         tag.values = take(&tag.values, &firsts, None)?;
     }
-    let fields = schema.fields.iter().zip(columns.fields);
     // A column without values is left out.
-    let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
+    let fields = fields
+        .into_iter()
+        .filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
         name: field.name.clone(),
         // Stored as the time in UTC.
