@@ -3,10 +3,10 @@
 //! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
 //! [`session_syntax`], [`copy_syntax`], [`other_statements`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
-//! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
+//! [`foreign_names`], [`inserted_columns`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
 //! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`],
-//! [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
+//! [`index_definitions`], [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
@@ -32,6 +32,8 @@ pub(crate) mod foreign_names;
 pub(crate) mod from_first;
 pub(crate) mod grammar;
 pub(crate) mod identifiers;
+pub(crate) mod index_definitions;
+pub(crate) mod inserted_columns;
 pub(crate) mod inserted_lists;
 pub(crate) mod latest_on;
 pub(crate) mod named;

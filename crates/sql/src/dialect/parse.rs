@@ -22,6 +22,7 @@ use crate::dialect::exact_numbers::{self, ExactNumbers};
 use crate::dialect::from_first::{self, FromFirst};
 use crate::dialect::grammar::MarigramDialect;
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
+use crate::dialect::index_definitions::{self, IndexDefinitions};
 use crate::dialect::inserted_lists::rewrite_inserted_lists;
 use crate::dialect::latest_on;
 use crate::dialect::named;
@@ -427,6 +428,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;
+        }
+        if folded.contains(index_definitions::NAME) {
+            rewrite(statement, &mut IndexDefinitions)?;
         }
         if folded.contains("generate_subscripts") {
             rewrite(statement, &mut ExpandSubscripts)?;
