@@ -139,10 +139,11 @@ pub(crate) fn create_table(
     })
 }
 
-/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
+/// `ALTER TABLE [IF EXISTS] name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
 /// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
 pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "TABLE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     accept_words(parser, &["ONLY"]);
     let target = parse_target(parser)?;
     let mut changes = Vec::new();
@@ -204,7 +205,11 @@ pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             break;
         }
     }
-    Ok(Command::AlterTable { target, changes })
+    Ok(Command::AlterTable {
+        target,
+        changes,
+        if_exists,
+    })
 }
 
 /// `name SET [ENCODING e] [COMPRESSION c] | name [SET DATA] TYPE type`

@@ -1,4 +1,4 @@
-//! VALUES lists inside the query of an INSERT.
+//! The columns and the VALUES lists of an INSERT.
 //!
 //! The planner gives every VALUES list below an INSERT the types of the table's columns, in order.
 //! That is right for the list that is inserted itself, but for no other: in
@@ -9,9 +9,11 @@
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
+use crate::name_forms::fold_case;
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Value,
-    Values, Visitor, VisitorMut,
+    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier,
+    Statement, TableObject, Value, Values, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
@@ -41,6 +43,61 @@ pub(crate) fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()>
     match walk_mut(source.as_mut(), &mut lists) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// An INSERT without a list of columns, and with fewer values than the table has columns, is for the first
+/// columns.
+pub(crate) fn name_first_columns(
+    statement: &mut ParsedStatement,
+    columns_of: impl Fn(&[String]) -> Option<Vec<String>>,
+) {
+    let insert = match statement {
+        ParsedStatement::Explain(explain) => {
+            return name_first_columns(&mut explain.statement, columns_of);
+        }
+        ParsedStatement::Statement(statement) => match statement.as_mut() {
+            Statement::Insert(insert) if insert.columns.is_empty() => insert,
+            _ => return,
+        },
+        _ => return,
+    };
+    let TableObject::TableName(name) = &insert.table else {
+        return;
+    };
+    let parts = name.0.iter().map(|part| part.as_ident().map(fold_case));
+    let columns = parts
+        .collect::<Option<Vec<_>>>()
+        .and_then(|parts| columns_of(&parts));
+    let source = insert.source.as_ref();
+    let (Some(columns), Some(width)) = (columns, source.and_then(|source| width(&source.body)))
+    else {
+        return;
+    };
+    if width < columns.len() {
+        let first = columns.into_iter().take(width);
+        let first = first.map(|name| ObjectName::from(vec![Ident::with_quote('"', name)]));
+        insert.columns = first.collect();
+    }
+}
+
+/// The number of columns of a query; `None` if its text does not tell.
+fn width(body: &SetExpr) -> Option<usize> {
+    match body {
+        SetExpr::Values(values) => values.rows.iter().map(|row| row.content.len()).max(),
+        SetExpr::Query(query) => width(&query.body),
+        SetExpr::SetOperation { left, .. } => width(left),
+        SetExpr::Select(select) => {
+            let is_one = |item: &SelectItem| {
+                matches!(
+                    item,
+                    SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+                )
+            };
+            let all_one = select.projection.iter().all(is_one);
+            all_one.then_some(select.projection.len())
+        }
+        _ => None,
     }
 }
 

@@ -21,8 +21,10 @@ use crate::dialect::ddl::{self, materialized_views, query};
 use crate::dialect::exact_numbers::{self, ExactNumbers};
 use crate::dialect::from_first::{self, FromFirst};
 use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::grouping_forms::{self, GroupingForms};
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
 use crate::dialect::inserted_lists::rewrite_inserted_lists;
+use crate::dialect::json_calls::{self, JsonCalls};
 use crate::dialect::latest_on;
 use crate::dialect::named;
 use crate::dialect::named_windows::{self, NamedWindows};
@@ -36,8 +38,10 @@ use crate::dialect::rewriting::{
 };
 use crate::dialect::sample::syntax as sample;
 use crate::dialect::series::{self, SeriesInFrom};
+use crate::dialect::set_returning::{self, SetReturning};
 use crate::dialect::standard_forms::{self, StandardForms};
 use crate::dialect::statement::{Command, ShowStatement};
+use crate::dialect::table_queries;
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
@@ -416,11 +420,20 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        if folded.contains("tablesample") || folded.contains("ordinality") {
+        if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
         if standard_forms::may_have_some(&folded) {
             rewrite(statement, &mut StandardForms::default())?;
+        }
+        if grouping_forms::may_have_some(&folded) {
+            rewrite(statement, &mut GroupingForms::default())?;
+        }
+        if json_calls::may_have_some(&folded) {
+            rewrite(statement, &mut JsonCalls::default())?;
+        }
+        if set_returning::may_have_some(&folded) {
+            rewrite(statement, &mut SetReturning)?;
         }
         if series::may_have_some(&folded) {
             rewrite(statement, &mut SeriesInFrom)?;
@@ -510,6 +523,13 @@ fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSp
     let mut tokens = None;
     if from_first::may_begin_with_from(folded) {
         tokens = from_first::expanded(&tokenize(sql)?);
+    }
+    if table_queries::may_have_some(folded) {
+        tokens = match &tokens {
+            Some(tokens) => table_queries::expanded(tokens),
+            None => table_queries::expanded(&tokenize(sql)?),
+        }
+        .or(tokens);
     }
     if latest_on::may_have_latest(folded) {
         tokens = match &tokens {

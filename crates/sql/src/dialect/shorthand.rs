@@ -3,6 +3,7 @@
 
 use crate::dialect::foreign_names::ForeignNames;
 use crate::dialect::identifiers::target_of;
+use crate::dialect::inserted_lists::name_first_columns;
 use crate::dialect::rewriting::rewrite;
 use crate::dialect::sample;
 use crate::error::SqlResult;
@@ -30,6 +31,15 @@ pub(crate) fn expand(
         let schema = engine.table(database, &target.table).ok()?;
         Some(schema.time_name.clone())
     };
+    let columns_of = |parts: &[String]| {
+        let target = target_of(parts)?;
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        let schema = engine.table(database, &target.table).ok()?;
+        // Nobody inserts into a view.
+        let is_table = schema.rollup.is_none() && schema.view.is_none();
+        is_table.then(|| schema.column_names().map(str::to_owned).collect())
+    };
+    name_first_columns(statement, columns_of);
     rewrite(statement, &mut ForeignNames::new(&time_of))?;
     sample::resolve(state, &time_of, statement)
 }

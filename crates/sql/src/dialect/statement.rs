@@ -293,6 +293,8 @@ pub(crate) enum Command {
         target: TableReferenceName,
         /// Changes in their order.
         changes: Vec<TableAlteration>,
+        /// Whether it may be missing.
+        if_exists: bool,
     },
     /// `CREATE INDEX`
     CreateIndex {

@@ -12,6 +12,7 @@ use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::logical_repair::repaired_logical;
 use crate::planning::repair::repaired;
+use crate::planning::row_functions::RowFunctionPlanner;
 use crate::planning::sort_keys::DistinctSortKeys;
 use crate::planning::subqueries::SubqueryValues;
 use crate::planning::tag_patterns::TagPatterns;
@@ -138,6 +139,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(DateComparison))?;
         state.register_expr_planner(Arc::new(UnknownLiterals))?;
         state.register_relation_planner(Arc::new(UsingJoinPlanner))?;
+        state.register_relation_planner(Arc::new(RowFunctionPlanner))?;
         state.register_expr_planner(Arc::new(marigram_functions::SignedCounts))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();

@@ -105,8 +105,17 @@ impl SqlServiceInner {
                     self.create_table(&database, target, columns, options, *if_not_exists)?;
                 Ok(done.telling(notices.iter().cloned()))
             }
-            Command::AlterTable { target, changes } => {
+            Command::AlterTable {
+                target,
+                changes,
+                if_exists,
+            } => {
                 let database = database(target);
+                let name = &target.table;
+                if *if_exists && engine.table(&database, name).is_err() {
+                    let notice = format!("table '{name}' does not exist, and was not changed");
+                    return Ok(StatementDone::new("ALTER TABLE").telling(vec![notice]));
+                }
                 let notices = ddl_execution::notices(changes);
                 ddl_execution::alter_table(engine, &database, &target.table, changes)?;
                 Ok(StatementDone::new("ALTER TABLE").telling(notices))

@@ -49,15 +49,15 @@ const BOUNDED: &str = "
     pg_get_statisticsobjdef_columns pg_get_triggerdef pg_get_userbyid pg_get_viewdef pg_has_role
     pg_indexes_size pg_is_in_recovery pg_is_other_temp_schema pg_my_temp_schema
     pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible pg_partition_ancestors
-    pg_postmaster_start_time pg_relation_is_publishable pg_relation_size pg_size_pretty
+    pg_postmaster_start_time pg_relation_is_publishable pg_relation_size pg_size_pretty pg_sleep
     pg_stat_get_numscans pg_statistics_obj_is_visible pg_table_is_visible pg_table_size
     pg_tablespace_location pg_tablespace_size pg_total_relation_size pg_ts_config_is_visible
     pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
     pg_typeof pi position pow power radians rand random regexp_count regexp_instr regexp_like
-    reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
+    regexp_substr reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
     shobj_description sign signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
     substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill
-    time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time to_timestamp
+    time_from_pattern timezone to_date to_hex to_local_time to_number to_regtype to_time to_timestamp
     to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime
     today trim trunc try_cast_to_type txid_current txid_current_if_assigned union_extract
     union_tag upper uuid version width_bucket with_metadata
