@@ -179,6 +179,9 @@ impl DataClient {
                         StatementReply::Done(tag)
                     }
                     Answer::Rows(rows) => {
+                        for notice in &rows.notices {
+                            tell_notice(notice);
+                        }
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
                         let next = move || {
                             let next = async { stream.next().await.transpose() };

@@ -62,6 +62,7 @@ mod text_forms;
 mod time_bucket;
 mod time_zones;
 mod top_n;
+mod two_step;
 mod type_names;
 pub mod value_casts;
 pub mod zone_functions;
@@ -88,6 +89,7 @@ pub use refusal::{Refusal, refused, refused_at};
 pub use text_forms::{SIMILAR_TO_REGEX, TIME_FROM_PATTERN};
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
+pub use two_step::{ACCESSORS, SummaryPlace, accessor_function};
 pub use type_names::in_sql;
 
 use datafusion::execution::FunctionRegistry;
@@ -111,6 +113,12 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     adapted::adapt_functions(state)?;
     for udaf in collected::collecting_aggregates() {
         state.register_udaf(Arc::new(udaf))?;
+    }
+    for udaf in two_step::aggregates() {
+        state.register_udaf(Arc::new(udaf))?;
+    }
+    for udf in two_step::accessor_functions() {
+        state.register_udf(Arc::new(udf))?;
     }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;

@@ -33,12 +33,38 @@ pub enum Answer {
     },
 }
 
+impl Answer {
+    /// The same, with notices for the client besides those that it has.
+    #[must_use]
+    pub fn with_notices(mut self, more: Vec<String>) -> Self {
+        match &mut self {
+            Self::Rows(RowStream { notices, .. }) | Self::Done { notices, .. } => {
+                notices.extend(more);
+            }
+        }
+        self
+    }
+}
+
 /// Rows that stream in. Dropping it stops the query.
 pub struct RowStream {
     /// Columns of every batch.
     pub schema: SchemaRef,
     /// The rows. After an error nothing follows.
     pub batches: BoxStream<'static, Result<RecordBatch>>,
+    /// Notices for the client, one sentence each.
+    pub notices: Vec<String>,
+}
+
+impl RowStream {
+    /// Rows without notices.
+    pub fn new(schema: SchemaRef, batches: BoxStream<'static, Result<RecordBatch>>) -> Self {
+        Self {
+            schema,
+            batches,
+            notices: Vec::new(),
+        }
+    }
 }
 
 /// The settings of one session. A connection owns it.

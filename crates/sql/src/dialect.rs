@@ -6,7 +6,7 @@
 //! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
 //! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`],
-//! [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
+//! [`rows`], [`series`], [`column_names`]). [`timescale`] has what TimescaleDB adds to SQL. Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
@@ -54,6 +54,7 @@ pub(crate) mod shorthand;
 pub(crate) mod standard_forms;
 pub(crate) mod statement;
 pub(crate) mod system_columns;
+pub(crate) mod timescale;
 pub(crate) mod trim_from;
 pub(crate) mod types;
 pub(crate) mod wildcard_replacements;

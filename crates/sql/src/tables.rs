@@ -1,5 +1,6 @@
 //! Tables of series as table providers of DataFusion: reading their rows ([`table`], [`series`])
-//! and writing them ([`sink`], [`replaced`]), and their settings as text ([`written_settings`]).
+//! and writing them ([`sink`], [`replaced`]), their settings as text ([`written_settings`]), and the
+//! partitions in which their rows are ([`table_partitions`]).
 
 pub(crate) mod batches;
 pub(crate) mod notices;
@@ -7,4 +8,5 @@ pub(crate) mod replaced;
 pub(crate) mod series;
 pub(crate) mod sink;
 pub(crate) mod table;
+pub(crate) mod table_partitions;
 pub(crate) mod written_settings;

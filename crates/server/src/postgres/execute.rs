@@ -54,6 +54,7 @@ impl PostgresConnection<'_> {
                 self.io.out.complete(&tag);
             }
             Answer::Rows(rows) => {
+                self.notify(&rows.notices);
                 let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
                 self.io.out.row_description(&flow.columns);
                 self.send(&mut flow, &watch, usize::MAX).await?;
@@ -122,6 +123,7 @@ impl PostgresConnection<'_> {
                 PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
+                self.notify(&rows.notices);
                 let rows = with_announced_types(rows, prepared.schema());
                 let zone = &self.session.time_zone;
                 PortalProgress::Rows(Box::new((

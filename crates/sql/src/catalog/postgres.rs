@@ -8,6 +8,7 @@
 use super::external;
 use super::postgres_tables::{self, missing_columns};
 use crate::access::AccessControl;
+use crate::dialect::timescale::EXTENSIONS;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -119,6 +120,9 @@ impl SchemaProvider for PgCatalog {
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);
         };
+        if name == "pg_extension" {
+            return extensions(&table.schema()).map(Some);
+        }
         let missing = missing_columns(name);
         if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
             return Ok(Some(table));
@@ -270,6 +274,35 @@ impl PgCatalog {
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
         Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
     }
+}
+
+/// `pg_extension`: what every database has.
+fn extensions(schema: &SchemaRef) -> Result<Arc<dyn TableProvider>> {
+    /// The first number that PostgreSQL gives to what is created after its own objects.
+    const FIRST_OID: i32 = 16_384;
+    let known = [("plpgsql", "1.0")].into_iter().chain(EXTENSIONS);
+    let known: Vec<(i32, (&str, &str))> = (FIRST_OID..).zip(known).collect();
+    let columns = schema.fields().iter().map(|field| {
+        let values = known.iter().map(|(oid, (name, version))| {
+            let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+            let value = match field.name().as_str() {
+                "oid" => ScalarValue::Int32(Some(*oid)),
+                "extname" => text(name),
+                "extversion" => text(version),
+                "extowner" | "extnamespace" => ScalarValue::Int32(Some(0)),
+                "extrelocatable" => ScalarValue::Boolean(Some(false)),
+                _ => return ScalarValue::try_new_null(field.data_type()),
+            };
+            value.cast_to(field.data_type())
+        });
+        ScalarValue::iter_to_array(values.collect::<Result<Vec<_>>>()?)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let batch = RecordBatch::try_new(Arc::clone(schema), columns)?;
+    Ok(Arc::new(MemTable::try_new(
+        Arc::clone(schema),
+        vec![vec![batch]],
+    )?))
 }
 
 /// The value of a primary key in a column of `pg_index` or `pg_constraint`.

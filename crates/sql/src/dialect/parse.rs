@@ -38,6 +38,8 @@ use crate::dialect::sample::syntax as sample;
 use crate::dialect::series::{self, SeriesInFrom};
 use crate::dialect::standard_forms::{self, StandardForms};
 use crate::dialect::statement::{Command, ShowStatement};
+use crate::dialect::timescale::accessors::{self, SummaryAccessors};
+use crate::dialect::timescale::{calls, readings};
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
@@ -288,6 +290,7 @@ fn own_statement(
         ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
         ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
         ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
+        ["CALL", ..] if calls::may_act(&sql.to_ascii_lowercase()) => return Ok(None),
         _ => return other_statements::other_statement(parser, leading),
     };
     Ok(Some(command))
@@ -388,6 +391,12 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     let need = nesting.parse_need().max(nesting.plan_need());
     // The text is folded once: it may have 64 MiB, and every pass asks whether it is needed.
     let folded = sql.to_ascii_lowercase();
+    if calls::may_act(&folded)
+        && let Command::Plan(mut statement, _) = one_statement(sql.into(), need)?
+        && let Some(calls) = calls::acting_calls(&mut statement)?
+    {
+        return Ok(Command::Hypertable(calls));
+    }
     let mut command = planned_statement(sql, &folded, leading, need)?;
     if let Command::Plan(statement, names) = &mut command {
         if nesting.has_long_rows() {
@@ -424,6 +433,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if series::may_have_some(&folded) {
             rewrite(statement, &mut SeriesInFrom)?;
+        }
+        if accessors::may_have_some(&folded) {
+            rewrite(statement, &mut SummaryAccessors)?;
         }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;
@@ -497,11 +509,24 @@ fn planned_statement(
         }
         let mut command = one_statement(simpler.as_deref().unwrap_or(sql).into(), need)?;
         if let Command::Plan(statement, _) = &mut command {
+            read_tables(statement, folded)?;
             rewrite_for_catalog(statement);
         }
         return Ok(command);
     }
-    one_statement(sql.into(), need)
+    let mut command = one_statement(sql.into(), need)?;
+    if let Command::Plan(statement, _) = &mut command {
+        read_tables(statement, folded)?;
+    }
+    Ok(command)
+}
+
+/// Rewrites the functions of TimescaleDB that describe tables.
+fn read_tables(statement: &mut Statement, folded: &str) -> SqlResult<()> {
+    if readings::may_have_some(folded) || calls::may_act(folded) {
+        rewrite(statement, &mut readings::TableReadings)?;
+    }
+    Ok(())
 }
 
 /// The tokens of a statement whose clauses of DuckDB and QuestDB are rewritten; `None` if it has

@@ -4,6 +4,7 @@
 use crate::SqlOptions;
 use crate::access::AccessControl;
 use crate::catalog::plain_views::ViewPlans;
+use crate::catalog::table_functions::{self, DescribedTables};
 use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
@@ -455,6 +456,12 @@ impl SessionStates {
         state.register_catalog_list(Arc::new(databases));
         name.clone_into(&mut state.config_mut().options_mut().catalog.default_catalog);
         state.register_udf(Arc::new(create_current_database_udf(name)))?;
+        let tables = DescribedTables {
+            engine: self.engine.clone(),
+            database: name.to_owned(),
+            rights: Arc::clone(rights),
+        };
+        table_functions::register(&mut state, &tables)?;
         Ok(state)
     }
 }

@@ -5,6 +5,7 @@
 //! what its answer is.
 
 use super::changes::StatementDone;
+use super::hypertables;
 use super::materialized_views::CreateMaterializedView;
 use super::{SqlService, find_database};
 use crate::dialect::access_statement::AccessStatement;
@@ -73,7 +74,10 @@ impl SqlService {
                 let create = async move { inner.create_view(asked).await };
                 let timeout = session.statement_timeout;
                 self.inner.workers.run(timeout, create).await?;
-                done("CREATE MATERIALIZED VIEW")
+                let notices = options.notices.iter().cloned();
+                StatementDone::new("CREATE MATERIALIZED VIEW")
+                    .telling(notices)
+                    .into()
             }
             Command::RefreshView(target) => {
                 let table = inner.view(session, target)?;
@@ -108,6 +112,12 @@ impl SqlService {
                 let create = async move { inner.create_table_as(&session, asked).await };
                 self.inner.workers.run(timeout, create).await?.into()
             }
+            Command::Hypertable(calls) => {
+                let (session, calls) = (session.clone(), calls.clone());
+                let timeout = session.statement_timeout;
+                let work = async move { inner.call_hypertables(&session, calls).await };
+                self.inner.workers.run(timeout, work).await?
+            }
             Command::CreatePlainView(asked) => {
                 let (session, asked) = (session.clone(), asked.clone());
                 let timeout = session.statement_timeout;
@@ -137,6 +147,7 @@ impl SqlService {
             Command::Show(ShowStatement::Pages { .. }) => Some(storage::pages_schema()),
             Command::Show(what) => Some(self.show(session, what).await?.schema()),
             Command::Summarize(_) => Some(summarize::schema()),
+            Command::Hypertable(calls) => hypertables::schema(calls),
             Command::Access(asked) => users::schema(asked),
             Command::CompactTable(_) => {
                 Some(show::compacted(&TableCompaction::default())?.schema())
@@ -224,10 +235,10 @@ impl SqlService {
     }
 }
 
-fn one_batch(batch: RecordBatch) -> Answer {
+pub(super) fn one_batch(batch: RecordBatch) -> Answer {
     let schema = batch.schema();
     let batches = futures::stream::iter([Ok(batch)]).boxed();
-    Answer::Rows(RowStream { schema, batches })
+    Answer::Rows(RowStream::new(schema, batches))
 }
 
 fn done(tag: &str) -> Answer {
