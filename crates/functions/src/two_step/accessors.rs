@@ -3,10 +3,10 @@
 //! tells them apart.
 
 use super::candlestick::Candlestick;
-use super::counter::{Changes, Counter, Gauge};
+use super::counter::{Changes, CounterSummary, GaugeSummary};
 use super::percentiles::{self, PercentileSketch};
 use super::statistics::{Moments, OneVariable, TwoVariables};
-use super::summary::{Summary, from_array, summary_type};
+use super::summary::{GroupSummary, from_array, summary_type};
 use super::time_weight::TimeWeight;
 use crate::arguments::{self, TIME};
 use crate::duration::parse_interval;
@@ -207,8 +207,8 @@ impl SummaryKind {
             (summary_type::<OneVariable>(), Self::One),
             (summary_type::<TwoVariables>(), Self::Two),
             (summary_type::<TimeWeight>(), Self::Weight),
-            (summary_type::<Counter>(), Self::Counter),
-            (summary_type::<Gauge>(), Self::Gauge),
+            (summary_type::<CounterSummary>(), Self::Counter),
+            (summary_type::<GaugeSummary>(), Self::Gauge),
             (summary_type::<Candlestick>(), Self::Candlestick),
             (DataType::Struct(percentiles::fields()), Self::Sketch),
         ];
@@ -220,7 +220,7 @@ impl SummaryKind {
 
     /// The figure of the summary in a row.
     fn figure(self, accessor: &str, arguments: &[ArrayRef], row: usize) -> Result<Figure> {
-        fn of<S: Summary>(
+        fn figure_of<S: GroupSummary>(
             arguments: &[ArrayRef],
             row: usize,
             figure: impl FnOnce(&S) -> Result<Option<Figure>>,
@@ -232,17 +232,23 @@ impl SummaryKind {
         }
         let extra = ExtraArguments { arguments, row };
         let found = match self {
-            Self::One => of::<OneVariable>(arguments, row, |one| moment(&one.0, accessor, &extra)),
-            Self::Two => of::<TwoVariables>(arguments, row, |two| pair(two, accessor, &extra)),
-            Self::Weight => {
-                of::<TimeWeight>(arguments, row, |weight| weighted(weight, accessor, &extra))
+            Self::One => {
+                figure_of::<OneVariable>(arguments, row, |one| moment(&one.0, accessor, &extra))
             }
-            Self::Counter => of::<Counter>(arguments, row, |it| Ok(changed(it, accessor))),
-            Self::Gauge => of::<Gauge>(arguments, row, |it| {
+            Self::Two => {
+                figure_of::<TwoVariables>(arguments, row, |two| pair(two, accessor, &extra))
+            }
+            Self::Weight => {
+                figure_of::<TimeWeight>(arguments, row, |weight| weighted(weight, accessor, &extra))
+            }
+            Self::Counter => {
+                figure_of::<CounterSummary>(arguments, row, |it| Ok(changed(it, accessor)))
+            }
+            Self::Gauge => figure_of::<GaugeSummary>(arguments, row, |it| {
                 Ok(changed(it, accessor).filter(|_| accessor != "num_resets"))
             }),
             Self::Candlestick => {
-                of::<Candlestick>(arguments, row, |candle| Ok(traded(candle, accessor)))
+                figure_of::<Candlestick>(arguments, row, |candle| Ok(traded(candle, accessor)))
             }
             Self::Sketch => match percentiles::from_array(&arguments[0], row)? {
                 Some(sketch) => estimated(&sketch, accessor, &extra),

@@ -1,11 +1,11 @@
 //! The aggregates that make summaries of rows.
 
 use super::candlestick::Candlestick;
-use super::counter::{Counter, Gauge};
+use super::counter::{CounterSummary, GaugeSummary};
 use super::percentiles::{self, BUCKETS, BUCKETS_MAX, ERROR, PercentileSketch};
-use super::rollup::Rollup;
+use super::rollup::RollupFunction;
 use super::statistics::{Moments, OneVariable, TwoVariables};
-use super::summary::{Summary, from_array, summary_type, to_array};
+use super::summary::{GroupSummary, from_array, summary_type, to_array};
 use super::time_weight::{TimeWeight, WeightMethod};
 use crate::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState, aggregate};
 use crate::arguments::{self, ConstantArguments, TIME};
@@ -45,7 +45,7 @@ pub(crate) fn aggregates() -> Vec<AggregateUDF> {
         F::Digest,
     ];
     let mut all: Vec<AggregateUDF> = functions.map(aggregate).into();
-    all.push(aggregate(Rollup));
+    all.push(aggregate(RollupFunction));
     all
 }
 
@@ -54,8 +54,8 @@ impl AggregateDescription for TwoStepFunction {
         match self {
             F::Statistics => OneVariable::NAME,
             F::TimeWeight => "time_weight_agg",
-            F::Counter => Counter::NAME,
-            F::Gauge => Gauge::NAME,
+            F::Counter => CounterSummary::NAME,
+            F::Gauge => GaugeSummary::NAME,
             F::Candlestick => Candlestick::NAME,
             F::Percentiles => "percentile_agg",
             F::Sketch => "uddsketch",
@@ -99,8 +99,8 @@ impl AggregateDescription for TwoStepFunction {
             F::Statistics if types.len() == 2 => summary_type::<TwoVariables>(),
             F::Statistics => summary_type::<OneVariable>(),
             F::TimeWeight => summary_type::<TimeWeight>(),
-            F::Counter => summary_type::<Counter>(),
-            F::Gauge => summary_type::<Gauge>(),
+            F::Counter => summary_type::<CounterSummary>(),
+            F::Gauge => summary_type::<GaugeSummary>(),
             F::Candlestick => summary_type::<Candlestick>(),
             F::Percentiles | F::Sketch | F::Digest => DataType::Struct(percentiles::fields()),
         }
@@ -191,7 +191,7 @@ impl TwoStepFunction {
 }
 
 /// A summary that can be made of a single row.
-pub(crate) trait RowSummary: Summary {
+pub(crate) trait RowSummary: GroupSummary {
     /// The place of its state among the columns of states, and how many there are.
     const STATE: (usize, usize);
 
@@ -339,7 +339,7 @@ enum PointSummary {
 
 impl PairsAnswer for PointSummary {
     fn answers(&self, groups: &mut [TimeValuePairs], keep: bool) -> Result<ArrayRef> {
-        fn summaries<S: Summary>(
+        fn summaries<S: GroupSummary>(
             groups: &mut [TimeValuePairs],
             keep: bool,
             summary: impl Fn(&[(i64, f64)]) -> Option<S>,
@@ -356,8 +356,8 @@ impl PairsAnswer for PointSummary {
             to_array(&made.collect::<Vec<_>>())
         }
         match self {
-            Self::Counter => summaries(groups, keep, Counter::from_points),
-            Self::Gauge => summaries(groups, keep, Gauge::from_points),
+            Self::Counter => summaries(groups, keep, CounterSummary::from_points),
+            Self::Gauge => summaries(groups, keep, GaugeSummary::from_points),
             Self::TimeWeight(method) => {
                 let weight = |points: &[(i64, f64)]| TimeWeight::from_points(points, *method);
                 summaries(groups, keep, weight)

@@ -1,7 +1,7 @@
 //! `candlestick_agg(time, price, volume)`: the first, highest, lowest and last price of a group, and its
 //! volume.
 
-use super::summary::{Slot, SlotKind, Summary};
+use super::summary::{GroupSummary, Slot, SlotKind};
 use SlotKind::{Float, Whole};
 use datafusion::common::Result;
 
@@ -42,7 +42,7 @@ impl Candlestick {
     }
 }
 
-impl Summary for Candlestick {
+impl GroupSummary for Candlestick {
     const NAME: &'static str = "candlestick_agg";
     const SLOTS: &'static [(&'static str, SlotKind)] = &[
         ("open_time", Whole),

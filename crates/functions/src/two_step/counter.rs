@@ -1,7 +1,7 @@
 //! `counter_agg(time, value)` and `gauge_agg(time, value)`: how a value changed over time. A counter that
 //! falls restarted at zero; a gauge may fall.
 
-use super::summary::{Slot, SlotKind, Summary};
+use super::summary::{GroupSummary, Slot, SlotKind};
 use SlotKind::{Float, Whole};
 use datafusion::common::{Result, exec_err};
 
@@ -9,7 +9,7 @@ use datafusion::common::{Result, exec_err};
 const SECOND_NS: f64 = 1e9;
 
 /// A time and a value.
-pub(crate) type Point = (i64, f64);
+pub(crate) type TimedValue = (i64, f64);
 
 /// Refuses summaries that overlap in time: their rows cannot be told apart any more.
 ///
@@ -31,13 +31,13 @@ pub(crate) struct Changes<const IS_COUNTER: bool> {
     /// Number of points.
     pub count: i64,
     /// The first point.
-    pub first: Point,
+    pub first: TimedValue,
     /// The second point, or the first one.
-    pub second: Point,
+    pub second: TimedValue,
     /// The point before the last one, or the last one.
-    pub penultimate: Point,
+    pub penultimate: TimedValue,
     /// The last point.
-    pub last: Point,
+    pub last: TimedValue,
     /// What was lost by restarts.
     pub reset_sum: f64,
     /// Number of restarts.
@@ -47,12 +47,12 @@ pub(crate) struct Changes<const IS_COUNTER: bool> {
 }
 
 /// The summary of a counter.
-pub(crate) type Counter = Changes<true>;
+pub(crate) type CounterSummary = Changes<true>;
 /// The summary of a gauge.
-pub(crate) type Gauge = Changes<false>;
+pub(crate) type GaugeSummary = Changes<false>;
 
 impl<const IS_COUNTER: bool> Changes<IS_COUNTER> {
-    fn of_point(point: Point) -> Self {
+    fn of_point(point: TimedValue) -> Self {
         Self {
             count: 1,
             first: point,
@@ -66,7 +66,7 @@ impl<const IS_COUNTER: bool> Changes<IS_COUNTER> {
     }
 
     /// The summary of points in order of time.
-    pub(crate) fn from_points(points: &[Point]) -> Option<Self> {
+    pub(crate) fn from_points(points: &[TimedValue]) -> Option<Self> {
         let (first, rest) = points.split_first()?;
         let mut all = Self::of_point(*first);
         for point in rest {
@@ -115,7 +115,7 @@ impl<const IS_COUNTER: bool> Changes<IS_COUNTER> {
     }
 
     /// The change between two neighbours.
-    fn change(left: Point, right: Point) -> f64 {
+    fn change(left: TimedValue, right: TimedValue) -> f64 {
         if IS_COUNTER && right.1 < left.1 {
             right.1
         } else {
@@ -136,7 +136,7 @@ impl<const IS_COUNTER: bool> Changes<IS_COUNTER> {
         (seconds > 0.0).then(|| Self::change(left, right) / seconds)
     }
 
-    fn edge(&self, is_left: bool) -> (Point, Point) {
+    fn edge(&self, is_left: bool) -> (TimedValue, TimedValue) {
         if is_left {
             (self.first, self.second)
         } else {
@@ -145,11 +145,11 @@ impl<const IS_COUNTER: bool> Changes<IS_COUNTER> {
     }
 }
 
-fn seconds(left: Point, right: Point) -> f64 {
+fn seconds(left: TimedValue, right: TimedValue) -> f64 {
     (i128::from(right.0) - i128::from(left.0)) as f64 / SECOND_NS
 }
 
-impl<const IS_COUNTER: bool> Summary for Changes<IS_COUNTER> {
+impl<const IS_COUNTER: bool> GroupSummary for Changes<IS_COUNTER> {
     const NAME: &'static str = if IS_COUNTER {
         "counter_agg"
     } else {
@@ -215,17 +215,17 @@ mod tests {
     fn a_counter_that_falls_restarted_at_zero() {
         let points = [(0, 10.0), (10, 20.0), (20, 5.0), (30, 5.0), (40, 8.0)];
         let points = points.map(|(second, value)| (second * 1_000_000_000, value));
-        let all = Counter::from_points(&points).unwrap();
+        let all = CounterSummary::from_points(&points).unwrap();
         assert_eq!((all.delta(), all.resets, all.changes), (18.0, 1, 3));
         assert_eq!(all.rate(), Some(18.0 / 40.0));
         assert_eq!(all.edge_rate(true), Some(1.0));
         assert_eq!(all.edge_delta(false), 3.0);
         let (left, right) = points.split_at(2);
-        let left = Counter::from_points(left).unwrap();
-        let right = Counter::from_points(right).unwrap();
+        let left = CounterSummary::from_points(left).unwrap();
+        let right = CounterSummary::from_points(right).unwrap();
         assert_eq!(left.join(&right).unwrap(), all);
         assert!(right.join(&left).is_err());
-        let gauge = Gauge::from_points(&points).unwrap();
+        let gauge = GaugeSummary::from_points(&points).unwrap();
         assert_eq!((gauge.delta(), gauge.resets), (-2.0, 0));
     }
 }

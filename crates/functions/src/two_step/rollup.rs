@@ -2,10 +2,10 @@
 
 use super::aggregates::merge_sketch;
 use super::candlestick::Candlestick;
-use super::counter::{Counter, Gauge};
+use super::counter::{CounterSummary, GaugeSummary};
 use super::percentiles::{self, PercentileSketch};
 use super::statistics::{OneVariable, TwoVariables};
-use super::summary::{Summary, from_array, joined, summary_type, to_array};
+use super::summary::{GroupSummary, from_array, joined, summary_type, to_array};
 use super::time_weight::TimeWeight;
 use crate::aggregate::{AccumulatorFactory, AggregateDescription, AggregateState};
 use crate::arguments::ConstantArguments;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Rollup;
+pub(super) struct RollupFunction;
 
 /// The state of any kind: a list of the summaries as bytes would lose their types, so each has a column.
 const STATES: [&str; 7] = [
@@ -30,8 +30,8 @@ fn kinds() -> [DataType; 7] {
         summary_type::<OneVariable>(),
         summary_type::<TwoVariables>(),
         summary_type::<TimeWeight>(),
-        summary_type::<Counter>(),
-        summary_type::<Gauge>(),
+        summary_type::<CounterSummary>(),
+        summary_type::<GaugeSummary>(),
         summary_type::<Candlestick>(),
         DataType::Struct(percentiles::fields()),
     ]
@@ -41,7 +41,7 @@ fn list_of(kind: &DataType) -> DataType {
     DataType::LargeList(Arc::new(Field::new_list_field(kind.clone(), true)))
 }
 
-impl AggregateDescription for Rollup {
+impl AggregateDescription for RollupFunction {
     fn name(&self) -> &'static str {
         "rollup"
     }
@@ -80,12 +80,12 @@ impl AggregateDescription for Rollup {
             kinds.iter().position(|known| known == kind)
         });
         Ok(match place {
-            Some(0) => Box::new(JoinedSummaries::<OneVariable>::at(0)),
-            Some(1) => Box::new(JoinedSummaries::<TwoVariables>::at(1)),
-            Some(2) => Box::new(JoinedSummaries::<TimeWeight>::at(2)),
-            Some(3) => Box::new(JoinedSummaries::<Counter>::at(3)),
-            Some(4) => Box::new(JoinedSummaries::<Gauge>::at(4)),
-            Some(5) => Box::new(JoinedSummaries::<Candlestick>::at(5)),
+            Some(0) => Box::new(JoinedSummaries::<OneVariable>::for_place(0)),
+            Some(1) => Box::new(JoinedSummaries::<TwoVariables>::for_place(1)),
+            Some(2) => Box::new(JoinedSummaries::<TimeWeight>::for_place(2)),
+            Some(3) => Box::new(JoinedSummaries::<CounterSummary>::for_place(3)),
+            Some(4) => Box::new(JoinedSummaries::<GaugeSummary>::for_place(4)),
+            Some(5) => Box::new(JoinedSummaries::<Candlestick>::for_place(5)),
             Some(6) => Box::new(JoinedSketches),
             _ => return exec_err!("rollup takes a summary"),
         })
@@ -122,7 +122,7 @@ struct JoinedSummaries<S> {
 }
 
 impl<S> JoinedSummaries<S> {
-    fn at(place: usize) -> Self {
+    fn for_place(place: usize) -> Self {
         Self {
             place,
             kind: PhantomData,
@@ -130,7 +130,7 @@ impl<S> JoinedSummaries<S> {
     }
 }
 
-impl<S: Summary> AggregateState for JoinedSummaries<S> {
+impl<S: GroupSummary> AggregateState for JoinedSummaries<S> {
     type State = Vec<S>;
     type Rows<'a> = &'a ArrayRef;
 

@@ -3,7 +3,7 @@
 //! Central moments are kept, not sums of powers, and joined by the formulas of Chan and Pébay: sums of
 //! powers lose all digits where the values are large and their spread is small.
 
-use super::summary::{Slot, SlotKind, Summary};
+use super::summary::{GroupSummary, Slot, SlotKind};
 use SlotKind::Float;
 use datafusion::common::Result;
 
@@ -98,7 +98,7 @@ impl Moments {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OneVariable(pub Moments);
 
-impl Summary for OneVariable {
+impl GroupSummary for OneVariable {
     const NAME: &'static str = "stats_agg";
     const SLOTS: &'static [(&'static str, SlotKind)] = &[
         ("n", Float),
@@ -175,7 +175,7 @@ impl TwoVariables {
     }
 }
 
-impl Summary for TwoVariables {
+impl GroupSummary for TwoVariables {
     const NAME: &'static str = "stats_agg";
     const SLOTS: &'static [(&'static str, SlotKind)] = &[
         ("ny", Float),

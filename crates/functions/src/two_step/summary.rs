@@ -20,7 +20,7 @@ pub(crate) enum SlotKind {
 pub(crate) type Slot = u64;
 
 /// What the rows of a group are reduced to.
-pub(crate) trait Summary: Clone + Debug + Send + Sync + 'static {
+pub(crate) trait GroupSummary: Clone + Debug + Send + Sync + 'static {
     /// The aggregate that makes it.
     const NAME: &'static str;
     /// Its numbers.
@@ -39,7 +39,7 @@ pub(crate) trait Summary: Clone + Debug + Send + Sync + 'static {
 }
 
 /// The columns of a summary.
-pub(crate) fn fields<S: Summary>() -> Fields {
+pub(crate) fn fields<S: GroupSummary>() -> Fields {
     let fields = S::SLOTS.iter().map(|(name, kind)| {
         let kind = match kind {
             SlotKind::Whole => DataType::Int64,
@@ -51,15 +51,15 @@ pub(crate) fn fields<S: Summary>() -> Fields {
 }
 
 /// The type of a summary.
-pub(crate) fn summary_type<S: Summary>() -> DataType {
+pub(crate) fn summary_type<S: GroupSummary>() -> DataType {
     DataType::Struct(fields::<S>())
 }
 
 /// Summaries as a column.
-pub(crate) fn to_array<S: Summary>(summaries: &[Option<S>]) -> Result<ArrayRef> {
+pub(crate) fn to_array<S: GroupSummary>(summaries: &[Option<S>]) -> Result<ArrayRef> {
     let rows: Vec<Option<Vec<Slot>>> = summaries
         .iter()
-        .map(|summary| summary.as_ref().map(Summary::slots))
+        .map(|summary| summary.as_ref().map(GroupSummary::slots))
         .collect();
     let columns = S::SLOTS.iter().enumerate().map(|(at, (_, kind))| {
         let slots = rows.iter().map(|row| row.as_ref().map(|row| row[at]));
@@ -88,7 +88,7 @@ pub(crate) fn to_array<S: Summary>(summaries: &[Option<S>]) -> Result<ArrayRef> 
 ///
 /// # Errors
 /// If the column holds no summaries of this kind.
-pub(crate) fn from_array<S: Summary>(column: &ArrayRef, row: usize) -> Result<Option<S>> {
+pub(crate) fn from_array<S: GroupSummary>(column: &ArrayRef, row: usize) -> Result<Option<S>> {
     let Some(structs) = column.as_struct_opt() else {
         return exec_err!("{} expects its own summaries", S::NAME);
     };
@@ -123,8 +123,8 @@ pub(crate) fn from_array<S: Summary>(column: &ArrayRef, row: usize) -> Result<Op
 }
 
 /// The summary of all of these, joined in their order.
-pub(crate) fn joined<S: Summary>(mut summaries: Vec<S>) -> Result<Option<S>> {
-    summaries.sort_by_key(Summary::start);
+pub(crate) fn joined<S: GroupSummary>(mut summaries: Vec<S>) -> Result<Option<S>> {
+    summaries.sort_by_key(GroupSummary::start);
     let mut summaries = summaries.into_iter();
     let Some(first) = summaries.next() else {
         return Ok(None);

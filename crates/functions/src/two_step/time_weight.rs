@@ -1,6 +1,6 @@
 //! `time_weight(method, time, value)`: the mean over time, and the area under the values.
 
-use super::summary::{Slot, SlotKind, Summary};
+use super::summary::{GroupSummary, Slot, SlotKind};
 use SlotKind::{Float, Whole};
 use datafusion::common::Result;
 
@@ -70,7 +70,7 @@ impl TimeWeight {
     }
 }
 
-impl Summary for TimeWeight {
+impl GroupSummary for TimeWeight {
     const NAME: &'static str = "time_weight";
     const SLOTS: &'static [(&'static str, SlotKind)] = &[
         ("first_time", Whole),

@@ -136,7 +136,9 @@ impl PostgresConnection<'_> {
 
     /// Remembers that the transaction block changed something, which ROLLBACK does not undo.
     pub(super) fn note_change(&mut self, tag: &str) {
-        const CHANGES: [&str; 6] = ["INSERT", "DELETE", "COPY", "CREATE", "DROP", "ALTER"];
+        const CHANGES: [&str; 7] = [
+            "INSERT", "DELETE", "COPY", "CREATE", "DROP", "ALTER", "CALL",
+        ];
         let verb = tag.split(' ').next().unwrap_or_default();
         let is_change = CHANGES.contains(&verb) || verb == "TRUNCATE";
         if self.block != TransactionState::Idle && is_change && !tag.ends_with(" 0") {

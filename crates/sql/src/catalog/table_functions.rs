@@ -98,7 +98,7 @@ struct TableDescription {
 }
 
 impl TableFunctionImpl for TableDescription {
-    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+    fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let values = args.exprs().iter().map(|expr| match expr {
             Expr::Literal(value, _) => Ok(value.clone()),
             other => Err(failed(SqlError::named(

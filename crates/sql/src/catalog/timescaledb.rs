@@ -3,7 +3,7 @@
 
 use super::external;
 use crate::error::{SqlError, SqlResult};
-use crate::statements::hypertable::jobs;
+use crate::statements::hypertable::list_jobs;
 use crate::tables::table_partitions::{PARTITION_SCHEMA, partitions};
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
@@ -251,7 +251,7 @@ impl TimescaleInformation {
     }
 
     fn job_rows(&self) -> SqlResult<Vec<Vec<ScalarValue>>> {
-        let found = jobs(&self.engine, &self.database)?.into_iter();
+        let found = list_jobs(&self.engine, &self.database)?.into_iter();
         let rows = found.map(|job| {
             vec![
                 ScalarValue::Int32(Some(job.id)),
@@ -278,7 +278,7 @@ impl TimescaleInformation {
     }
 
     fn job_stat_rows(&self) -> SqlResult<Vec<Vec<ScalarValue>>> {
-        let found = jobs(&self.engine, &self.database)?.into_iter();
+        let found = list_jobs(&self.engine, &self.database)?.into_iter();
         let rows = found.map(|job| {
             let mut row = vec![
                 text("public"),

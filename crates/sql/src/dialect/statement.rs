@@ -160,7 +160,7 @@ pub(crate) struct HypertableCall {
 
 /// What calls answer with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AnswerForm {
+pub(crate) enum CallAnswerForm {
     /// One column for each call.
     Values,
     /// The columns of the one call.
@@ -175,7 +175,7 @@ pub(crate) struct HypertableStatement {
     /// The calls, in order.
     pub calls: Vec<HypertableCall>,
     /// What the statement answers with.
-    pub form: AnswerForm,
+    pub form: CallAnswerForm,
 }
 
 /// One change of `ALTER TABLE`.

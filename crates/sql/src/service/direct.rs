@@ -55,30 +55,7 @@ impl SqlService {
             }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => one_batch(self.show(session, what).await?),
             Command::Access(statement) => self.access_answer(session, statement).await?,
-            Command::CreateView {
-                target,
-                if_not_exists,
-                options,
-                query,
-                with_data,
-            } => {
-                let asked = CreateMaterializedView {
-                    rights: Arc::clone(&session.rights),
-                    database: target.database.clone().unwrap_or(session.database.clone()),
-                    name: target.table.clone(),
-                    if_not_exists: *if_not_exists,
-                    options: options.clone(),
-                    query: query.clone(),
-                    with_data: *with_data,
-                };
-                let create = async move { inner.create_view(asked).await };
-                let timeout = session.statement_timeout;
-                self.inner.workers.run(timeout, create).await?;
-                let notices = options.notices.iter().cloned();
-                StatementDone::new("CREATE MATERIALIZED VIEW")
-                    .telling(notices)
-                    .into()
-            }
+            create @ Command::CreateView { .. } => self.create_view(session, create).await?,
             Command::RefreshView(target) => {
                 let table = inner.view(session, target)?;
                 let refresh = async move { inner.refresh_view(&table).await };
@@ -135,6 +112,35 @@ impl SqlService {
             }
         };
         Ok(Some(answer))
+    }
+
+    /// `CREATE MATERIALIZED VIEW`
+    async fn create_view(&self, session: &Session, command: &Command) -> SqlResult<Answer> {
+        let Command::CreateView {
+            target,
+            if_not_exists,
+            options,
+            query,
+            with_data,
+        } = command
+        else {
+            return Err(SqlError::syntax("a view is created from its query"));
+        };
+        let asked = CreateMaterializedView {
+            rights: Arc::clone(&session.rights),
+            database: target.database.clone().unwrap_or(session.database.clone()),
+            name: target.table.clone(),
+            if_not_exists: *if_not_exists,
+            options: options.clone(),
+            query: query.clone(),
+            with_data: *with_data,
+        };
+        let inner = Arc::clone(&self.inner);
+        let create = async move { inner.create_view(asked).await };
+        let timeout = session.statement_timeout;
+        self.inner.workers.run(timeout, create).await?;
+        let done = StatementDone::new("CREATE MATERIALIZED VIEW");
+        Ok(done.telling(options.notices.iter().cloned()).into())
     }
 
     /// The columns that a command without a plan answers with; `None` if it answers with no rows.

@@ -5,7 +5,7 @@ use super::SqlServiceInner;
 use super::changes::StatementDone;
 use super::direct::one_batch;
 use crate::dialect::parse;
-use crate::dialect::statement::{AnswerForm, Command, HypertableCall, HypertableStatement};
+use crate::dialect::statement::{CallAnswerForm, Command, HypertableCall, HypertableStatement};
 use crate::error::{SqlError, SqlResult};
 use crate::statements::hypertable::{self, CallArguments, CallOutcome};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -82,13 +82,13 @@ impl SqlServiceInner {
 /// The columns of the answer; `None` if it has no rows.
 pub(super) fn schema(statement: &HypertableStatement) -> Option<SchemaRef> {
     let fields = match statement.form {
-        AnswerForm::Nothing => return None,
-        AnswerForm::Columns => statement
+        CallAnswerForm::Nothing => return None,
+        CallAnswerForm::Columns => statement
             .calls
             .iter()
             .flat_map(hypertable::fields)
             .collect(),
-        AnswerForm::Values => {
+        CallAnswerForm::Values => {
             let calls = statement.calls.iter();
             let column = |call: &HypertableCall| {
                 let kind = match hypertable::fields(call).as_slice() {
@@ -104,8 +104,8 @@ pub(super) fn schema(statement: &HypertableStatement) -> Option<SchemaRef> {
 }
 
 /// The rows of the answer.
-fn rows(form: AnswerForm, outcomes: Vec<CallOutcome>) -> Vec<Vec<ScalarValue>> {
-    if form == AnswerForm::Columns {
+fn rows(form: CallAnswerForm, outcomes: Vec<CallOutcome>) -> Vec<Vec<ScalarValue>> {
+    if form == CallAnswerForm::Columns {
         return outcomes
             .into_iter()
             .flat_map(|outcome| outcome.rows)

@@ -8,7 +8,7 @@ mod jobs;
 mod policies;
 
 pub(crate) use arguments::CallArguments;
-pub(crate) use jobs::{HypertableJob, JobKind, jobs};
+pub(crate) use jobs::list_jobs;
 
 use crate::dialect::statement::HypertableCall;
 use crate::dialect::timescale::functions::HypertableFunction as Function;

@@ -11,7 +11,7 @@ use crate::dialect::ast_walk::walk;
 use crate::dialect::grammar::MarigramDialect;
 use crate::dialect::identifiers::parse_target;
 use crate::dialect::statement::{
-    AnswerForm, HypertableCall, HypertableStatement, TableReferenceName,
+    CallAnswerForm, HypertableCall, HypertableStatement, TableReferenceName,
 };
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::fold_case;
@@ -62,7 +62,7 @@ fn top_level(statement: &mut Statement) -> SqlResult<Option<HypertableStatement>
             let calls = vec![call_of(description, function)?];
             Ok(Some(HypertableStatement {
                 calls,
-                form: AnswerForm::Nothing,
+                form: CallAnswerForm::Nothing,
             }))
         }
         Statement::Query(query) => selected(query),
@@ -110,7 +110,7 @@ fn selected(query: &mut Query) -> SqlResult<Option<HypertableStatement>> {
     let call = call_with(description, &arguments.args)?;
     Ok(Some(HypertableStatement {
         calls: vec![call],
-        form: AnswerForm::Columns,
+        form: CallAnswerForm::Columns,
     }))
 }
 
@@ -143,7 +143,7 @@ fn listed(select: &Select) -> SqlResult<Option<HypertableStatement>> {
     }
     Ok(Some(HypertableStatement {
         calls,
-        form: AnswerForm::Values,
+        form: CallAnswerForm::Values,
     }))
 }
 
@@ -450,9 +450,9 @@ fn refuse_nested(statement: &Statement) -> SqlResult<()> {
 #[cfg(test)]
 mod tests {
     use crate::dialect::parse::parse;
-    use crate::dialect::statement::{AnswerForm, Command, HypertableCall};
+    use crate::dialect::statement::{CallAnswerForm, Command, HypertableCall};
 
-    fn calls(sql: &str) -> (Vec<HypertableCall>, AnswerForm) {
+    fn calls(sql: &str) -> (Vec<HypertableCall>, CallAnswerForm) {
         match parse(sql) {
             Ok(Command::Hypertable(statement)) => (statement.calls, statement.form),
             other => panic!("{sql}: {other:?}"),
@@ -490,7 +490,7 @@ mod tests {
         }
         let (both, form) =
             calls("SELECT create_hypertable('a', 'time'), create_hypertable('b', 'time')");
-        assert_eq!((both.len(), form), (2, AnswerForm::Values));
+        assert_eq!((both.len(), form), (2, CallAnswerForm::Values));
         assert_eq!(both[1].target.as_ref().unwrap().table, "b");
     }
 

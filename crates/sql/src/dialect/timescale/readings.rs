@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use std::ops::ControlFlow;
 
 /// A function that describes a table: its name, the names of its arguments, and whether it returns rows.
-struct TableReading {
+struct TableReadingFunction {
     name: &'static str,
     arguments: &'static [&'static str],
     returns_rows: bool,
@@ -42,8 +42,8 @@ pub(crate) const TABLE_SIZE: [&str; 2] = ["hypertable_size", "hypertable_approxi
 /// `approximate_row_count`
 pub(crate) const ROW_COUNT: &str = "approximate_row_count";
 
-const READINGS: [TableReading; 10] = [
-    TableReading {
+const READINGS: [TableReadingFunction; 10] = [
+    TableReadingFunction {
         name: SHOW_CHUNKS,
         arguments: &[
             "relation",
@@ -65,16 +65,16 @@ const READINGS: [TableReading; 10] = [
     value(ROW_COUNT),
 ];
 
-const fn rows(name: &'static str) -> TableReading {
-    TableReading {
+const fn rows(name: &'static str) -> TableReadingFunction {
+    TableReadingFunction {
         name,
         arguments: ONE_TABLE,
         returns_rows: true,
     }
 }
 
-const fn value(name: &'static str) -> TableReading {
-    TableReading {
+const fn value(name: &'static str) -> TableReadingFunction {
+    TableReadingFunction {
         name,
         arguments: ONE_TABLE,
         returns_rows: false,
@@ -89,14 +89,14 @@ pub(crate) fn may_have_some(folded: &str) -> bool {
 /// See the module documentation.
 pub(crate) struct TableReadings;
 
-fn reading_of(name: &ObjectName) -> Option<&'static TableReading> {
+fn reading_of(name: &ObjectName) -> Option<&'static TableReadingFunction> {
     let name = fold_case(name.0.last()?.as_ident()?);
     READINGS.iter().find(|reading| reading.name == name)
 }
 
 /// The arguments in order, without casts of the table's name.
 fn ordered(
-    reading: &'static TableReading,
+    reading: &'static TableReadingFunction,
     arguments: &[FunctionArg],
 ) -> Result<Vec<FunctionArg>, SqlError> {
     let given = matched(reading.name, reading.arguments, arguments)?;

@@ -104,7 +104,7 @@ impl HypertableJob {
 ///
 /// # Errors
 /// If there is no such database.
-pub(crate) fn jobs(engine: &Engine, database: &str) -> SqlResult<Vec<HypertableJob>> {
+pub(crate) fn list_jobs(engine: &Engine, database: &str) -> SqlResult<Vec<HypertableJob>> {
     let mut found = Vec::new();
     for table in engine.tables(database)? {
         let options = &table.options;
@@ -133,7 +133,7 @@ fn named(engine: &Engine, database: &str, arguments: &CallArguments) -> SqlResul
         let message = "a job is named by its number; SELECT * FROM timescaledb_information.jobs";
         return Err(SqlError::named("22023", "job_id", message));
     };
-    let found = jobs(engine, database)?.into_iter();
+    let found = list_jobs(engine, database)?.into_iter();
     let mut found = found.filter(|job| i64::from(job.id) == id);
     found.next().ok_or_else(|| {
         let message = format!("job {id} does not exist");
