@@ -33,19 +33,6 @@ pub enum Answer {
     },
 }
 
-impl Answer {
-    /// The same, with notices for the client besides those that it has.
-    #[must_use]
-    pub fn with_notices(mut self, more: Vec<String>) -> Self {
-        match &mut self {
-            Self::Rows(RowStream { notices, .. }) | Self::Done { notices, .. } => {
-                notices.extend(more);
-            }
-        }
-        self
-    }
-}
-
 /// Rows that stream in. Dropping it stops the query.
 pub struct RowStream {
     /// Columns of every batch.

@@ -31,6 +31,8 @@ pub(crate) mod exact_numbers;
 pub(crate) mod foreign_names;
 pub(crate) mod from_first;
 pub(crate) mod grammar;
+pub(crate) mod hypertable_functions;
+pub(crate) mod hypertable_settings;
 pub(crate) mod identifiers;
 pub(crate) mod inserted_lists;
 pub(crate) mod latest_on;

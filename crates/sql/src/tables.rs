@@ -1,8 +1,10 @@
 //! Tables of series as table providers of DataFusion: reading their rows ([`table`], [`series`])
 //! and writing them ([`sink`], [`replaced`]), their settings as text ([`written_settings`]), and the
-//! partitions in which their rows are ([`table_partitions`]).
+//! partitions in which their rows are ([`table_partitions`]), and what works on them in the background
+//! ([`hypertable_jobs`]).
 
 pub(crate) mod batches;
+pub(crate) mod hypertable_jobs;
 pub(crate) mod notices;
 pub(crate) mod replaced;
 pub(crate) mod series;

@@ -395,7 +395,7 @@ impl AggregateState for SketchState {
     }
 
     fn merge(&self, state: &mut Self::State, columns: &[ArrayRef], row: usize) -> Result<()> {
-        merge_sketch(state, percentiles::from_array(&columns[0], row)?)
+        percentiles::merge(state, percentiles::from_array(&columns[0], row)?)
     }
 
     fn answers(&self, states: &mut [Self::State]) -> Result<ArrayRef> {
@@ -405,17 +405,4 @@ impl AggregateState for SketchState {
     fn heap_bytes(&self, state: &Self::State) -> usize {
         state.as_ref().map_or(0, PercentileSketch::heap_bytes)
     }
-}
-
-/// Adds the values of a sketch to a state.
-pub(super) fn merge_sketch(
-    state: &mut Option<PercentileSketch>,
-    next: Option<PercentileSketch>,
-) -> Result<()> {
-    match (state.as_mut(), next) {
-        (_, None) => {}
-        (Some(before), Some(next)) => before.merge(next)?,
-        (None, next) => *state = next,
-    }
-    Ok(())
 }

@@ -304,6 +304,19 @@ pub(crate) fn from_array(column: &ArrayRef, row: usize) -> Result<Option<Percent
     }))
 }
 
+/// Adds the values of a sketch to a state.
+pub(crate) fn merge(
+    state: &mut Option<PercentileSketch>,
+    next: Option<PercentileSketch>,
+) -> Result<()> {
+    match (state.as_mut(), next) {
+        (_, None) => {}
+        (Some(before), Some(next)) => before.merge(next)?,
+        (None, next) => *state = next,
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,5 @@
 //! `rollup(summary)`: joins summaries of several groups into the summary of all their rows.
 
-use super::aggregates::merge_sketch;
 use super::candlestick::Candlestick;
 use super::counter::{CounterSummary, GaugeSummary};
 use super::percentiles::{self, PercentileSketch};
@@ -188,7 +187,7 @@ impl AggregateState for JoinedSketches {
 
     fn add(&self, state: &mut SketchTotal, rows: &&ArrayRef, row: usize) {
         let merged = percentiles::from_array(rows, row)
-            .and_then(|next| merge_sketch(&mut state.sketch, next));
+            .and_then(|next| percentiles::merge(&mut state.sketch, next));
         state.failure = state
             .failure
             .take()
@@ -208,7 +207,7 @@ impl AggregateState for JoinedSketches {
         if lists.is_valid(row) {
             let items = lists.value(row);
             for at in 0..items.len() {
-                merge_sketch(&mut state.sketch, percentiles::from_array(&items, at)?)?;
+                percentiles::merge(&mut state.sketch, percentiles::from_array(&items, at)?)?;
             }
         }
         Ok(())

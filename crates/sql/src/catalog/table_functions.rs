@@ -3,14 +3,14 @@
 
 use super::timescaledb::{failed, number, table_of, text};
 use crate::access::check_database;
+use crate::dialect::timescale::arguments::CallArguments;
 use crate::dialect::timescale::calls::target_of_text;
 use crate::dialect::timescale::readings::{
     CHUNK_COMPRESSION, CHUNK_SIZES, ROW_COUNT, SHOW_CHUNKS, TABLE_COMPRESSION, TABLE_SIZE,
     TABLE_SIZES,
 };
 use crate::error::{SqlError, SqlResult};
-use crate::statements::hypertable::{CallArguments, chosen};
-use crate::tables::table_partitions::{PARTITION_SCHEMA, TablePartition, partitions};
+use crate::tables::table_partitions::{PARTITION_SCHEMA, TablePartition, chosen, partitions};
 use datafusion::arrow::array::{Array, Int64Array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -241,7 +241,7 @@ impl ScalarUDFImpl for TableFigure {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let names = datafusion::arrow::compute::cast(&arrays[0], &DataType::Utf8)?;
+        let names = arrow::compute::cast(&arrays[0], &DataType::Utf8)?;
         let names = as_string_array(&names)?;
         let figure = |name: &str| {
             let figure = if self.name == ROW_COUNT {

@@ -3,7 +3,7 @@
 
 use super::external;
 use crate::error::{SqlError, SqlResult};
-use crate::statements::hypertable::list_jobs;
+use crate::tables::hypertable_jobs::list_jobs;
 use crate::tables::table_partitions::{PARTITION_SCHEMA, partitions};
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;

@@ -5,12 +5,12 @@ pub(crate) mod constraints;
 pub(crate) mod materialized_views;
 pub(crate) mod query;
 
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::dialect::settings::{codec_clause, settings};
 use crate::dialect::statement::{
     CodecChange, ColumnKind, Command, CreateTableAs, OptionChanges, TableAlteration,
 };
-use crate::dialect::timescale::settings::HypertableSettings;
 use crate::dialect::types::field_type;
 use crate::error::{SqlError, SqlResult};
 use columns::{ColumnDefinition, ColumnRole};

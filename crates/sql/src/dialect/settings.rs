@@ -1,8 +1,9 @@
 //! Parses the settings of tables and columns: `WITH (…)`, `SET (…)`, `ENCODING …`.
 
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::dialect::identifiers::{accept_word, parse_name};
 use crate::dialect::statement::{CodecChange, OptionChanges};
-use crate::dialect::timescale::settings::{HypertableSettings, accept_key, optional_value};
+use crate::dialect::timescale::settings::{accept_key, optional_value};
 use crate::error::{SqlError, SqlResult, nearest};
 use datafusion::sql::sqlparser::ast::Value;
 use datafusion::sql::sqlparser::parser::Parser;

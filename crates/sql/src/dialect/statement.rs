@@ -2,8 +2,8 @@
 
 use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::column_names::Names;
-use crate::dialect::timescale::functions::FunctionDescription;
-use crate::dialect::timescale::settings::HypertableSettings;
+use crate::dialect::hypertable_functions::FunctionDescription;
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::stack::{DeepTree, StackNeed};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::DataType;

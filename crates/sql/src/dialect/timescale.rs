@@ -1,4 +1,5 @@
-//! TimescaleDB's additions to SQL: the calls that change tables and views ([`calls`]), the settings in
+//! TimescaleDB's additions to SQL: the calls that change tables and views ([`calls`]) and
+//! their [`arguments`], the settings in
 //! `WITH (…)` and `SET (…)` ([`settings`]), the functions that describe tables ([`readings`]), and the
 //! accessors of summaries ([`accessors`]).
 //!
@@ -6,8 +7,8 @@
 //! devices decides which columns are tags.
 
 pub(crate) mod accessors;
+pub(crate) mod arguments;
 pub(crate) mod calls;
-pub(crate) mod functions;
 pub(crate) mod readings;
 pub(crate) mod settings;
 

@@ -241,7 +241,7 @@ impl SqlService {
     }
 }
 
-pub(super) fn one_batch(batch: RecordBatch) -> Answer {
+fn one_batch(batch: RecordBatch) -> Answer {
     let schema = batch.schema();
     let batches = futures::stream::iter([Ok(batch)]).boxed();
     Answer::Rows(RowStream::new(schema, batches))

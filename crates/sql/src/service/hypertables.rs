@@ -3,16 +3,17 @@
 
 use super::SqlServiceInner;
 use super::changes::StatementDone;
-use super::direct::one_batch;
 use crate::dialect::parse;
 use crate::dialect::statement::{CallAnswerForm, Command, HypertableCall, HypertableStatement};
+use crate::dialect::timescale::arguments::CallArguments;
 use crate::error::{SqlError, SqlResult};
-use crate::statements::hypertable::{self, CallArguments, CallOutcome};
+use crate::statements::hypertable::{self, CallOutcome};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::physical_plan::collect;
-use marigram_service::{Answer, Session};
+use futures::StreamExt;
+use marigram_service::{Answer, RowStream, Session};
 use std::sync::Arc;
 
 impl SqlServiceInner {
@@ -44,7 +45,13 @@ impl SqlServiceInner {
             return Ok(StatementDone::new("CALL").telling(notices).into());
         };
         let rows = rows(statement.form, outcomes);
-        Ok(one_batch(batch(&schema, &rows)?).with_notices(notices))
+        let rows = batch(&schema, &rows)?;
+        let batches = futures::stream::iter([Ok(rows)]).boxed();
+        Ok(Answer::Rows(RowStream {
+            schema,
+            batches,
+            notices,
+        }))
     }
 
     /// The values of a call's arguments.

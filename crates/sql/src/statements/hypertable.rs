@@ -3,18 +3,15 @@
 //! Each becomes a change of the table's settings or of its columns' roles, a delete, or nothing:
 //! a notice then says what Marigram does by itself.
 
-mod arguments;
 mod jobs;
 mod policies;
 
-pub(crate) use arguments::CallArguments;
-pub(crate) use jobs::list_jobs;
-
+use crate::dialect::hypertable_functions::HypertableFunction as Function;
 use crate::dialect::statement::HypertableCall;
-use crate::dialect::timescale::functions::HypertableFunction as Function;
+use crate::dialect::timescale::arguments::CallArguments;
 use crate::error::{SqlError, SqlResult};
 use crate::statements::roles::{self, RoleRequest};
-use crate::tables::table_partitions::{TablePartition, partitions};
+use crate::tables::table_partitions::{TablePartition, chosen, partitions};
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use marigram_engine::{Engine, TableChange, TagFilter};
@@ -357,35 +354,6 @@ fn drop_chunks(
         rows: rows.collect(),
         ..CallOutcome::default()
     })
-}
-
-/// The partitions that lie before `older_than` and from `newer_than` on.
-///
-/// # Errors
-/// If the arguments are no times, or `is_bounded` and there is none.
-pub(crate) fn chosen(
-    all: Vec<TablePartition>,
-    arguments: &CallArguments,
-    now_ns: i64,
-    is_bounded: bool,
-) -> SqlResult<Vec<TablePartition>> {
-    for name in ["created_before", "created_after"] {
-        if arguments.has(name) {
-            let message = format!("{name} is not supported: partitions are chosen by their times");
-            return Err(SqlError::named("0A000", name, message));
-        }
-    }
-    let older = arguments.moment("older_than", now_ns)?;
-    let newer = arguments.moment("newer_than", now_ns)?;
-    if is_bounded && older.is_none() && newer.is_none() {
-        let message = "drop_chunks needs older_than or newer_than; TRUNCATE deletes all rows";
-        return Err(SqlError::named("22023", "drop_chunks", message));
-    }
-    let is_chosen = |partition: &TablePartition| {
-        older.is_none_or(|older| partition.end_ns <= older)
-            && newer.is_none_or(|newer| partition.start_ns >= newer)
-    };
-    Ok(all.into_iter().filter(is_chosen).collect())
 }
 
 /// The times of partitions, with neighbours in one range.

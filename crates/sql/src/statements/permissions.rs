@@ -4,8 +4,8 @@
 //! are planned (`catalog::plan_rights`), statements about users when they run.
 
 use crate::access::{check_administrator, check_database, check_sight};
+use crate::dialect::hypertable_functions::HypertableFunction;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
-use crate::dialect::timescale::functions::HypertableFunction;
 use marigram_access::DatabasePrivileges;
 use marigram_service::{ServiceError, Session};
 

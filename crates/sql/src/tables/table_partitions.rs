@@ -1,6 +1,7 @@
 //! The partitions in which a table has rows: what TimescaleDB calls its chunks.
 
-use crate::error::SqlResult;
+use crate::dialect::timescale::arguments::CallArguments;
+use crate::error::{SqlError, SqlResult};
 use chrono::{DateTime, Utc};
 use marigram_engine::{Chunk, Engine, ShardView};
 use marigram_model::{TableSchema, TimeRange, partition_start};
@@ -141,4 +142,33 @@ fn windows(chunk: &Chunk, width_ns: i64) -> Vec<TimeRange> {
     starts.sort_unstable();
     starts.dedup();
     starts.into_iter().map(window).collect()
+}
+
+/// The partitions that lie before `older_than` and from `newer_than` on.
+///
+/// # Errors
+/// If the arguments are no times, or `is_bounded` and there is none.
+pub(crate) fn chosen(
+    all: Vec<TablePartition>,
+    arguments: &CallArguments,
+    now_ns: i64,
+    is_bounded: bool,
+) -> SqlResult<Vec<TablePartition>> {
+    for name in ["created_before", "created_after"] {
+        if arguments.has(name) {
+            let message = format!("{name} is not supported: partitions are chosen by their times");
+            return Err(SqlError::named("0A000", name, message));
+        }
+    }
+    let older = arguments.moment("older_than", now_ns)?;
+    let newer = arguments.moment("newer_than", now_ns)?;
+    if is_bounded && older.is_none() && newer.is_none() {
+        let message = "drop_chunks needs older_than or newer_than; TRUNCATE deletes all rows";
+        return Err(SqlError::named("22023", "drop_chunks", message));
+    }
+    let is_chosen = |partition: &TablePartition| {
+        older.is_none_or(|older| partition.end_ns <= older)
+            && newer.is_none_or(|newer| partition.start_ns >= newer)
+    };
+    Ok(all.into_iter().filter(is_chosen).collect())
 }

@@ -4,11 +4,11 @@
 //! Such a call is a statement of its own. Inside another statement it would act once, never, or for
 //! every row, depending on the plan, so it is refused there.
 
-use super::functions::{
-    ADD_BY_DIMENSION, CREATE_BY_DIMENSION, FUNCTIONS, FunctionDescription, HypertableFunction, find,
-};
 use crate::dialect::ast_walk::walk;
 use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::hypertable_functions::{
+    ADD_BY_DIMENSION, CREATE_BY_DIMENSION, FUNCTIONS, FunctionDescription, HypertableFunction, find,
+};
 use crate::dialect::identifiers::parse_target;
 use crate::dialect::statement::{
     CallAnswerForm, HypertableCall, HypertableStatement, TableReferenceName,

@@ -1,8 +1,9 @@
 //! Policies: settings of a table or a view under the names of TimescaleDB.
 
-use super::jobs::JobKind;
-use super::{CallArguments, CallOutcome, set_options};
+use super::{CallOutcome, set_options};
+use crate::dialect::timescale::arguments::CallArguments;
 use crate::error::{SqlError, SqlResult};
+use crate::tables::hypertable_jobs::JobKind;
 use marigram_engine::{Engine, TableChange};
 use marigram_functions::duration::format_ns;
 use marigram_model::{ColdCodec, TableSchema};

@@ -1,6 +1,6 @@
 //! The evaluated arguments of a call.
 
-use crate::dialect::timescale::settings::{approximate_ns, partition_ns};
+use crate::dialect::hypertable_settings::{approximate_ns, partition_ns};
 use crate::error::{SqlError, SqlResult};
 use arrow::datatypes::{DataType, TimeUnit};
 use chrono::{DateTime, Months, Utc};
