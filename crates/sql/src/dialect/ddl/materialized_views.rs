@@ -99,6 +99,8 @@ pub(crate) fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
     while parser.consume_token(&Token::Comma) {
         targets.push(parse_target(parser)?);
     }
+    // Nothing depends on a materialized view, whatever the word.
+    let _ = accept_words(parser, &["CASCADE"]) || accept_words(parser, &["RESTRICT"]);
     Ok(Command::DropView { targets, if_exists })
 }
 

@@ -251,7 +251,7 @@ fn call_with(
         } else if call.description.names_table() && name == names[0] {
             call.target = Some(relation(description.name, value)?);
         } else {
-            call.arguments.push((name, value.to_string()));
+            call.arguments.push((name, argument_text(value)));
         }
     }
     if call.target.is_none() && description.names_table() {
@@ -349,9 +349,20 @@ fn dimension(call: &mut HypertableCall, value: &Expr) -> SqlResult<()> {
             "partition_func" => "partitioning_func",
             _ => rest,
         };
-        call.arguments.push((means, value.to_string()));
+        call.arguments.push((means, argument_text(value)));
     }
     Ok(())
+}
+
+/// An argument as SQL; a text that is cast to a name stays a text.
+fn argument_text(value: &Expr) -> String {
+    const NAMES: [&str; 3] = ["name", "regclass", "text"];
+    match value {
+        Expr::Cast {
+            expr, data_type, ..
+        } if NAMES.contains(&data_type.to_string().to_lowercase().as_str()) => expr.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// The expression inside casts to names of tables.
