@@ -2,6 +2,7 @@
 
 mod deletes;
 mod inner;
+mod redeclare;
 mod refresh;
 mod replaced;
 mod retype;
@@ -199,12 +200,19 @@ impl Engine {
     ) -> Result<Arc<TableSchema>> {
         let inner = self.writable()?;
         let schema = inner.schemas.create_table(database, spec, if_not_exists)?;
-        inner.context.rollups.register(&schema);
+        self.register(&schema)?;
+        Ok(schema)
+    }
+
+    /// Tells the parts of the engine about a new table.
+    fn register(&self, schema: &TableSchema) -> Result<()> {
+        let inner = self.opened()?;
+        inner.context.rollups.register(schema);
         for index in &inner.indexes {
-            let identity = crate::flush::identity_of(&schema);
+            let identity = crate::flush::identity_of(schema);
             index.write().set_identity(schema.id, identity);
         }
-        Ok(schema)
+        Ok(())
     }
 
     /// Changes a table.

@@ -322,7 +322,7 @@ impl Shard {
             let mut index = self.index.write();
             let all = index.all(delete.table);
             match series {
-                Some(series) => index.retire(delete.table, series.into_iter()),
+                Some(series) => index.retire(delete.table, series),
                 None => index.retire(delete.table, all.into_iter().map(SeriesId)),
             };
             index.sweep();

@@ -5,7 +5,7 @@ use super::catalog::{
     edits, edits_with_access, edits_with_order, edits_with_policies, edits_with_rollups,
     edits_with_settings, edits_with_views,
 };
-use super::{disk, edit, pinned_edit};
+use super::{disk, edit, listed_edit, pinned_edit};
 use crate::{
     Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, LogProof, Manifest, ManifestEdit,
     ManifestState, WitnessFile, WitnessOwner, WitnessedShard, WitnessedState,

@@ -2,13 +2,12 @@
 
 use crate::access::{check_administrator, check_database};
 use crate::rollup::RollupTableProvider;
-use crate::statements::delete::is_subquery;
 use crate::tables::series::SeriesList;
 use crate::tables::table::SeriesTable;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::{LogicalPlan, TableSource, WriteOp};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableSource, WriteOp};
 use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_model::TableSchema;
 use marigram_service::ServiceError;
@@ -74,6 +73,14 @@ fn is_by_key(input: &LogicalPlan, table: &TableSchema) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether an expression holds a query.
+pub(crate) fn is_subquery(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
+    )
 }
 
 /// The engine's table behind a source; `None` for catalogs and functions.

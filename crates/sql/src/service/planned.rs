@@ -138,6 +138,8 @@ impl SqlServiceInner {
             parse::SERIES_SCHEMA,
             "pg_catalog",
             "information_schema",
+            "timescaledb_information",
+            "timescaledb_experimental",
         ]
         .contains(schema);
         let database = if other { schema } else { database };

@@ -1,8 +1,9 @@
 //! DELETE: removes a range of times of the series that a condition on tags selects, or, by any other
 //! condition, the rows that a query with this condition finds.
 
+use crate::catalog::plan_rights::is_subquery;
 use crate::error::{SqlError, SqlResult};
-use crate::tables::changed_rows::{ChangeTarget, RowChange, check_unreplaced};
+use crate::tables::changed_rows::{ChangeTarget, ListedRowChange, check_unreplaced};
 use crate::tables::table::{SeriesTable, select_by_tags};
 use arrow::array::Array;
 use datafusion::catalog::Session;
@@ -52,6 +53,10 @@ pub(crate) fn plan(
     let schema = target(dml).ok_or_else(|| {
         SqlError::unsupported(format!("rows of '{}' cannot be deleted", dml.table_name))
     })?;
+    if matches!(*dml.input, LogicalPlan::Limit(_)) {
+        let message = "DELETE … LIMIT is not supported; name the rows by a condition";
+        return Err(SqlError::unsupported(message));
+    }
     Ok(match series_deletion(engine, dml, &schema, state)? {
         Some(deletion) => DeletionPlan::Series(deletion),
         None => DeletionPlan::Rows(listed(engine, dml, schema)?),
@@ -108,13 +113,13 @@ fn listed(engine: &Engine, dml: &DmlStatement, schema: Arc<TableSchema>) -> SqlR
     let keys = key_names(&schema).map(|name| Expr::Column(Column::new(qualifier.clone(), name)));
     let keys: Vec<Expr> = keys.collect();
     let rows = LogicalPlanBuilder::from(Arc::clone(&dml.input));
-    change(
+    Ok(change(
         engine,
         dml,
         schema,
-        RowChange::Delete,
+        ListedRowChange::Delete,
         rows.project(keys)?.build()?,
-    )
+    ))
 }
 
 /// The names of the columns that identify a row: the time, then the tags.
@@ -128,20 +133,15 @@ pub(super) fn change(
     engine: &Engine,
     dml: &DmlStatement,
     schema: Arc<TableSchema>,
-    change: RowChange,
+    change: ListedRowChange,
     query: LogicalPlan,
-) -> SqlResult<LogicalPlan> {
+) -> LogicalPlan {
     let arrow = Arc::clone(query.schema().inner());
     let target = ChangeTarget::new(engine.clone(), schema, change, arrow);
     let target = Arc::new(DefaultTableSource::new(Arc::new(target)));
     let op = WriteOp::Insert(InsertOp::Append);
     let name = dml.table_name.clone();
-    Ok(LogicalPlan::Dml(DmlStatement::new(
-        name,
-        target,
-        op,
-        Arc::new(query),
-    )))
+    LogicalPlan::Dml(DmlStatement::new(name, target, op, Arc::new(query)))
 }
 
 /// A query for the rows that a planned DELETE would remove.
@@ -175,8 +175,8 @@ pub(crate) fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
 
 /// The conditions of a DELETE, simplified: constants are folded, types agree. The DELETE removes
 /// the rows that a query with these conditions would find, so they first pass the rules of queries,
-/// which read texts as times on the clocks of the session's zone. `None` if it has more than
-/// conditions: a LIMIT, or a subquery.
+/// which read texts as times on the clocks of the session's zone. `None` if one of them
+/// holds a subquery.
 fn conditions(
     input: &LogicalPlan,
     schema: &TableSchema,
@@ -215,14 +215,6 @@ fn conditions(
         conditions.extend(split_conjunction_owned(simplifier.simplify(condition)?));
     }
     Ok(Some(conditions))
-}
-
-/// Whether an expression holds a query.
-pub(crate) fn is_subquery(expr: &Expr) -> bool {
-    matches!(
-        expr,
-        Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
-    )
 }
 
 /// The values that satisfy a condition on one tag that only evaluation can decide; `None` for a

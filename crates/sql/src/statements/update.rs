@@ -3,7 +3,7 @@
 
 use super::delete::{change, key_names, target};
 use crate::error::{SqlError, SqlResult};
-use crate::tables::changed_rows::RowChange;
+use crate::tables::changed_rows::ListedRowChange;
 use datafusion::common::{Column, TableReference};
 use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder};
 use marigram_engine::Engine;
@@ -47,7 +47,8 @@ pub(crate) fn plan(engine: &Engine, dml: &DmlStatement) -> SqlResult<LogicalPlan
     keys.append(&mut old);
     let rows = LogicalPlanBuilder::from(columns.input.as_ref().clone());
     let query = rows.project(keys)?.build()?;
-    change(engine, dml, schema, RowChange::Update(changed), query)
+    let update = ListedRowChange::Update(changed);
+    Ok(change(engine, dml, schema, update, query))
 }
 
 /// The name, or alias, of the table to change: it comes before those of FROM.

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// What happens to the rows.
 #[derive(Clone, Debug)]
-pub(crate) enum RowChange {
+pub(crate) enum ListedRowChange {
     /// They are deleted. The query's columns: time, tags.
     Delete,
     /// They get other values in these fields. The query's columns: time, tags, the new values, the
@@ -43,7 +43,7 @@ pub(crate) enum RowChange {
 pub(crate) struct ChangeTarget {
     engine: Engine,
     table: Arc<TableSchema>,
-    change: RowChange,
+    change: ListedRowChange,
     arrow: SchemaRef,
 }
 
@@ -52,7 +52,7 @@ impl ChangeTarget {
     pub(crate) fn new(
         engine: Engine,
         table: Arc<TableSchema>,
-        change: RowChange,
+        change: ListedRowChange,
         arrow: SchemaRef,
     ) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl TableProvider for ChangeTarget {
 struct ChangeSink {
     engine: Engine,
     table: Arc<TableSchema>,
-    change: RowChange,
+    change: ListedRowChange,
     arrow: SchemaRef,
 }
 
@@ -148,8 +148,8 @@ impl DataSink for ChangeSink {
         let (engine, table) = (self.engine.clone(), Arc::clone(&self.table));
         let change = self.change.clone();
         let changed = run_blocking(move || match change {
-            RowChange::Delete => delete(&engine, &table, &rows),
-            RowChange::Update(fields) => update(&engine, &table, &fields, &rows),
+            ListedRowChange::Delete => delete(&engine, &table, &rows),
+            ListedRowChange::Update(fields) => update(&engine, &table, &fields, &rows),
         });
         changed.await.map_err(|error| external(error.into()))?
     }
@@ -173,8 +173,8 @@ impl ChangeSink {
 
     fn too_many(&self) -> SqlError {
         let statement = match self.change {
-            RowChange::Delete => "DELETE by this condition",
-            RowChange::Update(_) => "UPDATE",
+            ListedRowChange::Delete => "DELETE by this condition",
+            ListedRowChange::Update(_) => "UPDATE",
         };
         SqlError::invalid(
             "54000",
@@ -264,7 +264,7 @@ fn update(
     }
     let mut refused = SinkRefusals::default();
     refused.add(&report, 0);
-    Err(external(refused.into_error(report.stored as u64)))
+    Err(external(refused.into_error(report.stored as u64, true)))
 }
 
 /// The rows, each (time and tags) once: a join with other tables may find one several times.

@@ -117,7 +117,10 @@ fn a_file_of_another_shard_or_directory_is_refused_until_it_gets_an_owner() {
         assert!(error.contains("it was written for shard"), "{error}");
         assert!(error.contains(&file_name(1)), "{error}");
         assert_eq!(sim.snapshot(Path::new("/")).unwrap(), files);
-        check_entries(with_owner(&moved, proof().owner.unwrap()).unwrap());
+        check_entries(
+            with_owner(&moved, proof().owner.unwrap()).unwrap(),
+            every_kind().len(),
+        );
     }
     let old = bytes_of(&golden("v1-every-kind.bin"));
     assert_eq!(with_owner(&old, proof().owner.unwrap()), None);
