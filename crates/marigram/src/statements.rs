@@ -114,12 +114,7 @@ impl RunningStatement {
 
     /// Wraps the answer: its rows end when the statement is stopped.
     pub(crate) fn watch(self, answer: Answer) -> Answer {
-        let Answer::Rows(RowStream {
-            schema,
-            batches,
-            notices,
-        }) = answer
-        else {
+        let Answer::Rows(RowStream { schema, batches }) = answer else {
             return answer;
         };
         let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
@@ -136,7 +131,6 @@ impl RunningStatement {
             schema,
             // The reader may poll again after the end.
             batches: watched.fuse().boxed(),
-            notices,
         })
     }
 }
@@ -166,8 +160,10 @@ mod tests {
     fn endless() -> Answer {
         let schema = Arc::new(Schema::empty());
         let batch = RecordBatch::new_empty(Arc::clone(&schema));
-        let batches = futures::stream::repeat_with(move || Ok(batch.clone())).boxed();
-        Answer::Rows(RowStream::new(schema, batches))
+        Answer::Rows(RowStream {
+            schema,
+            batches: futures::stream::repeat_with(move || Ok(batch.clone())).boxed(),
+        })
     }
 
     #[test]
@@ -197,7 +193,7 @@ mod tests {
         let statements = Arc::new(StatementRegistry::default());
         let schema = Arc::new(Schema::empty());
         let batches = futures::stream::empty().boxed();
-        let none = Answer::Rows(RowStream::new(schema, batches));
+        let none = Answer::Rows(RowStream { schema, batches });
         let Answer::Rows(mut rows) = statements.begin().watch(none) else {
             panic!("an answer with rows keeps them");
         };

@@ -21,6 +21,5 @@ pub mod predicate;
 pub mod reduce;
 pub mod rows;
 pub mod scan;
-mod small_batches;
 pub mod spilling_joins;
 pub mod yielding;

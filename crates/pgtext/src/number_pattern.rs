@@ -28,7 +28,7 @@ impl fmt::Display for NumberPatternError {
 impl std::error::Error for NumberPatternError {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NumberMark {
+enum NumberMark {
     /// `9`, or `0` (true).
     Digit(bool),
     Point,
@@ -48,7 +48,7 @@ pub(crate) enum NumberMark {
 
 /// Where `S` puts the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SignPlace {
+enum SignPlace {
     Before,
     After,
 }
@@ -60,27 +60,27 @@ pub(crate) enum SignPlace {
 )]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberPattern {
-    pub(crate) marks: Vec<NumberMark>,
+    marks: Vec<NumberMark>,
     /// Digits before and after the point.
-    pub(crate) before: usize,
-    pub(crate) after: usize,
+    before: usize,
+    after: usize,
     /// The place of the first `0` among the digits before the point.
     zero_start: Option<usize>,
     /// The number of digits up to the last `0`.
     zero_end: usize,
-    pub(crate) has_point: bool,
+    has_point: bool,
     /// `FM`
     is_short: bool,
     /// `EEEE`
-    pub(crate) is_scientific: bool,
+    is_scientific: bool,
     /// `RN` or `rn` (false).
-    pub(crate) roman: Option<bool>,
+    roman: Option<bool>,
     /// `S`
-    pub(crate) sign: Option<SignPlace>,
+    sign: Option<SignPlace>,
     /// `PR`
-    pub(crate) has_brackets: bool,
-    pub(crate) has_minus: bool,
-    pub(crate) has_plus: bool,
+    has_brackets: bool,
+    has_minus: bool,
+    has_plus: bool,
 }
 
 /// The marks with more than one letter, and those that are known and ignored.

@@ -78,11 +78,7 @@ impl StatementTiming {
                 self.outcome = "failed";
                 Err(error)
             }
-            Ok(Answer::Rows(RowStream {
-                schema,
-                batches,
-                notices,
-            })) => {
+            Ok(Answer::Rows(RowStream { schema, batches })) => {
                 let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
                     let (mut batches, mut timing) = state?;
                     match batches.next().await {
@@ -104,7 +100,6 @@ impl StatementTiming {
                     schema,
                     // The reader may poll again after the end.
                     batches: watched.fuse().boxed(),
-                    notices,
                 }))
             }
             Ok(done) => {

@@ -50,7 +50,6 @@ pub(super) async fn stream(
     let RowStream {
         schema,
         mut batches,
-        ..
     } = rows;
     let first = hold
         .guarded(async { batches.next().await.transpose() })

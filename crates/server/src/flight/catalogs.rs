@@ -31,8 +31,10 @@ fn internal(error: FlightError) -> FlightFault {
 
 /// The rows of one batch.
 pub(super) fn rows_of(batch: RecordBatch) -> RowStream {
-    let schema = batch.schema();
-    RowStream::new(schema, futures::stream::iter([Ok(batch)]).boxed())
+    RowStream {
+        schema: batch.schema(),
+        batches: futures::stream::iter([Ok(batch)]).boxed(),
+    }
 }
 
 /// The databases.
@@ -112,7 +114,10 @@ pub(super) async fn tables(
             async move { lister.tables_of(session).await }
         })
         .try_flatten();
-    Ok(RowStream::new(schema, batches.boxed()))
+    Ok(RowStream {
+        schema,
+        batches: batches.boxed(),
+    })
 }
 
 struct TableLister {
@@ -270,5 +275,8 @@ pub(super) async fn primary_keys(
 
 /// Columns without rows.
 pub(super) fn nothing(schema: SchemaRef) -> RowStream {
-    RowStream::new(schema, futures::stream::empty().boxed())
+    RowStream {
+        schema,
+        batches: futures::stream::empty().boxed(),
+    }
 }

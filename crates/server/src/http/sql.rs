@@ -148,11 +148,8 @@ async fn run(
     })? {
         Answer::Rows(rows) => {
             let share = ClientShare::new(&shared, ticket);
-            let notices = rows.notices.clone();
             let answer = response_body::stream(rows, form, begin, stop, share).await;
-            let mut answer = answer.map_err(|error| error.of_statement(last.text))?;
-            add_notices(&mut answer, &notices);
-            Ok(answer)
+            answer.map_err(|error| error.of_statement(last.text))
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }
@@ -198,12 +195,6 @@ fn done(
     let mut response = Response::new(Body::from(bytes));
     let kind = HeaderValue::from_static(form.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    add_notices(&mut response, notices);
-    Ok(response)
-}
-
-/// Adds notices to an answer, each in a header.
-fn add_notices(response: &mut Response, notices: &[String]) {
     for notice in notices {
         // A header is one line; names of tables and columns are UTF-8.
         let line: String = notice
@@ -214,4 +205,5 @@ fn add_notices(response: &mut Response, notices: &[String]) {
             response.headers_mut().append(NOTICE, value);
         }
     }
+    Ok(response)
 }

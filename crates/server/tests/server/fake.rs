@@ -148,7 +148,10 @@ impl Fake {
                 let _ = &alive;
                 batch
             });
-        Answer::Rows(RowStream::new(schema, batches.boxed()))
+        Answer::Rows(RowStream {
+            schema,
+            batches: batches.boxed(),
+        })
     }
 
     fn answer(&self, sql: &str) -> Result<Answer> {
@@ -177,7 +180,7 @@ impl Fake {
                     Ok(flood())
                 });
                 let batches = batches.boxed();
-                Answer::Rows(RowStream::new(schema, batches))
+                Answer::Rows(RowStream { schema, batches })
             }
             "select none" => self.rows(vec![Ok(numbers(0, 0))], false),
             "select endless" => self.rows(vec![Ok(numbers(0, 10))], true),

@@ -90,8 +90,7 @@ impl CachedPlan {
 }
 
 /// Functions that take long for a row, or return much for it, as prefixes of their names.
-const HEAVY_FUNCTIONS: [&str; 13] = [
-    "pg_sleep",
+const HEAVY_FUNCTIONS: [&str; 12] = [
     "repeat",
     "lpad",
     "rpad",

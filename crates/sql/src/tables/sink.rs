@@ -1,9 +1,7 @@
 //! INSERT: writes Arrow rows to the engine.
 //!
 //! A row that the engine refuses does not affect the others: they are stored, and the statement
-//! fails with the number of refused rows and the reasons of the first ones. A statement that fails
-//! halfway says how many rows it had stored. The table of a CREATE TABLE AS goes with a failure, and
-//! its rows with it.
+//! fails with the number of refused rows and the reasons of the first ones.
 
 use crate::error::SqlError;
 use crate::tables::notices::StatementNotices;
@@ -21,9 +19,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
-use marigram_model::{
-    BatchField, BatchTag, FieldColumn, TableColumn, TableSchema, TagKey, WriteBatch,
-};
+use marigram_model::{BatchField, BatchTag, TableColumn, TableSchema, TagKey, WriteBatch};
 use marigram_service::run_blocking;
 use std::collections::HashMap;
 use std::fmt;
@@ -38,8 +34,6 @@ pub(crate) struct TableSink {
     engine: Engine,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
-    /// Whether the rows stay if the statement fails.
-    keeps_rows: bool,
 }
 
 impl TableSink {
@@ -49,14 +43,7 @@ impl TableSink {
             engine,
             schema,
             arrow,
-            keeps_rows: true,
         }
-    }
-
-    /// The same for a table that is dropped if the statement fails.
-    pub(crate) fn of_new_table(mut self) -> Self {
-        self.keeps_rows = false;
-        self
     }
 }
 
@@ -72,14 +59,13 @@ impl DisplayAs for TableSink {
 
 /// The rows refused so far.
 #[derive(Default)]
-pub(crate) struct SinkRefusals {
+struct SinkRefusals {
     count: usize,
     reasons: Vec<String>,
 }
 
 impl SinkRefusals {
-    /// Adds those of a report on rows that follow `first_row` others.
-    pub(crate) fn add(&mut self, report: &WriteReport, first_row: u64) {
+    fn add(&mut self, report: &WriteReport, first_row: u64) {
         self.count += report.rejected.len();
         for row in &report.rejected {
             if self.reasons.len() < REASONS_MAX {
@@ -89,8 +75,7 @@ impl SinkRefusals {
         }
     }
 
-    /// The error for a statement that stored the other rows, unless what it did is undone.
-    pub(crate) fn into_error(self, stored: u64, keeps_rows: bool) -> SqlError {
+    fn into_error(self, stored: u64) -> SqlError {
         let more = if self.count > self.reasons.len() {
             "; …"
         } else {
@@ -99,15 +84,10 @@ impl SinkRefusals {
         SqlError::invalid(
             "22000",
             format!(
-                "{} of {} rows were refused ({}{more}); {}",
+                "{} of {} rows were refused ({}{more}); the other {stored} are stored",
                 self.count,
                 self.count as u64 + stored,
                 self.reasons.join("; "),
-                if keeps_rows {
-                    format!("the other {stored} are stored")
-                } else {
-                    "the table was not created".to_owned()
-                }
             ),
         )
     }
@@ -121,55 +101,19 @@ impl DataSink for TableSink {
 
     async fn write_all(
         &self,
-        data: SendableRecordBatchStream,
+        mut data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let mut progress = SinkProgress::default();
-        if let Err(error) = self.write_batches(data, &mut progress).await {
-            return Err(match progress.stored {
-                stored if stored > 0 && self.keeps_rows => {
-                    let error = Box::new(SqlError::from(error));
-                    DataFusionError::External(Box::new(SqlError::AfterRows { stored, error }))
-                }
-                _ => error,
-            });
-        }
-        if let Some(notice) = progress.replaced.notice(&self.schema) {
-            StatementNotices::tell(context.session_config(), notice);
-        }
-        if progress.refused.count > 0 {
-            let error = progress
-                .refused
-                .into_error(progress.stored, self.keeps_rows);
-            return Err(DataFusionError::External(Box::new(error)));
-        }
-        Ok(progress.stored)
-    }
-}
-
-/// What a statement has written so far.
-#[derive(Default)]
-struct SinkProgress {
-    stored: u64,
-    seen: u64,
-    refused: SinkRefusals,
-    replaced: ReplacedRows,
-}
-
-impl TableSink {
-    async fn write_batches(
-        &self,
-        mut data: SendableRecordBatchStream,
-        progress: &mut SinkProgress,
-    ) -> Result<()> {
+        let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, SinkRefusals::default());
+        let mut replaced = ReplacedRows::default();
         while let Some(batch) = data.next().await {
             let batch = batch?;
-            let first_row = progress.seen;
-            progress.seen += batch.num_rows() as u64;
+            let first_row = seen;
+            seen += batch.num_rows() as u64;
             let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
             let noted = Arc::clone(&rows);
             let (engine, database) = (self.engine.clone(), self.schema.database.clone());
-            let scanned_max = progress.replaced.scanned_max();
+            let scanned_max = replaced.scanned_max();
             let written = run_blocking(move || {
                 // What cannot be read holds up no INSERT.
                 let stored = engine.replaced_by(&database, &rows, scanned_max);
@@ -180,11 +124,19 @@ impl TableSink {
                 .await
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
-            progress.stored += report.stored as u64;
-            progress.refused.add(&report, first_row);
-            note(&mut progress.replaced, &noted, &report, known.as_ref());
+            stored += report.stored as u64;
+            refused.add(&report, first_row);
+            note(&mut replaced, &noted, &report, known.as_ref());
         }
-        Ok(())
+        if let Some(notice) = replaced.notice(&self.schema) {
+            StatementNotices::tell(context.session_config(), notice);
+        }
+        if refused.count > 0 {
+            return Err(DataFusionError::External(Box::new(
+                refused.into_error(stored),
+            )));
+        }
+        Ok(stored)
     }
 }
 
@@ -193,23 +145,10 @@ impl TableSink {
 /// # Errors
 /// If a row has no time, or a column does not have the table's type.
 pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
+    let rows = batch.num_rows();
     let columns = BatchColumns::new(batch, schema)?;
-    let fields = schema.fields.iter().zip(columns.fields).collect();
-    write_batch(schema, columns.time, columns.tags, fields)
-}
-
-/// The same of single columns: the time, all tags, and some fields.
-///
-/// # Errors
-/// As [`to_write_batch`].
-pub(crate) fn write_batch(
-    schema: &TableSchema,
-    time: &ArrayRef,
-    tag_columns: Vec<&ArrayRef>,
-    fields: Vec<(&FieldColumn, &ArrayRef)>,
-) -> Result<WriteBatch> {
-    let rows = time.len();
-    let times = time
+    let times = columns
+        .time
         .as_primitive_opt::<TimestampNanosecondType>()
         .ok_or_else(|| DataFusionError::Internal("time is not in nanoseconds".into()))?;
     if times.null_count() > 0 {
@@ -219,7 +158,7 @@ pub(crate) fn write_batch(
         ))));
     }
     let mut tags = Vec::with_capacity(schema.tags.len());
-    for (tag, values) in schema.tags.iter().zip(tag_columns) {
+    for (tag, values) in schema.tags.iter().zip(columns.tags) {
         let values = cast(values, &tag.kind.data_type())?;
         tags.push(BatchTag {
             name: tag.name.clone(),
@@ -231,10 +170,9 @@ pub(crate) fn write_batch(
     for tag in &mut tags {
         tag.values = take(&tag.values, &firsts, None)?;
     }
+    let fields = schema.fields.iter().zip(columns.fields);
     // A column without values is left out.
-    let fields = fields
-        .into_iter()
-        .filter(|(_, values)| values.null_count() < rows || rows == 0);
+    let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
         name: field.name.clone(),
         // Stored as the time in UTC.

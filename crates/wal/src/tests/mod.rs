@@ -10,7 +10,7 @@ use crate::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, StringArray, make_array};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use marigram_model::{
-    ColumnId, DeletedRows, FieldType, FieldValue, SeriesId, TableId, TagKey, TagValueRef, TimeRange,
+    ColumnId, FieldType, FieldValue, SeriesId, TableId, TagKey, TagValueRef, TimeRange,
 };
 use std::sync::Arc;
 
@@ -93,20 +93,13 @@ fn every_kind() -> Vec<(u64, WalEntry)> {
     };
     let range = TimeRange { min: -5, max: 5 };
     let some = vec![SeriesId(1), SeriesId(4)];
-    let rows = vec![
-        (SeriesId(1), -5),
-        (SeriesId(1), 4),
-        (SeriesId(1), 5),
-        (SeriesId(4), 0),
-    ];
-    let (listed, bounds) = DeletedRows::of_rows(rows).unwrap();
     vec![
         (1, WalEntry::Write(write)),
         (
             2,
             WalEntry::Delete(DeleteEntry {
                 table: TableId(3),
-                rows: DeletedRows::Table,
+                series: None,
                 range,
             }),
         ),
@@ -114,19 +107,11 @@ fn every_kind() -> Vec<(u64, WalEntry)> {
             5,
             WalEntry::Delete(DeleteEntry {
                 table: TableId(4),
-                rows: DeletedRows::Series(some.into()),
+                series: Some(some),
                 range,
             }),
         ),
         (6, WalEntry::DropTable(TableId(3))),
-        (
-            7,
-            WalEntry::Delete(DeleteEntry {
-                table: TableId(4),
-                rows: listed,
-                range: bounds,
-            }),
-        ),
     ]
 }
 
