@@ -92,6 +92,13 @@ pub enum OracleChange {
         /// The times.
         range: TimeRange,
     },
+    /// A delete of listed rows.
+    DeleteRows {
+        /// Table.
+        table: String,
+        /// Series and time of each row.
+        rows: Vec<(OracleTags, i64)>,
+    },
     /// A new table.
     CreateTable {
         /// Its name.
@@ -121,7 +128,10 @@ impl OracleChange {
     /// Whether the change concerns the catalog, which covers all shards at once.
     #[must_use]
     pub fn is_of_catalog(&self) -> bool {
-        !matches!(self, Self::Write { .. } | Self::Delete { .. })
+        !matches!(
+            self,
+            Self::Write { .. } | Self::Delete { .. } | Self::DeleteRows { .. }
+        )
     }
 }
 
@@ -142,6 +152,7 @@ impl Oracle {
                 filter,
                 range,
             } => self.delete(table, filter, *range),
+            OracleChange::DeleteRows { table, rows } => self.delete_rows(table, rows),
             OracleChange::CreateTable { table, options } => {
                 let new = OracleTable {
                     options: options.clone(),
@@ -188,6 +199,18 @@ impl Oracle {
         for (tags, rows) in &mut table.rows {
             if filter.matches(tags) {
                 rows.retain(|time, _| !range.contains(*time));
+            }
+        }
+        table.rows.retain(|_, rows| !rows.is_empty());
+    }
+
+    fn delete_rows(&mut self, table: &str, rows: &[(OracleTags, i64)]) {
+        let Some(table) = self.tables.get_mut(table) else {
+            return;
+        };
+        for (tags, time) in rows {
+            if let Some(series) = table.rows.get_mut(tags) {
+                series.remove(time);
             }
         }
         table.rows.retain(|_, rows| !rows.is_empty());

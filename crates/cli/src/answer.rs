@@ -5,11 +5,12 @@ use crate::reply::{ReplyRows, StatementFailure, StatementReply};
 use crate::zoned_rows::in_session_zone;
 use crate::{interrupt, table, terminal};
 use anyhow::Result;
-use arrow::array::AsArray;
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use arrow::csv::WriterBuilder;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::json::writer::{JsonArray, LineDelimited};
 use arrow::record_batch::RecordBatch;
+use arrow::util::display::array_value_to_string;
 use clap::ValueEnum;
 use std::io::Write;
 use std::sync::Arc;
@@ -231,9 +232,11 @@ fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<
             let delimiter = if form == AnswerForm::Tsv { b'\t' } else { b',' };
             let mut writer = csv_builder().with_delimiter(delimiter).build(out);
             // Print a header even if there are no rows.
-            writer.write(&RecordBatch::new_empty(rows.schema.clone()))?;
+            writer.write(&with_flat_values(&RecordBatch::new_empty(
+                rows.schema.clone(),
+            ))?)?;
             for batch in rows.batches {
-                writer.write(&batch?)?;
+                writer.write(&with_flat_values(&batch?)?)?;
             }
         }
         AnswerForm::Json => {
@@ -253,6 +256,40 @@ fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<
         }
     }
     Ok(())
+}
+
+/// The rows with arrays and structures as texts, as tables and the server show them: CSV has no such
+/// values.
+fn with_flat_values(rows: &RecordBatch) -> Result<RecordBatch> {
+    if !rows
+        .columns()
+        .iter()
+        .any(|values| values.data_type().is_nested())
+    {
+        return Ok(rows.clone());
+    }
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    for (field, values) in rows.schema_ref().fields().iter().zip(rows.columns()) {
+        if !values.data_type().is_nested() {
+            fields.push(field.as_ref().clone());
+            columns.push(Arc::clone(values));
+            continue;
+        }
+        let texts = (0..values.len()).map(|row| {
+            let text = values
+                .is_valid(row)
+                .then(|| array_value_to_string(values, row));
+            text.transpose()
+        });
+        let texts: StringArray = texts.collect::<Result<_, _>>()?;
+        fields.push(Field::new(field.name(), DataType::Utf8, true));
+        columns.push(Arc::new(texts));
+    }
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns,
+    )?)
 }
 
 /// CSV as all commands write it: with a header, and with times as RFC 3339.

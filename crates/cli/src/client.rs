@@ -20,7 +20,7 @@ use marigram_model::WriteBatch;
 use marigram_service::WriteReport;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// Which data a command uses.
@@ -179,6 +179,9 @@ impl DataClient {
                         StatementReply::Done(tag)
                     }
                     Answer::Rows(rows) => {
+                        for notice in &rows.notices {
+                            tell_notice(notice);
+                        }
                         let (runtime, mut stream) = (Rc::clone(runtime), rows.batches);
                         let next = move || {
                             let next = async { stream.next().await.transpose() };
@@ -244,8 +247,8 @@ impl DataClient {
         rows.unwrap_or_default()
     }
 
-    /// Stores batches and creates missing tables; waits while the database is busy. Returns one
-    /// report per batch.
+    /// Stores batches and creates missing tables; waits while the database is busy, for a minute at most.
+    /// Returns one report per batch.
     pub(crate) fn write(&self, batches: Vec<WriteBatch>) -> Result<Vec<WriteReport>> {
         match &self.place {
             ClientBackend::Remote(remote) => remote.write(&self.database, &batches),
@@ -253,15 +256,21 @@ impl DataClient {
                 db,
                 session,
                 runtime,
-            } => loop {
-                let write = Ingest::write(db, &session.database, batches.clone(), true);
-                match runtime.block_on(write) {
-                    Err(ServiceError::Busy { retry_after, .. }) => {
-                        std::thread::sleep(retry_after.clamp(PAUSE_MIN, PAUSE_MAX));
+            } => {
+                let begin = Instant::now();
+                loop {
+                    let write = Ingest::write(db, &session.database, batches.clone(), true);
+                    match runtime.block_on(write) {
+                        // A full disk may stay full.
+                        Err(ServiceError::Busy { retry_after, .. })
+                            if begin.elapsed() < BUSY_MAX =>
+                        {
+                            std::thread::sleep(retry_after.clamp(PAUSE_MIN, PAUSE_MAX));
+                        }
+                        done => return Ok(done?),
                     }
-                    done => return Ok(done?),
                 }
-            },
+            }
         }
     }
 
@@ -276,6 +285,9 @@ impl DataClient {
 
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long one write waits for a database that is busy.
+const BUSY_MAX: Duration = Duration::from_mins(1);
 
 const DATABASE: &str = "database";
 const TIME_ZONE: &str = "timezone";

@@ -29,6 +29,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use tempfile::NamedTempFile;
 
 /// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -206,17 +207,20 @@ impl Export {
             if let Some(device) = open_device(&self.file)? {
                 return self.write(rows, form, gzip, roles.as_ref(), comment, device);
             }
-            let file = tempfile::NamedTempFile::new_in(dir)
+            let file = NamedTempFile::new_in(dir)
                 .with_context(|| format!("cannot write in {}", dir.display()))?;
-            let count = self.write(rows, form, gzip, roles.as_ref(), comment, file.as_file())?;
+            let unwritten = || format!("cannot write {}", self.file.display());
+            let count = self
+                .write(rows, form, gzip, roles.as_ref(), comment, file.as_file())
+                .with_context(unwritten)?;
             allow_reading(file.as_file())?;
-            file.persist(&self.file)
-                .with_context(|| format!("cannot create {}", self.file.display()))?;
-            self.put_layout(
-                layout
-                    .as_ref()
-                    .filter(|_| place == LayoutDestination::Beside),
-            )?;
+            let beside = layout
+                .as_ref()
+                .filter(|_| place == LayoutDestination::Beside);
+            let beside = beside.map(|layout| written_layout(layout, dir)).transpose();
+            let beside = beside.with_context(unwritten)?;
+            file.persist(&self.file).with_context(unwritten)?;
+            self.put_layout(beside)?;
             count
         };
         Ok(count)
@@ -242,9 +246,9 @@ impl Export {
         }
     }
 
-    /// Writes the layout next to the file, or removes an old one, which `import` would otherwise
+    /// Puts the layout next to the file, or removes an old one, which `import` would otherwise
     /// believe.
-    fn put_layout(&self, layout: Option<&ColumnLayout>) -> Result<()> {
+    fn put_layout(&self, layout: Option<NamedTempFile>) -> Result<()> {
         let path = layout_path(&self.file);
         let Some(layout) = layout else {
             return match std::fs::remove_file(&path) {
@@ -254,8 +258,10 @@ impl Export {
                 _ => Ok(()),
             };
         };
-        std::fs::write(&path, layout.to_line()? + "\n")
-            .with_context(|| format!("cannot write {}", path.display()))
+        layout
+            .persist(&path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(())
     }
 
     fn form(&self) -> Result<(ExportFormat, bool)> {
@@ -392,7 +398,7 @@ impl Export {
                 let table = self.table.as_deref().unwrap_or("rows");
                 let roles = roles.context("line protocol needs to know time and tags")?;
                 let mut text = String::new();
-                let mut beyond = 0;
+                let (mut beyond, mut left_out) = (0, 0);
                 for batch in rows.batches {
                     let converted = marigram::convert(table, roles, None, &batch?)?;
                     if let Some(bad) = converted.rejected.first() {
@@ -400,8 +406,11 @@ impl Export {
                     }
                     let batch = converted.batch;
                     let is_empty = |row| batch.fields.iter().all(|field| field.values.is_null(row));
-                    // A row without values is not a line, and holds nothing.
-                    for row in (0..batch.len()).filter(|row| !is_empty(*row)) {
+                    for row in 0..batch.len() {
+                        if is_empty(row) {
+                            left_out += 1;
+                            continue;
+                        }
                         if comment.is_some() {
                             beyond += line_text::put_whole_row(&batch, row, &mut text)?;
                         } else if let Err(reason) = line_text::put_row(&batch, row, &mut text) {
@@ -411,6 +420,12 @@ impl Export {
                     }
                     out.write_all(text.as_bytes())?;
                     text.clear();
+                }
+                if left_out > 0 {
+                    eprintln!(
+                        "{} without a value left out: line protocol has no such lines",
+                        terminal::counted(left_out, "row")
+                    );
                 }
                 if beyond > 0 {
                     eprintln!(
@@ -423,6 +438,14 @@ impl Export {
         }
         Ok(count)
     }
+}
+
+/// A layout in a temporary file, so that a full disk leaves no export without its layout.
+fn written_layout(layout: &ColumnLayout, dir: &Path) -> Result<NamedTempFile> {
+    let mut file = NamedTempFile::new_in(dir)?;
+    file.write_all((layout.to_line()? + "\n").as_bytes())?;
+    allow_reading(file.as_file())?;
+    Ok(file)
 }
 
 /// A time zone by its name.

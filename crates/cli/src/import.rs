@@ -12,14 +12,19 @@ mod duplicate_check;
 mod existing_rows;
 mod json_records;
 mod line_rows;
+mod new_columns;
 mod number_times;
+mod option_check;
 mod options;
+mod parquet_plan;
 mod parquet_rows;
+mod parquet_values;
 mod plan_text;
 mod prepared;
 mod refusals;
 mod repeated_hours;
 mod row_values;
+mod seen_rows;
 mod source;
 mod tables;
 mod time_columns;
@@ -43,6 +48,8 @@ pub(crate) use options::{CellDelimiter, DateOrder, ReadOptions};
 pub(crate) use prepared::layout_path;
 use prepared::{PreparedFile, check_types, unify};
 use refusals::RefusedLines;
+use seen_rows::SeenRows;
+use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -148,6 +155,7 @@ impl Import {
             }
         }
         let checked = check_all(&files, client.as_mut(), self.dry_run)?;
+        tell_rows(&files, &checked, self.dry_run);
         let found = replaced_rows(checked.check, &files)?;
         if found.repeats > 0 && !self.replace {
             bail!("{}", duplicate_advice::reason(&found, &files)?);
@@ -255,6 +263,9 @@ pub(crate) fn copy_in(
     if checked.existing.changed > 0 && !replace {
         bail!("{}", checked.existing.reason(&names(&files), "(replace)"));
     }
+    for note in checked.seen.iter().flat_map(|seen| seen.notes(None)) {
+        eprintln!("note: {note}");
+    }
     tables::create(client, &mut files, &checked.columns)?;
     let done = write_file(client, &files[0])?;
     let refused = match done.refused {
@@ -266,6 +277,23 @@ pub(crate) fn copy_in(
         done.stored,
         skipped(done.empty)
     ))
+}
+
+/// Shows what the rows of the files say, below the plans.
+fn tell_rows(files: &[PreparedFile], checked: &CheckedFiles, is_dry_run: bool) {
+    for (file, seen) in files.iter().zip(&checked.seen) {
+        let name = (files.len() > 1).then_some(file.name.as_str());
+        let columns = file.is_unplanned().then_some(&checked.columns);
+        let mut text = seen.describe(name, columns);
+        for note in seen.notes(name) {
+            let _ = writeln!(text, "  note    {note}");
+        }
+        if is_dry_run {
+            out!("{text}");
+        } else {
+            eprint!("{text}");
+        }
+    }
 }
 
 /// Whether a user can answer a question.
@@ -346,6 +374,8 @@ impl ImportedFile {
 struct CheckedFiles {
     check: DuplicateCheck,
     existing: ExistingRows,
+    /// What the rows of each file say.
+    seen: Vec<SeenRows>,
     spans: tables::TableTimeSpans,
     columns: tables::NewTableColumns,
     rows: u64,
@@ -364,8 +394,10 @@ fn check_all(
     let mut existing = ExistingRows::default();
     let mut columns = tables::NewTableColumns::new();
     let mut empty = 0;
+    let mut seen = Vec::new();
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
+        let mut file_rows = SeenRows::new();
         let by_field = file.form == ImportFormat::Lines;
         let mut refusals = RefusedLines::new(file.reading.options.show_refused);
         let mut times = LineTimes::new();
@@ -379,8 +411,20 @@ fn check_all(
                 refusals.extend(std::mem::take(&mut item.bad));
             }
             empty += item.empty;
-            for batch in &item.batches {
+            for (batch, lines) in item.batches.iter().zip(&item.lines) {
                 tables::gather(&mut columns, batch, file.time_name());
+                let known = match client.as_deref_mut() {
+                    Some(client) => existing.known(client, &batch.table)?,
+                    None => None,
+                };
+                let tags = known.into_iter().flat_map(|known| &known.tags);
+                file_rows.add(batch, lines, tags.map(|(tag, _)| tag.as_str()));
+                if let Some(known) = known
+                    && file.reading.options.strict
+                    && file.is_unplanned()
+                {
+                    new_columns::check_strict(batch, known)?;
+                }
             }
             match client.as_deref_mut() {
                 Some(client) => existing.add(client, number as u64, item),
@@ -390,12 +434,14 @@ fn check_all(
         .with_context(|| file.name.clone())?;
         refusals.print();
         times.check().with_context(|| file.name.clone())?;
+        seen.push(file_rows);
     }
     if let Some(client) = client {
         existing.compare(client)?;
     }
     Ok(CheckedFiles {
         existing,
+        seen,
         spans: check.spans.clone(),
         rows: check.rows,
         bad: check.bad,

@@ -1,7 +1,7 @@
-//! Ctrl-C in the shell: it stops the running statement rather than the program.
+//! Ctrl-C in the shell and in scripts: it stops the running statement rather than the program.
 //!
-//! Invariant: without [`watch`], nothing here changes the effect of a signal, so that commands and
-//! scripts end at Ctrl-C like any program.
+//! Invariant: without [`watch`], nothing here changes the effect of a signal, so that other
+//! commands end at Ctrl-C like any program.
 
 use crate::reply::StatementFailure;
 use anyhow::Result;
@@ -19,8 +19,20 @@ static RAISED: OnceLock<watch::Sender<bool>> = OnceLock::new();
 /// The additional action of Ctrl-C while an [`InterruptHook`] exists.
 static HOOK: Mutex<Option<Box<dyn Fn() + Send>>> = Mutex::new(None);
 
+/// What a second Ctrl-C does, while the first one stops a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SecondInterrupt {
+    /// Nothing more: a person waits at the shell.
+    Waits,
+    /// It ends the program.
+    Ends,
+}
+
+/// The exit status after Ctrl-C: 128 and the number of SIGINT, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// From now on, Ctrl-C only sets a flag and calls the hook.
-pub(crate) fn watch() -> Result<()> {
+pub(crate) fn watch(second: SecondInterrupt) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
@@ -34,6 +46,9 @@ pub(crate) fn watch() -> Result<()> {
         .spawn(move || {
             runtime.block_on(async {
                 while interrupts.recv().await.is_some() {
+                    if second == SecondInterrupt::Ends && is_raised() {
+                        std::process::exit(i32::from(INTERRUPTED));
+                    }
                     raise();
                 }
             });
@@ -55,6 +70,13 @@ fn raise() {
 pub(crate) fn clear() {
     if let Some(raised) = RAISED.get() {
         raised.send_replace(false);
+    }
+}
+
+/// Sets again what [`clear`] took back for a question about the statement that was stopped.
+pub(crate) fn raise_again() {
+    if let Some(raised) = RAISED.get() {
+        raised.send_replace(true);
     }
 }
 

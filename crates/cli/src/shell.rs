@@ -1,30 +1,36 @@
 //! The SQL shell: lines with history and completion, statements over several lines, and backslash
-//! commands.
+//! commands; and scripts, whose statements and commands run in the same way.
 //!
-//! Ctrl-C stops the running statement, or clears the line at the prompt; it does not end the shell.
+//! Ctrl-C stops the running statement, or clears the line at the prompt; it does not end the shell. It
+//! ends a script.
 
 mod complete;
 mod copy;
 mod edit;
+mod help;
+mod leftover;
 mod meta;
+mod script;
 
 use crate::answer::{self, PrintOptions};
 use crate::client::DataClient;
+use crate::interrupt::SecondInterrupt;
 use crate::output::{PagedOutput, ScreenSize};
 use crate::reply::StatementFailure;
 use crate::terminal::{TextStyle, styled};
 use crate::{interrupt, terminal};
 use anyhow::Result;
 use complete::Completer;
-use marigram_pgtext::split_script;
 use meta::AfterCommand;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
+use script::{ScriptPart, has_words};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -40,15 +46,51 @@ struct ShellState {
     screen: ScreenSize,
     /// The file that receives answers (`\o`).
     file: Option<File>,
-    /// The last input that was not a command, for `\e`.
+    /// The statement that has begun, before a command.
+    begun: String,
+    /// The last statement, for `\e`, `\g` and `\p`.
     last: String,
     /// The last statement that returned rows, for `\plot`.
     last_query: Option<String>,
+    /// Whether a person types the statements.
+    is_interactive: bool,
+    /// Whether a script continues after an error.
+    keeps_going: bool,
+    /// The script that runs; none for what is typed.
+    scripts: Vec<RunningScript>,
+    /// Whether a statement or a command of a script failed.
+    has_failed: bool,
 }
+
+/// A script that runs.
+struct RunningScript {
+    /// Its name, for messages.
+    name: String,
+    /// The folder in which it is.
+    folder: PathBuf,
+    /// The line of the command that runs.
+    line: usize,
+}
+
+/// What happens after a script, or a part of it.
+#[derive(Debug, PartialEq, Eq)]
+enum AfterScript {
+    /// What follows it.
+    GoesOn,
+    /// Nothing more of it: something failed.
+    Stops,
+    /// The shell ends.
+    Leaves,
+    /// The text goes to the prompt.
+    Edits(String),
+}
+
+/// Scripts that may include each other.
+const SCRIPTS_MAX: usize = 32;
 
 /// Runs the shell until the user leaves it, then closes the client.
 pub(crate) fn run(client: DataClient, printing: PrintOptions, pager: Option<String>) -> Result<()> {
-    interrupt::watch()?;
+    interrupt::watch(SecondInterrupt::Waits)?;
     let client = Rc::new(RefCell::new(client));
     let config = Config::builder()
         .completion_type(CompletionType::List)
@@ -75,18 +117,8 @@ pub(crate) fn run(client: DataClient, printing: PrintOptions, pager: Option<Stri
         styled(TextStyle::Code, "\\?"),
         styled(TextStyle::Code, "\\q"),
     );
-    let mut shell = ShellState {
-        client: Rc::clone(&client),
-        printing,
-        pager,
-        screen: ScreenSize {
-            columns: 80,
-            rows: 24,
-        },
-        file: None,
-        last: String::new(),
-        last_query: None,
-    };
+    let mut shell = ShellState::new(Rc::clone(&client), printing, pager);
+    shell.is_interactive = true;
     shell.converse(&mut editor, history.as_deref())?;
     drop((editor, shell));
     match Rc::try_unwrap(client) {
@@ -95,23 +127,81 @@ pub(crate) fn run(client: DataClient, printing: PrintOptions, pager: Option<Stri
     }
 }
 
+/// A script: its name, and its text.
+pub(crate) type NamedScript = (String, String);
+
+/// Runs scripts without a terminal; returns whether everything in them succeeded.
+pub(crate) fn run_scripts(
+    client: DataClient,
+    scripts: &[NamedScript],
+    printing: PrintOptions,
+    keeps_going: bool,
+) -> Result<ExitCode> {
+    interrupt::watch(SecondInterrupt::Ends)?;
+    let client = Rc::new(RefCell::new(client));
+    let mut shell = ShellState::new(Rc::clone(&client), printing, None);
+    shell.keeps_going = keeps_going;
+    for (name, text) in scripts {
+        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+        let running = RunningScript {
+            name: name.clone(),
+            folder: folder.to_owned(),
+            line: 0,
+        };
+        match shell.run_script(running, text)? {
+            AfterScript::GoesOn => {}
+            _ => break,
+        }
+    }
+    let code = match (interrupt::is_raised(), shell.has_failed) {
+        (true, _) => ExitCode::from(interrupt::INTERRUPTED),
+        (false, true) => ExitCode::FAILURE,
+        (false, false) => ExitCode::SUCCESS,
+    };
+    drop(shell);
+    if let Ok(client) = Rc::try_unwrap(client) {
+        client.into_inner().close()?;
+    }
+    Ok(code)
+}
+
 impl ShellState {
+    fn new(client: Rc<RefCell<DataClient>>, printing: PrintOptions, pager: Option<String>) -> Self {
+        Self {
+            client,
+            printing,
+            pager,
+            screen: ScreenSize {
+                columns: 80,
+                rows: 24,
+            },
+            file: None,
+            begun: String::new(),
+            last: String::new(),
+            last_query: None,
+            is_interactive: false,
+            keeps_going: false,
+            scripts: Vec::new(),
+            has_failed: false,
+        }
+    }
+
     fn converse(
         &mut self,
         editor: &mut Editor<Completer, FileHistory>,
-        history: Option<&std::path::Path>,
+        history: Option<&Path>,
     ) -> Result<()> {
         let mut begun = String::new();
         loop {
             let prompt = format!("{}> ", self.client.borrow().database());
             let initial = std::mem::take(&mut begun);
-            let script = match editor.readline_with_initial(&prompt, (&initial, "")) {
-                Ok(script) => script,
+            let input = match editor.readline_with_initial(&prompt, (&initial, "")) {
+                Ok(input) => input,
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
-            let command = script.trim();
+            let command = input.trim();
             if command.is_empty() {
                 continue;
             }
@@ -130,63 +220,97 @@ impl ShellState {
             if complete::leaves(command) {
                 return Ok(());
             }
-            let next = if command.starts_with('\\') {
-                self.command(command)?
-            } else {
-                command.clone_into(&mut self.last);
-                AfterCommand::Run(script)
-            };
-            match next {
-                AfterCommand::Leave => return Ok(()),
-                AfterCommand::Stay => {}
-                AfterCommand::Edit(text) => {
-                    begun = text;
-                    // An incomplete statement returns to the prompt.
-                    self.edited(editor, &mut begun)?;
+            let mut after = self.run_parts(&input)?;
+            if let AfterScript::Edits(text) = &after {
+                // An incomplete statement returns to the prompt.
+                if has_words(text) && complete::is_whole(text) {
+                    let text = text.trim().to_owned();
+                    let _ = editor.add_history_entry(&text);
+                    outln!("{text}");
+                    after = self.run_parts(&text)?;
+                } else {
+                    begun.clone_from(text);
                 }
-                AfterCommand::Run(script) => self.run_script(&script, editor)?,
+            }
+            if after == AfterScript::Leaves {
+                return Ok(());
+            }
+            let left = std::mem::take(&mut self.begun);
+            if has_words(&left) && begun.is_empty() {
+                begun = left.trim().to_owned() + "\n";
+            }
+            if changes_names(&input)
+                && let Some(completer) = editor.helper_mut()
+            {
+                completer.learn();
             }
         }
     }
 
-    /// Runs the text that an editor returned if it is complete; otherwise puts it at the next
-    /// prompt.
-    fn edited(
-        &mut self,
-        editor: &mut Editor<Completer, FileHistory>,
-        text: &mut String,
-    ) -> Result<()> {
-        if text.trim().is_empty() || !complete::is_whole(text) {
-            return Ok(());
-        }
-        let script = std::mem::take(text);
-        let _ = editor.add_history_entry(script.trim());
-        script.trim().clone_into(&mut self.last);
-        outln!("{}", script.trim());
-        self.run_script(&script, editor)
-    }
-
-    fn run_script(
-        &mut self,
-        script: &str,
-        editor: &mut Editor<Completer, FileHistory>,
-    ) -> Result<()> {
-        for statement in split_script(script) {
-            if !self.run_statement(statement.text)? {
-                break;
+    /// Runs a script to its end, or to its first error if that stops it.
+    fn run_script(&mut self, script: RunningScript, text: &str) -> Result<AfterScript> {
+        let begun = std::mem::take(&mut self.begun);
+        self.scripts.push(script);
+        let mut after = self.run_parts(text);
+        if matches!(after, Ok(AfterScript::GoesOn)) {
+            // The last statement of a script needs no semicolon.
+            let last = std::mem::take(&mut self.begun);
+            if has_words(&last) {
+                last.trim().clone_into(&mut self.last);
+                if !self.run_statement(last.trim())? && !self.keeps_going {
+                    after = Ok(AfterScript::Stops);
+                }
             }
         }
-        if changes_names(script)
-            && let Some(completer) = editor.helper_mut()
-        {
-            completer.learn();
+        self.scripts.pop();
+        self.begun = begun;
+        after
+    }
+
+    /// Runs the statements and commands of a text; what is left of it has begun a statement.
+    fn run_parts(&mut self, text: &str) -> Result<AfterScript> {
+        for part in script::split(text) {
+            let is_done = match part {
+                ScriptPart::Begun(rest) => {
+                    self.begun.push_str(rest);
+                    continue;
+                }
+                ScriptPart::Statement(rest) => {
+                    self.begun.push_str(rest);
+                    let statement = std::mem::take(&mut self.begun);
+                    if !has_words(&statement) {
+                        continue;
+                    }
+                    statement.trim().clone_into(&mut self.last);
+                    self.run_statement(statement.trim())?
+                }
+                ScriptPart::Command { before, text, line } => {
+                    self.begun.push_str(before);
+                    if let Some(script) = self.scripts.last_mut() {
+                        script.line = line;
+                    }
+                    match self.command(text)? {
+                        AfterCommand::Leave if self.scripts.len() > 1 => break,
+                        AfterCommand::Leave => return Ok(AfterScript::Leaves),
+                        AfterCommand::Edit(text) => return Ok(AfterScript::Edits(text)),
+                        AfterCommand::Stay => true,
+                        AfterCommand::Failed => false,
+                    }
+                }
+            };
+            let is_stopped = !self.is_interactive && interrupt::is_raised();
+            if is_stopped || !(is_done || self.keeps_going) {
+                return Ok(AfterScript::Stops);
+            }
         }
-        Ok(())
+        Ok(AfterScript::GoesOn)
     }
 
     /// Runs one statement and prints its answer; returns whether it succeeded.
     fn run_statement(&mut self, statement: &str) -> Result<bool> {
-        interrupt::clear();
+        if self.is_interactive {
+            interrupt::clear();
+        }
         let begin = Instant::now();
         let client = Rc::clone(&self.client);
         let reply = client.borrow_mut().execute(statement);
@@ -195,9 +319,17 @@ impl ShellState {
         }
         let done = match reply {
             Ok(reply) => self.show(|printing, out| answer::print(reply, printing, begin, out)),
-            Err(failure) => Err(failure.into()),
+            Err(mut failure) => {
+                if interrupt::is_raised() {
+                    let left = leftover::after(&mut client.borrow_mut(), statement);
+                    failure.message = left.unwrap_or(failure.message);
+                }
+                Err(failure.into())
+            }
         };
-        report_failure(done, statement)
+        let is_done = report_failure(done, statement)?;
+        self.has_failed |= !is_done;
+        Ok(is_done)
     }
 
     /// Prints with `print`, to the file of `\o` or to the terminal.

@@ -1,16 +1,14 @@
 //! `marigram sql`: a shell, one command, a file, or a script on stdin.
 
-use crate::answer::{self, AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
-use crate::client::{ClientTarget, DataClient, IfMissing};
-use crate::reply::StatementFailure;
-use crate::{output, shell};
+use crate::answer::{AnswerForm, ExpandedRows, PrintOptions, WIDTH_MAX};
+use crate::client::{ClientTarget, IfMissing};
+use crate::output;
+use crate::shell::{self, NamedScript};
 use anyhow::{Context, Result};
 use clap::Args;
-use marigram_pgtext::split_script;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Run SQL.
 #[derive(Args)]
@@ -43,21 +41,23 @@ pub(crate) struct Sql {
 impl Sql {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let mut scripts = self.command.clone();
+        let command = |text: &String| ("-c".to_owned(), text.clone());
+        let mut scripts: Vec<NamedScript> = self.command.iter().map(command).collect();
         for file in &self.file {
             let script = if file.as_os_str() == "-" {
-                read_stdin()
+                read_stdin()?
             } else {
-                std::fs::read_to_string(file)
-                    .with_context(|| format!("cannot read {}", file.display()))
+                let text = std::fs::read_to_string(file)
+                    .with_context(|| format!("cannot read {}", file.display()))?;
+                (file.display().to_string(), text)
             };
-            scripts.push(script?);
+            scripts.push(script);
         }
         let interactive = scripts.is_empty() && io::stdin().is_terminal();
         if scripts.is_empty() && !interactive {
             scripts.push(read_stdin()?);
         }
-        let mut client = self.target.connect(IfMissing::Fail)?;
+        let client = self.target.connect(IfMissing::Fail)?;
         let default_limit = if interactive { 100 } else { 0 };
         let printing = PrintOptions {
             form: self.format,
@@ -79,57 +79,14 @@ impl Sql {
             shell::run(client, printing, pager)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let code = run_scripts(&mut client, &scripts, printing, self.keep_going)?;
-        client.close()?;
-        Ok(code)
+        shell::run_scripts(client, &scripts, printing, self.keep_going)
     }
 }
 
-fn read_stdin() -> Result<String> {
+fn read_stdin() -> Result<NamedScript> {
     let mut script = String::new();
     io::stdin()
         .read_to_string(&mut script)
         .context("cannot read the script on stdin")?;
-    Ok(script)
-}
-
-/// Why a script has no command of the shell.
-const OF_THE_SHELL: &str = "commands that begin with \\ are for the shell at a terminal; scripts \
-    write SHOW TABLES, SHOW COLUMNS FROM t and SHOW DATABASES, and --expanded, --format and --limit \
-    say how rows are shown";
-
-fn run_scripts(
-    client: &mut DataClient,
-    scripts: &[String],
-    printing: PrintOptions,
-    keep_going: bool,
-) -> Result<ExitCode> {
-    let mut code = ExitCode::SUCCESS;
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    for script in scripts {
-        for statement in split_script(script) {
-            let begin = Instant::now();
-            let is_of_shell = statement.text.starts_with('\\');
-            let answered = if is_of_shell {
-                Err(StatementFailure::new(OF_THE_SHELL))
-            } else {
-                client.execute(statement.text)
-            };
-            let done = match answered {
-                Ok(reply) => answer::print(reply, printing, begin, &mut out),
-                Err(failure) => Err(failure.into()),
-            };
-            out.flush()?;
-            let Err(error) = done else { continue };
-            match error.downcast::<StatementFailure>() {
-                Ok(failure) => answer::print_failure(&failure, statement.text),
-                Err(error) => return Err(error),
-            }
-            code = ExitCode::FAILURE;
-            if !keep_going {
-                return Ok(code);
-            }
-        }
-    }
-    Ok(code)
+    Ok(("stdin".to_owned(), script))
 }

@@ -8,7 +8,7 @@
 use crate::error::{EngineError, Result};
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_model::{ColumnId, TableId, TagKey, TimeRange};
+use marigram_model::{ColumnId, TableId, TagKey};
 use marigram_series_index::RetiredSeriesPin;
 use marigram_wal::{DeleteEntry, RoomPromise};
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -85,7 +85,7 @@ impl CommitTicket {
     /// Whether it waits to delete all rows of series, which retires the series.
     pub(crate) fn ends_series(&self) -> bool {
         let change = self.change.lock();
-        matches!(&*change, Some(CommitChange::Delete(delete, _)) if delete.range == TimeRange::ALL)
+        matches!(&*change, Some(CommitChange::Delete(delete, _)) if delete.retires_series())
     }
 
     /// Decides the outcome; the first decision counts.

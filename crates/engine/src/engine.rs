@@ -1,6 +1,8 @@
 //! The engine: shards, catalog and background threads combined behind one handle.
 
+mod deletes;
 mod inner;
+mod redeclare;
 mod refresh;
 mod replaced;
 mod retype;
@@ -10,21 +12,21 @@ mod write;
 
 use crate::background::BackgroundThreads;
 use crate::backup::{self, BackupOptions, BackupReport};
-use crate::catalog::{TableChange, TableSpec, computed_by_query};
+use crate::catalog::{TableChange, TableSpec};
 use crate::commit::CommitChange;
 use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
-use crate::filter::TagFilter;
 use crate::maintain::TableCompaction;
 use crate::memory::MemoryAccountant;
 use crate::options::EngineOptions;
 use crate::shard::Shard;
 use crate::snapshot::TableSnapshot;
 use crate::status::{EngineStatus, SegmentInfo};
+use deletes::DELETE_HEAD_BYTES;
 use inner::EngineInner;
 use marigram_env::Env;
-use marigram_model::{RetentionPolicies, SeriesId, TableId, TableSchema, TimeRange, WriteBatch};
-use marigram_wal::{DeleteEntry, RoomPromise};
+use marigram_model::{RetentionPolicies, TableId, TableSchema, WriteBatch};
+use marigram_wal::RoomPromise;
 pub use replaced::ReplacedCount;
 pub use retype::{ConvertedColumn, RetypeOutcome, RetypeRequest, UnfitValue};
 use std::collections::BTreeMap;
@@ -198,12 +200,19 @@ impl Engine {
     ) -> Result<Arc<TableSchema>> {
         let inner = self.writable()?;
         let schema = inner.schemas.create_table(database, spec, if_not_exists)?;
-        inner.context.rollups.register(&schema);
+        self.register(&schema)?;
+        Ok(schema)
+    }
+
+    /// Tells the parts of the engine about a new table.
+    fn register(&self, schema: &TableSchema) -> Result<()> {
+        let inner = self.opened()?;
+        inner.context.rollups.register(schema);
         for index in &inner.indexes {
-            let identity = crate::flush::identity_of(&schema);
+            let identity = crate::flush::identity_of(schema);
             index.write().set_identity(schema.id, identity);
         }
-        Ok(schema)
+        Ok(())
     }
 
     /// Changes a table.
@@ -277,28 +286,6 @@ impl Engine {
             options,
             WriteOrigin::User,
         )
-    }
-
-    /// Deletes the rows of matching series in a range of time. With [`TimeRange::ALL`], the series
-    /// are deleted as well: they leave the index, and the same tags create new ones.
-    ///
-    /// # Errors
-    /// If there is no such table, or writes are refused.
-    pub fn delete(
-        &self,
-        database: &str,
-        table: &str,
-        filter: &TagFilter,
-        range: TimeRange,
-    ) -> Result<()> {
-        let inner = self.lasting()?;
-        let _pass = inner.gate.pass(database, table)?;
-        let table = inner.schemas.table(database, table)?;
-        if table.rollup.is_some() || table.view.is_some() {
-            return Err(computed_by_query(&table));
-        }
-        let changes = self.freeing(|| deletes(inner, table.id, filter, range))?;
-        commit_deletes(changes)
     }
 
     /// A snapshot for a query on a table: one version of every shard.
@@ -470,66 +457,6 @@ impl Engine {
         let context = &self.inner().context;
         context.reserve.spend_on(&context.env, change)
     }
-}
-
-/// Most bytes of a delete record, without its series.
-const DELETE_HEAD_BYTES: usize = 64;
-
-type ShardChange<'a> = (&'a Shard, CommitChange);
-
-/// The changes that delete rows of a table: one for each shard, with space reserved in its log.
-fn deletes<'a>(
-    inner: &'a EngineInner,
-    table: TableId,
-    filter: &TagFilter,
-    range: TimeRange,
-) -> Result<Vec<ShardChange<'a>>> {
-    let mut changes = Vec::new();
-    if range.is_empty() {
-        return Ok(changes);
-    }
-    for shard in &inner.shards {
-        let series = match filter {
-            TagFilter::All => None,
-            filter => {
-                let index = shard.index.read();
-                let matching = filter.evaluate(table, &index);
-                if matching.is_empty() {
-                    continue;
-                }
-                Some(matching.into_iter().map(SeriesId).collect())
-            }
-        };
-        let delete = DeleteEntry {
-            table,
-            series,
-            range,
-        };
-        // Reserve in every log before writing to any: a full disk refuses the whole delete.
-        let series = delete.series.as_ref().map_or(0, Vec::len);
-        let room = shard.promise_room((DELETE_HEAD_BYTES + series * size_of::<u32>()) as u64)?;
-        changes.push((shard, CommitChange::Delete(delete, Some(room))));
-    }
-    Ok(changes)
-}
-
-/// Deletes rows of a table.
-fn delete_rows(
-    inner: &EngineInner,
-    table: TableId,
-    filter: &TagFilter,
-    range: TimeRange,
-) -> Result<()> {
-    commit_deletes(deletes(inner, table, filter, range)?)
-}
-
-fn commit_deletes(changes: Vec<ShardChange<'_>>) -> Result<()> {
-    let submit = |(shard, change)| (shard, Shard::submit(shard, change));
-    let tickets: Vec<_> = changes.into_iter().map(submit).collect();
-    let outcomes = tickets
-        .into_iter()
-        .map(|(shard, ticket)| shard.drive(&ticket));
-    outcomes.collect::<Vec<_>>().into_iter().collect()
 }
 
 #[cfg(test)]

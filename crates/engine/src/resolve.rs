@@ -86,6 +86,36 @@ pub(crate) fn resolve(
     }))
 }
 
+/// Resolves the tags of rows to delete.
+///
+/// # Errors
+/// If a column is not a tag of the table, or a value is not of its type.
+pub(crate) fn resolve_keys(schema: &TableSchema, keys: &WriteBatch) -> Result<ResolvedBatch> {
+    let mut pass = ResolvePass {
+        schema,
+        batch: keys,
+        grow: false,
+        rejects: RowRejections::new(keys.len()),
+        tags: Vec::new(),
+        columns: Vec::new(),
+        new_tags: Vec::new(),
+        new_fields: Vec::new(),
+    };
+    for tag in &keys.tags {
+        pass.tag(tag)?;
+    }
+    let mut tags = pass.tags;
+    if let Some((_, reason)) = pass.rejects.into_reasons().into_iter().next() {
+        return Err(EngineError::Invalid(reason));
+    }
+    tags.sort_by_key(|(ordinal, _)| *ordinal);
+    Ok(ResolvedBatch {
+        tags,
+        columns: Vec::new(),
+        rejects: RowRejections::new(keys.len()),
+    })
+}
+
 struct ResolvePass<'a> {
     schema: &'a TableSchema,
     batch: &'a WriteBatch,

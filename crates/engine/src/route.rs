@@ -8,7 +8,7 @@ use crate::resolve::ResolvedBatch;
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_buffer::ScalarBuffer;
 use arrow_select::take::take;
-use marigram_model::{ColumnId, TableId, TagKey, WriteBatch};
+use marigram_model::{ColumnId, SeriesId, TableId, TagKey, WriteBatch};
 use marigram_series_index::{RetiredSeriesPin, SeriesIndex};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -107,6 +107,35 @@ pub(crate) fn route(
         writes.push((shard, PendingWrite { pin, ..write }));
     }
     writes
+}
+
+/// Rows by their identity, for a delete.
+pub(crate) struct RoutedKeys {
+    /// By shard: series and time of each row. Rows of unknown series are left out.
+    pub(crate) rows: Vec<Vec<(SeriesId, i64)>>,
+    /// By shard: the numbers of the series stay theirs while this exists.
+    pub(crate) pins: Vec<RetiredSeriesPin>,
+}
+
+/// Finds the shard and the series of each row of `keys`.
+pub(crate) fn route_keys(
+    table: TableId,
+    keys: &WriteBatch,
+    resolved: &ResolvedBatch,
+    indexes: &[Arc<RwLock<SeriesIndex>>],
+) -> RoutedKeys {
+    let slots = SlotRoutes::from_batch(table, resolved, keys.slot_count, indexes);
+    let mut rows = vec![Vec::new(); indexes.len()];
+    for (slot, time) in keys.slots.iter().zip(keys.times.iter()) {
+        let series = slots.series[*slot as usize];
+        if series != UNKNOWN {
+            rows[slots.shards[*slot as usize] as usize].push((SeriesId(series), *time));
+        }
+    }
+    RoutedKeys {
+        rows,
+        pins: slots.pins,
+    }
 }
 
 /// The shard of every row that is not rejected; used to tell which rows a failure affects.

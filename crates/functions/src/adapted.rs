@@ -34,6 +34,8 @@ const INTEGERS: [&str; 5] = [
 ];
 /// Functions of floats that can overflow.
 const OVERFLOWING: [&str; 3] = ["degrees", "exp", "power"];
+/// Functions that are not defined for all numbers.
+const DOMAINS: [&str; 8] = ["acos", "acosh", "asin", "atanh", "cos", "cot", "sin", "tan"];
 /// Functions of positive numbers.
 const LOGARITHMS: [&str; 4] = ["ln", "log", "log10", "log2"];
 
@@ -42,6 +44,8 @@ enum Adaptation {
     Integer,
     Finite,
     Logarithm,
+    Domain,
+    Root,
 }
 
 /// Replaces the functions of a session.
@@ -53,6 +57,8 @@ pub(crate) fn adapt_functions(state: &mut SessionState) -> Result<()> {
         (&INTEGERS[..], Adaptation::Integer),
         (&OVERFLOWING[..], Adaptation::Finite),
         (&LOGARITHMS[..], Adaptation::Logarithm),
+        (&DOMAINS[..], Adaptation::Domain),
+        (&["sqrt"][..], Adaptation::Root),
     ];
     for (names, adaptation) in kinds {
         for name in names {
@@ -131,15 +137,39 @@ impl AdaptedFunction {
                 continue;
             };
             let mut operands = args.iter().filter_map(|arg| value_of_row(arg, row));
-            if self.adaptation == Adaptation::Logarithm {
-                let is_zero = operands.clone().any(|operand| operand == 0.0);
-                let is_negative = operands.any(|operand| operand < 0.0);
-                if is_zero || is_negative {
-                    let what = if is_zero { "zero" } else { "a negative number" };
-                    return Err(refused("2201E", format!("cannot take logarithm of {what}")));
+            match self.adaptation {
+                Adaptation::Logarithm => {
+                    let is_zero = operands.clone().any(|operand| operand == 0.0);
+                    let is_negative = operands.any(|operand| operand < 0.0);
+                    if is_zero || is_negative {
+                        let what = if is_zero { "zero" } else { "a negative number" };
+                        let message = format!("cannot take logarithm of {what}");
+                        return Err(refused("2201E", message));
+                    }
                 }
-            } else if result.is_infinite() && operands.all(f64::is_finite) {
-                return Err(overflow());
+                Adaptation::Root if operands.any(|operand| operand < 0.0) => {
+                    let message = "cannot take square root of a negative number";
+                    return Err(refused("2201F", message));
+                }
+                Adaptation::Domain if result.is_nan() && !operands.any(f64::is_nan) => {
+                    return Err(refused("22003", "input is out of range"));
+                }
+                Adaptation::Finite if result.is_nan() && !operands.clone().any(f64::is_nan) => {
+                    let message =
+                        "a negative number raised to a non-integer power yields a complex result";
+                    return Err(refused("2201F", message));
+                }
+                Adaptation::Finite
+                    if result.is_infinite() && operands.clone().all(f64::is_finite) =>
+                {
+                    // Only a power of zero is infinite without being too large.
+                    if self.inner.name() == "power" && operands.next() == Some(0.0) {
+                        let message = "zero raised to a negative power is undefined";
+                        return Err(refused("2201F", message));
+                    }
+                    return Err(overflow());
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -198,12 +228,23 @@ impl ScalarUDFImpl for AdaptedFunction {
     fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
         match self.adaptation {
             Adaptation::Integer => Interval::make_unbounded(&DataType::Int32),
-            _ => self.inner.evaluate_bounds(input),
+            Adaptation::Domain | Adaptation::Root | Adaptation::Logarithm => {
+                let float = DataType::Float64;
+                let kind = input.first().map_or(float, |argument| argument.data_type());
+                Interval::make_unbounded(&kind)
+            }
+            Adaptation::Finite => self.inner.evaluate_bounds(input),
         }
     }
 
+    /// What DataFusion says of these functions does not hold for nulls and arguments that are refused.
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.inner.output_ordering(inputs)
+        match self.adaptation {
+            Adaptation::Logarithm | Adaptation::Domain | Adaptation::Root => {
+                Ok(SortProperties::Unordered)
+            }
+            _ => self.inner.output_ordering(inputs),
+        }
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {

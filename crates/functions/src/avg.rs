@@ -1,10 +1,11 @@
 //! `avg`. Means of whole numbers are exact: the double nearest to the quotient of a sum of 128 bits
-//! and a count. For all other types the function is DataFusion's, except over windows.
+//! and a count. Intervals are added up part by part. For all other types the function is DataFusion's, except over windows.
 //!
 //! DataFusion casts whole numbers to doubles first, so that values beyond 2^53 lose their last
 //! digits before they are added up. The state between two stages is a count and a number of 38
 //! digits.
 
+use super::interval_sums::{self, DistinctIntervalSum, IntervalSum, is_summed};
 use super::mean::exact_mean;
 use super::sliding::SlidingSum;
 use super::sum::{DistinctSumAccumulator, WholeNumber, numbers, passes, total};
@@ -60,6 +61,7 @@ impl Default for ExactAvg {
             TypeSignature::Coercible(vec![Coercion::new_exact(native(logical_uint64()))]),
         ]);
         forms.extend(last);
+        forms.push(interval_sums::signature());
         let signature = Signature::one_of(forms, other.signature().volatility);
         Self { other, signature }
     }
@@ -85,10 +87,20 @@ impl AggregateUDFImpl for ExactAvg {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.other.return_type(types)
+        match types {
+            [kind] if is_summed(kind) => Ok(kind.clone()),
+            _ => self.other.return_type(types),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if is_summed(args.return_type()) {
+            return Ok(if args.is_distinct {
+                Box::new(DistinctIntervalSum::new(true))
+            } else {
+                Box::new(IntervalSum::new(true))
+            });
+        }
         Ok(match (whole_type(&args), args.is_distinct) {
             (None, _) => return self.other.accumulator(args),
             (Some(DataType::UInt64), true) => {
@@ -101,7 +113,7 @@ impl AggregateUDFImpl for ExactAvg {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if whole_type(&args).is_some() {
+        if whole_type(&args).is_some() || is_summed(args.return_type()) {
             return self.accumulator(args);
         }
         let of_floats = args
@@ -115,6 +127,9 @@ impl AggregateUDFImpl for ExactAvg {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if is_summed(args.return_type()) {
+            return Ok(interval_sums::state_fields(&args));
+        }
         let kind = args.input_fields.first().map(|field| field.data_type());
         let Some(kind @ (DataType::Int64 | DataType::UInt64)) = kind else {
             return self.other.state_fields(args);
@@ -133,7 +148,7 @@ impl AggregateUDFImpl for ExactAvg {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.other.groups_accumulator_supported(args)
+        !is_summed(args.return_type()) && self.other.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(

@@ -333,6 +333,14 @@ impl ScalarUDFImpl for ByNumber {
     }
 }
 
+/// An interval divided by a number.
+///
+/// # Errors
+/// 22008 if the quotient does not fit.
+pub(crate) fn divided(interval: IntervalMonthDayNano, number: f64) -> Result<IntervalMonthDayNano> {
+    by(interval, |part| part / number)
+}
+
 /// Scales each part of an interval and carries the fraction of a part over to the next smaller
 /// part.
 fn by(interval: IntervalMonthDayNano, scaled: impl Fn(f64) -> f64) -> Result<IntervalMonthDayNano> {

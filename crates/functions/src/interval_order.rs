@@ -272,9 +272,10 @@ impl Accumulator for ExtremeInterval {
         };
         let values = values.as_primitive::<IntervalMonthDayNanoType>();
         for value in values.iter().flatten() {
+            // Of equal lengths, PostgreSQL takes the last.
             if self
                 .best
-                .is_none_or(|best| precedes(value, best, self.is_min))
+                .is_none_or(|best| !precedes(best, value, self.is_min))
             {
                 self.best = Some(value);
             }

@@ -18,11 +18,14 @@ mod avg;
 mod bit_xor;
 mod bounded;
 mod bucket;
+mod byte_texts;
 mod calls;
 mod catalog_texts;
+mod clock_texts;
 mod collected;
 pub mod comparison;
 mod date_part;
+mod date_trunc;
 mod descriptors;
 pub mod duration;
 mod epoch_times;
@@ -32,11 +35,15 @@ pub mod floats;
 mod histogram;
 pub mod interrupt;
 pub mod interval_arithmetic;
+mod interval_extremes;
 mod interval_functions;
 mod interval_keys;
 pub mod interval_order;
+mod interval_sums;
 mod interval_text;
+mod json;
 mod keys;
+mod letter_case;
 mod lttb;
 pub mod marker_functions;
 mod mean;
@@ -53,7 +60,9 @@ mod plan_expressions;
 mod postgres;
 mod postgres_values;
 mod refusal;
+mod regexps;
 mod series;
+mod sleep;
 mod sliding;
 mod spread;
 mod steps;
@@ -61,7 +70,9 @@ mod sum;
 mod text_forms;
 mod time_bucket;
 mod time_zones;
+mod to_number;
 mod top_n;
+mod two_step;
 mod type_names;
 pub mod value_casts;
 pub mod zone_functions;
@@ -77,6 +88,7 @@ pub use descriptors::{
     AggregateDescriptor, FoldMethod, NumericResult, RollupMethod, TimeEdge, aggregate_descriptor,
 };
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
+pub use json::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS};
 pub use mean::{
     exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
 };
@@ -85,9 +97,11 @@ pub use plan_expressions::{replace_in_expressions, with_values_of_columns};
 pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
+pub use regexps::REGEXP_MATCH_LIST;
 pub use text_forms::{SIMILAR_TO_REGEX, TIME_FROM_PATTERN};
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
+pub use two_step::{ACCESSORS, SummaryPlace, accessor_function};
 pub use type_names::in_sql;
 
 use datafusion::execution::FunctionRegistry;
@@ -112,6 +126,12 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udaf in collected::collecting_aggregates() {
         state.register_udaf(Arc::new(udaf))?;
     }
+    for udaf in two_step::aggregates() {
+        state.register_udaf(Arc::new(udaf))?;
+    }
+    for udf in two_step::accessor_functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
     for udwf in steps::functions() {
         state.register_udwf(Arc::new(udwf))?;
     }
@@ -123,7 +143,19 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in text_forms::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    for udf in regexps::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
     for udf in number_forms::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in byte_texts::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in letter_case::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in json::functions() {
         state.register_udf(Arc::new(udf))?;
     }
     for udf in catalog_texts::functions() {
@@ -136,8 +168,11 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
         state.register_udf(Arc::new(udf))?;
     }
     state.register_udf(Arc::new(date_part::function()))?;
+    state.register_udf(Arc::new(date_trunc::function()))?;
     state.register_udf(Arc::new(overlaps::function()))?;
     state.register_udf(Arc::new(series::function()))?;
+    state.register_udf(Arc::new(to_number::function()))?;
+    state.register_udf(Arc::new(sleep::function()))?;
     let to_timestamp = epoch_times::EpochToTimestamp::default();
     state.register_udf(Arc::new(ScalarUDF::from(to_timestamp)))?;
     for udf in interval_functions::functions() {
@@ -198,6 +233,7 @@ pub fn is_aggregate_name(name: &str) -> bool {
         let mut all = all_default_aggregate_functions();
         let ours = descriptors::registered().iter();
         all.extend(ours.map(|descriptor| Arc::clone(&descriptor.function)));
+        all.extend(two_step::aggregates().into_iter().map(Arc::new));
         let names = |udaf: Arc<AggregateUDF>| {
             let aliases = udaf.aliases().to_vec();
             aliases.into_iter().chain([udaf.name().to_owned()])

@@ -6,6 +6,7 @@
 //! their minimum or maximum. So the result does not depend on the order of rows.
 
 use crate::floats::canonical;
+use crate::interval_extremes::SlidingExtreme;
 use crate::interval_order::{ExtremeInterval, has_extremes};
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
@@ -91,7 +92,7 @@ impl<F: AggregateUDFImpl + PartialEq + Eq + std::hash::Hash> AggregateUDFImpl fo
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if has_extremes(args.return_type()) {
-            return self.accumulator(args);
+            return Ok(Box::new(SlidingExtreme::new(self.name() == "min")));
         }
         match by_keys(&args, |args| self.other.create_sliding_accumulator(args)) {
             Some(keys) => Ok(Box::new(MinMaxAccumulator(keys?))),

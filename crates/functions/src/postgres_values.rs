@@ -3,14 +3,17 @@
 
 use crate::refusal::refused;
 use crate::type_names::in_sql;
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, ListArray, StringArray, new_empty_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int32Array, ListArray, StringArray, make_comparator, new_empty_array,
+};
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::{cast, concat};
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::compute::{SortOptions, cast, concat};
+use arrow::datatypes::{DataType, Field, Float64Type};
 use datafusion::common::cast::as_list_array;
 use datafusion::common::{Result, ScalarValue, exec_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -46,7 +49,13 @@ pub(crate) fn functions() -> Vec<ScalarUDF> {
         of(ValueFunction::TypeOf, 1),
         of(ValueFunction::QuoteLiteral, 1),
         of(ValueFunction::QuoteNullable, 1),
-        of(ValueFunction::WidthBucket, 4),
+        ScalarUDF::from(ValueUdf {
+            function: ValueFunction::WidthBucket,
+            signature: Signature::one_of(
+                vec![TypeSignature::Any(4), TypeSignature::Any(2)],
+                Volatility::Immutable,
+            ),
+        }),
     ]
 }
 
@@ -84,6 +93,9 @@ impl ScalarUDFImpl for ValueUdf {
                 let name = type_name(values.data_type());
                 let names = std::iter::repeat_n(name, values.len());
                 Arc::new(StringArray::from_iter_values(names))
+            }
+            (ValueFunction::WidthBucket, [values, bounds]) => {
+                Arc::new(buckets_between(values, bounds)?)
             }
             (function, [texts]) => {
                 let texts = cast(texts, &DataType::Utf8)?;
@@ -150,6 +162,41 @@ fn quote_literal(text: &str) -> String {
     let escape = if text.contains('\\') { "E" } else { "" };
     let text = text.replace('\\', "\\\\").replace('\'', "''");
     format!("{escape}'{text}'")
+}
+
+/// The number of bounds, in ascending order, that are at or below each row's value.
+fn buckets_between(values: &ArrayRef, bounds: &ArrayRef) -> Result<Int32Array> {
+    let DataType::List(element) = bounds.data_type() else {
+        return Err(refused(
+            "42883",
+            "width_bucket takes a value and an array of bounds",
+        ));
+    };
+    let kind = match (values.data_type(), element.data_type()) {
+        (value, element) if value.is_numeric() && element.is_numeric() => DataType::Float64,
+        (_, element) => element.clone(),
+    };
+    let values = cast(values, &kind)?;
+    let item = Arc::new(Field::new_list_field(kind, true));
+    let bounds = cast(bounds, &DataType::List(item))?;
+    let bounds = as_list_array(&bounds)?;
+    let compare = make_comparator(&values, bounds.values(), SortOptions::default())?;
+    let offsets = bounds.value_offsets();
+    let mut buckets = Vec::with_capacity(values.len());
+    for row in 0..values.len() {
+        if values.is_null(row) || bounds.is_null(row) {
+            buckets.push(None);
+            continue;
+        }
+        let elements = offsets[row] as usize..offsets[row + 1] as usize;
+        if elements.clone().any(|at| bounds.values().is_null(at)) {
+            let message = "thresholds array must not contain NULLs";
+            return Err(refused("22004", message));
+        }
+        let below = elements.filter(|at| compare(row, *at).is_ge()).count();
+        buckets.push(Some(i32::try_from(below).unwrap_or(i32::MAX)));
+    }
+    Ok(Int32Array::from(buckets))
 }
 
 /// The bucket of each row's value.

@@ -1,10 +1,11 @@
 //! `sum`. Sums of whole numbers do not wrap: a result that does not fit its type is an error
-//! (22003). For all other types the function is DataFusion's.
+//! (22003). Intervals are added up part by part. For all other types the function is DataFusion's.
 //!
 //! Sums are kept in 128 bits, so that the order in which values arrive does not decide whether
 //! there is an error, as long as there are fewer than 2^63 values. The state between two stages is
 //! a number of 38 digits.
 
+use super::interval_sums::{self, DistinctIntervalSum, IntervalSum, is_summed};
 use super::mean::exact_mean;
 use super::sliding::SlidingSum;
 use crate::arithmetic::out_of_range;
@@ -18,7 +19,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
-    Signature,
+    Signature, TypeSignature,
 };
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -29,9 +30,23 @@ use std::sync::Arc;
 const STATE: DataType = DataType::Decimal128(38, 0);
 
 /// The `sum` function.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CheckedSum {
     other: Wrapping,
+    signature: Signature,
+}
+
+impl Default for CheckedSum {
+    fn default() -> Self {
+        let other = Wrapping::new();
+        let mut forms = match &other.signature().type_signature {
+            TypeSignature::OneOf(forms) => forms.clone(),
+            form => vec![form.clone()],
+        };
+        forms.push(interval_sums::signature());
+        let signature = Signature::one_of(forms, other.signature().volatility);
+        Self { other, signature }
+    }
 }
 
 fn is_whole(kind: &DataType) -> bool {
@@ -53,15 +68,22 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn signature(&self) -> &Signature {
-        self.other.signature()
+        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.other.return_type(types)
+        match types {
+            [kind] if is_summed(kind) => Ok(kind.clone()),
+            _ => self.other.return_type(types),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match args.return_type() {
+            kind if is_summed(kind) && args.is_distinct => {
+                Ok(Box::new(DistinctIntervalSum::new(false)))
+            }
+            kind if is_summed(kind) => Ok(Box::new(IntervalSum::new(false))),
             kind if !is_whole(kind) => self.other.accumulator(args),
             kind if args.is_distinct => by_type!(kind, DistinctSumAccumulator::<_>),
             kind => by_type!(kind, SumAccumulator::<_>),
@@ -70,13 +92,16 @@ impl AggregateUDFImpl for CheckedSum {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match args.return_type() {
-            kind if is_whole(kind) => self.accumulator(args),
+            kind if is_whole(kind) || is_summed(kind) => self.accumulator(args),
             DataType::Float64 if !args.is_distinct => Ok(Box::new(SlidingSum::sum())),
             _ => self.other.create_sliding_accumulator(args),
         }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if is_summed(args.return_type()) {
+            return Ok(interval_sums::state_fields(&args));
+        }
         if !is_whole(args.return_type()) || args.is_distinct {
             return self.other.state_fields(args);
         }
@@ -85,7 +110,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.other.groups_accumulator_supported(args)
+        !is_summed(args.return_type()) && self.other.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(

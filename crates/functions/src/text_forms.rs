@@ -3,11 +3,14 @@
 
 use crate::arguments::TIME;
 use crate::refusal::refused;
+use crate::value_casts::as_intervals;
 use arrow::array::{
     Array, ArrayRef, AsArray, StringArray, StringBuilder, TimestampNanosecondArray,
 };
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Float64Type, TimeUnit, TimestampNanosecondType};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, IntervalMonthDayNanoType, TimeUnit, TimestampNanosecondType,
+};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -15,8 +18,8 @@ use datafusion::logical_expr::{
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use marigram_pgtext::{
-    NumberPattern, PatternNumber, TimePattern, session_zone, similar_to_regex, time_from_pattern,
-    time_to_char,
+    NumberPattern, PatternInterval, PatternNumber, TimePattern, interval_to_char, session_zone,
+    similar_to_regex, time_from_pattern, time_to_char,
 };
 use std::sync::Arc;
 
@@ -99,15 +102,20 @@ impl ScalarUDFImpl for ToChar {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [
-                DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 | DataType::Null,
+                DataType::Timestamp(..)
+                | DataType::Date32
+                | DataType::Date64
+                | DataType::Interval(_)
+                | DataType::Duration(_)
+                | DataType::Null,
                 _,
             ] => Ok(DataType::Utf8),
             [number, _] if is_number(number) => Ok(DataType::Utf8),
             [other, _] => Err(refused(
                 "42883",
                 format!(
-                    "to_char takes a time and a pattern such as 'YYYY-MM-DD HH24:MI', or a number and a \
-                     pattern such as 'FM999,990.00', not {other}; intervals become text with ::text"
+                    "to_char takes a time or an interval and a pattern such as 'YYYY-MM-DD HH24:MI', or a \
+                     number and a pattern such as 'FM999,990.00', not {other}"
                 ),
             )),
             _ => internal_err!("to_char takes two arguments"),
@@ -118,6 +126,12 @@ impl ScalarUDFImpl for ToChar {
         let [times, patterns] = columns(&args)?;
         if is_number(times.data_type()) {
             return answer(&args, &numbers_to_char(&times, &patterns)?);
+        }
+        if matches!(
+            times.data_type(),
+            DataType::Interval(_) | DataType::Duration(_)
+        ) {
+            return answer(&args, &intervals_to_char(&times, &patterns)?);
         }
         let zone = match times.data_type() {
             DataType::Timestamp(_, zone) => zone.clone(),
@@ -161,6 +175,33 @@ impl ScalarUDFImpl for ToChar {
         }
         answer(&args, &out.finish())
     }
+}
+
+/// Intervals as text, each with its pattern.
+fn intervals_to_char(intervals: &ArrayRef, patterns: &ArrayRef) -> Result<StringArray> {
+    let intervals = as_intervals(intervals)?;
+    let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+    let patterns = cast(patterns, &DataType::Utf8)?;
+    let mut out = StringBuilder::new();
+    let mut last: Option<(&str, TimePattern)> = None;
+    for (interval, text) in intervals.iter().zip(patterns.as_string::<i32>()) {
+        let (Some(interval), Some(text)) = (interval, text.filter(|text| !text.is_empty())) else {
+            out.append_null();
+            continue;
+        };
+        let pattern = match &last {
+            Some((known, pattern)) if *known == text => pattern,
+            _ => &last.insert((text, TimePattern::parse(text))).1,
+        };
+        let parts = PatternInterval {
+            months: interval.months,
+            days: interval.days,
+            nanoseconds: interval.nanoseconds,
+        };
+        let written = interval_to_char(parts, pattern);
+        out.append_value(written.map_err(|error| refused("22007", error.to_string()))?);
+    }
+    Ok(out.finish())
 }
 
 fn is_number(kind: &DataType) -> bool {

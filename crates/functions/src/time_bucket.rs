@@ -1,12 +1,15 @@
 //! `time_bucket(width, time [, origin] [, offset] [, zone])`, with the last three in any order: a
-//! timestamp is the origin, an interval is the offset, and a text is whichever it can be read as.
+//! timestamp is the origin, an interval is the offset, and a text is whichever it can be read as. The
+//! buckets of dates are dates, and those of whole numbers are whole numbers.
 
 use super::bucket::TimeBuckets;
 use crate::duration::{CalendarInterval, parse_interval};
 use crate::time_zones::find_zone;
-use arrow::array::{Array, ArrayRef, AsArray, TimestampNanosecondArray};
+use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array, TimestampNanosecondArray};
 use arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
-use arrow::datatypes::{DataType, IntervalMonthDayNano, IntervalUnit, TimeUnit};
+use arrow::datatypes::{
+    DataType, Date32Type, Int64Type, IntervalMonthDayNano, IntervalUnit, TimeUnit,
+};
 use chrono_tz::Tz;
 use datafusion::common::cast::as_timestamp_nanosecond_array;
 use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
@@ -14,6 +17,7 @@ use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use marigram_model::DAY_NS;
 use std::sync::Arc;
 
 const USAGE: &str = "a width and a time, and where its buckets begin: \
@@ -61,6 +65,9 @@ impl ScalarUDFImpl for TimeBucket {
         if places.len() > 3 {
             return plan_err!("time_bucket takes {USAGE}");
         }
+        if width.is_integer() && time.is_integer() {
+            return integers(places);
+        }
         let width = match width {
             DataType::Interval(_) | DataType::Duration(_) | DataType::Null => {
                 DataType::Interval(IntervalUnit::MonthDayNano)
@@ -74,7 +81,8 @@ impl ScalarUDFImpl for TimeBucket {
         };
         let time = match time {
             DataType::Timestamp(_, zone) => nanoseconds(zone.clone()),
-            DataType::Date32 | DataType::Date64 | DataType::Null => nanoseconds(None),
+            DataType::Date32 | DataType::Date64 => DataType::Date32,
+            DataType::Null => nanoseconds(None),
             text if is_text(text) => nanoseconds(None),
             other => {
                 return plan_err!("time_bucket: the time has the type {other}, not a timestamp");
@@ -101,7 +109,9 @@ impl ScalarUDFImpl for TimeBucket {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types.get(1) {
-            Some(time @ DataType::Timestamp(..)) => Ok(time.clone()),
+            Some(time @ (DataType::Timestamp(..) | DataType::Date32 | DataType::Int64)) => {
+                Ok(time.clone())
+            }
             _ => Ok(nanoseconds(None)),
         }
     }
@@ -121,6 +131,9 @@ impl ScalarUDFImpl for TimeBucket {
             };
             places.push(place);
         }
+        if let ScalarValue::Int64(Some(width)) = width {
+            return whole_numbers(&args.args[1], width, places.first());
+        }
         let mut buckets = buckets(&width, &places)?;
         let mut floor = |time: i64| {
             buckets
@@ -135,7 +148,19 @@ impl ScalarUDFImpl for TimeBucket {
                     zone.clone(),
                 )))
             }
+            ColumnarValue::Scalar(ScalarValue::Date32(date)) => {
+                let date = date.map(|date| floor_date(date, &mut floor)).transpose()?;
+                Ok(ColumnarValue::Scalar(ScalarValue::Date32(date)))
+            }
             ColumnarValue::Scalar(other) => exec_err!("time_bucket: {other} is not a time"),
+            ColumnarValue::Array(dates) if *dates.data_type() == DataType::Date32 => {
+                let dates = dates.as_primitive::<Date32Type>();
+                let floored = dates
+                    .iter()
+                    .map(|date| date.map(|date| floor_date(date, &mut floor)).transpose());
+                let floored: Date32Array = floored.collect::<Result<_>>()?;
+                Ok(ColumnarValue::Array(Arc::new(floored)))
+            }
             ColumnarValue::Array(times) => {
                 let times = as_timestamp_nanosecond_array(times)?;
                 Ok(ColumnarValue::Array(floor_all(times, floor)?))
@@ -151,6 +176,62 @@ impl ScalarUDFImpl for TimeBucket {
         }
         Ok(SortProperties::Unordered)
     }
+}
+
+/// The arguments of buckets of whole numbers, which may have an offset.
+fn integers(places: &[DataType]) -> Result<Vec<DataType>> {
+    if places.len() > 1 || !places.iter().all(DataType::is_integer) {
+        return plan_err!(
+            "time_bucket of whole numbers takes a width, a number, and an offset: \
+             time_bucket(width, number [, offset])"
+        );
+    }
+    Ok(vec![DataType::Int64; 2 + places.len()])
+}
+
+/// The first numbers of buckets of whole numbers.
+fn whole_numbers(
+    numbers: &ColumnarValue,
+    width: i64,
+    offset: Option<&ScalarValue>,
+) -> Result<ColumnarValue> {
+    if width <= 0 {
+        return exec_err!("time_bucket: the width must be positive, not {width}");
+    }
+    let offset = match offset {
+        Some(ScalarValue::Int64(Some(offset))) => offset.rem_euclid(width),
+        _ => 0,
+    };
+    let floor = |number: i64| {
+        let shifted = number.checked_sub(offset);
+        let floored = shifted.and_then(|shifted| shifted.checked_sub(shifted.rem_euclid(width)));
+        match floored.and_then(|floored| floored.checked_add(offset)) {
+            Some(start) => Ok(start),
+            None => exec_err!("time_bucket: the bucket of {number} begins before all numbers"),
+        }
+    };
+    match numbers {
+        ColumnarValue::Scalar(ScalarValue::Int64(number)) => {
+            let start = number.map(floor).transpose()?;
+            Ok(ColumnarValue::Scalar(ScalarValue::Int64(start)))
+        }
+        ColumnarValue::Scalar(other) => exec_err!("time_bucket: {other} is not a whole number"),
+        ColumnarValue::Array(numbers) => {
+            let numbers = numbers.as_primitive::<Int64Type>().iter();
+            let starts = numbers.map(|number| number.map(floor).transpose());
+            let starts: Int64Array = starts.collect::<Result<_>>()?;
+            Ok(ColumnarValue::Array(Arc::new(starts)))
+        }
+    }
+}
+
+/// The day on which the bucket of a day begins.
+fn floor_date(date: i32, floor: &mut impl FnMut(i64) -> Result<i64>) -> Result<i32> {
+    let Some(ns) = i64::from(date).checked_mul(DAY_NS) else {
+        return exec_err!("time_bucket: the date is out of range");
+    };
+    // The days of times that fit into 64 bits of ns fit into 32 bits.
+    Ok(floor(ns)?.div_euclid(DAY_NS) as i32)
 }
 
 fn floor_all(

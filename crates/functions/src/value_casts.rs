@@ -1,16 +1,17 @@
 //! Casts to which PostgreSQL and Arrow give different values: decimal numbers to whole numbers,
 //! which are rounded and not truncated; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`;
-//! text to intervals; intervals, times and floats to text.
+//! text to intervals and times of day; intervals, times, floats and BYTES to text.
 
 use crate::arguments::TIME;
+use crate::clock_texts::{ClockTextError, parse_clock};
 use crate::date_part::of_difference;
 use crate::float_casts::{is_narrow, is_read_exactly, narrow_floats, read_floats};
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
 use crate::{format_postgres_interval, parse_postgres_interval};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, Decimal256Array, Int64Array, IntervalMonthDayNanoArray,
-    StringArray, StringBuilder, UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, Decimal256Array, Int32Array, Int64Array,
+    IntervalMonthDayNanoArray, StringArray, StringBuilder, Time64NanosecondArray, UInt64Array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{
@@ -27,6 +28,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 use marigram_pgtext::{ZoneClock, double_text, real_text};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
@@ -56,7 +58,10 @@ enum ValueCastKind {
     WriteInterval,
     WriteTime,
     WriteFloat,
+    WriteBytes,
+    CountBytes,
     ReadFloat,
+    ReadClock,
     NarrowFloat,
 }
 
@@ -82,6 +87,7 @@ fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
             DataType::Binary
                 | DataType::LargeBinary
                 | DataType::Interval(_)
+                | DataType::Time64(_)
                 | DataType::Float32
                 | DataType::Float64
         );
@@ -90,6 +96,22 @@ fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
 
 fn may_be_cast(expr: &Expr) -> bool {
     cast_of(expr).is_some()
+}
+
+/// The bytes whose length is asked for as if they were a text: the planner makes one of them.
+fn counted_bytes(expr: &Expr) -> Option<&Expr> {
+    let Expr::ScalarFunction(call) = expr else {
+        return None;
+    };
+    if !["character_length", "octet_length"].contains(&call.func.name()) {
+        return None;
+    }
+    let [Expr::ScalarFunction(text)] = call.args.as_slice() else {
+        return None;
+    };
+    let cast = text.func.inner().downcast_ref::<ValueCast>()?;
+    let is_text_of_bytes = cast.kind == ValueCastKind::WriteBytes;
+    text.args.first().filter(|_| is_text_of_bytes)
 }
 
 /// Which of these casts an expression is.
@@ -108,6 +130,10 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
             Some(ValueCastKind::ReadBytes)
         }
         (from, DataType::Interval(_)) if is_text(from) => Some(ValueCastKind::ReadInterval),
+        (from, DataType::Time64(_)) if is_text(from) => Some(ValueCastKind::ReadClock),
+        (DataType::Binary | DataType::LargeBinary | DataType::BinaryView, to) if to.is_string() => {
+            Some(ValueCastKind::WriteBytes)
+        }
         (DataType::Duration(_), DataType::Interval(_)) => Some(ValueCastKind::ReadDifference),
         (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
             Some(ValueCastKind::WriteInterval)
@@ -128,6 +154,17 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
 }
 
 fn replaced(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    if let Some(bytes) = counted_bytes(&expr) {
+        let function = ValueCast {
+            signature: Signature::any(1, Volatility::Immutable),
+            kind: ValueCastKind::CountBytes,
+            to: DataType::Int32,
+            gives_null: false,
+        };
+        let call =
+            ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![bytes.clone()]);
+        return Transformed::yes(Expr::ScalarFunction(call));
+    }
     let Some(kind) = kind_of_cast(&expr, schema) else {
         return Transformed::no(expr);
     };
@@ -171,6 +208,9 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::WriteInterval => "write_interval",
             ValueCastKind::WriteTime => "write_time",
             ValueCastKind::WriteFloat => "write_float",
+            ValueCastKind::WriteBytes => "write_bytes",
+            ValueCastKind::CountBytes => "count_bytes",
+            ValueCastKind::ReadClock => "read_clock",
             ValueCastKind::ReadFloat => "read_float",
             ValueCastKind::NarrowFloat => "narrow_float",
         }
@@ -224,6 +264,25 @@ impl ScalarUDFImpl for ValueCast {
             }
             ValueCastKind::WriteTime => cast(&time_texts(&values)?, &self.to)?,
             ValueCastKind::WriteFloat => cast(&float_texts(&values)?, &self.to)?,
+            ValueCastKind::WriteBytes => {
+                let bytes = cast(&values, &DataType::Binary)?;
+                let texts = bytes.as_binary::<i32>().iter();
+                let texts: StringArray = texts.map(|bytes| bytes.map(hexadecimal_bytes)).collect();
+                cast(&texts, &self.to)?
+            }
+            ValueCastKind::CountBytes => {
+                let bytes = cast(&values, &DataType::Binary)?;
+                let lengths = bytes.as_binary::<i32>().iter();
+                let lengths = lengths.map(|bytes| bytes.and_then(|b| i32::try_from(b.len()).ok()));
+                Arc::new(lengths.collect::<Int32Array>())
+            }
+            ValueCastKind::ReadClock => {
+                let read = self.read(&values, |text| {
+                    parse_clock(text).map_err(|error| clock_refusal(text, error))
+                })?;
+                let nanos = Time64NanosecondArray::from(read);
+                cast(&nanos, &self.to)?
+            }
             ValueCastKind::ReadFloat => read_floats(&values, &self.to, self.gives_null)?,
             ValueCastKind::NarrowFloat => narrow_floats(&values, self.gives_null)?,
         };
@@ -232,6 +291,31 @@ impl ScalarUDFImpl for ValueCast {
         } else {
             ColumnarValue::Array(out)
         })
+    }
+}
+
+/// Bytes as PostgreSQL prints them.
+pub(crate) fn hexadecimal_bytes(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * bytes.len());
+    out.push_str("\\x");
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+fn clock_refusal(text: &str, error: ClockTextError) -> DataFusionError {
+    let text = text.escape_debug();
+    match error {
+        ClockTextError::Form => refused(
+            "22007",
+            format!("invalid input syntax for type time: \"{text}\""),
+        ),
+        ClockTextError::Range => refused(
+            "22008",
+            format!("date/time field value out of range: \"{text}\""),
+        ),
     }
 }
 
@@ -417,7 +501,7 @@ fn integer_range(kind: &DataType) -> (i128, i128) {
 
 /// Parses a text like PostgreSQL's `byteain`: `\x` and hexadecimal digits, or characters in which a
 /// backslash precedes three octal digits or another backslash.
-fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
+pub(crate) fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits
             .bytes()

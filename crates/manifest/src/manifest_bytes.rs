@@ -5,8 +5,7 @@ use crate::record::LoggedState;
 use crate::state::{
     ManifestEdit, ManifestState, Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone,
 };
-use marigram_model::{SeriesId, TableId, TimeRange};
-use std::sync::Arc;
+use marigram_model::{DeletedRows, SeriesId, SeriesTimeRange, TableId, TimeRange};
 
 /// Fewest bytes of a segment's entry, in a file of version 1.
 const SEGMENT_BYTES_MIN: usize = 8 + 1 + 16 + 16 + 24 + 4 + 8 + 4;
@@ -14,11 +13,18 @@ const SEGMENT_BYTES_MIN: usize = 8 + 1 + 16 + 16 + 24 + 4 + 8 + 4;
 const PINS_VERSION: u32 = 2;
 /// Fewest bytes of a tombstone.
 const TOMBSTONE_BYTES_MIN: usize = 8 + 4 + 16 + 1;
+/// Bytes of a range of a tombstone: series, first and last time.
+const RANGE_BYTES: usize = 4 + 16;
+
+/// Which rows a tombstone covers.
+const OF_TABLE: u8 = 0;
+const OF_SERIES: u8 = 1;
+const OF_RANGES: u8 = 2;
 
 impl LoggedState for ManifestState {
     const FILE: &'static str = "MANIFEST";
     const MAGIC: [u8; 8] = *b"MARIMANI";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     const SEALS_TELL: u32 = 2;
     const OWNER_SINCE: Option<u32> = Some(3);
     const COPY: Option<&'static str> = None;
@@ -200,10 +206,7 @@ fn segment(reader: &mut RecordReader<'_>, version: u32) -> Result<SegmentMeta, M
             start_ns: reader.i64()?,
             width_ns: reader.i64()?,
         },
-        range: TimeRange {
-            min: reader.i64()?,
-            max: reader.i64()?,
-        },
+        range: time_range(reader)?,
         rows: reader.u64()?,
         bytes: reader.u64()?,
         sequence_max: reader.u64()?,
@@ -226,37 +229,60 @@ fn put_tombstone(tombstone: &Tombstone, out: &mut Vec<u8>) {
     out.extend_from_slice(&tombstone.sequence.to_le_bytes());
     out.extend_from_slice(&tombstone.table.0.to_le_bytes());
     put_range(tombstone.range, out);
-    out.push(u8::from(tombstone.series.is_some()));
-    if let Some(series) = &tombstone.series {
-        put_count(series.len(), out);
-        series
-            .iter()
-            .for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+    match &tombstone.rows {
+        DeletedRows::Table => out.push(OF_TABLE),
+        DeletedRows::Series(series) => {
+            out.push(OF_SERIES);
+            put_count(series.len(), out);
+            series
+                .iter()
+                .for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+        }
+        DeletedRows::Ranges(ranges) => {
+            out.push(OF_RANGES);
+            put_count(ranges.len(), out);
+            for SeriesTimeRange { series, range } in &**ranges {
+                out.extend_from_slice(&series.0.to_le_bytes());
+                put_range(*range, out);
+            }
+        }
     }
 }
 
 fn tombstone(reader: &mut RecordReader<'_>) -> Result<Tombstone, MalformedRecord> {
     let sequence = reader.u64()?;
     let table = TableId(reader.u32()?);
-    let range = TimeRange {
-        min: reader.i64()?,
-        max: reader.i64()?,
-    };
-    let series = if reader.flag()? {
-        let series: Arc<[SeriesId]> = list(reader, 4, |reader| reader.u32().map(SeriesId))?.into();
-        if !series.is_sorted_by(|a, b| a < b) {
-            return malformed(format!(
-                "the series of tombstone {sequence} are not ascending"
-            ));
+    let range = time_range(reader)?;
+    let rows = match reader.byte()? {
+        OF_TABLE => DeletedRows::Table,
+        OF_SERIES => {
+            DeletedRows::Series(list(reader, 4, |reader| reader.u32().map(SeriesId))?.into())
         }
-        Some(series)
-    } else {
-        None
+        OF_RANGES => {
+            let ranges = list(reader, RANGE_BYTES, |reader| {
+                Ok(SeriesTimeRange {
+                    series: SeriesId(reader.u32()?),
+                    range: time_range(reader)?,
+                })
+            });
+            DeletedRows::Ranges(ranges?.into())
+        }
+        other => return malformed(format!("no kind of deleted rows has the number {other}")),
     };
+    if let Err(error) = rows.check(range) {
+        return malformed(format!("tombstone {sequence}: {error}"));
+    }
     Ok(Tombstone {
         sequence,
         table,
-        series,
+        rows,
         range,
+    })
+}
+
+fn time_range(reader: &mut RecordReader<'_>) -> Result<TimeRange, MalformedRecord> {
+    Ok(TimeRange {
+        min: reader.i64()?,
+        max: reader.i64()?,
     })
 }

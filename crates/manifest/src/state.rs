@@ -1,9 +1,8 @@
 //! The contents of a shard, and its changes.
 
-use marigram_model::{SeriesId, TableId, TimeRange};
+use marigram_model::{DeletedRows, SeriesId, TableId, TimeRange};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 
 /// A segment's number, unique in its shard and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,17 +64,34 @@ pub struct SegmentMeta {
     pub pin: Option<u32>,
 }
 
-/// A range delete.
+/// A delete of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// WAL sequence of the delete; also its identity.
     pub sequence: u64,
     /// Table.
     pub table: TableId,
-    /// `None`: every series of the table. Ascending.
-    pub series: Option<Arc<[SeriesId]>>,
-    /// Times that were deleted, ns.
+    /// Which rows within `range`.
+    pub rows: DeletedRows,
+    /// Times that bound the deleted rows, ns.
     pub range: TimeRange,
+}
+
+impl Tombstone {
+    /// The deleted times of a series that overlap `times`, ascending and disjoint.
+    pub fn ranges_of(
+        &self,
+        series: SeriesId,
+        times: TimeRange,
+    ) -> impl Iterator<Item = TimeRange> + Clone + '_ {
+        self.rows.ranges_of(series, self.range, times)
+    }
+
+    /// Whether it deletes a row.
+    #[must_use]
+    pub fn covers(&self, series: SeriesId, time: i64) -> bool {
+        self.rows.contains(series, time, self.range)
+    }
 }
 
 /// One atomic change. Applied in the order of the fields.

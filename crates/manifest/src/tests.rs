@@ -11,7 +11,7 @@ use crate::{
     Tombstone,
 };
 use marigram_env::{LogStore, SimFs};
-use marigram_model::{DAY_NS, SeriesId, TableId, TimeRange};
+use marigram_model::{DAY_NS, DeletedRows, SeriesId, TableId, TimeRange};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +54,9 @@ pub(crate) fn tombstone(sequence: u64, series: Option<&[u32]>) -> Tombstone {
     Tombstone {
         sequence,
         table: TableId(7),
-        series: series.map(|ids| ids.iter().copied().map(SeriesId).collect()),
+        rows: series.map_or(DeletedRows::Table, |ids| {
+            DeletedRows::Series(ids.iter().copied().map(SeriesId).collect())
+        }),
         range: TimeRange {
             min: i64::MIN,
             max: 5,
@@ -90,6 +92,17 @@ pub(crate) fn pinned_edit(nth: u64) -> ManifestEdit {
         .iter_mut()
         .for_each(|meta| meta.pin = Some(7 * nth as u32));
     edit.series_log_checksum = Some(nth as u32);
+    edit
+}
+
+/// [`pinned_edit`], where one tombstone lists rows.
+pub(crate) fn listed_edit(nth: u64) -> ManifestEdit {
+    let mut edit = pinned_edit(nth);
+    if let Some(tombstone) = edit.tombstones_added.first_mut() {
+        let rows = [(5, -7), (9, 1), (5, -6), (9, 2 + nth as i64)];
+        let rows = rows.map(|(series, time)| (SeriesId(series), time));
+        (tombstone.rows, tombstone.range) = DeletedRows::of_rows(rows.into()).unwrap();
+    }
     edit
 }
 

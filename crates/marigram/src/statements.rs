@@ -114,7 +114,12 @@ impl RunningStatement {
 
     /// Wraps the answer: its rows end when the statement is stopped.
     pub(crate) fn watch(self, answer: Answer) -> Answer {
-        let Answer::Rows(RowStream { schema, batches }) = answer else {
+        let Answer::Rows(RowStream {
+            schema,
+            batches,
+            notices,
+        }) = answer
+        else {
             return answer;
         };
         let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
@@ -131,6 +136,7 @@ impl RunningStatement {
             schema,
             // The reader may poll again after the end.
             batches: watched.fuse().boxed(),
+            notices,
         })
     }
 }
@@ -160,10 +166,8 @@ mod tests {
     fn endless() -> Answer {
         let schema = Arc::new(Schema::empty());
         let batch = RecordBatch::new_empty(Arc::clone(&schema));
-        Answer::Rows(RowStream {
-            schema,
-            batches: futures::stream::repeat_with(move || Ok(batch.clone())).boxed(),
-        })
+        let batches = futures::stream::repeat_with(move || Ok(batch.clone())).boxed();
+        Answer::Rows(RowStream::new(schema, batches))
     }
 
     #[test]
@@ -193,7 +197,7 @@ mod tests {
         let statements = Arc::new(StatementRegistry::default());
         let schema = Arc::new(Schema::empty());
         let batches = futures::stream::empty().boxed();
-        let none = Answer::Rows(RowStream { schema, batches });
+        let none = Answer::Rows(RowStream::new(schema, batches));
         let Answer::Rows(mut rows) = statements.begin().watch(none) else {
             panic!("an answer with rows keeps them");
         };

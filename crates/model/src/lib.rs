@@ -6,6 +6,7 @@
 mod ascending;
 mod batch;
 mod builder;
+mod deleted_rows;
 mod ids;
 mod names;
 mod options;
@@ -24,6 +25,7 @@ mod view;
 pub use ascending::cut_ascending;
 pub use batch::{BatchError, BatchField, BatchTag, WriteBatch};
 pub use builder::{BatchBuilder, FieldValueRef};
+pub use deleted_rows::{DeletedRows, DeletedRowsError, SeriesTimeRange};
 pub use ids::{ColumnId, SeriesId, TableColumn, TableId};
 pub use names::{always_quoted, nearest, quoted, suggested};
 pub use options::{ColdCodec, ColumnCodec, SeriesIdentity, TableOptions};

@@ -2,22 +2,13 @@
 //! aggregation makes a group of each row for each set, and only reserves memory for them after the
 //! whole batch.
 
-use crate::plan_methods::{always_recomputed, no_expressions};
-use arrow::record_batch::RecordBatch;
+use crate::small_batches::SmallBatches;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
-use datafusion::physical_plan::coop::CooperativeExec;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
-    ReplaceChildrenOptions, SendableRecordBatchStream,
-};
-use futures::{StreamExt, TryStreamExt};
-use marigram_functions::{interrupt, refused};
-use std::fmt;
+use datafusion::physical_plan::{ChildrenPropertiesMode, ExecutionPlan, ReplaceChildrenOptions};
+use marigram_functions::refused;
 use std::sync::Arc;
 
 /// The largest number of sets in one GROUP BY, as in PostgreSQL.
@@ -71,84 +62,9 @@ pub fn with_small_batches(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dy
     if sets < 2 || aggregate.mode().input_mode() != AggregateInputMode::Raw {
         return Ok(None);
     }
-    let small = SmallBatches {
-        input: Arc::clone(aggregate.input()),
-        rows: (GROUPED_ROWS / sets).max(1),
-    };
-    let input = Arc::new(CooperativeExec::new(Arc::new(small)));
+    let rows = (GROUPED_ROWS / sets).max(1);
+    let input = SmallBatches::around(aggregate.input(), rows);
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     let node = Arc::clone(node).replace_children(vec![input], options);
     node.map(Some)
-}
-
-/// Splits batches into smaller ones, and checks before each whether the statement was cancelled.
-#[derive(Debug)]
-struct SmallBatches {
-    input: Arc<dyn ExecutionPlan>,
-    /// The largest number of rows in a batch.
-    rows: usize,
-}
-
-impl DisplayAs for SmallBatches {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SmallBatches: rows={}", self.rows)
-    }
-}
-
-impl ExecutionPlan for SmallBatches {
-    fn name(&self) -> &'static str {
-        "SmallBatches"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    no_expressions!();
-
-    fn replace_children(
-        self: Arc<Self>,
-        mut children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.pop() {
-            Some(input) if children.is_empty() => Ok(Arc::new(Self {
-                input,
-                rows: self.rows,
-            })),
-            _ => datafusion::common::internal_err!("SmallBatches has one input"),
-        }
-    }
-
-    always_recomputed!();
-
-    fn execute(
-        &self,
-        partition: usize,
-        context: Arc<TaskContext>,
-    ) -> Result<SendableRecordBatchStream> {
-        let rows = self.rows;
-        let input = self.input.execute(partition, context)?;
-        let schema = input.schema();
-        let cut = input.map_ok(move |batch| futures::stream::iter(pieces(batch, rows)));
-        let stream = RecordBatchStreamAdapter::new(schema, cut.try_flatten().boxed());
-        Ok(Box::pin(stream))
-    }
-}
-
-/// Splits a batch into pieces of at most `rows` rows.
-fn pieces(batch: RecordBatch, rows: usize) -> impl Iterator<Item = Result<RecordBatch>> {
-    let starts = (0..batch.num_rows()).step_by(rows);
-    starts.map(move |start| {
-        interrupt::check()?;
-        Ok(batch.slice(start, rows.min(batch.num_rows() - start)))
-    })
 }

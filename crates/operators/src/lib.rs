@@ -21,5 +21,6 @@ pub mod predicate;
 pub mod reduce;
 pub mod rows;
 pub mod scan;
+mod small_batches;
 pub mod spilling_joins;
 pub mod yielding;

@@ -4,9 +4,10 @@
 //! rows out of few would occupy their thread until they finish, and a join on conditions processes
 //! all pairs of a batch before it takes the next one. So the former yield with their rows, and the
 //! latter checks for cancellation at each evaluation of its condition. An aggregation by many sets
-//! takes its rows in small batches.
+//! takes its rows in small batches, and so do functions that return rows.
 
 use crate::grouping_sets::with_small_batches;
+use crate::small_batches::with_few_arrays;
 use arrow::datatypes::{FieldRef, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
@@ -49,6 +50,9 @@ impl PhysicalOptimizerRule for YieldingOperators {
             }
             if let Some(aggregate) = with_small_batches(&node)? {
                 return Ok(Transformed::yes(aggregate));
+            }
+            if let Some(unnest) = with_few_arrays(&node)? {
+                return Ok(Transformed::yes(Arc::new(CooperativeExec::new(unnest))));
             }
             if multiplies(node.as_ref()) {
                 return Ok(Transformed::yes(Arc::new(CooperativeExec::new(node))));

@@ -28,7 +28,7 @@ impl fmt::Display for NumberPatternError {
 impl std::error::Error for NumberPatternError {}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum NumberMark {
+pub(crate) enum NumberMark {
     /// `9`, or `0` (true).
     Digit(bool),
     Point,
@@ -48,7 +48,7 @@ enum NumberMark {
 
 /// Where `S` puts the sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SignPlace {
+pub(crate) enum SignPlace {
     Before,
     After,
 }
@@ -60,27 +60,27 @@ enum SignPlace {
 )]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumberPattern {
-    marks: Vec<NumberMark>,
+    pub(crate) marks: Vec<NumberMark>,
     /// Digits before and after the point.
-    before: usize,
-    after: usize,
+    pub(crate) before: usize,
+    pub(crate) after: usize,
     /// The place of the first `0` among the digits before the point.
     zero_start: Option<usize>,
     /// The number of digits up to the last `0`.
     zero_end: usize,
-    has_point: bool,
+    pub(crate) has_point: bool,
     /// `FM`
     is_short: bool,
     /// `EEEE`
-    is_scientific: bool,
+    pub(crate) is_scientific: bool,
     /// `RN` or `rn` (false).
-    roman: Option<bool>,
+    pub(crate) roman: Option<bool>,
     /// `S`
-    sign: Option<SignPlace>,
+    pub(crate) sign: Option<SignPlace>,
     /// `PR`
-    has_brackets: bool,
-    has_minus: bool,
-    has_plus: bool,
+    pub(crate) has_brackets: bool,
+    pub(crate) has_minus: bool,
+    pub(crate) has_plus: bool,
 }
 
 /// The marks with more than one letter, and those that are known and ignored.

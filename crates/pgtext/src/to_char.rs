@@ -248,7 +248,7 @@ impl PatternField {
     }
 
     /// Whether it is a number, which the letters of an ordinal may follow.
-    fn is_number(self) -> bool {
+    pub(crate) fn is_number(self) -> bool {
         !matches!(
             self,
             Self::Meridiem(..)
@@ -440,7 +440,7 @@ fn day_name(day: Weekday) -> &'static str {
     }
 }
 
-fn lettered(text: &str, letters: LetterCase) -> String {
+pub(crate) fn lettered(text: &str, letters: LetterCase) -> String {
     match letters {
         Upper => text.to_uppercase(),
         Capital => text.to_owned(),
@@ -449,7 +449,7 @@ fn lettered(text: &str, letters: LetterCase) -> String {
 }
 
 /// The suffix of an ordinal number.
-fn suffix(number: &str, letters: LetterCase) -> &'static str {
+pub(crate) fn suffix(number: &str, letters: LetterCase) -> &'static str {
     let mut last = number.bytes().rev();
     let (ones, tens) = (last.next(), last.next());
     let at = match (tens, ones) {

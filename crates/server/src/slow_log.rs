@@ -78,7 +78,11 @@ impl StatementTiming {
                 self.outcome = "failed";
                 Err(error)
             }
-            Ok(Answer::Rows(RowStream { schema, batches })) => {
+            Ok(Answer::Rows(RowStream {
+                schema,
+                batches,
+                notices,
+            })) => {
                 let watched = futures::stream::unfold(Some((batches, self)), |state| async move {
                     let (mut batches, mut timing) = state?;
                     match batches.next().await {
@@ -100,6 +104,7 @@ impl StatementTiming {
                     schema,
                     // The reader may poll again after the end.
                     batches: watched.fuse().boxed(),
+                    notices,
                 }))
             }
             Ok(done) => {

@@ -35,6 +35,9 @@ const NAME_CHARS_MAX: usize = 100;
 /// Words that are looked at.
 const WORDS_MAX: usize = 6;
 
+/// Tokens among which a call is looked for that changes something: it stands at the beginning.
+const CALL_TOKENS_MAX: usize = 16;
+
 /// Words with which statements begin.
 const KEYWORDS: [&str; 17] = [
     "select", "insert", "update", "delete", "create", "alter", "drop", "grant", "revoke",
@@ -146,8 +149,34 @@ pub(crate) fn action_of(sql: &str) -> Option<AuditedAction> {
             Some(AuditedAction::Delete)
         }
         ["create" | "alter" | "drop", ..] => Some(AuditedAction::Definition),
+        ["select" | "call", ..] => action_of_call(sql),
         _ => None,
     }
+}
+
+/// What the call of a function does that the audit log tells of: functions of TimescaleDB change tables.
+fn action_of_call(sql: &str) -> Option<AuditedAction> {
+    let tokens = StatementLexer::new(sql).map(|(_, token)| token);
+    let mut tokens = tokens.take(CALL_TOKENS_MAX).peekable();
+    while let Some(token) = tokens.next() {
+        let (Token::Word(name), Some(Token::Sign('('))) = (token, tokens.peek()) else {
+            continue;
+        };
+        let is_policy =
+            name.ends_with("_policy") && (name.starts_with("add_") || name.starts_with("remove_"));
+        match name.as_str() {
+            "drop_chunks" => return Some(AuditedAction::Delete),
+            "create_hypertable"
+            | "add_dimension"
+            | "set_chunk_time_interval"
+            | "set_partitioning_interval"
+            | "alter_job"
+            | "delete_job" => return Some(AuditedAction::Definition),
+            _ if is_policy => return Some(AuditedAction::Definition),
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -196,6 +225,14 @@ mod tests {
         for (sql, action) in [
             ("/* why */ CREATE TABLE t (v INT)", Some(Definition)),
             ("-- a\nDROP DATABASE d", Some(Definition)),
+            ("SELECT create_hypertable('t', 'time')", Some(Definition)),
+            (
+                "select * from public.add_retention_policy('t', interval '1 day')",
+                Some(Definition),
+            ),
+            ("CALL add_columnstore_policy('t')", Some(Definition)),
+            ("SELECT drop_chunks('t', now())", Some(Delete)),
+            ("SELECT show_chunks('t')", None),
             ("CREATE USER a WITH PASSWORD 'x'", Some(Users)),
             ("DROP TOKEN 3", Some(Users)),
             ("SET PASSWORD FOR a = 'x'", Some(Users)),

@@ -60,6 +60,23 @@ pub enum ServiceError {
 }
 
 impl ServiceError {
+    /// The same error, with `note` after its message.
+    #[must_use]
+    pub fn with_note(mut self, note: &str) -> Self {
+        let (Self::Invalid { message, .. }
+        | Self::NotFound(message, _)
+        | Self::AlreadyExists(message, _)
+        | Self::Busy { message, .. }
+        | Self::Unauthenticated(message)
+        | Self::Forbidden(message)
+        | Self::ChangesRefused(message)
+        | Self::ReadOnly(message)
+        | Self::Cancelled(message)
+        | Self::Internal(message)) = &mut self;
+        message.push_str(note);
+        self
+    }
+
     /// PostgreSQL's SQLSTATE for the error (PostgreSQL's manual, appendix A).
     #[must_use]
     pub fn sqlstate(&self) -> &'static str {

@@ -39,6 +39,19 @@ pub struct RowStream {
     pub schema: SchemaRef,
     /// The rows. After an error nothing follows.
     pub batches: BoxStream<'static, Result<RecordBatch>>,
+    /// Notices for the client, one sentence each.
+    pub notices: Vec<String>,
+}
+
+impl RowStream {
+    /// Rows without notices.
+    pub fn new(schema: SchemaRef, batches: BoxStream<'static, Result<RecordBatch>>) -> Self {
+        Self {
+            schema,
+            batches,
+            notices: Vec::new(),
+        }
+    }
 }
 
 /// The settings of one session. A connection owns it.

@@ -11,6 +11,8 @@ pub(crate) mod plan_dependencies;
 pub(crate) mod plan_rights;
 mod postgres;
 mod postgres_tables;
+pub(crate) mod table_functions;
+mod timescaledb;
 
 pub(crate) use postgres::{CatalogRoles, PgCatalog};
 
@@ -36,6 +38,7 @@ use marigram_model::TableSchema;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
+use timescaledb::TimescaleInformation;
 
 /// The schema of a database's tables.
 pub(crate) const PUBLIC: &str = "public";
@@ -138,6 +141,12 @@ impl CatalogProvider for DatabaseCatalog {
             PUBLIC => schema(&self.name, CatalogSchemaKind::Rows),
             SERIES_SCHEMA => schema(&self.name, CatalogSchemaKind::Series),
             PG_CATALOG => self.all.pg_catalog.clone(),
+            known if timescaledb::SCHEMAS.contains(&known) => {
+                Some(Arc::new(TimescaleInformation {
+                    engine: self.all.engine.clone(),
+                    database: self.name.clone(),
+                }))
+            }
             INFORMATION_SCHEMA => {
                 let inner = InformationSchemaProvider::new(Arc::new(self.all.clone()));
                 let tables = self.all.engine.tables(&self.name).unwrap_or_default();

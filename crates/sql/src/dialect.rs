@@ -3,10 +3,11 @@
 //! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
 //! [`session_syntax`], [`copy_syntax`], [`other_statements`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
-//! [`foreign_names`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
+//! [`foreign_names`], [`inserted_columns`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
 //! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`],
-//! [`rows`], [`series`], [`column_names`]). Deep statements are refused or balanced ([`nesting`],
+//! [`index_definitions`], [`rows`], [`series`], [`set_returning`], [`grouping_forms`], [`json_calls`],
+//! [`table_queries`], [`column_names`]). [`timescale`] has what TimescaleDB adds to SQL. Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
 //!
 //! This module knows neither databases nor the state of a session nor plans.
@@ -31,8 +32,14 @@ pub(crate) mod exact_numbers;
 pub(crate) mod foreign_names;
 pub(crate) mod from_first;
 pub(crate) mod grammar;
+pub(crate) mod grouping_forms;
+pub(crate) mod hypertable_functions;
+pub(crate) mod hypertable_settings;
 pub(crate) mod identifiers;
+pub(crate) mod index_definitions;
+pub(crate) mod inserted_columns;
 pub(crate) mod inserted_lists;
+pub(crate) mod json_calls;
 pub(crate) mod latest_on;
 pub(crate) mod named;
 pub(crate) mod named_windows;
@@ -49,11 +56,14 @@ pub(crate) mod rows;
 pub(crate) mod sample;
 pub(crate) mod series;
 pub(crate) mod session_syntax;
+pub(crate) mod set_returning;
 pub(crate) mod settings;
 pub(crate) mod shorthand;
 pub(crate) mod standard_forms;
 pub(crate) mod statement;
 pub(crate) mod system_columns;
+pub(crate) mod table_queries;
+pub(crate) mod timescale;
 pub(crate) mod trim_from;
 pub(crate) mod types;
 pub(crate) mod wildcard_replacements;

@@ -50,6 +50,22 @@ pub enum SqlError {
     /// An error in the form that servers take.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// A statement failed after some of its rows were stored.
+    #[error("{error}{}", stored_note(*stored))]
+    AfterRows {
+        /// How many rows are stored.
+        stored: u64,
+        /// Why it failed.
+        error: Box<SqlError>,
+    },
+}
+
+/// What the message of a statement says that failed after it stored rows.
+fn stored_note(stored: u64) -> String {
+    match stored {
+        1 => "; 1 row was stored before, and stays".to_owned(),
+        stored => format!("; {stored} rows were stored before, and stay"),
+    }
 }
 
 impl SqlError {
@@ -110,6 +126,9 @@ impl SqlError {
             Self::Parser(error) => parser(&error, sql),
             Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
             Self::Service(error) => error,
+            Self::AfterRows { stored, error } => {
+                error.into_service(sql).with_note(&stored_note(stored))
+            }
         }
     }
 }
@@ -354,11 +373,22 @@ fn shared_external(
         _ => {}
     }
     match error.downcast_ref::<SqlError>() {
-        Some(SqlError::Engine(error)) => engine(error, sql),
-        Some(SqlError::DataFusion(error)) => shared_error(error, sql),
-        Some(SqlError::Service(error)) => error.clone(),
-        Some(SqlError::Refused(refusal)) => refused(refusal.clone(), sql),
-        _ => wrapped(error),
+        Some(error) => shared_own(error, sql),
+        None => wrapped(error),
+    }
+}
+
+/// Translates a shared error of this crate, without owning it.
+fn shared_own(error: &SqlError, sql: &str) -> ServiceError {
+    match error {
+        SqlError::Engine(error) => engine(error, sql),
+        SqlError::DataFusion(error) => shared_error(error, sql),
+        SqlError::Service(error) => error.clone(),
+        SqlError::Refused(refusal) => refused(refusal.clone(), sql),
+        SqlError::AfterRows { stored, error } => {
+            shared_own(error, sql).with_note(&stored_note(*stored))
+        }
+        SqlError::Parser(_) | SqlError::Tokenizer(_) => wrapped(error),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
 //! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
-//! [`using_joins`], [`counted_sets`]),
+//! [`using_joins`], [`row_functions`], [`counted_sets`]),
 //! repairs of what DataFusion's own rules break ([`repair`], [`logical_repair`],
 //! [`empty_subqueries`], [`sort_keys`], [`any_pattern`]), and limits on the size of a plan ([`growth`]).
 
@@ -12,6 +12,7 @@ pub(crate) mod growth;
 pub(crate) mod logical_repair;
 pub(crate) mod parameter_types;
 pub(crate) mod repair;
+pub(crate) mod row_functions;
 pub(crate) mod sort_keys;
 pub(crate) mod subqueries;
 pub(crate) mod tag_patterns;

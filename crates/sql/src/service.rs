@@ -7,6 +7,7 @@ mod create_as;
 mod direct;
 mod explain_analyze;
 pub mod front_end;
+mod hypertables;
 mod materialized_views;
 mod plain_views;
 mod planned;

@@ -130,6 +130,46 @@ pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
     (is_exact && number.is_finite()).then_some(number)
 }
 
+/// Parses a whole number, however it is written: `5`, `5.0`, `1e3`, `1 234`. `None` if the number is not
+/// whole, or has more than [`DIGITS_MAX`] digits: it is never rounded.
+pub fn read_integer(cell: &str, decimal: DecimalMark) -> Option<i128> {
+    let cell = &*ungrouped(cell);
+    let text = match plain(cell, decimal)? {
+        ParsedNumber::AsIs => Cow::Borrowed(cell),
+        ParsedNumber::Text(text) => Cow::Owned(text),
+    };
+    let (negative, unsigned) = match text.strip_prefix(['-', '+']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, &*text),
+    };
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (unsigned, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !is_digits(whole) || !is_digits(fraction) {
+        return None;
+    }
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+    let power = i64::from(exponent) - i64::try_from(fraction.len()).ok()? + zeros;
+    let power = u32::try_from(power).ok()?;
+    if significant.len() + power as usize > DIGITS_MAX {
+        return None;
+    }
+    let number = significant.parse::<i128>().ok()? * 10_i128.pow(power);
+    Some(if negative { -number } else { number })
+}
+
+/// Digits of the largest whole number that is read; the largest integer of a table has 20.
+const DIGITS_MAX: usize = 38;
+
 /// A number whose sign is the minus of typography (U+2212), with that of ASCII.
 pub fn with_ascii_minus(cell: &str) -> Cow<'_, str> {
     match cell.strip_prefix('\u{2212}') {
@@ -234,6 +274,48 @@ pub fn read_bool(cell: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_are_exact_or_none() {
+        for (cell, point, comma) in [
+            ("5", Some(5), Some(5)),
+            ("5.0", Some(5), None),
+            ("5,0", None, Some(5)),
+            ("-5.00e0", Some(-5), None),
+            ("1e3", Some(1000), Some(1000)),
+            ("1.5e1", Some(15), None),
+            ("1200e-2", Some(12), Some(12)),
+            ("1e-1", None, None),
+            ("5.5", None, None),
+            ("0.0", Some(0), None),
+            ("0e999", Some(0), Some(0)),
+            ("1e999999999", None, None),
+            ("1e99999999999999", None, None),
+            ("1 234", Some(1234), Some(1234)),
+            ("1,234", Some(1234), None),
+            ("\u{2212}7", Some(-7), Some(-7)),
+            (
+                "9007199254740993",
+                Some(9_007_199_254_740_993),
+                Some(9_007_199_254_740_993),
+            ),
+            (
+                "18446744073709551615.0",
+                Some(18_446_744_073_709_551_615),
+                None,
+            ),
+            ("", None, None),
+            (".", None, None),
+            ("+", None, None),
+            ("e3", None, None),
+            ("5x", None, None),
+            ("--5", None, None),
+            ("NaN", None, None),
+        ] {
+            assert_eq!(read_integer(cell, DecimalMark::Point), point, "{cell}");
+            assert_eq!(read_integer(cell, DecimalMark::Comma), comma, "{cell}");
+        }
+    }
 
     #[test]
     fn numbers_are_read_in_both_notations() {

@@ -5,6 +5,7 @@ use crate::cell::{self, DecimalMark};
 use crate::names::{self, TimeNameStrength};
 use crate::record::{TextRecord, TextRecords};
 use crate::time::{DateOrder, WrittenTime, is_clock, is_impossible_day};
+use std::collections::HashMap;
 use std::io;
 
 /// Delimiters to try; the likelier ones come first in case several fit equally.
@@ -88,13 +89,13 @@ pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDiale
         Some(delimiter) => std::slice::from_ref(delimiter),
         None => &DELIMITERS[..],
     };
-    let mut best: Option<(usize, u8, SampleRows)> = None;
+    let mut best: Option<(DelimiterScore, u8, SampleRows)> = None;
     for delimiter in delimiters {
         let rows = SampleRows::read(sample, *delimiter, skip)?;
         let score = if rows.width >= 2 || told.delimiter.is_some() {
             rows.score()
         } else {
-            0
+            DelimiterScore::default()
         };
         if best.as_ref().is_none_or(|(most, _, _)| score > *most) {
             best = Some((score, *delimiter, rows));
@@ -104,6 +105,16 @@ pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDiale
         return Ok(None);
     };
     Ok(rows.dialect(delimiter, told))
+}
+
+/// How well a delimiter suits a sample: in how many rows it makes as many cells. If several do in as many
+/// rows, such as a semicolon and a decimal comma, one with times in a column is right, or else the one
+/// with the most cells.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct DelimiterScore {
+    rows: usize,
+    has_times: bool,
+    width: usize,
 }
 
 /// The first rows, read with one delimiter.
@@ -139,11 +150,20 @@ impl SampleRows {
         })
     }
 
-    fn score(&self) -> usize {
-        self.records
-            .iter()
-            .filter(|record| width_of(record) == self.width)
-            .count()
+    fn score(&self) -> DelimiterScore {
+        // A row may end in a missing cell, or in a delimiter that the header lacks.
+        let is_full =
+            |record: &&TextRecord| width_of(record) == self.width || record.len() == self.width;
+        let full = self.records.iter().filter(is_full).count();
+        let mut alike: HashMap<usize, usize> = HashMap::new();
+        for len in self.records.iter().map(TextRecord::len) {
+            *alike.entry(len).or_default() += usize::from(len >= 2);
+        }
+        DelimiterScore {
+            rows: full.max(alike.into_values().max().unwrap_or(0)),
+            has_times: self.time_column().is_some(),
+            width: self.width,
+        }
     }
 
     /// The column that has a time in most rows.

@@ -86,6 +86,15 @@ impl ColumnLayout {
         }
     }
 
+    /// The names of all columns: the time, the tags, the fields.
+    #[must_use]
+    pub fn column_names(&self) -> Vec<String> {
+        let tags = self.tags.iter().map(|(name, _)| name);
+        let fields = self.fields.iter().map(|(name, _)| name);
+        let names = std::iter::once(&self.time).chain(tags).chain(fields);
+        names.cloned().collect()
+    }
+
     /// The same with the columns in this order.
     #[must_use]
     pub fn with_order(mut self, names: Vec<String>) -> Self {

@@ -2,6 +2,7 @@
 //! time.
 
 use std::collections::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Names of identity columns, as the whole name or its last word.
 const IDENTITIES: [&str; 37] = [
@@ -86,6 +87,44 @@ impl TagCandidate {
 
 /// A row of the sample: its time, and a hash of each candidate's cell.
 pub type SampleRow = (i64, Vec<u64>);
+
+/// Rows from which tags are inferred: all rows of some times, or none of a time. Files are often sorted by
+/// device, so their first rows would not do.
+#[derive(Debug, Default)]
+pub struct RowSample {
+    rows: Vec<SampleRow>,
+    mask: u64,
+}
+
+/// Rows of a sample.
+const SAMPLE_ROWS: usize = 50_000;
+
+impl RowSample {
+    /// Whether rows of this time belong to the sample.
+    pub fn takes(&self, time: i64) -> bool {
+        xxh3_64(&time.to_le_bytes()) & self.mask == 0
+    }
+
+    /// Adds a row that the sample takes.
+    pub fn add(&mut self, time: i64, cells: Vec<u64>) {
+        self.rows.push((time, cells));
+        while self.rows.len() > SAMPLE_ROWS {
+            self.mask = self.mask * 2 + 1;
+            let (before, mask) = (self.rows.len(), self.mask);
+            self.rows
+                .retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
+            // A single time has very many rows; they suffice as a sample.
+            if self.rows.len() == before {
+                self.rows.truncate(SAMPLE_ROWS / 2);
+            }
+        }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[SampleRow] {
+        &self.rows
+    }
+}
 
 /// The candidates that are tags, as ascending indexes.
 ///

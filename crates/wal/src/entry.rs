@@ -2,14 +2,14 @@
 
 use arrow_array::ArrayRef;
 use arrow_buffer::ScalarBuffer;
-use marigram_model::{ColumnId, SeriesId, TableId, TagKey, TimeRange};
+use marigram_model::{ColumnId, DeletedRows, SeriesId, TableId, TagKey, TimeRange};
 
 /// One change of a shard. Sequence numbers rise by one or more from entry to entry.
 #[derive(Clone, Debug)]
 pub enum WalEntry {
     /// Rows of one table.
     Write(WriteEntry),
-    /// A range delete.
+    /// A delete of rows.
     Delete(DeleteEntry),
     /// The table was dropped: all its rows up to here are gone.
     DropTable(TableId),
@@ -30,13 +30,21 @@ pub struct WriteEntry {
     pub columns: Vec<(ColumnId, ArrayRef)>,
 }
 
-/// A range delete.
+/// A delete of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeleteEntry {
     /// Table.
     pub table: TableId,
-    /// `None`: every series of the table. Ascending.
-    pub series: Option<Vec<SeriesId>>,
-    /// Times to delete, both ends included.
+    /// Which rows within `range`.
+    pub rows: DeletedRows,
+    /// Times that bound the deleted rows, both ends included.
     pub range: TimeRange,
+}
+
+impl DeleteEntry {
+    /// Whether all rows of the named series go, and the series with them.
+    #[must_use]
+    pub fn retires_series(&self) -> bool {
+        self.range == TimeRange::ALL && !matches!(self.rows, DeletedRows::Ranges(_))
+    }
 }

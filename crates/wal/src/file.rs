@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The version of the format that is written, and the highest that is read.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Bytes of the header that is written.
 pub(crate) const HEADER_BYTES: usize = 24 + LogOwner::BYTES;

@@ -15,7 +15,9 @@ use arrow_buffer::{
 };
 use marigram_codec::bytes::{BoundedReader, ReadError};
 use marigram_codec::frame;
-use marigram_model::{ColumnId, FieldType, SeriesId, TableId, TagKey, TimeRange};
+use marigram_model::{
+    ColumnId, DeletedRows, FieldType, SeriesId, SeriesTimeRange, TableId, TagKey, TimeRange,
+};
 use std::sync::Arc;
 
 // Buffers go to disk as they are in memory, and the format is little-endian.
@@ -27,6 +29,14 @@ const _: () = assert!(
 const WRITE: u8 = 1;
 const DELETE: u8 = 2;
 const DROP_TABLE: u8 = 3;
+
+/// Which rows a delete covers.
+const OF_TABLE: u8 = 0;
+const OF_SERIES: u8 = 1;
+const OF_RANGES: u8 = 2;
+
+/// Bytes of a range of a delete: series, first and last time.
+const RANGE_BYTES: usize = 20;
 
 /// Bytes of a column besides its validity and values: id, type, whether it has nulls.
 const COLUMN_HEAD_BYTES: usize = 6;
@@ -100,11 +110,23 @@ fn encode_write(write: &WriteEntry, out: &mut Vec<u8>) {
 fn encode_delete(delete: &DeleteEntry, out: &mut Vec<u8>) {
     out.extend_from_slice(&delete.range.min.to_le_bytes());
     out.extend_from_slice(&delete.range.max.to_le_bytes());
-    out.push(u8::from(delete.series.is_some()));
-    if let Some(series) = &delete.series {
-        push_count(series.len(), out);
-        for id in series {
-            out.extend_from_slice(&id.0.to_le_bytes());
+    match &delete.rows {
+        DeletedRows::Table => out.push(OF_TABLE),
+        DeletedRows::Series(series) => {
+            out.push(OF_SERIES);
+            push_count(series.len(), out);
+            for id in &**series {
+                out.extend_from_slice(&id.0.to_le_bytes());
+            }
+        }
+        DeletedRows::Ranges(ranges) => {
+            out.push(OF_RANGES);
+            push_count(ranges.len(), out);
+            for SeriesTimeRange { series, range } in &**ranges {
+                out.extend_from_slice(&series.0.to_le_bytes());
+                out.extend_from_slice(&range.min.to_le_bytes());
+                out.extend_from_slice(&range.max.to_le_bytes());
+            }
         }
     }
 }
@@ -218,22 +240,36 @@ fn decode_write(table: TableId, input: &mut RecordInput<'_>) -> Result<WriteEntr
 }
 
 fn decode_delete(table: TableId, input: &mut RecordInput<'_>) -> Result<DeleteEntry> {
-    let min = input.i64()?;
-    let max = input.i64()?;
-    let series = if input.flag()? {
-        let count = input.u32()? as usize;
-        let ids: ScalarBuffer<u32> = values(count, input)?;
-        if ids.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return Err(RecordError("series of a delete are not ascending"));
+    let range = time_range(input)?;
+    let rows = match input.byte()? {
+        OF_TABLE => DeletedRows::Table,
+        OF_SERIES => {
+            let count = input.u32()? as usize;
+            let ids: ScalarBuffer<u32> = values(count, input)?;
+            DeletedRows::Series(ids.iter().copied().map(SeriesId).collect())
         }
-        Some(ids.iter().copied().map(SeriesId).collect())
-    } else {
-        None
+        OF_RANGES => {
+            let count = input.u32()? as usize;
+            let mut ranges = Vec::with_capacity(count.min(input.remaining() / RANGE_BYTES));
+            for _ in 0..count {
+                ranges.push(SeriesTimeRange {
+                    series: SeriesId(input.u32()?),
+                    range: time_range(input)?,
+                });
+            }
+            DeletedRows::Ranges(ranges.into())
+        }
+        _ => return Err(RecordError("no kind of deleted rows has this number")),
     };
-    Ok(DeleteEntry {
-        table,
-        series,
-        range: TimeRange { min, max },
+    let order = rows.check(range);
+    order.map_err(|_| RecordError("the rows of a delete are out of order"))?;
+    Ok(DeleteEntry { table, rows, range })
+}
+
+fn time_range(input: &mut RecordInput<'_>) -> Result<TimeRange> {
+    Ok(TimeRange {
+        min: input.i64()?,
+        max: input.i64()?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::machine::{CheckedState, DATABASE, SimMachine};
 use super::trouble::CrashTrouble;
-use super::workload::to_batch;
+use super::workload::{keys_batch, to_batch};
 use crate::oracle::{OracleChange, WrittenRow};
 use marigram_engine::{Engine, EngineError, TableChange, TableSpec, WriteOptions};
 use marigram_env::Clock as _;
@@ -36,9 +36,9 @@ impl SimMachine {
                     .is_some_and(|table| !table.fields.contains_key(field))
                     && !self.history.is_unsure()
             }
-            OracleChange::Delete { table, .. } | OracleChange::DropTable { table } => {
-                exists(table) && !self.history.is_unsure()
-            }
+            OracleChange::Delete { table, .. }
+            | OracleChange::DeleteRows { table, .. }
+            | OracleChange::DropTable { table } => exists(table) && !self.history.is_unsure(),
             // The database is recreated at once, which a read-only engine would refuse.
             OracleChange::DropDatabase => !self.history.is_unsure() && !was_read_only,
         };
@@ -48,7 +48,9 @@ impl SimMachine {
         // A read-only engine still executes what frees disk space, unless its log failed.
         let frees_room = matches!(
             change,
-            OracleChange::Delete { .. } | OracleChange::DropTable { .. }
+            OracleChange::Delete { .. }
+                | OracleChange::DeleteRows { .. }
+                | OracleChange::DropTable { .. }
         );
         let made = self.make(engine, trouble, change)?;
         if was_read_only && !frees_room {
@@ -102,6 +104,10 @@ impl SimMachine {
             } => engine.table(DATABASE, table).and_then(|schema| {
                 engine.delete(DATABASE, table, &filter.to_engine(&schema), range)
             }),
+            OracleChange::DeleteRows {
+                ref table,
+                ref rows,
+            } => engine.delete_rows(DATABASE, &keys_batch(table, rows)),
             OracleChange::CreateTable {
                 ref table,
                 ref options,

@@ -1,12 +1,14 @@
 //! Random work, as devices, operators and the engine's own threads do it.
 
-use crate::oracle::{Oracle, OracleChange, OracleFilter, OracleRow, OracleTags, WrittenRow};
+use crate::oracle::{
+    Oracle, OracleChange, OracleFilter, OracleRow, OracleTable, OracleTags, WrittenRow,
+};
 use marigram_model::{
     BatchBuilder, ColdCodec, Compressor, Encoding, FieldType, FieldValue, FieldValueRef,
     TableOptions, TagValue, TimeRange, WriteBatch,
 };
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::IndexedRandom as _;
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use rand::{Rng as _, RngExt as _};
 use std::collections::BTreeMap;
 
@@ -162,6 +164,12 @@ impl Workload {
 
     fn draw_delete(&mut self, oracle: &Oracle) -> OracleChange {
         let table = self.draw_table(oracle);
+        if self.rng.random_bool(0.4)
+            && let Some(known) = oracle.tables.get(&table)
+        {
+            let rows = self.draw_rows(known);
+            return OracleChange::DeleteRows { table, rows };
+        }
         let filter = self.draw_filter(oracle, &table);
         let range = self.draw_range(oracle, &table);
         OracleChange::Delete {
@@ -169,6 +177,32 @@ impl Workload {
             filter,
             range,
         }
+    }
+
+    /// Rows of a table: some that exist, alone and next to each other, and some that do not.
+    fn draw_rows(&mut self, table: &OracleTable) -> Vec<(OracleTags, i64)> {
+        let rng = &mut self.rng;
+        let share = [0.02, 0.2, 0.9][rng.random_range(0..3)];
+        let mut rows = Vec::new();
+        for (tags, series) in &table.rows {
+            for time in series.keys() {
+                if rng.random_bool(share) {
+                    rows.push((tags.clone(), *time));
+                }
+                if rng.random_bool(0.02) {
+                    rows.push((tags.clone(), time.saturating_add(1)));
+                }
+            }
+        }
+        if rng.random_bool(0.1) {
+            let unknown = TagValue::String("unknown".to_owned());
+            let tags = table.tags.iter().map(|(name, _)| name);
+            let tags = tags.filter(|name| *name == "device");
+            let tags: OracleTags = tags.map(|name| (name.clone(), unknown.clone())).collect();
+            rows.push((tags, START_NS));
+        }
+        rows.shuffle(rng);
+        rows
     }
 
     /// A filter on the tags of a table.
@@ -417,6 +451,17 @@ pub fn to_batch(table: &str, rows: &[WrittenRow]) -> WriteBatch {
         }
     }
     builder.finish()
+}
+
+/// Converts the series and times of rows for the engine.
+#[must_use]
+pub(super) fn keys_batch(table: &str, rows: &[(OracleTags, i64)]) -> WriteBatch {
+    let without_fields = |(tags, time): &(OracleTags, i64)| WrittenRow {
+        tags: tags.clone(),
+        time: *time,
+        fields: OracleRow::new(),
+    };
+    to_batch(table, &rows.iter().map(without_fields).collect::<Vec<_>>())
 }
 
 fn value_ref(value: &FieldValue) -> FieldValueRef<'_> {

@@ -29,7 +29,7 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 
 /// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CsvRole {
+pub(crate) enum ImportRole {
     /// The time, or a part of it.
     Time,
     /// A tag.
@@ -48,7 +48,7 @@ pub(crate) struct CsvColumn {
     /// Its name in the table.
     pub name: String,
     /// Its role.
-    pub role: CsvRole,
+    pub role: ImportRole,
     /// How its fractions are written.
     pub decimal: DecimalMark,
     /// Whether it could be a tag that tells rows of one time apart: it holds no measured values.
@@ -154,7 +154,7 @@ impl CsvPlan {
         let tags = self
             .columns
             .iter()
-            .filter(|column| column.role == CsvRole::Tag);
+            .filter(|column| column.role == ImportRole::Tag);
         tags.map(|column| column.name.as_str())
     }
 
@@ -191,7 +191,7 @@ impl CsvPlan {
         let second = self.time_by(record, &hours.second)?;
         let mut series = Xxh3::new();
         for (at, column) in self.columns.iter().enumerate() {
-            if column.role == CsvRole::Tag {
+            if column.role == ImportRole::Tag {
                 series.update(record.cell(at).text.trim().as_bytes());
                 series.update(&[0xff]);
             }
@@ -301,7 +301,7 @@ fn planned(
     if !is_json {
         plan.decimal = decimal_mark(options.decimal, &plan, &profiles)?;
     }
-    let table_columns = known.map(known_names).unwrap_or_default();
+    let table_columns = known.map(ColumnLayout::column_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &table_columns)?;
     let search = TimeSearch {
         options,
@@ -410,17 +410,6 @@ fn decimal_mark(
     })
 }
 
-/// The columns that a table or layout has.
-pub(crate) fn known_names(known: &ColumnLayout) -> Vec<String> {
-    let tags = known.tags.iter().map(|(name, _)| name);
-    let fields = known.fields.iter().map(|(name, _)| name);
-    std::iter::once(&known.time)
-        .chain(tags)
-        .chain(fields)
-        .cloned()
-        .collect()
-}
-
 fn dialect_options(options: &ReadOptions, tabbed: bool) -> DialectOptions {
     let header = match (options.header, options.no_header) {
         (true, _) => Some(true),
@@ -492,7 +481,7 @@ fn exact_columns(
     layout: &ColumnLayout,
 ) -> Result<()> {
     let known = reading.known.as_ref();
-    let columns = known.map(known_names).unwrap_or_default();
+    let columns = known.map(ColumnLayout::column_names).unwrap_or_default();
     let table_names = names::matched(&plan.dialect.names, &columns)?;
     let types = layout.field_types()?;
     let names = plan.dialect.names.clone();
@@ -502,12 +491,12 @@ fn exact_columns(
         let role = if file_name == layout.time {
             plan.time_name = known.map_or(file_name.clone(), |known| known.time.clone());
             plan.time_columns = TimeColumns::single(at);
-            CsvRole::Time
+            ImportRole::Time
         } else if is_tag {
-            CsvRole::Tag
+            ImportRole::Tag
         } else {
             let kind = types.iter().find(|(field, _)| *field == file_name);
-            CsvRole::Field(kind.map_or(FieldType::String, |(_, kind)| *kind))
+            ImportRole::Field(kind.map_or(FieldType::String, |(_, kind)| *kind))
         };
         let decimal = DecimalMark::Point;
         plan.columns.push(CsvColumn {

@@ -2,7 +2,7 @@
 
 mod cells;
 
-use super::csv_plan::{CsvColumn, CsvPlan, CsvRole, TextKind, text_of};
+use super::csv_plan::{CsvColumn, CsvPlan, ImportRole, TextKind, text_of};
 use super::repeated_hours::RepeatedHours;
 use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;
@@ -13,12 +13,10 @@ use arrow::array::builder::{
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
-use cells::{bytes, truth};
+use cells::{bytes, not_whole, truth, whole};
 use marigram::Roles;
 use marigram_model::{FieldType, quoted};
-use marigram_tabular::cell::{
-    DecimalMark, is_infinite, is_nan, is_null, read_f64, with_ascii_minus,
-};
+use marigram_tabular::cell::{DecimalMark, is_infinite, is_nan, is_null, read_f64};
 use marigram_tabular::numerals::NumberLike;
 use marigram_tabular::record::{RecordCell, TextRecord};
 use marigram_tabular::time::{TimeReader, has_short_year};
@@ -76,8 +74,8 @@ enum CsvValue<'a> {
 }
 
 impl CsvFieldValues {
-    fn new(role: CsvRole) -> Self {
-        let CsvRole::Field(kind) = role else {
+    fn new(role: ImportRole) -> Self {
+        let ImportRole::Field(kind) = role else {
             return Self::Text(StringBuilder::new());
         };
         match kind {
@@ -140,15 +138,15 @@ fn value_of<'a>(
 ) -> Result<CsvValue<'a>, String> {
     let nulls = &options.null;
     let kind = match column.role {
-        CsvRole::Tag => {
+        ImportRole::Tag => {
             let text = text_of(cell, exact, nulls).filter(|text| !text.is_empty());
             return Ok(text.map_or(CsvValue::None, CsvValue::Text));
         }
-        CsvRole::Field(FieldType::String) => {
+        ImportRole::Field(FieldType::String) => {
             return Ok(text_of(cell, exact, nulls).map_or(CsvValue::None, CsvValue::Text));
         }
-        CsvRole::Field(kind) => kind,
-        CsvRole::Time | CsvRole::Dropped => return Ok(CsvValue::None),
+        ImportRole::Field(kind) => kind,
+        ImportRole::Time | ImportRole::Dropped => return Ok(CsvValue::None),
     };
     let text = cell.text.trim();
     if options.keeps_nan && (is_nan(text) || is_infinite(text)) {
@@ -164,9 +162,9 @@ fn value_of<'a>(
     }
     let value = match kind {
         FieldType::Bool => truth(text).map(CsvValue::Bool),
-        FieldType::I32 => with_ascii_minus(text).parse().ok().map(CsvValue::I32),
-        FieldType::I64 => with_ascii_minus(text).parse().ok().map(CsvValue::I64),
-        FieldType::U64 => text.parse().ok().map(CsvValue::U64),
+        FieldType::I32 => whole(text, column, exact).map(CsvValue::I32),
+        FieldType::I64 => whole(text, column, exact).map(CsvValue::I64),
+        FieldType::U64 => whole(text, column, exact).map(CsvValue::U64),
         FieldType::F32 if exact => text.parse().ok().map(CsvValue::F32),
         FieldType::F32 if column.decimal == DecimalMark::Point && text.parse::<f32>().is_ok() => {
             // Rounded once, not first to a DOUBLE.
@@ -190,6 +188,9 @@ fn value_of<'a>(
                 "column '{}': '{text}' is infinite; --null {text} reads it as no value",
                 column.name
             );
+        }
+        if let Some(reason) = not_whole(text, column, kind) {
+            return format!("column '{}': '{text}' {reason}", column.name);
         }
         let is_number = matches!(kind, FieldType::F64 | FieldType::F32);
         let what = match (NumberLike::from_cell(text), kind) {
@@ -290,25 +291,34 @@ impl<'a> CsvRows<'a> {
         let options = &self.reading.options;
         let cells = self.plan.columns.iter().enumerate().map(|(at, column)| {
             let value = value_of(record.cell(at), column, self.plan.exact, options);
-            value.map_err(|reason| self.with_remedy(reason, column))
+            value.map_err(|reason| {
+                let text = record.cell(at).text.trim();
+                let is_number = read_f64(text, column.decimal).is_some();
+                self.with_remedy(reason, column, is_number)
+            })
         });
         Ok((time, cells.collect::<Result<_, _>>()?))
     }
 
     /// The reason to refuse a cell, and how the column of an existing table takes such cells.
-    fn with_remedy(&self, reason: String, column: &CsvColumn) -> String {
+    fn with_remedy(&self, reason: String, column: &CsvColumn, is_number: bool) -> String {
         let Some(known) = &self.reading.known else {
             return reason;
         };
         let is_field = known.fields.iter().any(|(field, _)| *field == column.name);
-        let CsvRole::Field(kind) = column.role else {
+        let ImportRole::Field(kind) = column.role else {
             return reason;
         };
         if !is_field || kind == FieldType::Bytes || reason.contains("--null") {
             return reason;
         }
+        let (wider, what) = if is_number {
+            ("DOUBLE", "such numbers")
+        } else {
+            ("STRING", "texts")
+        };
         format!(
-            "{reason}; ALTER TABLE {} ALTER COLUMN {} TYPE STRING makes the column take texts",
+            "{reason}; ALTER TABLE {} ALTER COLUMN {} TYPE {wider} makes the column take {what}",
             quoted(&self.reading.table),
             quoted(&column.name)
         )
@@ -358,7 +368,7 @@ impl<'a> CsvRows<'a> {
         arrays.push(Arc::new(times));
         for (column, values) in self.plan.columns.iter().zip(&mut self.columns) {
             let values = values.finish();
-            if matches!(column.role, CsvRole::Tag | CsvRole::Field(_)) {
+            if matches!(column.role, ImportRole::Tag | ImportRole::Field(_)) {
                 fields.push(Field::new(&column.name, values.data_type().clone(), true));
                 arrays.push(values);
             }

@@ -1,6 +1,6 @@
 //! The message of an import that stops because its rows would replace each other.
 
-use super::csv_plan::{CsvColumn, CsvRole};
+use super::csv_plan::{CsvColumn, ImportRole};
 use super::duplicate_check::place;
 use super::prepared::PreparedFile;
 use crate::terminal;
@@ -134,10 +134,10 @@ fn suggestions(found: &DuplicateKeys, files: &[PreparedFile]) -> Result<Vec<Stri
 fn columns(files: &[PreparedFile]) -> Vec<String> {
     let mut names: Vec<(u8, String)> = Vec::new();
     for plan in files.iter().filter_map(|file| file.csv.as_ref()) {
-        let is_field = |column: &&CsvColumn| matches!(column.role, CsvRole::Field(_));
+        let is_field = |column: &&CsvColumn| matches!(column.role, ImportRole::Field(_));
         let is_only = plan.columns.iter().filter(is_field).count() == 1;
         for column in &plan.columns {
-            let CsvRole::Field(kind) = column.role else {
+            let ImportRole::Field(kind) = column.role else {
                 continue;
             };
             // A table without a field stores nothing.

@@ -63,11 +63,7 @@ impl ExistingRows {
     ) -> Result<()> {
         for (batch, lines) in parsed.batches.into_iter().zip(parsed.lines) {
             let table = batch.table.clone();
-            if !self.known.contains_key(&table) {
-                let known = known_table(client, &table)?;
-                self.known.insert(table.clone(), known);
-            }
-            if self.known[&table].is_none() {
+            if self.known(client, &table)?.is_none() {
                 continue;
             }
             self.pending_rows += batch.len();
@@ -79,6 +75,19 @@ impl ExistingRows {
             self.compare(client)?;
         }
         Ok(())
+    }
+
+    /// The columns of a table; `None` if it does not exist.
+    pub(crate) fn known(
+        &mut self,
+        client: &mut DataClient,
+        table: &str,
+    ) -> Result<Option<&ColumnLayout>> {
+        if !self.known.contains_key(table) {
+            let known = known_table(client, table)?;
+            self.known.insert(table.to_owned(), known);
+        }
+        Ok(self.known.get(table).and_then(Option::as_ref))
     }
 
     /// Compares the rows that were added, and forgets them.

@@ -3,10 +3,13 @@
 use super::source::ImportSource;
 use super::{ParsedBatch, Precision, ReadPlanOptions};
 use crate::line_comments;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use arrow::array::StringArray;
+use marigram_model::{BatchTag, WriteBatch};
 use marigram_protocol::lines;
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use std::io::{BufRead, Read};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Approximate size of a block, in bytes.
@@ -80,6 +83,12 @@ pub(super) fn read(
                     types.apply(batch);
                 }
             }
+            for batch in &mut item.batches {
+                if let Err(error) = add_constant_tags(batch, &reading.constant_tags) {
+                    send(Err(error));
+                    return Ok(());
+                }
+            }
             if let Some(table) = &options.table {
                 for batch in item
                     .batches
@@ -99,6 +108,26 @@ pub(super) fn read(
             return Ok(());
         }
     }
+}
+
+/// Adds the tags that are the same in all rows.
+fn add_constant_tags(batch: &mut WriteBatch, tags: &[(String, String)]) -> Result<()> {
+    for (name, value) in tags {
+        let is_tag = batch.tags.iter().any(|tag| tag.name == *name);
+        if is_tag || batch.fields.iter().any(|field| field.name == *name) {
+            bail!(
+                "the lines of table '{}' have a column '{name}' themselves; give the tag another name than \
+                 --tag {name}=…",
+                batch.table
+            );
+        }
+        let values = std::iter::repeat_n(value, batch.slot_count);
+        batch.tags.push(BatchTag {
+            name: name.clone(),
+            values: Arc::new(StringArray::from_iter_values(values)),
+        });
+    }
+    Ok(())
 }
 
 /// The layout in the comment with which an export begins.
@@ -177,7 +206,7 @@ mod tests {
         let rows: usize = parsed
             .iter()
             .flat_map(|item| &item.batches)
-            .map(marigram::WriteBatch::len)
+            .map(WriteBatch::len)
             .sum();
         assert_eq!(rows, 2 * half + 1);
         let last = parsed.last().unwrap().lines.last().unwrap().last().unwrap();

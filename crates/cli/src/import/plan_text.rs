@@ -1,6 +1,7 @@
 //! Describes the plan of an import.
 
-use super::csv_plan::{CsvPlan, CsvRole, TextKind};
+use super::csv_plan::{CsvPlan, ImportRole, TextKind};
+use super::parquet_plan::ParquetPlan;
 use super::{KnownColumns, ReadPlanOptions};
 use marigram_tabular::cell::DecimalMark;
 use marigram_tabular::time::{DateOrder, TimeFormat};
@@ -9,15 +10,103 @@ use std::fmt::Write;
 /// Characters of each cell that are shown of the sample row.
 const CELL_CHARS: usize = 24;
 
+/// What a plan says of a file, in the order in which it is shown.
+struct PlanLines {
+    /// How the file is written.
+    form: String,
+    /// How its times are read.
+    time: String,
+    /// Names of the tags.
+    tags: Vec<String>,
+    /// Whether the tags were inferred.
+    inferred_tags: bool,
+    /// Names and types of the fields.
+    fields: Vec<String>,
+    /// Name and text of each cell of the first row.
+    sample: Vec<(String, String)>,
+    /// What the user should know before the import.
+    notes: Vec<String>,
+}
+
+impl PlanLines {
+    /// The plan as text, with each option that changes it.
+    fn text(&self, name: &str, reading: &ReadPlanOptions) -> String {
+        let mut text = String::new();
+        let new = if reading.known.is_some() { "" } else { "new " };
+        let mut line = |words: std::fmt::Arguments<'_>| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{words}");
+        };
+        line(format_args!("{name} → {new}table {}", reading.table));
+        line(format_args!("  form    {}", self.form));
+        line(format_args!("  time    {}", self.time));
+        let constant = reading.constant_tags.iter().map(|(name, _)| name.clone());
+        let tags: Vec<String> = self.tags.iter().cloned().chain(constant).collect();
+        let tags = if tags.is_empty() {
+            "none: one series".to_owned()
+        } else {
+            tags.join(", ")
+        };
+        let how = if self.inferred_tags {
+            " (detected; --tags sets them)"
+        } else {
+            ""
+        };
+        line(format_args!("  tags    {tags}{how}"));
+        line(format_args!("  fields  {}", self.fields.join(", ")));
+        if !self.sample.is_empty() {
+            let cells = self.sample.iter().map(|(name, cell)| {
+                let cut: String = cell.chars().take(CELL_CHARS).collect();
+                let more = if cut.len() < cell.len() { "…" } else { "" };
+                format!("{name}={cut}{more}")
+            });
+            line(format_args!(
+                "  sample  {}",
+                cells.collect::<Vec<_>>().join(" · ")
+            ));
+        }
+        for note in &self.notes {
+            line(format_args!("  note    {note}"));
+        }
+        text
+    }
+}
+
 /// Describes how a CSV file will be read, and names each option that changes it.
 pub(super) fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> String {
-    let mut text = String::new();
-    let new = if reading.known.is_some() { "" } else { "new " };
-    let mut line = |words: std::fmt::Arguments<'_>| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{words}");
+    let fields = plan.columns.iter().filter_map(|column| match column.role {
+        ImportRole::Field(kind) => Some(format!("{} {kind}", column.name)),
+        _ => None,
+    });
+    let sample = plan.columns.iter().zip(&plan.sample);
+    let mut notes = Vec::new();
+    if plan.without_zone && reading.known.is_some() {
+        notes.push(
+            "the table exists already: if its rows came with --tz, give it again, or the same \
+             hours are stored a second time"
+                .to_owned(),
+        );
+    }
+    notes.extend(plan.notes.iter().cloned());
+    let lines = PlanLines {
+        form: csv_form(plan),
+        time: time(plan),
+        tags: plan.tags().map(ToOwned::to_owned).collect(),
+        inferred_tags: plan.inferred_tags,
+        fields: fields.collect(),
+        sample: sample
+            .map(|(column, cell)| (column.file_name.clone(), cell.clone()))
+            .collect(),
+        notes,
     };
-    line(format_args!("{name} → {new}table {}", reading.table));
+    lines.text(name, reading)
+}
+
+/// How a CSV file is written.
+fn csv_form(plan: &CsvPlan) -> String {
+    if plan.kind == TextKind::Json {
+        return "JSON lines".to_owned();
+    }
     let dialect = &plan.dialect;
     let delimiter = match dialect.delimiter {
         b'\t' => "tab".to_owned(),
@@ -39,60 +128,37 @@ pub(super) fn csv(name: &str, plan: &CsvPlan, reading: &ReadPlanOptions) -> Stri
         Some(_) => ", units below it skipped",
         None => "",
     };
-    if plan.kind == TextKind::Json {
-        line(format_args!("  form    JSON lines"));
-    } else {
-        line(format_args!(
-            "  form    {}, delimiter {delimiter}, decimal {decimal}, {header}{skipped}{units}",
-            plan.encoding.name()
-        ));
-    }
-    line(format_args!("  time    {}", time(plan)));
-    let tags: Vec<&str> = plan
-        .tags()
-        .chain(reading.constant_tags.iter().map(|(name, _)| name.as_str()))
-        .collect();
-    let how = if plan.inferred_tags {
-        " (detected; --tags sets them)"
-    } else {
-        ""
-    };
-    let none = "none: one series";
-    let tags = if tags.is_empty() {
-        none.to_owned()
-    } else {
-        tags.join(", ")
-    };
-    line(format_args!("  tags    {tags}{how}"));
-    let fields = plan.columns.iter().filter_map(|column| match column.role {
-        CsvRole::Field(kind) => Some(format!("{} {kind}", column.name)),
-        _ => None,
+    format!(
+        "{}, delimiter {delimiter}, decimal {decimal}, {header}{skipped}{units}",
+        plan.encoding.name()
+    )
+}
+
+/// Describes how a Parquet file will be read.
+pub(super) fn parquet(name: &str, plan: &ParquetPlan, reading: &ReadPlanOptions) -> String {
+    let left_out = plan.left_out.iter().map(|column| {
+        format!(
+            "column '{column}' is left out: its values are lists or structures, which no column of a \
+             table holds"
+        )
     });
-    line(format_args!(
-        "  fields  {}",
-        fields.collect::<Vec<_>>().join(", ")
-    ));
-    if !plan.sample.is_empty() {
-        let cells = plan.columns.iter().zip(&plan.sample).map(|(column, cell)| {
-            let cut: String = cell.chars().take(CELL_CHARS).collect();
-            let more = if cut.len() < cell.len() { "…" } else { "" };
-            format!("{}={cut}{more}", column.file_name)
-        });
-        line(format_args!(
-            "  sample  {}",
-            cells.collect::<Vec<_>>().join(" · ")
-        ));
-    }
-    if plan.without_zone && reading.known.is_some() {
-        line(format_args!(
-            "  note    the table exists already: if its rows came with --tz, give it again, or the \
-             same hours are stored a second time"
-        ));
-    }
-    for note in &plan.notes {
-        line(format_args!("  note    {note}"));
-    }
-    text
+    let lines = PlanLines {
+        form: if plan.is_export {
+            "Parquet, an export".to_owned()
+        } else {
+            "Parquet".to_owned()
+        },
+        time: plan.time_words(reading.options.precision),
+        tags: plan.tags().map(ToOwned::to_owned).collect(),
+        inferred_tags: plan.inferred_tags,
+        fields: plan
+            .fields()
+            .map(|(name, kind)| format!("{name} {kind}"))
+            .collect(),
+        sample: plan.sample.clone(),
+        notes: left_out.chain(plan.notes.iter().cloned()).collect(),
+    };
+    lines.text(name, reading)
 }
 
 fn time(plan: &CsvPlan) -> String {

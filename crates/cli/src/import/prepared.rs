@@ -1,10 +1,11 @@
 //! A file together with its import plan.
 
-use super::csv_plan::{self, CsvColumn, CsvPlan, CsvRole, TextKind};
+use super::csv_plan::{self, CsvPlan, ImportRole, TextKind};
+use super::parquet_plan::{self, ParquetPlan};
 use super::source::{ImportSource, RereadableInput};
 use super::{
     ImportFormat, KnownColumns, ParsedBatch, ReadOptions, ReadPlanOptions, csv_rows, ending,
-    form_of, line_rows, name_of, parquet_rows, plan_text, tsfile_rows,
+    form_of, line_rows, name_of, option_check, parquet_rows, plan_text, tsfile_rows,
 };
 use crate::client::DataClient;
 use crate::table_columns::known_table;
@@ -12,7 +13,6 @@ use anyhow::{Context, Result, bail};
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,8 @@ pub(crate) struct PreparedFile {
     pub reading: ReadPlanOptions,
     /// The plan of a CSV file.
     pub csv: Option<CsvPlan>,
+    /// The plan of a Parquet file.
+    pub parquet: Option<ParquetPlan>,
     /// The existing tables, for line protocol and TsFile.
     pub tables: tsfile_rows::TableSchemas,
 }
@@ -47,6 +49,7 @@ impl PreparedFile {
             ImportFormat::Csv | ImportFormat::Tsfile => layout_beside(path)?,
             ImportFormat::Parquet | ImportFormat::Jsonl => None,
         };
+        option_check::check(form, options, layout.is_some())?;
         let reading = reading(path, form, options, layout, client)?;
         let csv = match form {
             ImportFormat::Csv | ImportFormat::Jsonl => {
@@ -57,7 +60,19 @@ impl PreparedFile {
                     _ => TextKind::Csv,
                 };
                 let plan = csv_plan::plan(&open, &reading, kind)?;
-                check_constant_tags(&reading, &plan)?;
+                let columns = plan.columns.iter();
+                let kept = columns.filter(|column| column.role != ImportRole::Dropped);
+                let names = kept.map(|column| column.name.as_str());
+                check_constant_tags(&reading, names, &plan.time_name)?;
+                Some(plan)
+            }
+            _ => None,
+        };
+        let parquet = match form {
+            ImportFormat::Parquet => {
+                let plan = parquet_plan::plan(&input, &reading)?;
+                let names = plan.columns.iter().map(|column| column.name.as_str());
+                check_constant_tags(&reading, names, &plan.time_name)?;
                 Some(plan)
             }
             _ => None,
@@ -68,37 +83,22 @@ impl PreparedFile {
             name: name_of(path),
             reading,
             csv,
+            parquet,
             tables: tsfile_rows::TableSchemas::new(),
         })
     }
 
     /// The plan as text.
     pub(crate) fn describe(&self) -> String {
-        match (&self.csv, self.form) {
-            (Some(plan), _) => plan_text::csv(&self.name, plan, &self.reading),
-            (None, ImportFormat::Parquet) => {
-                let table = Some(self.reading.table.as_str());
-                let mut told =
-                    plan_text::other(&self.name, "Parquet", self.reading.known.as_ref(), table);
-                for column in self
-                    .input
-                    .source()
-                    .map(parquet_rows::left_out)
-                    .unwrap_or_default()
-                {
-                    let _ = write!(
-                        told,
-                        "\n  '{column}' is left out: its values are lists or structures, which no \
-                         column of a table holds"
-                    );
-                }
-                told
-            }
-            (None, form) => {
-                let (form, table) = match form {
-                    ImportFormat::Tsfile => ("TsFile", self.reading.options.table.as_deref()),
-                    _ => ("line protocol", None),
+        match (&self.csv, &self.parquet, self.form) {
+            (Some(plan), ..) => plan_text::csv(&self.name, plan, &self.reading),
+            (None, Some(plan), _) => plan_text::parquet(&self.name, plan, &self.reading),
+            (None, None, form) => {
+                let table = match form {
+                    ImportFormat::Tsfile => self.reading.options.table.as_deref(),
+                    _ => None,
                 };
+                let form = option_check::name(form);
                 plan_text::other(&self.name, form, self.reading.layout.as_ref(), table)
             }
         }
@@ -110,13 +110,13 @@ impl PreparedFile {
         source: ImportSource,
         send: &dyn Fn(Result<ParsedBatch>) -> bool,
     ) -> Result<()> {
-        match (&self.csv, self.form) {
-            (Some(plan), _) => csv_rows::read(Box::new(source), &self.reading, plan, send),
-            (None, ImportFormat::Parquet) => parquet_rows::read(source, &self.reading, send),
-            (None, ImportFormat::Tsfile) => {
+        match (&self.csv, &self.parquet, self.form) {
+            (Some(plan), ..) => csv_rows::read(Box::new(source), &self.reading, plan, send),
+            (None, Some(plan), _) => parquet_rows::read(source, &self.reading, plan, send),
+            (None, None, ImportFormat::Tsfile) => {
                 tsfile_rows::read(source, &self.reading, &self.tables, send)
             }
-            (None, _) => line_rows::read(source, &self.reading, send),
+            (None, None, _) => line_rows::read(source, &self.reading, send),
         }
     }
 
@@ -134,63 +134,49 @@ impl PreparedFile {
         if self.reading.options.precision.is_some() || self.reading.layout.is_some() {
             return false;
         }
-        match self.form {
-            ImportFormat::Lines => true,
-            ImportFormat::Parquet => self
-                .input
-                .source()
-                .is_ok_and(|source| parquet_rows::has_number_times(source, &self.reading)),
-            _ => false,
-        }
+        let plan = self.parquet.as_ref();
+        self.form == ImportFormat::Lines || plan.is_some_and(ParquetPlan::has_number_times)
     }
 
     /// The name of the time column of a new table, if the file tells it.
     pub(crate) fn time_name(&self) -> Option<String> {
-        match (&self.csv, self.form) {
-            (Some(plan), _) => Some(plan.time_name.clone()),
-            (None, ImportFormat::Parquet) => {
-                parquet_rows::time_name(self.input.source().ok()?, &self.reading)
-            }
-            _ => None,
-        }
+        let csv = self.csv.as_ref().map(|plan| &plan.time_name);
+        let parquet = self.parquet.as_ref().map(|plan| &plan.time_name);
+        csv.or(parquet).cloned()
     }
 
     /// The order of the columns of a new table, if the file is an export that says so.
     pub(crate) fn order(&self) -> Vec<String> {
-        match self.form {
-            ImportFormat::Parquet => self
-                .input
-                .source()
-                .map(parquet_rows::order)
-                .unwrap_or_default(),
-            _ => Vec::new(),
-        }
+        let plan = self.parquet.as_ref();
+        plan.map(ParquetPlan::order).unwrap_or_default()
     }
 
     /// The times that a new table shows with a zone, if the file is an export that says so.
     pub(crate) fn zoned(&self) -> Vec<String> {
-        match self.form {
-            ImportFormat::Parquet => self
-                .input
-                .source()
-                .map(parquet_rows::zoned)
-                .unwrap_or_default(),
-            _ => Vec::new(),
-        }
+        let plan = self.parquet.as_ref();
+        plan.map(ParquetPlan::zoned).unwrap_or_default()
+    }
+
+    /// Whether the plan does not say the columns of the tables, because only the rows do.
+    pub(crate) fn is_unplanned(&self) -> bool {
+        self.csv.is_none() && self.parquet.is_none()
     }
 }
 
 /// Refuses a tag that is given for all rows, and is a column of the file as well.
-fn check_constant_tags(reading: &ReadPlanOptions, plan: &CsvPlan) -> Result<()> {
+fn check_constant_tags<'a>(
+    reading: &ReadPlanOptions,
+    columns: impl Iterator<Item = &'a str> + Clone,
+    time: &str,
+) -> Result<()> {
     for (name, _) in &reading.constant_tags {
-        let mut columns = plan.columns.iter();
-        if columns.any(|column| column.name == *name && column.role != CsvRole::Dropped) {
+        if time == name {
+            bail!("'{name}' is the time; give the tag another name than --tag {name}=…");
+        }
+        if columns.clone().any(|column| column == name) {
             bail!(
                 "the file has a column '{name}' itself; give the tag another name than --tag {name}=…"
             );
-        }
-        if plan.time_name == *name {
-            bail!("'{name}' is the time; give the tag another name than --tag {name}=…");
         }
     }
     Ok(())
@@ -207,10 +193,10 @@ pub(crate) fn check_types(files: &[PreparedFile]) -> Result<()> {
         let mut columns = plans.clone().flat_map(|plan| &plan.columns);
         let column = columns.find(|column| is_alike(&column.file_name) || is_alike(&column.name));
         match column.map(|column| column.role) {
-            Some(CsvRole::Time) => bail!(
+            Some(ImportRole::Time) => bail!(
                 "--types {name}: the column is the time, or a part of it; --time-column chooses another"
             ),
-            Some(CsvRole::Tag) if *kind != FieldType::String => {
+            Some(ImportRole::Tag) if *kind != FieldType::String => {
                 bail!("--types {name}: the column is a tag, and tags of a file are STRING")
             }
             Some(_) => {}
@@ -241,23 +227,33 @@ pub(crate) fn check_types(files: &[PreparedFile]) -> Result<()> {
 
 /// Gives the columns of files that go to the same table the same roles and types.
 pub(crate) fn unify(files: &mut [PreparedFile]) {
-    let mut roles: HashMap<(String, String), CsvRole> = HashMap::new();
-    let key =
-        |file: &ReadPlanOptions, column: &CsvColumn| (file.table.clone(), column.name.clone());
+    let mut roles: HashMap<(String, String), ImportRole> = HashMap::new();
+    let key = |file: &ReadPlanOptions, name: &str| (file.table.clone(), name.to_owned());
     for file in &*files {
-        let columns = file.csv.iter().flat_map(|plan| &plan.columns);
-        for column in columns.filter(|column| column.role != CsvRole::Dropped) {
-            let role = roles
-                .entry(key(&file.reading, column))
-                .or_insert(column.role);
-            *role = wider(*role, column.role);
+        let csv = file.csv.iter().flat_map(|plan| &plan.columns);
+        let parquet = file.parquet.iter().flat_map(|plan| &plan.columns);
+        // The types of a Parquet file's fields are its own.
+        let tags = parquet.filter(|column| column.role == ImportRole::Tag);
+        let columns = csv
+            .map(|column| (&column.name, column.role))
+            .chain(tags.map(|column| (&column.name, column.role)));
+        for (name, own) in columns.filter(|(_, role)| *role != ImportRole::Dropped) {
+            let role = roles.entry(key(&file.reading, name)).or_insert(own);
+            *role = wider(*role, own);
         }
     }
     for file in files {
         let reading = &file.reading;
+        for column in file.parquet.iter_mut().flat_map(|plan| &mut plan.columns) {
+            if let ImportRole::Field(_) = column.role
+                && roles.get(&key(reading, &column.name)) == Some(&ImportRole::Tag)
+            {
+                column.role = ImportRole::Tag;
+            }
+        }
         for column in file.csv.iter_mut().flat_map(|plan| &mut plan.columns) {
-            if matches!(column.role, CsvRole::Tag | CsvRole::Field(_))
-                && let Some(role) = roles.get(&key(reading, column))
+            if matches!(column.role, ImportRole::Tag | ImportRole::Field(_))
+                && let Some(role) = roles.get(&key(reading, &column.name))
             {
                 column.role = *role;
             }
@@ -265,14 +261,18 @@ pub(crate) fn unify(files: &mut [PreparedFile]) {
     }
 }
 
-fn wider(one: CsvRole, other: CsvRole) -> CsvRole {
+fn wider(one: ImportRole, other: ImportRole) -> ImportRole {
     match (one, other) {
-        (CsvRole::Field(one), CsvRole::Field(other)) => CsvRole::Field(match (one, other) {
-            (one, other) if one == other => one,
-            (FieldType::F64, FieldType::I64) | (FieldType::I64, FieldType::F64) => FieldType::F64,
-            _ => FieldType::String,
-        }),
-        (CsvRole::Field(_), CsvRole::Tag) => CsvRole::Tag,
+        (ImportRole::Field(one), ImportRole::Field(other)) => {
+            ImportRole::Field(match (one, other) {
+                (one, other) if one == other => one,
+                (FieldType::F64, FieldType::I64) | (FieldType::I64, FieldType::F64) => {
+                    FieldType::F64
+                }
+                _ => FieldType::String,
+            })
+        }
+        (ImportRole::Field(_), ImportRole::Tag) => ImportRole::Tag,
         (one, _) => one,
     }
 }

@@ -26,6 +26,23 @@ pub(super) struct NewTable {
     fields: Vec<(String, FieldType)>,
 }
 
+impl NewTable {
+    /// The columns, for people.
+    pub(super) fn describe(&self) -> String {
+        let tags: Vec<&str> = self.tags.iter().map(|(name, _)| name.as_str()).collect();
+        let tags = if tags.is_empty() {
+            "no tags".to_owned()
+        } else {
+            format!("tags {}", tags.join(", "))
+        };
+        let fields = self
+            .fields
+            .iter()
+            .map(|(name, kind)| format!("{name} {kind}"));
+        format!("{tags}; fields {}", fields.collect::<Vec<_>>().join(", "))
+    }
+}
+
 /// Adds the columns of a batch to those of its table.
 pub(super) fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Option<String>) {
     let table = columns.entry(batch.table.clone()).or_default();

@@ -2,12 +2,10 @@
 
 use super::Precision;
 use super::csv_rows::parsed;
-use super::parquet_rows::with_constant_tags;
+use super::parquet_values::{renamed, with_constant_tags};
 use super::source::ImportSource;
 use super::{ParsedBatch, ReadPlanOptions};
 use anyhow::Result;
-use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
 use marigram::Roles;
 use marigram_model::TableSchema;
 use marigram_sql::tsfile::TsFileRows;
@@ -92,11 +90,4 @@ fn columns(schema: &TableSchema) -> Vec<String> {
         .chain(fields)
         .cloned()
         .collect()
-}
-
-fn renamed(rows: &RecordBatch, names: &[String]) -> Result<RecordBatch> {
-    let fields = rows.schema_ref().fields().iter().zip(names);
-    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    Ok(RecordBatch::try_new(schema, rows.columns().to_vec())?)
 }

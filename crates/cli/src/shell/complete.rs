@@ -1,10 +1,10 @@
 //! Completion of SQL keywords, Marigram's functions, and the names of tables and columns.
 
+use super::script;
 use crate::client::DataClient;
 use crate::names::texts;
 use arrow::array::RecordBatch;
 use marigram_model::quoted;
-use marigram_pgtext::split_script;
 use rustyline::completion::Candidate;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -89,8 +89,35 @@ const WORDS: &[&str] = &[
 
 /// The shell's own commands.
 const COMMANDS: &[&str] = &[
-    "\\?", "\\c", "\\copy", "\\d", "\\dm", "\\dt", "\\du", "\\e", "\\format", "\\i", "\\l",
-    "\\limit", "\\o", "\\pager", "\\plot", "\\q", "\\timing", "\\x",
+    "\\!",
+    "\\?",
+    "\\c",
+    "\\conninfo",
+    "\\copy",
+    "\\d",
+    "\\dm",
+    "\\dt",
+    "\\du",
+    "\\e",
+    "\\echo",
+    "\\format",
+    "\\g",
+    "\\gx",
+    "\\h",
+    "\\i",
+    "\\ir",
+    "\\l",
+    "\\limit",
+    "\\o",
+    "\\p",
+    "\\pager",
+    "\\plot",
+    "\\q",
+    "\\r",
+    "\\set",
+    "\\timing",
+    "\\warn",
+    "\\x",
 ];
 
 /// Words that a table name follows.
@@ -344,12 +371,7 @@ impl Validator for Completer {
 
 /// Whether an input can be run.
 pub(super) fn is_whole(input: &str) -> bool {
-    let trimmed = input.trim();
-    trimmed.starts_with('\\')
-        || leaves(trimmed)
-        || split_script(input)
-            .iter()
-            .all(|statement| statement.complete)
+    leaves(input.trim()) || script::is_whole(input)
 }
 
 /// Whether a line asks to leave the shell.

@@ -29,7 +29,7 @@ pub(crate) const ROLES: [(&str, &[Need]); 5] = [
     ("nobody", &[]),
 ];
 
-pub(crate) const SQL: [(Need, &str); 25] = [
+pub(crate) const SQL: [(Need, &str); 29] = [
     (Read, "SELECT count(*) FROM plant.m"),
     (Read, "SELECT host, max(v) FROM plant.m GROUP BY host"),
     (Read, "SELECT * FROM plant.seen"),
@@ -53,6 +53,13 @@ pub(crate) const SQL: [(Need, &str); 25] = [
     (Define, "CREATE OR REPLACE VIEW plant.w AS SELECT * FROM m"),
     (Define, "ALTER TABLE plant.scratch SET (ttl = '10d')"),
     (Define, "DROP TABLE IF EXISTS plant.missing"),
+    (Define, "SELECT create_hypertable('plant.scratch', 'time')"),
+    (
+        Define,
+        "SELECT drop_chunks('plant.scratch', INTERVAL '1 year')",
+    ),
+    (Read, "SELECT show_chunks('plant.m')"),
+    (Read, "SELECT hypertable_size('plant.m')"),
     (
         Define,
         "CREATE MATERIALIZED VIEW IF NOT EXISTS plant.days WITH (continuous) AS \

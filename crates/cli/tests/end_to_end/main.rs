@@ -23,6 +23,7 @@ mod lab;
 mod other_databases;
 mod postgres;
 mod psql;
+mod refused_bodies;
 mod scram;
 mod server;
 mod sign_in;

@@ -204,7 +204,7 @@ fn lists_hold_only_what_one_may_see() {
 }
 
 /// SQL that names a database in place of `DB`.
-const SQL_ELSEWHERE: [&str; 42] = [
+const SQL_ELSEWHERE: [&str; 47] = [
     "EXPLAIN ANALYZE SELECT * FROM DB.secrets",
     "EXPLAIN VERBOSE SELECT * FROM DB.secrets",
     "SUMMARIZE DB.secrets",
@@ -238,6 +238,11 @@ const SQL_ELSEWHERE: [&str; 42] = [
     "SELECT * FROM DB.information_schema.table_constraints",
     "SELECT * FROM DB.information_schema.key_column_usage",
     "SELECT * FROM DB.pg_catalog.pg_class",
+    "SELECT * FROM DB.timescaledb_information.chunks",
+    "SELECT show_chunks('DB.secrets')",
+    "SELECT hypertable_size('DB.secrets')",
+    "SELECT create_hypertable('DB.secrets', 'time')",
+    "SELECT drop_chunks('DB.secrets', now())",
     "PREPARE p AS SELECT * FROM DB.secrets",
     "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM DB.secrets",
     "GRANT READ ON DB TO reader",

@@ -147,6 +147,11 @@ fn the_statements_of_the_guide_to_sql_run() {
 }
 
 #[test]
+fn the_statements_of_the_guide_to_timescaledb_run() {
+    assert!(run_page("docs/guides/timescaledb.md") >= 5);
+}
+
+#[test]
 fn the_statements_of_the_guide_to_the_command_line_run() {
     assert_eq!(run_page("docs/guides/command-line.md"), 1);
 }

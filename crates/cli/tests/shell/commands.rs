@@ -188,19 +188,127 @@ fn the_history_is_kept_and_recalled() {
 }
 
 #[test]
-fn scripts_are_told_that_commands_are_of_the_shell() {
+fn commands_of_psql_work_on_the_statement_that_has_begun() {
     let dir = weather();
-    let output = Command::new(MARIGRAM)
-        .args(["sql", "--data", "data", "-c", "\\dt"])
-        .current_dir(dir.path())
-        .output()
-        .expect("the binary runs");
-    assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("SHOW TABLES"), "{said}");
     let mut shell = Terminal::start(dir.path(), "--data data", &[]);
     shell.ask("\\du", "user");
     // Whoever ends each line with a semicolon is understood.
     shell.ask("\\du;", "user");
+    let answer = shell.ask("SELECT 'sent ' || 'by g' AS said\\g", "(1 row");
+    assert!(answer.contains("sent by g"), "{answer}");
+    let answer = shell.ask("\\gx", "(1 row");
+    assert!(
+        answer.contains("row 1 ]") && answer.contains("sent by g"),
+        "{answer}"
+    );
+    let answer = shell.ask("\\p", "said\n");
+    assert!(
+        answer.contains("SELECT 'sent ' || 'by g' AS said"),
+        "{answer}"
+    );
+    // A statement that has begun stays at the prompt, until it is forgotten.
+    shell.keys("SELECT 'only ' ||\r\\p\r");
+    shell.wait_for("'only ' ||\n");
+    shell.wait_for("> ");
+    shell.keys("'half' AS said;\r");
+    let answer = shell.wait_for("(1 row");
+    assert!(answer.contains("only half"), "{answer}");
+    shell.wait_for("> ");
+    let answer = shell.ask("\\echo 'some text'", "text\n");
+    assert!(answer.contains("some text\n"), "{answer}");
+    let answer = shell.ask("\\! echo from the $((1 + 1)) system", "system\n");
+    assert!(answer.contains("from the 2 system"), "{answer}");
+    let answer = shell.ask("\\conninfo", "embedded");
+    assert!(answer.contains("database main"), "{answer}");
+    let answer = shell.ask("\\d weather", "same key");
+    assert!(answer.contains("primary key: station, time"), "{answer}");
+    let answer = shell.ask("\\h create table", "AS query");
+    assert!(answer.contains("CREATE TABLE [IF NOT EXISTS]"), "{answer}");
+    let answer = shell.ask("\\set ON_ERROR_STOP", "\n");
+    drop(answer);
+    let answer = shell.ask("\\set x 5", "no variables");
+    assert!(answer.contains("ON_ERROR_STOP only"), "{answer}");
     shell.leave();
+}
+
+/// What `marigram sql` says of a script: stdout, stderr, and its exit status.
+fn script(dir: &std::path::Path, arguments: &[&str]) -> (String, String, Option<i32>) {
+    let output = Command::new(MARIGRAM)
+        .args(["sql", "--data", "data"])
+        .args(arguments)
+        .current_dir(dir)
+        .env_remove("MARIGRAM_DATA")
+        .output()
+        .expect("the binary runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (
+        text(&output.stdout),
+        text(&output.stderr),
+        output.status.code(),
+    )
+}
+
+#[test]
+fn scripts_run_the_commands_that_make_sense_there() {
+    let dir = weather();
+    let folder = dir.path().join("scripts");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(
+        folder.join("inner.sql"),
+        "SELECT 'inner' AS said;\n\\q\nSELECT 'never' AS said;\n",
+    )
+    .unwrap();
+    let text = "\\format csv\n\\timing off\nSELECT 1 AS one\n\\g\nSELECT 2 AS two \\gx\n\
+                \\echo between; them\n\\ir inner.sql\nSELECT 'a' ||\n\\r\n\
+                \\o out.csv\nSELECT 3 AS three;\n\\o\nSELECT count(*) AS rows FROM weather\n";
+    std::fs::write(folder.join("outer.sql"), text).unwrap();
+    let (out, err, code) = script(dir.path(), &["-f", "scripts/outer.sql"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(
+        out, "one\n1\ntwo\n2\nbetween; them\nsaid\ninner\nrows\n3\n",
+        "{err}"
+    );
+    assert!(err.contains("timing is off"), "{err}");
+    let file = std::fs::read_to_string(dir.path().join("out.csv")).unwrap();
+    assert_eq!(file, "three\n3\n");
+    let (out, err, code) = script(dir.path(), &["-c", "\\dt"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("weather"), "{out}");
+}
+
+#[test]
+fn scripts_refuse_other_commands_by_name_and_line() {
+    let dir = weather();
+    let text = "SELECT 1 AS one;\n\n\\e\nSELECT 2 AS two;\n";
+    std::fs::write(dir.path().join("a.sql"), text).unwrap();
+    let (out, err, code) = script(dir.path(), &["--format", "csv", "-f", "a.sql"]);
+    assert_eq!((out.as_str(), code), ("one\n1\n", Some(1)), "{err}");
+    assert!(
+        err.contains("a.sql:3: \\e is for the shell at a terminal"),
+        "{err}"
+    );
+    let (out, err, code) = script(
+        dir.path(),
+        &["--format", "csv", "--keep-going", "-f", "a.sql"],
+    );
+    assert_eq!((out.as_str(), code), ("one\n1\ntwo\n2\n", Some(1)), "{err}");
+    let text = "\\set ON_ERROR_STOP off\n\\nonsense\nSELECT nothing;\nSELECT 2 AS two;\n";
+    std::fs::write(dir.path().join("b.sql"), text).unwrap();
+    let (out, err, code) = script(dir.path(), &["--format", "csv", "-f", "b.sql"]);
+    assert_eq!((out.as_str(), code), ("two\n2\n", Some(1)), "{err}");
+    assert!(err.contains("b.sql:2: \\nonsense is unknown"), "{err}");
+    // Scripts that include each other end.
+    std::fs::write(dir.path().join("c.sql"), "\\i c.sql\n").unwrap();
+    let (_, err, code) = script(dir.path(), &["-f", "c.sql"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("scripts run each other"), "{err}");
+}
+
+#[test]
+fn arrays_are_texts_in_csv() {
+    let dir = weather();
+    let query = "SELECT ARRAY[1, 2] AS a, ARRAY['x', 'y z'] AS t, 1 AS n";
+    let (out, err, code) = script(dir.path(), &["--format", "csv", "-c", query]);
+    assert_eq!(code, Some(0), "{err}");
+    assert_eq!(out, "a,t,n\n\"[1, 2]\",\"[x, y z]\",1\n");
 }

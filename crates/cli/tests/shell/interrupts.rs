@@ -2,7 +2,11 @@
 
 use super::server::ShellServer;
 use super::terminal::Terminal;
-use super::weather;
+use super::{MARIGRAM, run, weather};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Runs for hours.
 const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 3000000000) a CROSS JOIN \
@@ -56,4 +60,38 @@ fn ctrl_c_clears_the_line() {
         "{answer}"
     );
     shell.leave();
+}
+
+/// Ctrl-C stops a script, which says what is left of its statement.
+fn says_what_is_left(target: &[&str], dir: &Path) {
+    let query = "CREATE TABLE half AS SELECT to_timestamp_seconds(a.value) AS time, b.value AS v FROM \
+                 generate_series(1, 3000000000) a CROSS JOIN generate_series(1, 3) b; SELECT 1";
+    let mut child = Command::new(MARIGRAM)
+        .args([&["sql"], target, &["-c", query]].concat())
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // Long enough that the table is there; whatever happens by then, the answer is the same.
+    std::thread::sleep(Duration::from_secs(3));
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-INT", &pid]).status();
+    assert!(sent.expect("kill is there").success());
+    let mut said = String::new();
+    let mut err = child.stderr.take().expect("it has one");
+    err.read_to_string(&mut said).expect("it is text");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130), "{said}");
+    assert!(said.contains("cancelled; there is no table half"), "{said}");
+    let shown = run(dir, &[&["sql"], target, &["-c", "SHOW TABLES"]].concat());
+    assert!(!shown.contains("half"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_says_what_is_left_of_a_table() {
+    let dir = weather();
+    says_what_is_left(&["--data", "data"], dir.path());
+    let server = ShellServer::start(dir.path());
+    says_what_is_left(&["--url", &server.url], dir.path());
 }

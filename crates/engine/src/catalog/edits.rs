@@ -226,6 +226,26 @@ impl LiveCatalog {
         Ok(Some(id))
     }
 
+    /// Drops a table, and creates another one of its name; no other change comes in between. Returns
+    /// the number of the dropped one.
+    pub(crate) fn replace_table(
+        &self,
+        database: &str,
+        spec: &TableSpec,
+    ) -> Result<(TableId, Arc<TableSchema>)> {
+        let mut catalog = self.durable.lock();
+        let before = self.table(database, &spec.name)?;
+        if before.rollup.is_some() || before.view.is_some() {
+            return Err(computed_by_query(&before));
+        }
+        let what = format!("table '{}' with these columns", spec.name);
+        check_not_needed(&catalog, &before, None, what)?;
+        let schema = spec.schema(database, catalog.next_table())?;
+        schema.check()?;
+        self.commit(&mut catalog, &CatalogEdit::DropTable(before.id))?;
+        Ok((before.id, self.put(&mut catalog, schema)?))
+    }
+
     /// Makes the progress of a rollup durable if `progress` returns it, then calls `done`; no other
     /// change comes in between.
     pub(crate) fn put_progress(

@@ -3,7 +3,7 @@
 mod late;
 
 use super::plan::{CompactionKind, CompactionPlan, PickInput, PickOptions};
-use super::spent::covers;
+use super::spent::{cost, covers};
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace};
 use marigram_model::TableId;
 use std::collections::BTreeMap;
@@ -41,11 +41,12 @@ impl<'a> CompactionCandidates<'a> {
         Some((options.ttl_ns.is_none(), options.ttl_ns.unwrap_or(0)))
     }
 
-    /// The segment with the most applicable tombstones, among those whose rewriting spends them.
+    /// The segment to which the costliest tombstones apply, among those whose rewriting spends them.
     pub(super) fn tombstones(&self) -> Option<CompactionPlan> {
         let counted = self.readable().filter_map(|segment| {
             let applying = self.input.tombstones.iter().filter(|t| covers(t, segment));
-            let (count, newest) = applying.fold((0, 0), |(n, max), t| (n + 1, t.sequence.max(max)));
+            let (count, newest) =
+                applying.fold((0, 0), |(n, max), t| (n + cost(t), t.sequence.max(max)));
             let spent = newest <= self.spends_up_to(segment.space, &[segment]);
             (count > 0 && spent).then_some((count, segment))
         });

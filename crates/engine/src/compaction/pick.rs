@@ -17,6 +17,7 @@
 
 use super::candidates::CompactionCandidates;
 use super::plan::{CompactionPlan, PickInput, PickOptions};
+use super::spent::cost;
 use crate::options::CompactionPolicy as Policy;
 use marigram_manifest::{Partition, SegmentSpace};
 use marigram_model::TableId;
@@ -34,7 +35,8 @@ pub(crate) fn pick(
         .or_else(|| candidates.movable())
         .or_else(|| by_policy(&candidates, turn))
         .or_else(|| {
-            (input.tombstones.len() > options.tombstones_max).then(|| candidates.tombstones())?
+            let costs = input.tombstones.iter().map(cost);
+            (costs.sum::<usize>() > options.tombstones_max).then(|| candidates.tombstones())?
         })
 }
 

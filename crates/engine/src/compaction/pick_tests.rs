@@ -3,7 +3,7 @@
 use super::*;
 use crate::compaction::plan::CompactionKind;
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, Tombstone};
-use marigram_model::{DAY_NS, SeriesId, TableId, TableOptions, TimeRange};
+use marigram_model::{DAY_NS, DeletedRows, SeriesId, TableId, TableOptions, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
 const KIB: u64 = 1 << 10;
@@ -288,7 +288,7 @@ fn a_table_becomes_one_segment_in_order() {
     version.tombstones.push(Tombstone {
         sequence: 500,
         table: TableId(1),
-        series: None,
+        rows: DeletedRows::Table,
         range: TimeRange { min: 3, max: 4 },
     });
     assert_eq!(
@@ -400,7 +400,7 @@ fn many_tombstones_are_spent() {
         version.tombstones.push(Tombstone {
             sequence: 100 + at,
             table: TableId(1),
-            series: None,
+            rows: DeletedRows::Table,
             range: TimeRange { min: 50, max: 99 },
         });
     }

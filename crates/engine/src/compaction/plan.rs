@@ -24,7 +24,7 @@ pub(crate) struct PickOptions {
     pub cross_ratio: u64,
     /// Most bytes that a cross compaction reads, if possible.
     pub cross_bytes_max: u64,
-    /// Number of tombstones above which segments are rewritten to spend them.
+    /// Cost of tombstones (most count as one) above which segments are rewritten to spend them.
     pub tombstones_max: usize,
 }
 

@@ -20,12 +20,17 @@ pub(crate) fn spent_tombstones(state: &ManifestState) -> Vec<u64> {
         .collect()
 }
 
+/// What a tombstone costs readers, as a number of short ones: a list of rows counts by its memory.
+pub(super) fn cost(tombstone: &Tombstone) -> usize {
+    const LIST_BYTES: usize = 16 * 1024;
+    1 + tombstone.rows.heap_bytes() / LIST_BYTES
+}
+
 /// Whether a tombstone may delete rows of a segment.
 pub(super) fn covers(tombstone: &Tombstone, segment: &SegmentMeta) -> bool {
     let (first, last) = (segment.series_min, segment.series_max);
-    let series = tombstone.series.as_deref();
     tombstone.sequence > segment.sequence_max
         && tombstone.range.overlaps(segment.range)
         && segment.tables.contains(&tombstone.table)
-        && series.is_none_or(|series| series.iter().any(|id| first <= *id && *id <= last))
+        && tombstone.rows.names_between(first, last)
 }

@@ -1,7 +1,8 @@
 //! The refresh of rollups: what a refresh may do that users may not.
 
+use super::deletes::delete_range;
 use super::write::{WriteOrigin, write};
-use super::{Engine, WriteOptions, WriteReport, delete_rows};
+use super::{Engine, WriteOptions, WriteReport};
 use crate::error::Result;
 use crate::filter::TagFilter;
 use crate::rollups::RollupState;
@@ -70,7 +71,7 @@ impl Engine {
     pub fn delete_refreshed(&self, rollup: TableId, range: TimeRange) -> Result<()> {
         let inner = self.writable()?;
         inner.context.rollups.state(rollup)?;
-        delete_rows(inner, rollup, &TagFilter::All, range)
+        delete_range(inner, rollup, &TagFilter::All, range)
     }
 
     /// Completes the refresh: from now on, the rollup covers those times. What it read and wrote is

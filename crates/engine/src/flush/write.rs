@@ -199,10 +199,8 @@ fn undeleted(part: &ChunkPart, tombstones: &[&Tombstone]) -> Option<ChunkPart> {
         return Some(part.clone());
     }
     let deletes = |series: u32, time: i64| {
-        touching.iter().any(|tombstone| {
-            let named = |named: &Arc<[SeriesId]>| named.binary_search(&SeriesId(series)).is_ok();
-            tombstone.range.contains(time) && tombstone.series.as_ref().is_none_or(named)
-        })
+        let mut tombstones = touching.iter();
+        tombstones.any(|tombstone| tombstone.covers(SeriesId(series), time))
     };
     let rows = part.series.iter().zip(part.times.iter());
     let keep: Vec<bool> = rows

@@ -6,7 +6,7 @@ use crate::chunk::part::ChunkPart;
 use crate::high_water_marks::HighWaterMarks;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
 use marigram_manifest::Tombstone;
-use marigram_model::{ColumnId, TableId, TimeRange};
+use marigram_model::{ColumnId, DeletedRows, TableId, TimeRange};
 use marigram_wal::WriteEntry;
 use std::sync::Arc;
 
@@ -44,12 +44,11 @@ fn a_reader_sees_few_chunks_however_small_the_writes() {
 fn a_delete_seals_so_that_no_chunk_stands_on_both_sides() {
     let mut memtable = Memtable::default();
     memtable.write(1, &entry(&[(0, 1)]), None, 0);
-    let (table, series, range) = (TABLE, None, TimeRange::ALL);
     memtable.delete(Arc::new(Tombstone {
         sequence: 2,
-        table,
-        series,
-        range,
+        table: TABLE,
+        rows: DeletedRows::Table,
+        range: TimeRange::ALL,
     }));
     memtable.write(3, &entry(&[(0, 2)]), None, 0);
     memtable.write(4, &entry(&[(0, 3)]), None, 0);

@@ -67,6 +67,7 @@ pub(super) fn cut(
 ) -> Vec<PageSpan> {
     let mut left = Vec::new();
     let mut pieces = Vec::new();
+    let mut remaining = Vec::new();
     for span in spans {
         let row = |from: PageSpan, time: i64, included: bool| {
             let ahead = &times[from.start as usize..from.end as usize];
@@ -82,24 +83,36 @@ pub(super) fn cut(
         pieces.clear();
         pieces.push(within);
         for tombstone in tombstones {
-            let series = tombstone.series.as_deref();
-            if series.is_some_and(|series| series.binary_search(&span.series).is_err()) {
-                continue;
+            remaining.clear();
+            for piece in &pieces {
+                let mut rest = *piece;
+                for deleted in tombstone.ranges_of(span.series, range_of(rest, times)) {
+                    let first = row(rest, deleted.min, false);
+                    let behind = row(rest, deleted.max, true).max(first);
+                    remaining.push(PageSpan { end: first, ..rest });
+                    rest.start = behind;
+                }
+                remaining.push(rest);
             }
-            for at in 0..pieces.len() {
-                let piece = pieces[at];
-                let first = row(piece, tombstone.range.min, false);
-                let behind = row(piece, tombstone.range.max, true).max(first);
-                pieces[at].end = first;
-                pieces.push(PageSpan {
-                    start: behind,
-                    ..piece
-                });
-            }
-            pieces.retain(|piece| piece.start < piece.end);
+            remaining.retain(|piece| piece.start < piece.end);
+            std::mem::swap(&mut pieces, &mut remaining);
         }
-        pieces.sort_unstable_by_key(|piece| piece.start);
         left.extend(pieces.iter().filter(|piece| piece.start < piece.end));
     }
     left
+}
+
+/// The times of a span's rows, which ascend; empty without rows.
+fn range_of(span: PageSpan, times: &[i64]) -> TimeRange {
+    match times.get(span.start as usize..span.end as usize) {
+        Some([min, .., max]) => TimeRange {
+            min: *min,
+            max: *max,
+        },
+        Some([time]) => TimeRange {
+            min: *time,
+            max: *time,
+        },
+        _ => TimeRange { min: 0, max: -1 },
+    }
 }

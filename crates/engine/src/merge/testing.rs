@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef, Int64Array, StringArray};
 use marigram_env::{BlobStore, FileBlobs, LogStore};
 use marigram_manifest::{Partition, SegmentId, SegmentMeta, SegmentSpace, Tombstone};
 use marigram_model::{
-    ColumnId, DAY_NS, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
+    ColumnId, DAY_NS, DeletedRows, FieldType, SeriesId, SeriesRun, SortedRows, TableId, TimeRange,
 };
 use marigram_segment::{SegmentColumn, SegmentOptions, SegmentWriter, TableLayout};
 use proptest::prelude::*;
@@ -134,11 +134,7 @@ pub(crate) fn naive(given: &[TestSource], tombstones: &[Arc<Tombstone>]) -> Test
         for ((series, time), fields) in &source.rows {
             let deleted = tombstones.iter().any(|tombstone| {
                 tombstone.sequence > source.sequence_max
-                    && tombstone.range.contains(*time)
-                    && tombstone
-                        .series
-                        .as_ref()
-                        .is_none_or(|s| s.contains(&SeriesId(*series)))
+                    && tombstone.covers(SeriesId(*series), *time)
             });
             if deleted {
                 continue;
@@ -157,7 +153,11 @@ pub(crate) fn tombstone(sequence: u64, series: &[u32], min: i64, max: i64) -> Ar
     Arc::new(Tombstone {
         sequence,
         table: TABLE,
-        series: (!series.is_empty()).then(|| series.into()),
+        rows: if series.is_empty() {
+            DeletedRows::Table
+        } else {
+            DeletedRows::Series(series.into())
+        },
         range: TimeRange { min, max },
     })
 }
@@ -249,7 +249,19 @@ pub(crate) fn sources_with(
     })
 }
 
-/// Up to two deletes, each after one of the first six sources.
+/// A delete of listed rows; `None` without any.
+fn listed_tombstone(sequence: u64, rows: &[(u32, i64)]) -> Option<Arc<Tombstone>> {
+    let rows = rows.iter().map(|(series, time)| (SeriesId(*series), *time));
+    let (rows, range) = DeletedRows::of_rows(rows.collect())?;
+    Some(Arc::new(Tombstone {
+        sequence,
+        table: TABLE,
+        rows,
+        range,
+    }))
+}
+
+/// Up to two deletes of ranges and one of listed rows, each after one of the first six sources.
 pub(crate) fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
     let one = (
         0..6u64,
@@ -257,12 +269,17 @@ pub(crate) fn tombstones() -> impl Strategy<Value = Vec<Arc<Tombstone>>> {
         0..40i64,
         0..15i64,
     );
-    proptest::collection::vec(one, 0..3).prop_map(|all| {
-        all.into_iter()
-            .map(|(after, mut series, min, width)| {
-                series.sort_unstable();
-                tombstone(after * 10 + 5, &series, min, min + width)
-            })
-            .collect()
+    let listed = (
+        0..6u64,
+        proptest::collection::vec((0..6u32, 0..55i64), 0..20),
+    );
+    (proptest::collection::vec(one, 0..3), listed).prop_map(|(ranges, (after, rows))| {
+        let of_range = |(after, mut series, min, width): (u64, Vec<u32>, i64, i64)| {
+            series.sort_unstable();
+            series.dedup();
+            tombstone(after * 10 + 5, &series, min, min + width)
+        };
+        let listed = listed_tombstone(after * 10 + 6, &rows);
+        ranges.into_iter().map(of_range).chain(listed).collect()
     })
 }

@@ -12,7 +12,7 @@ use crate::options::Durability;
 use crate::shard::{Shard, ShardLog, ShardState};
 use crate::stats::add;
 use marigram_manifest::Tombstone;
-use marigram_model::{SeriesId, TableId, TagKey, TimeRange};
+use marigram_model::{SeriesId, TableId, TagKey};
 use marigram_series_index::SeriesIndex;
 use marigram_wal::{DeleteEntry, RoomPromise, WalEntry, WalError, WriteEntry, encode_record};
 use std::collections::HashMap;
@@ -309,22 +309,20 @@ impl Shard {
         let tombstone = Arc::new(Tombstone {
             sequence,
             table: delete.table,
-            series: delete.series.clone().map(Into::into),
+            rows: delete.rows.clone(),
             range: delete.range,
         });
         state.active.delete(tombstone.clone());
         state.tombstones.push(tombstone);
-        self.last.lock().invalidate(
-            sequence,
-            delete.table,
-            delete.series.as_deref(),
-            delete.range,
-        );
-        if delete.range == TimeRange::ALL {
+        let series = delete.rows.series();
+        self.last
+            .lock()
+            .invalidate(sequence, delete.table, series.as_deref(), delete.range);
+        if delete.retires_series() {
             let mut index = self.index.write();
             let all = index.all(delete.table);
-            match &delete.series {
-                Some(series) => index.retire(delete.table, series.iter().copied()),
+            match series {
+                Some(series) => index.retire(delete.table, series),
                 None => index.retire(delete.table, all.into_iter().map(SeriesId)),
             };
             index.sweep();

@@ -1,9 +1,11 @@
 //! Estimates from its arguments how large the values of a function can become.
 
+use crate::json::{JSON_LISTS, JSON_OBJECT_LISTS};
 use crate::refusal::refused;
+use crate::series::FRACTION_UNITS;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, max};
-use arrow::datatypes::{DataType, Int64Type, IntervalMonthDayNano, IntervalUnit};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs};
 
@@ -43,12 +45,16 @@ pub(super) enum ValueGrowth {
     RegexpReplace,
     /// One text for each group of a pattern.
     RegexpMatch,
+    /// A list of texts for each match of a pattern.
+    RegexpMatchList,
     /// A text according to a format.
     Format,
     /// The other arguments, separated by argument 0.
     Join,
     /// The elements of argument 0, separated by argument 1.
     ArrayToString,
+    /// All arguments as JSON.
+    Json,
     /// Replaces elements of argument 0 with argument 2.
     ArrayReplace,
     /// As many elements as argument 1 says.
@@ -85,6 +91,7 @@ impl ValueGrowth {
             "replace" => Self::Replace,
             "regexp_replace" => Self::RegexpReplace,
             "regexp_match" => Self::RegexpMatch,
+            crate::regexps::REGEXP_MATCH_LIST => Self::RegexpMatchList,
             "to_char" => Self::Format,
             "concat_ws" => Self::Join,
             "array_to_string" => Self::ArrayToString,
@@ -94,11 +101,11 @@ impl ValueGrowth {
             "arrow_cast" | "arrow_try_cast" => Self::TypeByName,
             "date_part" => Self::Number,
             "levenshtein" => Self::Distance,
-            "encode" => Self::Times(2),
-            "translate" => Self::Times(4),
-            // A control character becomes six characters.
-            "json_build_object" => Self::Times(8),
-            "string_to_array" | "parse_ident" => Self::Times(24),
+            "encode" | "translate" => Self::Times(4),
+            "to_json" | "to_jsonb" | "row_to_json" | "array_to_json" | "json_build_object"
+            | "jsonb_build_object" | "json_build_array" | "jsonb_build_array" => Self::Json,
+            name if JSON_LISTS.contains(&name) || JSON_OBJECT_LISTS.contains(&name) => Self::Json,
+            "string_to_array" | "regexp_split_to_array" | "parse_ident" => Self::Times(24),
             "concat"
             | "overlay"
             | "make_array"
@@ -170,6 +177,12 @@ impl ValueGrowth {
                 places.saturating_mul(replacement).saturating_add(groups)
             }
             Self::RegexpMatch => args.bytes(0).saturating_mul(1 + args.longest(1)),
+            // Each group begins with a parenthesis.
+            Self::RegexpMatchList => {
+                let matches = args.bytes(0).saturating_add(rows);
+                let groups = args.longest(1).saturating_mul(VALUE_BYTES);
+                matches.saturating_mul(groups.saturating_add(3 * VALUE_BYTES))
+            }
             Self::Format => {
                 let format = args.longest(1).saturating_mul(NUMBER_BYTES / 2);
                 rows.saturating_mul(format.saturating_add(NUMBER_BYTES))
@@ -186,6 +199,17 @@ impl ValueGrowth {
                 args.elements(0)
                     .saturating_mul(each)
                     .saturating_add(args.bytes(0))
+            }
+            Self::Json => {
+                // A control character becomes six characters.
+                let values = args.all_bytes().saturating_mul(8);
+                let each = |at| {
+                    let number = NUMBER_BYTES + args.get(at).map_or(0, name_bytes);
+                    let count = args.elements(at).saturating_add(rows);
+                    count.saturating_mul(number)
+                };
+                let fixed = (0..args.count()).map(each);
+                fixed.fold(values, usize::saturating_add)
             }
             Self::ArrayReplace => {
                 let new = args.elements(0).saturating_mul(args.longest(2));
@@ -280,6 +304,26 @@ fn fixed_bytes(data_type: &DataType) -> usize {
             .fold(0, usize::saturating_add),
         _ => VALUE_BYTES,
     }
+}
+
+/// The bytes that the names of an argument's fields take for each of its values.
+fn name_bytes(argument: &ColumnarValue) -> usize {
+    fn of_type(kind: &DataType) -> usize {
+        match kind {
+            DataType::Struct(fields) => fields
+                .iter()
+                .map(|field| {
+                    let own = field.name().len().saturating_mul(8) + NUMBER_BYTES;
+                    own.saturating_add(of_type(field.data_type()))
+                })
+                .fold(0, usize::saturating_add),
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                of_type(item.data_type())
+            }
+            _ => 0,
+        }
+    }
+    of_type(&argument.data_type())
 }
 
 struct GrowthArguments<'a>(&'a ScalarFunctionArgs);
@@ -410,10 +454,14 @@ impl GrowthArguments<'_> {
             Some(values) => values[row],
             None => Some(missing),
         };
+        let has_fractions = arrays
+            .first()
+            .is_some_and(|array| *array.data_type() == DataType::Float64);
+        let one = if has_fractions { FRACTION_UNITS } else { 1 };
         let mut total = 0_usize;
         for (row, stop) in stops.iter().enumerate() {
             let (Some(start), Some(stop), Some(step)) =
-                (value(&starts, row, 0), *stop, value(&steps, row, 1))
+                (value(&starts, row, 0), *stop, value(&steps, row, one))
             else {
                 continue;
             };
@@ -444,6 +492,12 @@ fn units(array: &ArrayRef) -> Result<Vec<Option<i128>>> {
         DataType::Date32 => {
             let days = cast(array, &DataType::Int32)?;
             unit_ns(&days, DAY_NS)
+        }
+        // In units of the smallest step; no series reaches the largest numbers.
+        DataType::Float64 => {
+            let units = |number: f64| (number * FRACTION_UNITS as f64).clamp(-1e36, 1e36) as i128;
+            let numbers = array.as_primitive::<Float64Type>().iter();
+            Ok(numbers.map(|number| number.map(units)).collect())
         }
         DataType::Timestamp(unit, _) => {
             use arrow::datatypes::TimeUnit;

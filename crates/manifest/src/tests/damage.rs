@@ -82,14 +82,14 @@ fn a_torn_tail_is_cut_off_and_reported() {
 #[test]
 fn a_newer_version_and_another_file_are_told_apart() {
     let mut newer = Vec::new();
-    marigram_codec::frame::write(b"MARIMANI\x04\0\0\0", &mut newer);
+    marigram_codec::frame::write(b"MARIMANI\x05\0\0\0", &mut newer);
     let error = state_of(&newer).unwrap_err();
     assert!(
         matches!(
             error,
             ManifestError::Version {
-                found: 4,
-                supported: 3,
+                found: 5,
+                supported: 4,
                 ..
             }
         ),

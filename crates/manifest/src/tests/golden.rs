@@ -5,7 +5,7 @@ use super::catalog::{
     edits, edits_with_access, edits_with_order, edits_with_policies, edits_with_rollups,
     edits_with_settings, edits_with_views,
 };
-use super::{disk, edit, pinned_edit};
+use super::{disk, edit, listed_edit, pinned_edit};
 use crate::{
     Catalog, CatalogEdit, CatalogState, LogExtent, LogOptions, LogProof, Manifest, ManifestEdit,
     ManifestState, WitnessFile, WitnessOwner, WitnessedShard, WitnessedState,
@@ -34,6 +34,11 @@ fn manifest(
     (manifest.state().clone(), bytes)
 }
 
+const OWNER: LogOwner = LogOwner {
+    lineage: 0x0123_4567_89ab_cdef,
+    shard: 5,
+};
+
 #[test]
 fn version_1_of_the_manifest_is_read() {
     let file = "manifest/v1-log.bin";
@@ -52,12 +57,16 @@ fn version_2_of_the_manifest_is_read() {
 
 #[test]
 fn version_3_of_the_manifest_is_read() {
-    let owner = LogOwner {
-        lineage: 0x0123_4567_89ab_cdef,
-        shard: 5,
-    };
-    let (state, bytes) = manifest(pinned_edit, Some(owner));
     let file = "manifest/v3-log.bin";
+    let bytes = golden(file);
+    let state = ManifestState::from_log(&golden_path(file), &bytes).unwrap();
+    assert_eq!(state, manifest(pinned_edit, Some(OWNER)).0);
+}
+
+#[test]
+fn version_4_of_the_manifest_is_read() {
+    let (state, bytes) = manifest(listed_edit, Some(OWNER));
+    let file = "manifest/v4-log.bin";
     let bytes = golden_of_this_version(file, &bytes);
     assert_eq!(
         ManifestState::from_log(&golden_path(file), &bytes).unwrap(),

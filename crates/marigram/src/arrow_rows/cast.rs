@@ -143,6 +143,18 @@ pub(super) fn lossless(
             });
         }
     }
+    if from.is_integer() && to.is_floating() {
+        let back = plain(&cast, from)?;
+        let differs =
+            arrow::compute::kernels::cmp::distinct(&back as &dyn Datum, values as &dyn Datum)
+                .map_err(|error| Error::Arrow(error.to_string()))?;
+        for row in differs.values().set_indices() {
+            refused.add(row, || {
+                let value = array_value_to_string(values, row).unwrap_or_default();
+                format!("column '{name}': no {} holds {value} exactly", describe(to))
+            });
+        }
+    }
     Ok(cast)
 }
 

@@ -190,3 +190,35 @@ fn a_missing_time_column_is_an_error_that_lists_the_columns() {
     let error = convert("t", &Roles::new("time", Vec::<String>::new()), None, &rows).unwrap_err();
     assert!(error.to_string().contains("ts"), "{error}");
 }
+
+#[test]
+fn whole_numbers_that_a_double_rounds_are_refused() {
+    let mut schema = pumps();
+    schema.fields[0].kind = FieldType::F64;
+    let rows = batch(vec![
+        ("time", Arc::new(Int64Array::from_iter_values(0..4))),
+        (
+            "rpm",
+            Arc::new(Int64Array::from(vec![
+                Some(1),
+                Some(9_007_199_254_740_993),
+                None,
+                Some(i64::MAX),
+            ])),
+        ),
+    ]);
+    let converted = convert("pump", &Roles::of(&schema), Some(&schema), &rows).unwrap();
+    let refused: Vec<&str> = converted
+        .rejected
+        .iter()
+        .map(|row| row.reason.as_str())
+        .collect();
+    assert_eq!(
+        refused,
+        [
+            "column 'rpm': no DOUBLE holds 9007199254740993 exactly",
+            "column 'rpm': no DOUBLE holds 9223372036854775807 exactly"
+        ]
+    );
+    assert_eq!(converted.batch.times.len(), 2);
+}

@@ -50,6 +50,7 @@ pub(super) async fn stream(
     let RowStream {
         schema,
         mut batches,
+        ..
     } = rows;
     let first = hold
         .guarded(async { batches.next().await.transpose() })

@@ -31,10 +31,8 @@ fn internal(error: FlightError) -> FlightFault {
 
 /// The rows of one batch.
 pub(super) fn rows_of(batch: RecordBatch) -> RowStream {
-    RowStream {
-        schema: batch.schema(),
-        batches: futures::stream::iter([Ok(batch)]).boxed(),
-    }
+    let schema = batch.schema();
+    RowStream::new(schema, futures::stream::iter([Ok(batch)]).boxed())
 }
 
 /// The databases.
@@ -114,10 +112,7 @@ pub(super) async fn tables(
             async move { lister.tables_of(session).await }
         })
         .try_flatten();
-    Ok(RowStream {
-        schema,
-        batches: batches.boxed(),
-    })
+    Ok(RowStream::new(schema, batches.boxed()))
 }
 
 struct TableLister {
@@ -275,8 +270,5 @@ pub(super) async fn primary_keys(
 
 /// Columns without rows.
 pub(super) fn nothing(schema: SchemaRef) -> RowStream {
-    RowStream {
-        schema,
-        batches: futures::stream::empty().boxed(),
-    }
+    RowStream::new(schema, futures::stream::empty().boxed())
 }

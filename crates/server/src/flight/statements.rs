@@ -229,10 +229,7 @@ fn rows_of_all(call: &FlightCall, planned: PlannedStatement) -> Result<RowStream
             }
         }
     });
-    Ok(RowStream {
-        schema,
-        batches: runs.try_flatten().boxed(),
-    })
+    Ok(RowStream::new(schema, runs.try_flatten().boxed()))
 }
 
 /// An answer as rows; one without rows says what was done.
@@ -247,10 +244,11 @@ fn as_rows(answer: Answer) -> Result<RowStream, FlightFault> {
     ];
     let batch = RecordBatch::try_from_iter(columns)
         .map_err(|error| ServiceError::Internal(error.to_string()))?;
-    Ok(RowStream {
-        schema: batch.schema(),
-        batches: futures::stream::iter([Ok(batch)]).boxed(),
-    })
+    let schema = batch.schema();
+    Ok(RowStream::new(
+        schema,
+        futures::stream::iter([Ok(batch)]).boxed(),
+    ))
 }
 
 /// The rows of a query in the ticket of one of InfluxDB 3's clients.

@@ -214,6 +214,12 @@ impl ConnectedPeer {
         BusyGuard(self.activity.clone())
     }
 
+    /// Whether the body of the last request was not read to its end. The connection cannot be used again
+    /// then, because the rest of the body is still to come.
+    pub(crate) fn has_unread_body(&self) -> bool {
+        self.activity.used().unread
+    }
+
     /// Marks the connection as busy until the returned guard is dropped; also returns the request,
     /// whose body it watches.
     pub(crate) fn begin(&self, request: Request) -> (Request, BusyGuard) {

@@ -186,8 +186,7 @@ async fn measure(
     let answer = async {
         if !STATUS_PATHS.contains(&route) && !peer.has_slot(SLOT_WAIT_MAX).await {
             let mut response = HttpError::no_slot().into_response();
-            let close = HeaderValue::from_static("close");
-            response.headers_mut().insert(header::CONNECTION, close);
+            close_after(&mut response);
             return response;
         }
         match shared.rules.admit(&request, peer.local()) {
@@ -214,6 +213,10 @@ async fn measure(
                 .into_response()
         }
     };
+    if peer.has_unread_body() {
+        // Otherwise the client would send its next request to a connection that is closing.
+        close_after(&mut response);
+    }
     let version = HeaderValue::from_static(concat!("marigram-", env!("CARGO_PKG_VERSION")));
     response
         .headers_mut()
@@ -233,6 +236,12 @@ async fn measure(
         }
     }
     busy_until_sent(response, busy)
+}
+
+/// Tells the client that its connection closes after the answer.
+fn close_after(response: &mut Response) {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(header::CONNECTION, close);
 }
 
 /// Runs a request in the name of its client.

@@ -148,8 +148,11 @@ async fn run(
     })? {
         Answer::Rows(rows) => {
             let share = ClientShare::new(&shared, ticket);
+            let notices = rows.notices.clone();
             let answer = response_body::stream(rows, form, begin, stop, share).await;
-            answer.map_err(|error| error.of_statement(last.text))
+            let mut answer = answer.map_err(|error| error.of_statement(last.text))?;
+            add_notices(&mut answer, &notices);
+            Ok(answer)
         }
         Answer::Done { tag, rows, notices } => done(&tag, rows, &notices, form, begin),
     }
@@ -195,6 +198,12 @@ fn done(
     let mut response = Response::new(Body::from(bytes));
     let kind = HeaderValue::from_static(form.content_type());
     response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    add_notices(&mut response, notices);
+    Ok(response)
+}
+
+/// Adds notices to an answer, each in a header.
+fn add_notices(response: &mut Response, notices: &[String]) {
     for notice in notices {
         // A header is one line; names of tables and columns are UTF-8.
         let line: String = notice
@@ -205,5 +214,4 @@ fn done(
             response.headers_mut().append(NOTICE, value);
         }
     }
-    Ok(response)
 }

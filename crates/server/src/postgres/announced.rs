@@ -29,6 +29,7 @@ pub(super) fn with_announced_types(rows: RowStream, announced: Option<SchemaRef>
     RowStream {
         schema,
         batches: batches.boxed(),
+        notices: rows.notices,
     }
 }
 
@@ -86,7 +87,7 @@ mod tests {
         let column = Arc::new(Int64Array::from(values));
         let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap();
         let batches = futures::stream::iter([Ok(batch)]).boxed();
-        RowStream { schema, batches }
+        RowStream::new(schema, batches)
     }
 
     #[test]

@@ -54,6 +54,7 @@ impl PostgresConnection<'_> {
                 self.io.out.complete(&tag);
             }
             Answer::Rows(rows) => {
+                self.notify(&rows.notices);
                 let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
                 self.io.out.row_description(&flow.columns);
                 self.send(&mut flow, &watch, usize::MAX).await?;
@@ -122,6 +123,7 @@ impl PostgresConnection<'_> {
                 PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
+                self.notify(&rows.notices);
                 let rows = with_announced_types(rows, prepared.schema());
                 let zone = &self.session.time_zone;
                 PortalProgress::Rows(Box::new((
@@ -134,7 +136,9 @@ impl PostgresConnection<'_> {
 
     /// Remembers that the transaction block changed something, which ROLLBACK does not undo.
     pub(super) fn note_change(&mut self, tag: &str) {
-        const CHANGES: [&str; 6] = ["INSERT", "DELETE", "COPY", "CREATE", "DROP", "ALTER"];
+        const CHANGES: [&str; 8] = [
+            "INSERT", "UPDATE", "DELETE", "COPY", "CREATE", "DROP", "ALTER", "CALL",
+        ];
         let verb = tag.split(' ').next().unwrap_or_default();
         let is_change = CHANGES.contains(&verb) || verb == "TRUNCATE";
         if self.block != TransactionState::Idle && is_change && !tag.ends_with(" 0") {

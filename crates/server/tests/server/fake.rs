@@ -148,10 +148,7 @@ impl Fake {
                 let _ = &alive;
                 batch
             });
-        Answer::Rows(RowStream {
-            schema,
-            batches: batches.boxed(),
-        })
+        Answer::Rows(RowStream::new(schema, batches.boxed()))
     }
 
     fn answer(&self, sql: &str) -> Result<Answer> {
@@ -180,7 +177,7 @@ impl Fake {
                     Ok(flood())
                 });
                 let batches = batches.boxed();
-                Answer::Rows(RowStream { schema, batches })
+                Answer::Rows(RowStream::new(schema, batches))
             }
             "select none" => self.rows(vec![Ok(numbers(0, 0))], false),
             "select endless" => self.rows(vec![Ok(numbers(0, 10))], true),

@@ -4,10 +4,10 @@ use crate::access::{check_administrator, check_database};
 use crate::rollup::RollupTableProvider;
 use crate::tables::series::SeriesList;
 use crate::tables::table::SeriesTable;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::DefaultTableSource;
-use datafusion::logical_expr::{LogicalPlan, TableSource, WriteOp};
+use datafusion::logical_expr::{Expr, LogicalPlan, TableSource, WriteOp};
 use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_model::TableSchema;
 use marigram_service::ServiceError;
@@ -24,7 +24,7 @@ pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()
     let needs = |database: &str, privileges| {
         check_database(rights, database, privileges).map_err(forbidden)
     };
-    // To delete rows, WRITE is enough, although the plan reads the table to find them.
+    // To delete rows by their keys, WRITE is enough, although the plan reads the table to count them.
     let mut deleted_from = None;
     plan.apply_with_subqueries(|node| {
         match node {
@@ -38,7 +38,7 @@ pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()
             LogicalPlan::Dml(dml) => {
                 if let Some(table) = schema_of(&dml.target) {
                     needs(&table.database, DatabasePrivileges::WRITE)?;
-                    if dml.op == WriteOp::Delete {
+                    if dml.op == WriteOp::Delete && is_by_key(&dml.input, table) {
                         deleted_from = Some(table.id);
                     }
                 }
@@ -55,6 +55,32 @@ pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(())
+}
+
+/// Whether a DELETE finds its rows by conditions on times and tags alone.
+fn is_by_key(input: &LogicalPlan, table: &TableSchema) -> bool {
+    let is_key = |name: &str| name == table.time_name || table.tag(name).is_some();
+    match input {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Filter(filter) => {
+            let columns = filter.predicate.column_refs();
+            matches!(*filter.input, LogicalPlan::TableScan(_))
+                && columns.iter().all(|column| is_key(&column.name))
+                && !filter
+                    .predicate
+                    .exists(|part| Ok(is_subquery(part)))
+                    .unwrap_or(true)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an expression holds a query.
+pub(crate) fn is_subquery(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
+    )
 }
 
 /// The engine's table behind a source; `None` for catalogs and functions.

@@ -5,13 +5,14 @@
 //! each other. So object-relational mappers can tell rows apart. There are no other indexes or
 //! constraints.
 
-use super::external;
 use super::postgres_tables::{self, missing_columns};
 use crate::access::AccessControl;
+use crate::dialect::timescale::EXTENSIONS;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
+use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::concat;
@@ -19,13 +20,23 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, li
 use datafusion_pg_catalog::pg_catalog::context::{PgCatalogContextProvider, Role};
 use marigram_access::{AccessCatalog, AccessRights};
 use marigram_engine::Engine;
-use marigram_model::TableColumn;
+use marigram_model::{TableColumn, TableSchema, quoted};
 use std::sync::Arc;
 
 /// The OID of a primary key's index is the OID of its table plus this number.
 const INDEX_OID: i32 = 1_000_000_000;
 /// The OID of a primary key is the OID of its table plus this number.
 const KEY_OID: i32 = 1_500_000_000;
+
+/// The end of a primary key's name, after the name of its table.
+const KEY_ENDING: &str = "_pkey";
+/// The OID of the access method `btree`.
+const BTREE_OID: i32 = 403;
+
+/// The name of a table's primary key and its index.
+fn key_name(table: &str) -> String {
+    format!("{table}{KEY_ENDING}")
+}
 
 /// Users and roles as PostgreSQL shows them: to administrators all, to others none.
 #[derive(Clone, Debug)]
@@ -81,6 +92,80 @@ pub(crate) struct PgCatalog {
 }
 
 impl PgCatalog {
+    /// The tables that have a primary key.
+    fn keyed_tables(&self) -> Vec<Arc<TableSchema>> {
+        // A database that was dropped has none.
+        let mut tables = self.engine.tables(&self.database).unwrap_or_default();
+        tables.retain(|table| table.view.is_none() && table.rollup.is_none());
+        tables
+    }
+
+    /// `pg_indexes`: the indexes of the primary keys.
+    fn indexes(&self) -> Result<Arc<dyn TableProvider>> {
+        let tables = self.keyed_tables();
+        let rows = tables.iter().map(|table| {
+            let tags = table.tags.iter().map(|tag| tag.name.as_str());
+            let columns = tags.chain([table.time_name.as_str()]).map(quoted);
+            let index = key_name(&table.name);
+            let definition = format!(
+                "CREATE UNIQUE INDEX {} ON public.{} USING btree ({})",
+                quoted(&index),
+                quoted(&table.name),
+                columns.collect::<Vec<_>>().join(", ")
+            );
+            vec![
+                ("schemaname", "public".to_owned()),
+                ("tablename", table.name.clone()),
+                ("indexname", index),
+                ("indexdef", definition),
+            ]
+        });
+        let columns = "schemaname tablename indexname tablespace indexdef";
+        postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
+    }
+
+    /// `pg_class`: the library's rows, and those of the primary keys' indexes.
+    fn classes(&self, table: &Arc<dyn TableProvider>) -> Result<LogicalPlanBuilder> {
+        let scan =
+            || LogicalPlanBuilder::scan("pg_class", provider_as_source(Arc::clone(table)), None);
+        let schema = table.schema();
+        let keyed = self.keyed_tables();
+        let names: Vec<Expr> = keyed.iter().map(|table| lit(table.name.as_str())).collect();
+        let is_keyed = || {
+            let is_table = col("pg_class.relkind").eq(lit("r"));
+            is_table.and(col("pg_class.relname").in_list(names.clone(), false))
+        };
+        if names.is_empty() {
+            return scan();
+        }
+        let same = |field: &Field| col(format!("pg_class.{}", field.name()));
+        let tables = schema
+            .fields()
+            .iter()
+            .map(|field| match field.name().as_str() {
+                "relhasindex" => is_keyed().or(same(field)).alias(field.name()),
+                _ => same(field),
+            });
+        let indexes = schema.fields().iter().map(|field| -> Result<Expr> {
+            let kind = field.data_type().clone();
+            let value = match field.name().as_str() {
+                "oid" => same(field) + lit(INDEX_OID),
+                "relname" => concat(vec![same(field), lit(KEY_ENDING)]),
+                "relkind" => lit("i"),
+                "relam" => lit(BTREE_OID),
+                "relnamespace" | "relowner" | "relpersistence" | "relreplident" => same(field),
+                _ => lit(absent(&kind)?),
+            };
+            let metadata = FieldMetadata::from(field.as_ref());
+            Ok(cast(value, kind).alias_with_metadata(field.name(), Some(metadata)))
+        });
+        let indexes = scan()?
+            .filter(is_keyed())?
+            .project(indexes.collect::<Result<Vec<_>>>()?)?
+            .build()?;
+        scan()?.project(tables)?.union(indexes)
+    }
+
     /// `pg_views`: the views and their queries, as they were written.
     fn views(&self) -> Result<Arc<dyn TableProvider>> {
         // A database that was dropped has none.
@@ -107,6 +192,9 @@ impl SchemaProvider for PgCatalog {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if name == "pg_indexes" {
+            return self.indexes().map(Some);
+        }
         if let Some(table) = postgres_tables::table(name)? {
             return Ok(Some(table));
         }
@@ -119,6 +207,9 @@ impl SchemaProvider for PgCatalog {
         let Some(table) = self.inner.table(name).await? else {
             return Ok(None);
         };
+        if name == "pg_extension" {
+            return extensions(&table.schema()).map(Some);
+        }
         let missing = missing_columns(name);
         if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
             return Ok(Some(table));
@@ -133,6 +224,7 @@ impl SchemaProvider for PgCatalog {
                 LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
                     .filter(col("datname").in_list(names, false))?
             }
+            "pg_class" => self.classes(&table)?,
             "pg_index" | "pg_constraint" => self.of_keys(name, &table.schema()).await?,
             _ => LogicalPlanBuilder::scan(name, provider_as_source(table), None)?,
         };
@@ -233,15 +325,12 @@ impl PgCatalog {
 
     /// The tables, and the numbers of their key columns: the tags and the time.
     fn keys(&self) -> Result<Arc<dyn TableProvider>> {
-        let tables = self.engine.tables(&self.database).map_err(external)?;
-        let tables = tables
-            .iter()
-            .filter(|table| table.view.is_none() && table.rollup.is_none());
+        let tables = self.keyed_tables();
         let mut names = Vec::new();
         let mut columns = ListBuilder::new(Int16Builder::new());
         let mut zeros = ListBuilder::new(Int16Builder::new());
         let mut counts = Int16Builder::new();
-        for table in tables {
+        for table in &tables {
             names.push(table.name.clone());
             let is_key = |column: &TableColumn| !matches!(column, TableColumn::Field(_));
             let keys = (1..).zip(table.columns());
@@ -272,6 +361,35 @@ impl PgCatalog {
     }
 }
 
+/// `pg_extension`: what every database has.
+fn extensions(schema: &SchemaRef) -> Result<Arc<dyn TableProvider>> {
+    /// The first number that PostgreSQL gives to what is created after its own objects.
+    const FIRST_OID: i32 = 16_384;
+    let known = [("plpgsql", "1.0")].into_iter().chain(EXTENSIONS);
+    let known: Vec<(i32, (&str, &str))> = (FIRST_OID..).zip(known).collect();
+    let columns = schema.fields().iter().map(|field| {
+        let values = known.iter().map(|(oid, (name, version))| {
+            let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+            let value = match field.name().as_str() {
+                "oid" => ScalarValue::Int32(Some(*oid)),
+                "extname" => text(name),
+                "extversion" => text(version),
+                "extowner" | "extnamespace" => ScalarValue::Int32(Some(0)),
+                "extrelocatable" => ScalarValue::Boolean(Some(false)),
+                _ => return ScalarValue::try_new_null(field.data_type()),
+            };
+            value.cast_to(field.data_type())
+        });
+        ScalarValue::iter_to_array(values.collect::<Result<Vec<_>>>()?)
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let batch = RecordBatch::try_new(Arc::clone(schema), columns)?;
+    Ok(Arc::new(MemTable::try_new(
+        Arc::clone(schema),
+        vec![vec![batch]],
+    )?))
+}
+
 /// The value of a primary key in a column of `pg_index` or `pg_constraint`.
 fn of_primary_key(column: &str) -> Option<Expr> {
     let table = || col("pg_class.oid");
@@ -279,7 +397,7 @@ fn of_primary_key(column: &str) -> Option<Expr> {
         "indexrelid" | "conindid" => table() + lit(INDEX_OID),
         "indrelid" | "conrelid" => table(),
         "oid" => table() + lit(KEY_OID),
-        "conname" => concat(vec![col("pg_class.relname"), lit("_pkey")]),
+        "conname" => concat(vec![col("pg_class.relname"), lit(KEY_ENDING)]),
         "connamespace" => col("pg_class.relnamespace"),
         "contype" => lit("p"),
         "indkey" | "conkey" => col("keys.columns"),

@@ -40,7 +40,7 @@ impl VisitorMut for ArraySubqueries {
     }
 }
 
-/// Aggregates, which produce one row if a query has no GROUP BY.
+/// Aggregates, which produce one row if a query has no GROUP BY, and functions that return rows.
 fn is_plain(query: &Query, select: &Select) -> bool {
     struct AggregateFinder;
 
@@ -52,7 +52,7 @@ fn is_plain(query: &Query, select: &Select) -> bool {
                 return ControlFlow::Continue(());
             };
             let name = function.name.to_string().to_lowercase();
-            if function.over.is_some() || is_aggregate_name(&name) {
+            if function.over.is_some() || is_aggregate_name(&name) || name == "unnest" {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

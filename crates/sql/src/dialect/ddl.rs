@@ -5,6 +5,7 @@ pub(crate) mod constraints;
 pub(crate) mod materialized_views;
 pub(crate) mod query;
 
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::dialect::settings::{codec_clause, settings};
 use crate::dialect::statement::{
@@ -115,10 +116,10 @@ pub(crate) fn create_table(
         }
     }
     parser.expect_token(&Token::RParen)?;
-    let options = if accept_words(parser, &["WITH"]) {
+    let (mut options, hypertable) = if accept_words(parser, &["WITH"]) {
         settings(parser)?
     } else {
-        OptionChanges::default()
+        (OptionChanges::default(), None)
     };
     for clause in ["PARTITION", "INHERITS", "TABLESPACE", "ON", "USING", "OF"] {
         if accept_word(parser, clause) {
@@ -129,7 +130,9 @@ pub(crate) fn create_table(
             return Err(SqlError::named("0A000", clause, message));
         }
     }
-    let (columns, notices) = resolve(written, keys)?;
+    let hypertable = hypertable.unwrap_or_default();
+    options.partition_ns = hypertable.partition_ns.or(options.partition_ns);
+    let (columns, notices) = resolve(written, keys, hypertable)?;
     Ok(Command::CreateTable {
         target,
         columns,
@@ -139,10 +142,11 @@ pub(crate) fn create_table(
     })
 }
 
-/// `ALTER TABLE name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
+/// `ALTER TABLE [IF EXISTS] name ADD [COLUMN] [IF NOT EXISTS] column | ALTER [COLUMN] name SET … | SET (…) |
 /// RENAME TO name | RENAME [COLUMN] name TO name | DROP [COLUMN] [IF EXISTS] name, …`
 pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     accept_words(parser, &["ALTER", "TABLE"]);
+    let if_exists = accept_words(parser, &["IF", "EXISTS"]);
     accept_words(parser, &["ONLY"]);
     let target = parse_target(parser)?;
     let mut changes = Vec::new();
@@ -176,7 +180,11 @@ pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             parse_name(parser)?;
             changes.push(TableAlteration::Owner);
         } else if accept_word(parser, "SET") {
-            changes.push(TableAlteration::Set(settings(parser)?));
+            let (set, hypertable) = settings(parser)?;
+            if hypertable.is_none() || set != OptionChanges::default() {
+                changes.push(TableAlteration::Set(set));
+            }
+            changes.extend(hypertable.map(TableAlteration::Hypertable));
         } else if accept_words(parser, &["RENAME", "TO"]) {
             changes.push(TableAlteration::Rename(parse_name(parser)?));
         } else if accept_word(parser, "RENAME") {
@@ -204,7 +212,11 @@ pub(crate) fn alter_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
             break;
         }
     }
-    Ok(Command::AlterTable { target, changes })
+    Ok(Command::AlterTable {
+        target,
+        changes,
+        if_exists,
+    })
 }
 
 /// `name SET [ENCODING e] [COMPRESSION c] | name [SET DATA] TYPE type`
@@ -331,7 +343,13 @@ type NamedKinds = Vec<(String, ColumnKind)>;
 fn resolve(
     mut written: Vec<ColumnDefinition>,
     mut keys: Vec<TableKey>,
+    hypertable: HypertableSettings,
 ) -> SqlResult<(NamedKinds, Vec<String>)> {
+    if let Some(name) = &hypertable.time {
+        named_column(&mut written, name)?
+            .role
+            .get_or_insert(ColumnRole::Time);
+    }
     keys.extend(written.iter().filter_map(|column| {
         Some(TableKey {
             kind: column.key?,
@@ -361,6 +379,7 @@ fn resolve(
             written[place].role = Some(ColumnRole::Time);
         }
     }
+    tag_devices(&mut written, &keys, &hypertable.tags)?;
     let time = written
         .iter()
         .find(|column| column.role == Some(ColumnRole::Time));
@@ -379,11 +398,47 @@ fn resolve(
         Some(_) => {
             let mut notices = constraints::apply_keys(&mut written, &keys)?;
             notices.extend(constraints::not_null_notice(&written));
+            notices.extend(hypertable.notices);
             let columns = written.into_iter();
             let columns = columns.map(|column| Ok((column.name.clone(), column.kind()?)));
             Ok((columns.collect::<SqlResult<_>>()?, notices))
         }
     }
+}
+
+/// The column of this name.
+fn named_column<'a>(
+    written: &'a mut [ColumnDefinition],
+    name: &str,
+) -> SqlResult<&'a mut ColumnDefinition> {
+    let Some(place) = written.iter().position(|column| column.name == name) else {
+        let known = written.iter().map(|column| column.name.as_str());
+        return Err(SqlError::unknown("42703", "column", name, known));
+    };
+    Ok(&mut written[place])
+}
+
+/// Makes the columns that identify devices tags, unless a key with the time says which these are.
+fn tag_devices(
+    written: &mut [ColumnDefinition],
+    keys: &[TableKey],
+    devices: &[String],
+) -> SqlResult<()> {
+    let is_time = |column: &&ColumnDefinition| column.role == Some(ColumnRole::Time);
+    let time = written
+        .iter()
+        .find(is_time)
+        .map(|column| column.name.clone());
+    let has_key = keys
+        .iter()
+        .any(|key| time.as_ref().is_some_and(|time| key.columns.contains(time)));
+    for name in devices {
+        let column = named_column(written, name)?;
+        if !has_key {
+            column.role.get_or_insert(ColumnRole::Tag);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

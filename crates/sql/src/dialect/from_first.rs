@@ -123,7 +123,7 @@ fn queries_without_select(tokens: &[&TokenWithSpan]) -> Vec<usize> {
                     level.pending.clear();
                     level.is_with_clause = false;
                 }
-                "values" | "insert" | "delete" => level.is_with_clause = false,
+                "values" | "insert" | "update" | "delete" => level.is_with_clause = false,
                 name if SET_OPERATORS.contains(&name) => places.append(&mut level.pending),
                 _ => {}
             },

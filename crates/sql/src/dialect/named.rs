@@ -17,6 +17,9 @@ pub(crate) fn may_name(sql: &str) -> bool {
     sql.contains("=>") || sql.contains(":=")
 }
 
+/// The names of the arguments of `time_bucket`: the width, the time, and the others in any order.
+const TIME_BUCKET: &[&str] = &["bucket_width", "ts", "time", "timezone", "origin", "offset"];
+
 /// Rewrites a statement.
 pub(crate) struct NamedArguments;
 
@@ -31,12 +34,24 @@ impl VisitorMut for NamedArguments {
         let known: &[&str] = match name.as_str() {
             BUCKET => &["start", "finish", "origin", "offset", "timezone"],
             LOCF | INTERPOLATE => &["treat_null_as_missing"],
+            "time_bucket" => TIME_BUCKET,
             _ => return ControlFlow::Continue(()),
         };
         let like = call.clone();
         let FunctionArguments::List(list) = &mut call.args else {
             return ControlFlow::Continue(());
         };
+        if name == "time_bucket" {
+            // The width and the time come first; the types of the others tell what they are.
+            list.args.sort_by_key(|argument| match argument {
+                FunctionArg::Named { name, .. } => {
+                    let name = name.value.to_lowercase();
+                    let place = TIME_BUCKET.iter().position(|known| *known == name);
+                    place.unwrap_or(TIME_BUCKET.len())
+                }
+                _ => 0,
+            });
+        }
         for argument in &mut list.args {
             let (given, value) = match argument {
                 FunctionArg::Named { name, arg, .. }

@@ -9,6 +9,7 @@ mod tables;
 use crate::dialect::ast_walk::walk;
 use crate::dialect::identifiers::{accept_word, accept_words, parse_name, parse_target};
 use crate::dialect::statement::{Command, TableReferenceName};
+use crate::dialect::timescale;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{Select, Statement, Visitor};
 use datafusion::sql::sqlparser::parser::Parser;
@@ -30,7 +31,12 @@ pub(crate) fn other_statement(
                 return Ok(Some(command));
             }
         }
-        ["CREATE", "EXTENSION", ..] => return extension(parser).map(Some),
+        ["CREATE" | "ALTER", "EXTENSION", ..] => return extension(parser).map(Some),
+        ["DROP", "EXTENSION", ..] => {
+            if let Some(command) = built_in_extension(parser)? {
+                return Ok(Some(command));
+            }
+        }
         ["VACUUM" | "ANALYZE" | "ANALYSE" | "CLUSTER" | "REINDEX", ..] => {
             return maintenance(parser, leading).map(Some);
         }
@@ -120,12 +126,22 @@ fn schema(parser: &mut Parser<'_>) -> SqlResult<Option<Command>> {
     Ok(Some(skipped("CREATE SCHEMA", notice)))
 }
 
-/// `CREATE EXTENSION [IF NOT EXISTS] name …`
+/// `CREATE EXTENSION [IF NOT EXISTS] name …`, `ALTER EXTENSION name …`
 fn extension(parser: &mut Parser<'_>) -> SqlResult<Command> {
-    accept_words(parser, &["CREATE", "EXTENSION"]);
-    let may_exist = accept_words(parser, &["IF", "NOT", "EXISTS"]);
+    let is_new = accept_words(parser, &["CREATE", "EXTENSION"]);
+    let tag = if is_new {
+        "CREATE EXTENSION"
+    } else {
+        accept_words(parser, &["ALTER", "EXTENSION"]);
+        "ALTER EXTENSION"
+    };
+    let may_exist = is_new && accept_words(parser, &["IF", "NOT", "EXISTS"]);
     let name = parse_name(parser)?;
     skip_rest(parser);
+    if timescale::is_built_in(&name) {
+        let notice = format!("what '{name}' adds to SQL is built in; nothing was done");
+        return Ok(skipped(tag, notice));
+    }
     let none = format!(
         "there is no extension '{name}': the functions that Marigram has are built in, and those \
          that it lacks cannot be added"
@@ -133,7 +149,24 @@ fn extension(parser: &mut Parser<'_>) -> SqlResult<Command> {
     if !may_exist {
         return Err(SqlError::named("0A000", &name, none));
     }
-    Ok(skipped("CREATE EXTENSION", none))
+    Ok(skipped(tag, none))
+}
+
+/// `DROP EXTENSION [IF EXISTS] name …` of an extension that every database has; `None` for another.
+fn built_in_extension(parser: &mut Parser<'_>) -> SqlResult<Option<Command>> {
+    let begin = parser.index();
+    accept_words(parser, &["DROP", "EXTENSION"]);
+    accept_words(parser, &["IF", "EXISTS"]);
+    let name = parse_name(parser)?;
+    if !timescale::is_built_in(&name) {
+        while parser.index() > begin {
+            parser.prev_token();
+        }
+        return Ok(None);
+    }
+    skip_rest(parser);
+    let notice = format!("what '{name}' adds to SQL is built in, and stays");
+    Ok(Some(skipped("DROP EXTENSION", notice)))
 }
 
 /// `VACUUM`, `ANALYZE`, `CLUSTER` and `REINDEX`, with options and the tables that they name.

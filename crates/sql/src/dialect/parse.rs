@@ -21,8 +21,11 @@ use crate::dialect::ddl::{self, materialized_views, query};
 use crate::dialect::exact_numbers::{self, ExactNumbers};
 use crate::dialect::from_first::{self, FromFirst};
 use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::grouping_forms::{self, GroupingForms};
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
+use crate::dialect::index_definitions::{self, IndexDefinitions};
 use crate::dialect::inserted_lists::rewrite_inserted_lists;
+use crate::dialect::json_calls::{self, JsonCalls};
 use crate::dialect::latest_on;
 use crate::dialect::named;
 use crate::dialect::named_windows::{self, NamedWindows};
@@ -36,8 +39,12 @@ use crate::dialect::rewriting::{
 };
 use crate::dialect::sample::syntax as sample;
 use crate::dialect::series::{self, SeriesInFrom};
+use crate::dialect::set_returning::{self, SetReturning};
 use crate::dialect::standard_forms::{self, StandardForms};
 use crate::dialect::statement::{Command, ShowStatement};
+use crate::dialect::table_queries;
+use crate::dialect::timescale::accessors::{self, SummaryAccessors};
+use crate::dialect::timescale::{calls, readings};
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
@@ -288,6 +295,7 @@ fn own_statement(
         ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
         ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
         ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
+        ["CALL", ..] if calls::may_act(&sql.to_ascii_lowercase()) => return Ok(None),
         _ => return other_statements::other_statement(parser, leading),
     };
     Ok(Some(command))
@@ -388,6 +396,12 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     let need = nesting.parse_need().max(nesting.plan_need());
     // The text is folded once: it may have 64 MiB, and every pass asks whether it is needed.
     let folded = sql.to_ascii_lowercase();
+    if calls::may_act(&folded)
+        && let Command::Plan(mut statement, _) = one_statement(sql.into(), need)?
+        && let Some(calls) = calls::acting_calls(&mut statement)?
+    {
+        return Ok(Command::Hypertable(calls));
+    }
     let mut command = planned_statement(sql, &folded, leading, need)?;
     if let Command::Plan(statement, names) = &mut command {
         if nesting.has_long_rows() {
@@ -416,17 +430,32 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        if folded.contains("tablesample") || folded.contains("ordinality") {
+        if folded.contains("tablesample") {
             rewrite(statement, &mut RefuseTableSample)?;
         }
         if standard_forms::may_have_some(&folded) {
             rewrite(statement, &mut StandardForms::default())?;
         }
+        if grouping_forms::may_have_some(&folded) {
+            rewrite(statement, &mut GroupingForms::default())?;
+        }
+        if json_calls::may_have_some(&folded) {
+            rewrite(statement, &mut JsonCalls::default())?;
+        }
+        if set_returning::may_have_some(&folded) {
+            rewrite(statement, &mut SetReturning)?;
+        }
         if series::may_have_some(&folded) {
             rewrite(statement, &mut SeriesInFrom)?;
         }
+        if accessors::may_have_some(&folded) {
+            rewrite(statement, &mut SummaryAccessors)?;
+        }
         if postgres_calls::may_have_some(&folded) {
             rewrite(statement, &mut PostgresCalls)?;
+        }
+        if folded.contains(index_definitions::NAME) {
+            rewrite(statement, &mut IndexDefinitions)?;
         }
         if folded.contains("generate_subscripts") {
             rewrite(statement, &mut ExpandSubscripts)?;
@@ -497,11 +526,24 @@ fn planned_statement(
         }
         let mut command = one_statement(simpler.as_deref().unwrap_or(sql).into(), need)?;
         if let Command::Plan(statement, _) = &mut command {
+            read_tables(statement, folded)?;
             rewrite_for_catalog(statement);
         }
         return Ok(command);
     }
-    one_statement(sql.into(), need)
+    let mut command = one_statement(sql.into(), need)?;
+    if let Command::Plan(statement, _) = &mut command {
+        read_tables(statement, folded)?;
+    }
+    Ok(command)
+}
+
+/// Rewrites the functions of TimescaleDB that describe tables.
+fn read_tables(statement: &mut Statement, folded: &str) -> SqlResult<()> {
+    if readings::may_have_some(folded) || calls::may_act(folded) {
+        rewrite(statement, &mut readings::TableReadings)?;
+    }
+    Ok(())
 }
 
 /// The tokens of a statement whose clauses of DuckDB and QuestDB are rewritten; `None` if it has
@@ -510,6 +552,13 @@ fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSp
     let mut tokens = None;
     if from_first::may_begin_with_from(folded) {
         tokens = from_first::expanded(&tokenize(sql)?);
+    }
+    if table_queries::may_have_some(folded) {
+        tokens = match &tokens {
+            Some(tokens) => table_queries::expanded(tokens),
+            None => table_queries::expanded(&tokenize(sql)?),
+        }
+        .or(tokens);
     }
     if latest_on::may_have_latest(folded) {
         tokens = match &tokens {

@@ -1,5 +1,6 @@
 //! Calls and operators of PostgreSQL that have other forms here: `mod(a, b)` is `a % b`, `ceiling`
-//! is `ceil`, `FLOAT` has eight bytes, and `extract(second …)` includes the fraction.
+//! is `ceil`, `FLOAT` has eight bytes, `extract(second …)` includes the fraction, and
+//! `substring(text from pattern)` is the first part of a match.
 
 use crate::dialect::postgres_forms;
 use crate::dialect::rewriting::{binary, call, nested};
@@ -7,8 +8,8 @@ use crate::dialect::types::is_wide_float;
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, DuplicateTreatment, ExactNumberInfo, Expr,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem,
-    TypedString, UnaryOperator, Value, VisitorMut,
+    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, TypedString, UnaryOperator,
+    Value, VisitorMut,
 };
 use std::ops::ControlFlow;
 
@@ -38,13 +39,13 @@ pub(crate) fn may_have_some(folded: &str) -> bool {
         "div",
         "isfinite",
         "make_interval",
-        "generate_series",
         "date_trunc",
         "date_part",
         "extract",
         "count",
         "float",
         "interval",
+        "substring",
         "~",
         "|/",
         "@",
@@ -128,26 +129,6 @@ fn text_of(expr: &Expr) -> Option<&str> {
 impl VisitorMut for PostgresCalls {
     type Break = SqlError;
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<SqlError> {
-        // A selected function that returns rows yields a row for each of them.
-        for item in &mut select.projection {
-            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
-            else {
-                continue;
-            };
-            if let Expr::Function(function) = &*expr
-                && function
-                    .name
-                    .to_string()
-                    .eq_ignore_ascii_case("generate_series")
-            {
-                let rows = expr.clone();
-                *expr = call("unnest", vec![rows]);
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
         if let Expr::Cast { data_type, .. } | Expr::TypedString(TypedString { data_type, .. }) =
             expr
@@ -201,6 +182,18 @@ impl VisitorMut for PostgresCalls {
                 "starts_with",
                 vec![left.as_ref().clone(), right.as_ref().clone()],
             )),
+            Expr::Substring {
+                expr: text,
+                substring_from: Some(pattern),
+                substring_for: None,
+                ..
+            } if text_of(pattern).is_some() => {
+                let found = call(
+                    "regexp_match",
+                    vec![text.as_ref().clone(), pattern.as_ref().clone()],
+                );
+                Some(call("array_element", vec![found, number("1")]))
+            }
             Expr::Function(_) => return self.function(expr),
             _ => None,
         };

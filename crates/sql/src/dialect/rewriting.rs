@@ -246,22 +246,13 @@ pub(crate) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
-/// Refuses `TABLESAMPLE` and `WITH ORDINALITY`, which the planner would ignore.
+/// Refuses `TABLESAMPLE`, which the planner would ignore.
 pub(crate) struct RefuseTableSample;
 
 impl VisitorMut for RefuseTableSample {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
-        if let TableFactor::Table {
-            with_ordinality: true,
-            ..
-        } = factor
-        {
-            return ControlFlow::Break(SqlError::unsupported(
-                "WITH ORDINALITY is not supported; number the rows with row_number() OVER ()",
-            ));
-        }
         let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor
         else {
             return ControlFlow::Continue(());
@@ -313,6 +304,24 @@ impl VisitorMut for RewriteSimilarTo {
     }
 }
 
+/// The array of the places of an array's elements.
+pub(crate) fn subscripts(array: Expr) -> Expr {
+    let one = || Expr::value(Value::Number("1".to_owned(), false));
+    let count = Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(call("cardinality", vec![array])),
+        data_type: DataType::BigInt(None),
+        array: false,
+        format: None,
+    };
+    let end = Expr::BinaryOp {
+        left: Box::new(count),
+        op: BinaryOperator::Plus,
+        right: Box::new(one()),
+    };
+    call("range", vec![one(), end])
+}
+
 /// Rewrites `generate_subscripts(array, 1)` to `unnest(range(1, cardinality(array) + 1))`.
 pub(crate) struct ExpandSubscripts;
 
@@ -334,20 +343,7 @@ impl VisitorMut for ExpandSubscripts {
             ) => array.clone(),
             _ => return ControlFlow::Continue(()),
         };
-        let one = || Expr::value(Value::Number("1".to_owned(), false));
-        let count = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(call("cardinality", vec![array])),
-            data_type: DataType::BigInt(None),
-            array: false,
-            format: None,
-        };
-        let end = Expr::BinaryOp {
-            left: Box::new(count),
-            op: BinaryOperator::Plus,
-            right: Box::new(one()),
-        };
-        *expr = call("unnest", vec![call("range", vec![one(), end])]);
+        *expr = call("unnest", vec![subscripts(array)]);
         ControlFlow::Continue(())
     }
 }

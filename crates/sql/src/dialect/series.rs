@@ -64,16 +64,27 @@ impl VisitorMut for SeriesInFrom {
     }
 }
 
-/// Whether an argument is a number that is written in the statement.
-fn is_number(value: &Expr) -> bool {
+/// Whether an argument is a whole number that is written in the statement.
+pub(crate) fn is_number(value: &Expr) -> bool {
     match value {
-        Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Null),
+        Expr::Value(value) => match &value.value {
+            Value::Number(number, _) => number.bytes().all(|digit| digit.is_ascii_digit()),
+            other => matches!(other, Value::Null),
+        },
         Expr::UnaryOp {
             op: UnaryOperator::Minus | UnaryOperator::Plus,
             expr,
         } => is_number(expr),
         _ => false,
     }
+}
+
+/// Whether the arguments of a series are literals, so that its rows stream.
+pub(crate) fn is_literal_series(values: &[Expr]) -> bool {
+    // The scalar function has the better words for a step of zero.
+    let is_zero = |step: &Expr| step.to_string() == "0";
+    let has_step = !values.get(2).is_some_and(is_zero);
+    has_step && values.iter().all(is_number) || times(values).is_some()
 }
 
 /// A literal text, and the type to which it is cast.

@@ -1,7 +1,9 @@
 //! Parses the settings of tables and columns: `WITH (…)`, `SET (…)`, `ENCODING …`.
 
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::dialect::identifiers::{accept_word, parse_name};
 use crate::dialect::statement::{CodecChange, OptionChanges};
+use crate::dialect::timescale::settings::{accept_key, optional_value};
 use crate::error::{SqlError, SqlResult, nearest};
 use datafusion::sql::sqlparser::ast::Value;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -22,21 +24,29 @@ pub(crate) const SETTINGS: [&str; 7] = [
     "series_identity",
 ];
 
-/// `(setting = value, …)`
-pub(crate) fn settings(parser: &mut Parser<'_>) -> SqlResult<OptionChanges> {
+/// `(setting = value, …)`; the second part has TimescaleDB's settings, if there are any.
+pub(crate) fn settings(
+    parser: &mut Parser<'_>,
+) -> SqlResult<(OptionChanges, Option<HypertableSettings>)> {
     let mut changes = OptionChanges::default();
+    let mut hypertable: Option<HypertableSettings> = None;
     parser.expect_token(&Token::LParen)?;
     loop {
-        let key = parse_name(parser)?;
-        parser.expect_token(&Token::Eq)?;
-        let value = value(parser)?;
-        set(&mut changes, &key, value)?;
+        if let Some(key) = accept_key(parser)? {
+            let value = optional_value(parser, value)?;
+            hypertable.get_or_insert_default().set(&key, value)?;
+        } else {
+            let key = parse_name(parser)?;
+            parser.expect_token(&Token::Eq)?;
+            let value = value(parser)?;
+            set(&mut changes, &key, value)?;
+        }
         if !parser.consume_token(&Token::Comma) {
             break;
         }
     }
     parser.expect_token(&Token::RParen)?;
-    Ok(changes)
+    Ok((changes, hypertable))
 }
 
 /// Sets one setting; `None` for NULL.

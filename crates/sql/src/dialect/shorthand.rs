@@ -1,8 +1,9 @@
 //! Expands the shorthand forms of other databases in a parsed statement, before it is planned:
-//! these forms leave it to the table which column is its time.
+//! these forms leave it to the table which column is its time, or which columns an INSERT fills.
 
 use crate::dialect::foreign_names::ForeignNames;
 use crate::dialect::identifiers::target_of;
+use crate::dialect::inserted_columns::name_columns;
 use crate::dialect::rewriting::rewrite;
 use crate::dialect::sample;
 use crate::error::SqlResult;
@@ -21,15 +22,21 @@ pub(crate) fn expand(
     state: &SessionState,
     statement: &mut Statement,
 ) -> SqlResult<()> {
-    let time_of = |parts: &[String]| {
+    let schema_of = |parts: &[String]| {
         let target = target_of(parts)?;
         let database = target.database.as_ref().unwrap_or(&session.database);
         if !session.rights.see(database) {
             return None;
         }
-        let schema = engine.table(database, &target.table).ok()?;
-        Some(schema.time_name.clone())
+        engine.table(database, &target.table).ok()
     };
+    let time_of = |parts: &[String]| Some(schema_of(parts)?.time_name.clone());
+    name_columns(statement, &|parts| {
+        let schema = schema_of(parts)?;
+        // Nobody inserts into a view.
+        let is_table = schema.rollup.is_none() && schema.view.is_none();
+        is_table.then(|| schema.column_names().map(ToOwned::to_owned).collect())
+    })?;
     rewrite(statement, &mut ForeignNames::new(&time_of))?;
     sample::resolve(state, &time_of, statement)
 }

@@ -82,7 +82,15 @@ impl StandardForms {
                 expr, data_type, ..
             } => length_of(data_type).map(|length| {
                 let text = cast(take(expr), DataType::Text);
-                call("left", vec![text, number(length)])
+                let text = call("left", vec![text, number(length)]);
+                match data_type {
+                    // Blanks at the end do not matter.
+                    DataType::Char(_) | DataType::Character(_) => {
+                        let blank = Value::SingleQuotedString(" ".to_owned());
+                        call("rtrim", vec![text, Expr::value(blank)])
+                    }
+                    _ => text,
+                }
             }),
             Expr::Between { .. } => between_either_way(expr, &mut self.copied)?,
             Expr::BinaryOp {

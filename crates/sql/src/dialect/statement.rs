@@ -2,6 +2,8 @@
 
 use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::column_names::Names;
+use crate::dialect::hypertable_functions::FunctionDescription;
+use crate::dialect::hypertable_settings::HypertableSettings;
 use crate::stack::{DeepTree, StackNeed};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::DataType;
@@ -137,6 +139,43 @@ pub(crate) struct ViewOptions {
     pub lag_ns: Option<i64>,
     /// Settings of its table.
     pub table: OptionChanges,
+    /// What the client is told of settings that do nothing.
+    pub notices: Vec<String>,
+}
+
+/// A call of TimescaleDB that changes something.
+#[derive(Clone, Debug)]
+pub(crate) struct HypertableCall {
+    /// The function.
+    pub description: &'static FunctionDescription,
+    /// The table or view that it names.
+    pub target: Option<TableReferenceName>,
+    /// The other arguments that are given: their names, and their expressions as SQL.
+    pub arguments: Vec<(&'static str, String)>,
+    /// Whether it names a dimension instead of a column.
+    pub is_by_dimension: bool,
+    /// The name of its column in the answer.
+    pub column: String,
+}
+
+/// What calls answer with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallAnswerForm {
+    /// One column for each call.
+    Values,
+    /// The columns of the one call.
+    Columns,
+    /// No rows.
+    Nothing,
+}
+
+/// Calls of TimescaleDB that change something.
+#[derive(Clone, Debug)]
+pub(crate) struct HypertableStatement {
+    /// The calls, in order.
+    pub calls: Vec<HypertableCall>,
+    /// What the statement answers with.
+    pub form: CallAnswerForm,
 }
 
 /// One change of `ALTER TABLE`.
@@ -167,6 +206,8 @@ pub(crate) enum TableAlteration {
     },
     /// New settings.
     Set(OptionChanges),
+    /// Settings of TimescaleDB.
+    Hypertable(HypertableSettings),
     /// A new name for the table.
     Rename(String),
     /// A new name for a column: from the first to the second.
@@ -293,6 +334,8 @@ pub(crate) enum Command {
         target: TableReferenceName,
         /// Changes in their order.
         changes: Vec<TableAlteration>,
+        /// Whether it may be missing.
+        if_exists: bool,
     },
     /// `CREATE INDEX`
     CreateIndex {
@@ -310,6 +353,8 @@ pub(crate) enum Command {
         /// Whether they may be missing.
         if_exists: bool,
     },
+    /// Calls of TimescaleDB that change something.
+    Hypertable(HypertableStatement),
     /// `CREATE TABLE … AS`
     CreateTableAs(CreateTableAs),
     /// `SUMMARIZE`, with the query to summarize.

@@ -67,6 +67,7 @@ fn only_reads(command: &Command) -> bool {
         | Command::Compact
         | Command::CopyFrom(_)
         | Command::CompactTable(_)
+        | Command::Hypertable(_)
         | Command::Access(_) => false,
     }
 }
@@ -199,6 +200,9 @@ mod tests {
             "reset timezone",
             "use main",
             "truncate table t",
+            "select create_hypertable('t', 'time')",
+            "select * from add_retention_policy('t', interval '1 day')",
+            "call refresh_continuous_aggregate('v', null, null)",
             "create table t as select 1",
             "create or replace view v as select 1",
             "drop view v",

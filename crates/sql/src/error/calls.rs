@@ -30,8 +30,11 @@ static FUNCTIONS: OnceLock<Vec<String>> = OnceLock::new();
 
 /// Sets the existing functions, so that errors can suggest them; only the first call has an effect.
 pub(crate) fn know_functions<'a>(names: impl Iterator<Item = &'a String>) {
-    // Names that only DataFusion uses do not help.
-    let of_sql = |name: &&String| !name.starts_with("arrow_") && !name.starts_with('_');
+    // Names that only plans use do not help.
+    let of_sql = |name: &&String| {
+        let internal = ["arrow_", "summary_", "_"];
+        !internal.iter().any(|prefix| name.starts_with(prefix))
+    };
     FUNCTIONS.get_or_init(|| {
         let mut names: Vec<String> = names.filter(of_sql).cloned().collect();
         names.sort_unstable();

@@ -414,8 +414,17 @@ fn shapes(message: &str) -> Option<RewordedError> {
 
 /// Errors for clauses of UPDATE and DELETE, and for changes inside a query.
 fn changes(message: &str) -> Option<RewordedError> {
-    if message.starts_with("UPDATE ...") || message.starts_with("Tuples are not supported") {
-        let message = "UPDATE is not supported; INSERT the row again, with the fields that change";
+    if message.starts_with("UPDATE ...") {
+        let message = "UPDATE … FROM is not supported; take the values from a subquery";
+        return reworded("0A000", message);
+    }
+    if message.starts_with("Tuples are not supported") {
+        let message = "UPDATE … SET (a, b) = … is not supported; write SET a = …, b = …";
+        return reworded("0A000", message);
+    }
+    if let Some(clause) = between(message, "Update-", " clause") {
+        let clause = clause.to_uppercase();
+        let message = format!("UPDATE … {clause} is not supported; SELECT the rows first");
         return reworded("0A000", message);
     }
     if message.starts_with("Using clause not supported") {

@@ -4,6 +4,7 @@
 use crate::SqlOptions;
 use crate::access::AccessControl;
 use crate::catalog::plain_views::ViewPlans;
+use crate::catalog::table_functions::{self, DescribedTables};
 use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
 use crate::execution::execution_session::{ExecutionSession, SharedExecutionState};
@@ -12,6 +13,7 @@ use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::logical_repair::repaired_logical;
 use crate::planning::repair::repaired;
+use crate::planning::row_functions::RowFunctionPlanner;
 use crate::planning::sort_keys::DistinctSortKeys;
 use crate::planning::subqueries::SubqueryValues;
 use crate::planning::tag_patterns::TagPatterns;
@@ -138,6 +140,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(DateComparison))?;
         state.register_expr_planner(Arc::new(UnknownLiterals))?;
         state.register_relation_planner(Arc::new(UsingJoinPlanner))?;
+        state.register_relation_planner(Arc::new(RowFunctionPlanner))?;
         state.register_expr_planner(Arc::new(marigram_functions::SignedCounts))?;
         let scalars = state.scalar_functions().keys();
         let aggregates = state.aggregate_functions().keys();
@@ -455,6 +458,12 @@ impl SessionStates {
         state.register_catalog_list(Arc::new(databases));
         name.clone_into(&mut state.config_mut().options_mut().catalog.default_catalog);
         state.register_udf(Arc::new(create_current_database_udf(name)))?;
+        let tables = DescribedTables {
+            engine: self.engine.clone(),
+            database: name.to_owned(),
+            rights: Arc::clone(rights),
+        };
+        table_functions::register(&mut state, &tables)?;
         Ok(state)
     }
 }

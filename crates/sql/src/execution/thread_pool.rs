@@ -282,7 +282,7 @@ impl StatementThreadPool {
                 } else {
                     first.boxed()
                 };
-                Ok(Answer::Rows(RowStream { schema, batches }))
+                Ok(Answer::Rows(RowStream::new(schema, batches)))
             }
             Some(OutputMessage::Done { tag, rows, notices }) => {
                 Ok(Answer::Done { tag, rows, notices })

@@ -90,7 +90,8 @@ impl CachedPlan {
 }
 
 /// Functions that take long for a row, or return much for it, as prefixes of their names.
-const HEAVY_FUNCTIONS: [&str; 12] = [
+const HEAVY_FUNCTIONS: [&str; 13] = [
+    "pg_sleep",
     "repeat",
     "lpad",
     "rpad",

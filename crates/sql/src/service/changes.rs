@@ -3,7 +3,7 @@
 use super::SqlServiceInner;
 use crate::dialect::statement::{ColumnKind, Command, OptionChanges, TableReferenceName};
 use crate::error::{SqlError, SqlResult};
-use crate::statements::ddl_execution;
+use crate::statements::{ddl_execution, roles};
 use marigram_engine::{EngineError, TableChange, TagFilter};
 use marigram_model::TimeRange;
 use marigram_service::{Answer, ServiceError, Session};
@@ -105,8 +105,17 @@ impl SqlServiceInner {
                     self.create_table(&database, target, columns, options, *if_not_exists)?;
                 Ok(done.telling(notices.iter().cloned()))
             }
-            Command::AlterTable { target, changes } => {
+            Command::AlterTable {
+                target,
+                changes,
+                if_exists,
+            } => {
                 let database = database(target);
+                let name = &target.table;
+                if *if_exists && engine.table(&database, name).is_err() {
+                    let notice = format!("table '{name}' does not exist, and was not changed");
+                    return Ok(StatementDone::new("ALTER TABLE").telling(vec![notice]));
+                }
                 let notices = ddl_execution::notices(changes);
                 ddl_execution::alter_table(engine, &database, &target.table, changes)?;
                 Ok(StatementDone::new("ALTER TABLE").telling(notices))
@@ -117,12 +126,8 @@ impl SqlServiceInner {
                 is_unique,
             } => {
                 let table = engine.table(&database(target), &target.table)?;
-                ddl_execution::check_indexed(&table, columns)?;
-                if *is_unique {
-                    ddl_execution::check_key(&table, "a unique index", columns)?;
-                }
-                let notice = "tags and times are always indexed; there was nothing to create";
-                Ok(StatementDone::new("CREATE INDEX").telling(vec![notice.to_owned()]))
+                let notices = roles::index(engine, &table, columns, *is_unique)?;
+                Ok(StatementDone::new("CREATE INDEX").telling(notices))
             }
             Command::Maintain { tag, targets } => {
                 for target in targets {
@@ -154,7 +159,8 @@ impl SqlServiceInner {
             }
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;
-                Ok(StatementDone::new("ALTER MATERIALIZED VIEW"))
+                let notices = options.notices.iter().cloned();
+                Ok(StatementDone::new("ALTER MATERIALIZED VIEW").telling(notices))
             }
             Command::DropView { targets, if_exists } => {
                 for target in targets {

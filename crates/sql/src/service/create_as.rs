@@ -3,6 +3,8 @@
 //! The query runs once. Which of its columns are tags is decided before the table is created: by
 //! the table from which the columns come, or, as in `marigram import`, by which columns distinguish
 //! rows with the same time among the first rows.
+//!
+//! Invariant: a statement that fails or is stopped leaves no table behind.
 
 use super::SqlServiceInner;
 use super::changes::StatementDone;
@@ -25,8 +27,8 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
-use marigram_engine::{EngineError, TableSpec};
-use marigram_model::{ColumnId, FieldType, TableOptions, TagType};
+use marigram_engine::{Engine, EngineError, TableSpec};
+use marigram_model::{ColumnId, FieldType, TableOptions, TableSchema, TagType};
 use marigram_service::Session;
 use marigram_tabular::tags::{SampleRow, TagCandidate, infer};
 use std::collections::HashSet;
@@ -89,10 +91,15 @@ impl SqlServiceInner {
             let usual = usual_options(&self.engine, database, &asked.table);
             let spec = columns.spec(&asked, &usual)?;
             let (engine, of) = (self.engine.clone(), database.clone());
-            let create = move || Ok(engine.create_table(&of, &spec, false)?);
-            let table = self.workers.block(create).await?;
+            // The guard comes with the table: this work may be dropped while it waits for it.
+            let create = move || {
+                let table = engine.create_table(&of, &spec, false)?;
+                Ok((CreatedTable::new(engine, &table), table))
+            };
+            let (mut created, table) = self.workers.block(create).await?;
             told.extend(untagged(&table));
             if !asked.with_data {
+                created.keep();
                 return Ok(StatementDone::new("CREATE TABLE AS").telling(told));
             }
             let wanted = arrow_schema(&table);
@@ -105,21 +112,62 @@ impl SqlServiceInner {
             let stream = RecordBatchStreamAdapter::new(Arc::clone(&wanted), fitted.boxed());
             let stream: SendableRecordBatchStream = Box::pin(stream);
             let sink = TableSink::new(self.engine.clone(), Arc::clone(&table), wanted);
-            match sink.write_all(stream, &state.task_ctx()).await {
-                Ok(rows) => {
-                    told.extend(notices.take());
-                    Ok(StatementDone::with_rows(format!("SELECT {rows}"), rows).telling(told))
-                }
+            let sink = sink.of_new_table();
+            let written = sink.write_all(stream, &state.task_ctx()).await;
+            let rows = match written {
+                Ok(rows) => rows,
                 Err(error) => {
-                    let (engine, of) = (self.engine.clone(), table.database.clone());
-                    let name = table.name.clone();
-                    let drop = move || Ok(engine.drop_table(&of, &name, true)?);
-                    self.workers.block(drop).await?;
-                    Err(error.into())
+                    let dropped = move || Ok(created.drop_table()?);
+                    self.workers.block(dropped).await?;
+                    return Err(error.into());
                 }
-            }
+            };
+            created.keep();
+            told.extend(notices.take());
+            Ok(StatementDone::with_rows(format!("SELECT {rows}"), rows).telling(told))
         };
         on_stack(need, work).await
+    }
+}
+
+/// A table that is dropped unless its rows are complete: also if the statement is stopped by its
+/// client or its timeout, whose work just ends.
+struct CreatedTable {
+    engine: Engine,
+    database: String,
+    name: String,
+    is_complete: bool,
+}
+
+impl CreatedTable {
+    fn new(engine: Engine, table: &TableSchema) -> Self {
+        Self {
+            engine,
+            database: table.database.clone(),
+            name: table.name.clone(),
+            is_complete: false,
+        }
+    }
+
+    /// The table stays.
+    fn keep(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// Drops the table. Blocks.
+    fn drop_table(&mut self) -> Result<(), EngineError> {
+        self.is_complete = true;
+        self.engine.drop_table(&self.database, &self.name, true)
+    }
+}
+
+impl Drop for CreatedTable {
+    fn drop(&mut self) {
+        if !self.is_complete
+            && let Err(error) = self.drop_table()
+        {
+            tracing::warn!(%error, table = self.name, "the table of a stopped statement stays");
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! what its answer is.
 
 use super::changes::StatementDone;
+use super::hypertables;
 use super::materialized_views::CreateMaterializedView;
 use super::{SqlService, find_database};
 use crate::dialect::access_statement::AccessStatement;
@@ -54,27 +55,7 @@ impl SqlService {
             }) => self.pages(session, target, *segment, *limit).await?,
             Command::Show(what) => one_batch(self.show(session, what).await?),
             Command::Access(statement) => self.access_answer(session, statement).await?,
-            Command::CreateView {
-                target,
-                if_not_exists,
-                options,
-                query,
-                with_data,
-            } => {
-                let asked = CreateMaterializedView {
-                    rights: Arc::clone(&session.rights),
-                    database: target.database.clone().unwrap_or(session.database.clone()),
-                    name: target.table.clone(),
-                    if_not_exists: *if_not_exists,
-                    options: options.clone(),
-                    query: query.clone(),
-                    with_data: *with_data,
-                };
-                let create = async move { inner.create_view(asked).await };
-                let timeout = session.statement_timeout;
-                self.inner.workers.run(timeout, create).await?;
-                done("CREATE MATERIALIZED VIEW")
-            }
+            create @ Command::CreateView { .. } => self.create_view(session, create).await?,
             Command::RefreshView(target) => {
                 let table = inner.view(session, target)?;
                 let refresh = async move { inner.refresh_view(&table).await };
@@ -108,6 +89,12 @@ impl SqlService {
                 let create = async move { inner.create_table_as(&session, asked).await };
                 self.inner.workers.run(timeout, create).await?.into()
             }
+            Command::Hypertable(calls) => {
+                let (session, calls) = (session.clone(), calls.clone());
+                let timeout = session.statement_timeout;
+                let work = async move { inner.call_hypertables(&session, calls).await };
+                self.inner.workers.run(timeout, work).await?
+            }
             Command::CreatePlainView(asked) => {
                 let (session, asked) = (session.clone(), asked.clone());
                 let timeout = session.statement_timeout;
@@ -127,6 +114,35 @@ impl SqlService {
         Ok(Some(answer))
     }
 
+    /// `CREATE MATERIALIZED VIEW`
+    async fn create_view(&self, session: &Session, command: &Command) -> SqlResult<Answer> {
+        let Command::CreateView {
+            target,
+            if_not_exists,
+            options,
+            query,
+            with_data,
+        } = command
+        else {
+            return Err(SqlError::syntax("a view is created from its query"));
+        };
+        let asked = CreateMaterializedView {
+            rights: Arc::clone(&session.rights),
+            database: target.database.clone().unwrap_or(session.database.clone()),
+            name: target.table.clone(),
+            if_not_exists: *if_not_exists,
+            options: options.clone(),
+            query: query.clone(),
+            with_data: *with_data,
+        };
+        let inner = Arc::clone(&self.inner);
+        let create = async move { inner.create_view(asked).await };
+        let timeout = session.statement_timeout;
+        self.inner.workers.run(timeout, create).await?;
+        let done = StatementDone::new("CREATE MATERIALIZED VIEW");
+        Ok(done.telling(options.notices.iter().cloned()).into())
+    }
+
     /// The columns that a command without a plan answers with; `None` if it answers with no rows.
     pub(super) async fn direct_schema(
         &self,
@@ -137,6 +153,7 @@ impl SqlService {
             Command::Show(ShowStatement::Pages { .. }) => Some(storage::pages_schema()),
             Command::Show(what) => Some(self.show(session, what).await?.schema()),
             Command::Summarize(_) => Some(summarize::schema()),
+            Command::Hypertable(calls) => hypertables::schema(calls),
             Command::Access(asked) => users::schema(asked),
             Command::CompactTable(_) => {
                 Some(show::compacted(&TableCompaction::default())?.schema())
@@ -227,7 +244,7 @@ impl SqlService {
 fn one_batch(batch: RecordBatch) -> Answer {
     let schema = batch.schema();
     let batches = futures::stream::iter([Ok(batch)]).boxed();
-    Answer::Rows(RowStream { schema, batches })
+    Answer::Rows(RowStream::new(schema, batches))
 }
 
 fn done(tag: &str) -> Answer {

@@ -21,8 +21,8 @@ use crate::planning::growth;
 use crate::planning::using_joins::{UsingJoins, without_marks};
 use crate::planning::zones::plan_scope;
 use crate::statements::copy::{self, CopyToTsFile, FileUse};
-use crate::statements::delete;
-use crate::statements::summarize;
+use crate::statements::delete::{self, DeletionPlan};
+use crate::statements::{summarize, update};
 use crate::tables::notices::StatementNotices;
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, UInt64Type};
@@ -48,6 +48,7 @@ pub(super) enum PlannedStatementKind {
     Rows,
     Insert,
     Delete,
+    Update,
     Copy,
     ExternalTable,
 }
@@ -137,6 +138,8 @@ impl SqlServiceInner {
             parse::SERIES_SCHEMA,
             "pg_catalog",
             "information_schema",
+            "timescaledb_information",
+            "timescaledb_experimental",
         ]
         .contains(schema);
         let database = if other { schema } else { database };
@@ -180,18 +183,14 @@ impl SqlServiceInner {
     pub(super) fn kind(&self, plan: &LogicalPlan) -> SqlResult<PlannedStatementKind> {
         let kind = match plan {
             LogicalPlan::Dml(dml) => match &dml.op {
-                WriteOp::Insert(_) | WriteOp::Delete if is_view(dml) => {
+                WriteOp::Insert(_) | WriteOp::Delete | WriteOp::Update if is_view(dml) => {
                     let name = dml.table_name.table();
                     let message = format!("'{name}' is a view: only its query provides its rows");
                     return Err(SqlError::named("42809", name, message));
                 }
                 WriteOp::Insert(_) => PlannedStatementKind::Insert,
                 WriteOp::Delete => PlannedStatementKind::Delete,
-                WriteOp::Update => {
-                    return Err(SqlError::unsupported(
-                        "UPDATE is not supported; INSERT the row again, with the fields that change",
-                    ));
-                }
+                WriteOp::Update => PlannedStatementKind::Update,
                 other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
             },
             LogicalPlan::Copy(_) if self.options.allow_files || self.options.copy_dir.is_some() => {
@@ -206,6 +205,7 @@ impl SqlServiceInner {
             kind,
             PlannedStatementKind::Insert
                 | PlannedStatementKind::Delete
+                | PlannedStatementKind::Update
                 | PlannedStatementKind::Copy
                 | PlannedStatementKind::ExternalTable
         );
@@ -357,14 +357,7 @@ impl SqlServiceInner {
             }
             kind @ (PlannedStatementKind::Insert | PlannedStatementKind::Copy) => {
                 let notices = StatementNotices::for_statement(&mut state);
-                let physical = physical(&state, &plan).await?;
-                let mut counts = execute_stream(physical, state.task_ctx())?;
-                let mut rows = 0;
-                while let Some(batch) = counts.next().await {
-                    let batch = batch?;
-                    let counts = batch.column(0).as_primitive_opt::<UInt64Type>();
-                    rows += counts.map_or(0, |counts| counts.values().iter().sum());
-                }
+                let rows = count_of(&state, &plan).await?;
                 let verb = if matches!(kind, PlannedStatementKind::Insert) {
                     "INSERT 0"
                 } else {
@@ -377,11 +370,24 @@ impl SqlServiceInner {
                 let LogicalPlan::Dml(dml) = &plan else {
                     return Err(ServiceError::Internal("a DELETE is no DML".into()).into());
                 };
-                let deletion = delete::plan(&self.engine, dml, &state)?;
-                let rows = count_of(&state, &delete::count(dml)?).await?;
-                let engine = self.engine.clone();
-                run_blocking(move || delete::run(&engine, &deletion)).await??;
+                let rows = match delete::plan(&self.engine, dml, &state)? {
+                    DeletionPlan::Series(deletion) => {
+                        let rows = count_of(&state, &delete::count(dml)?).await?;
+                        let engine = self.engine.clone();
+                        run_blocking(move || delete::run(&engine, &deletion)).await??;
+                        rows
+                    }
+                    DeletionPlan::Rows(deletion) => count_of(&state, &deletion).await?,
+                };
                 out.done(format!("DELETE {rows}"), rows);
+                Ok(())
+            }
+            PlannedStatementKind::Update => {
+                let LogicalPlan::Dml(dml) = &plan else {
+                    return Err(ServiceError::Internal("an UPDATE is no DML".into()).into());
+                };
+                let rows = count_of(&state, &update::plan(&self.engine, dml)?).await?;
+                out.done(format!("UPDATE {rows}"), rows);
                 Ok(())
             }
             PlannedStatementKind::ExternalTable => {
@@ -401,16 +407,20 @@ fn is_view(dml: &DmlStatement) -> bool {
     source.is_some_and(|source| source.table_provider.is::<ViewTable>())
 }
 
-/// The single number that a plan returns.
+/// The number of rows that a plan returns or stores.
 async fn count_of(state: &SessionState, plan: &LogicalPlan) -> SqlResult<u64> {
     let mut batches = execute_stream(physical(state, plan).await?, state.task_ctx())?;
     let mut rows = 0;
     while let Some(batch) = batches.next().await {
         let batch = batch?;
-        let counts = batch.column(0).as_primitive_opt::<Int64Type>();
-        rows += counts.map_or(0, |counts| counts.values().iter().sum::<i64>());
+        let counts = batch.column(0);
+        if let Some(counts) = counts.as_primitive_opt::<UInt64Type>() {
+            rows += counts.values().iter().sum::<u64>();
+        } else if let Some(counts) = counts.as_primitive_opt::<Int64Type>() {
+            rows += counts.values().iter().sum::<i64>() as u64;
+        }
     }
-    Ok(rows as u64)
+    Ok(rows)
 }
 
 /// Executes an optimized plan and sends its rows.

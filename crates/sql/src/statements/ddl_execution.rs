@@ -1,15 +1,15 @@
 //! Executes the statements that define databases and tables.
 
 use crate::dialect::ddl::columns::suited;
-use crate::dialect::ddl::constraints;
 use crate::dialect::statement::{
     CodecChange, ColumnKind, OptionChanges, TableAlteration, TableReferenceName,
 };
 use crate::dialect::types::{field_type, is_zoned, tag_type};
 use crate::error::{SqlError, SqlResult};
 use crate::statements::retype::{FieldConversion, no_conversion, unfit_error};
+use crate::statements::roles::{self, RoleRequest};
 use datafusion::sql::sqlparser::ast::DataType;
-use marigram_engine::{Engine, RetypeOutcome, RetypeRequest, TableChange, TableSpec};
+use marigram_engine::{Engine, RetypeOutcome, RetypeRequest, TableChange};
 use marigram_model::{ColumnCodec, ColumnId, FieldType, TableOptions, TableSchema};
 use std::sync::Arc;
 
@@ -25,37 +25,8 @@ pub(crate) fn create_table(
     options: &OptionChanges,
     if_not_exists: bool,
 ) -> SqlResult<Arc<TableSchema>> {
-    let mut spec = TableSpec {
-        name: target.table.clone(),
-        declared: columns.iter().map(|(name, _)| name.clone()).collect(),
-        options: options.apply(&usual_options(engine, database, &target.table)),
-        ..TableSpec::default()
-    };
-    for (name, kind) in columns {
-        match kind {
-            ColumnKind::Time => spec.time_name = Some(name.clone()),
-            ColumnKind::ZonedTime => {
-                spec.time_name = Some(name.clone());
-                spec.options.zoned.push(ColumnId::TIME);
-            }
-            ColumnKind::Tag(kind) => spec.tags.push((name.clone(), *kind)),
-            ColumnKind::Field(_, codec) | ColumnKind::ZonedField(codec) => {
-                let field = match kind {
-                    ColumnKind::Field(kind, _) => *kind,
-                    _ => FieldType::Timestamp,
-                };
-                spec.fields.push((name.clone(), field));
-                if matches!(kind, ColumnKind::ZonedField(_)) {
-                    // Fields are numbered from 1 in order.
-                    spec.options.zoned.push(ColumnId(spec.fields.len() as u32));
-                }
-                if *codec != ColumnCodec::default() {
-                    spec.codecs.insert(name.clone(), *codec);
-                }
-            }
-        }
-    }
-    spec.options.zoned.sort_unstable();
+    let options = options.apply(&usual_options(engine, database, &target.table));
+    let spec = roles::table_spec(&target.table, columns, options);
     Ok(engine.create_table(database, &spec, if_not_exists)?)
 }
 
@@ -83,54 +54,17 @@ pub(crate) fn untagged(table: &TableSchema) -> Option<String> {
     ))
 }
 
-/// `CREATE INDEX`: rows are always found by their times and tags, so for these columns there is
-/// nothing to do.
-///
-/// # Errors
-/// If a column is a field, or does not exist.
-pub(crate) fn check_indexed(table: &TableSchema, columns: &[String]) -> SqlResult<()> {
-    for column in columns {
-        if *column == table.time_name || table.tag(column).is_some() {
-            continue;
-        }
-        if table.field(column).is_none() {
-            let tags = table.tags.iter().map(|tag| tag.name.as_str());
-            let known = tags.chain([table.time_name.as_str()]);
-            return Err(SqlError::unknown("42703", "column", column, known));
-        }
-        let message = format!(
-            "rows are found by their times and tags; '{column}' is a field, and fields have no \
-             index; leave it out (pandas: to_sql(…, index=False), or an index of times)"
-        );
-        return Err(SqlError::named("0A000", column, message));
-    }
-    Ok(())
-}
-
-/// Requires that a key consists of the tags and the time of a table, which always are one.
-///
-/// # Errors
-/// If a column does not exist, or the key is another.
-pub(crate) fn check_key(table: &TableSchema, kind: &str, columns: &[String]) -> SqlResult<()> {
-    if let Some(missing) = columns.iter().find(|name| !table.has_column(name)) {
-        let names = table.column_names();
-        return Err(SqlError::unknown("42703", "column", missing, names));
-    }
-    let tags = table.tags.iter().map(|tag| tag.name.as_str());
-    let identity: Vec<&str> = tags.chain([table.time_name.as_str()]).collect();
-    constraints::check(kind, columns, &identity)
-}
-
 /// What a client is told of changes that do nothing.
 pub(crate) fn notices(changes: &[TableAlteration]) -> Vec<String> {
-    let notices = changes.iter().filter_map(|change| match change {
+    let notices = changes.iter().flat_map(|change| match change {
         TableAlteration::Owner => {
-            Some("tables have no owners; GRANT gives users rights to databases".to_owned())
+            vec!["tables have no owners; GRANT gives users rights to databases".to_owned()]
         }
-        TableAlteration::Key { kind, .. } => Some(format!(
+        TableAlteration::Key { kind, .. } => vec![format!(
             "the {kind} is the table's own: a row replaces the one with the same tags and time"
-        )),
-        _ => None,
+        )],
+        TableAlteration::Hypertable(settings) => settings.notices.clone(),
+        _ => Vec::new(),
     });
     notices.collect()
 }
@@ -200,8 +134,22 @@ pub(crate) fn alter_table(
                 }
             },
             TableAlteration::Key { kind, columns } => {
-                check_key(&schema, kind, columns)?;
+                roles::key(engine, &schema, kind, columns)?;
                 continue;
+            }
+            TableAlteration::Hypertable(settings) => {
+                let request = RoleRequest {
+                    time: settings.time.as_deref(),
+                    tags: &settings.tags,
+                };
+                let schema = roles::assign(engine, &schema, &request)?;
+                let Some(partition_ns) = settings.partition_ns else {
+                    continue;
+                };
+                TableChange::SetOptions(TableOptions {
+                    partition_ns,
+                    ..schema.options.clone()
+                })
             }
             TableAlteration::Owner => continue,
             TableAlteration::Codec { name, change } => set_codec(&schema, name, *change)?,

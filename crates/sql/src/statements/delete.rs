@@ -1,22 +1,22 @@
-//! DELETE: removes a range of times of the series that a condition on tags selects.
-//!
-//! Any other condition is refused before anything is deleted, so that no more rows are deleted than
-//! requested.
+//! DELETE: removes a range of times of the series that a condition on tags selects, or, by any other
+//! condition, the rows that a query with this condition finds.
 
+use crate::catalog::plan_rights::is_subquery;
 use crate::error::{SqlError, SqlResult};
+use crate::tables::changed_rows::{ChangeTarget, ListedRowChange, check_unreplaced};
 use crate::tables::table::{SeriesTable, select_by_tags};
-use arrow::array::{Array, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::Schema;
+use arrow::array::Array;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, DataFusionError, ScalarValue};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::datasource::DefaultTableSource;
 use datafusion::execution::session_state::SessionState;
 use datafusion::functions_aggregate::count::count_all;
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::expr_rewriter::unnormalize_col;
 use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::split_conjunction_owned;
-use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use marigram_engine::{Engine, TagFilter};
 use marigram_model::{SeriesId, TableSchema, TagType, TagValue, TimeRange};
@@ -24,7 +24,16 @@ use marigram_operators::predicate::{PredicateClass, classify};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The rows to delete.
+/// How a DELETE finds its rows.
+#[derive(Debug)]
+pub(crate) enum DeletionPlan {
+    /// They are a range of times of some series.
+    Series(SeriesDeletion),
+    /// A query finds them, and deletes them.
+    Rows(LogicalPlan),
+}
+
+/// A range of times of some series.
 #[derive(Debug)]
 pub(crate) struct SeriesDeletion {
     schema: Arc<TableSchema>,
@@ -35,65 +44,104 @@ pub(crate) struct SeriesDeletion {
 /// Determines what a planned DELETE deletes.
 ///
 /// # Errors
-/// If its condition uses anything but tags and a time range.
+/// If its target is not a table of series.
 pub(crate) fn plan(
     engine: &Engine,
     dml: &DmlStatement,
     state: &SessionState,
-) -> SqlResult<SeriesDeletion> {
-    let table = dml
-        .target
-        .downcast_ref::<DefaultTableSource>()
-        .and_then(|source| source.table_provider.downcast_ref::<SeriesTable>())
-        .ok_or_else(|| {
-            SqlError::unsupported(format!("rows of '{}' cannot be deleted", dml.table_name))
-        })?;
-    let schema = Arc::clone(table.table_schema());
+) -> SqlResult<DeletionPlan> {
+    let schema = target(dml).ok_or_else(|| {
+        SqlError::unsupported(format!("rows of '{}' cannot be deleted", dml.table_name))
+    })?;
+    if matches!(*dml.input, LogicalPlan::Limit(_)) {
+        let message = "DELETE … LIMIT is not supported; name the rows by a condition";
+        return Err(SqlError::unsupported(message));
+    }
+    Ok(match series_deletion(engine, dml, &schema, state)? {
+        Some(deletion) => DeletionPlan::Series(deletion),
+        None => DeletionPlan::Rows(listed(engine, dml, schema)?),
+    })
+}
+
+/// The table of series that a statement changes.
+pub(super) fn target(dml: &DmlStatement) -> Option<Arc<TableSchema>> {
+    let source = dml.target.downcast_ref::<DefaultTableSource>()?;
+    let table = source.table_provider.downcast_ref::<SeriesTable>()?;
+    Some(Arc::clone(table.table_schema()))
+}
+
+/// The range of times and the series that a DELETE names; `None` if its condition is a different
+/// one.
+fn series_deletion(
+    engine: &Engine,
+    dml: &DmlStatement,
+    schema: &Arc<TableSchema>,
+    state: &SessionState,
+) -> SqlResult<Option<SeriesDeletion>> {
     let (mut filters, mut range) = (Vec::new(), TimeRange::ALL);
+    let Some(conditions) = conditions(&dml.input, schema, state)? else {
+        return Ok(None);
+    };
     let mut per_series = Vec::new();
-    for condition in conditions(&dml.input, &schema, state)? {
-        match classify(&condition, &schema) {
+    for condition in conditions {
+        match classify(&condition, schema) {
             PredicateClass::Exact(part) => {
                 filters.push(part.tags);
                 range = range.intersect(part.range);
             }
             PredicateClass::PerSeries => per_series.push(condition),
-            PredicateClass::Inexact(_) | PredicateClass::Unknown => {
-                check_constants(&condition, state)?;
-                return Err(SqlError::unsupported(format!(
-                    "DELETE selects by tags and one range of times; '{}' is neither",
-                    condition.human_display()
-                )));
-            }
+            PredicateClass::Inexact(_) | PredicateClass::Unknown => return Ok(None),
         }
     }
     let mut filter = TagFilter::And(filters);
     for condition in per_series {
-        let values = values_for(engine, &schema, &condition, state)?;
+        let Some(values) = values_for(engine, schema, &condition, state)? else {
+            return Ok(None);
+        };
         filter = TagFilter::And(vec![filter, values]);
     }
-    Ok(SeriesDeletion {
-        schema,
+    Ok(Some(SeriesDeletion {
+        schema: Arc::clone(schema),
         filter,
         range,
-    })
+    }))
 }
 
-/// Evaluates calls of constants, to report which of them is wrong: for instance, a text that is not
-/// a time.
-fn check_constants(condition: &Expr, state: &SessionState) -> SqlResult<()> {
-    let row = RecordBatchOptions::new().with_row_count(Some(1));
-    let row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &row)
-        .map_err(DataFusionError::from)?;
-    condition.apply(|part| {
-        if !matches!(part, Expr::ScalarFunction(_)) || part.any_column_refs() {
-            return Ok(TreeNodeRecursion::Continue);
-        }
-        let call = state.create_physical_expr(part.clone(), &DFSchema::empty())?;
-        call.evaluate(&row)?;
-        Ok(TreeNodeRecursion::Jump)
-    })?;
-    Ok(())
+/// The statement that finds the rows of a DELETE and deletes them.
+fn listed(engine: &Engine, dml: &DmlStatement, schema: Arc<TableSchema>) -> SqlResult<LogicalPlan> {
+    let qualifier = Some(dml.table_name.clone());
+    let keys = key_names(&schema).map(|name| Expr::Column(Column::new(qualifier.clone(), name)));
+    let keys: Vec<Expr> = keys.collect();
+    let rows = LogicalPlanBuilder::from(Arc::clone(&dml.input));
+    Ok(change(
+        engine,
+        dml,
+        schema,
+        ListedRowChange::Delete,
+        rows.project(keys)?.build()?,
+    ))
+}
+
+/// The names of the columns that identify a row: the time, then the tags.
+pub(super) fn key_names(schema: &TableSchema) -> impl Iterator<Item = &str> {
+    let tags = schema.tags.iter().map(|tag| tag.name.as_str());
+    std::iter::once(schema.time_name.as_str()).chain(tags)
+}
+
+/// The statement that makes `change` of the rows of a query.
+pub(super) fn change(
+    engine: &Engine,
+    dml: &DmlStatement,
+    schema: Arc<TableSchema>,
+    change: ListedRowChange,
+    query: LogicalPlan,
+) -> LogicalPlan {
+    let arrow = Arc::clone(query.schema().inner());
+    let target = ChangeTarget::new(engine.clone(), schema, change, arrow);
+    let target = Arc::new(DefaultTableSource::new(Arc::new(target)));
+    let op = WriteOp::Insert(InsertOp::Append);
+    let name = dml.table_name.clone();
+    LogicalPlan::Dml(DmlStatement::new(name, target, op, Arc::new(query)))
 }
 
 /// A query for the rows that a planned DELETE would remove.
@@ -115,13 +163,7 @@ pub(crate) fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
         return Ok(());
     }
     let schema = &deletion.schema;
-    if engine.table(&schema.database, &schema.name)?.id != schema.id {
-        let message = format!(
-            "table '{}' was replaced by another one in the meantime",
-            schema.name
-        );
-        return Err(SqlError::named("0A000", &schema.name, message));
-    }
+    check_unreplaced(engine, schema)?;
     engine.delete(
         &schema.database,
         &schema.name,
@@ -133,12 +175,13 @@ pub(crate) fn run(engine: &Engine, deletion: &SeriesDeletion) -> SqlResult<()> {
 
 /// The conditions of a DELETE, simplified: constants are folded, types agree. The DELETE removes
 /// the rows that a query with these conditions would find, so they first pass the rules of queries,
-/// which read texts as times on the clocks of the session's zone.
+/// which read texts as times on the clocks of the session's zone. `None` if one of them
+/// holds a subquery.
 fn conditions(
     input: &LogicalPlan,
     schema: &TableSchema,
     state: &SessionState,
-) -> SqlResult<Vec<Expr>> {
+) -> SqlResult<Option<Vec<Expr>>> {
     let analyzer = state.analyzer();
     let input = analyzer.execute_and_check(input.clone(), state.config_options(), |_, _| {})?;
     let mut found = Vec::new();
@@ -151,7 +194,7 @@ fn conditions(
             }
             LogicalPlan::SubqueryAlias(alias) => &alias.input,
             LogicalPlan::TableScan(scan) if scan.filters.is_empty() => break,
-            _ => return Err(SqlError::unsupported("DELETE takes one table and a WHERE")),
+            _ => return Ok(None),
         };
     }
     let arrow = Arc::new(DFSchema::try_from(crate::dialect::types::arrow_schema(
@@ -165,19 +208,23 @@ fn conditions(
     let simplifier = ExprSimplifier::new(context);
     let mut conditions = Vec::new();
     for condition in found {
+        if condition.exists(|part| Ok(is_subquery(part)))? {
+            return Ok(None);
+        }
         let condition = simplifier.coerce(unnormalize_col(condition), &arrow)?;
         conditions.extend(split_conjunction_owned(simplifier.simplify(condition)?));
     }
-    Ok(conditions)
+    Ok(Some(conditions))
 }
 
-/// The values that satisfy a condition on one tag that only evaluation can decide.
+/// The values that satisfy a condition on one tag that only evaluation can decide; `None` for a
+/// condition on several tags.
 fn values_for(
     engine: &Engine,
     schema: &TableSchema,
     condition: &Expr,
     state: &SessionState,
-) -> SqlResult<TagFilter> {
+) -> SqlResult<Option<TagFilter>> {
     let columns = condition.column_refs();
     let named = columns
         .iter()
@@ -186,12 +233,7 @@ fn values_for(
         .unwrap_or_default();
     let (ordinal, tag) = match schema.tag(named) {
         Some(tag) if columns.len() == 1 => tag,
-        _ => {
-            return Err(SqlError::unsupported(format!(
-                "DELETE cannot use '{}', which compares tags with one another",
-                condition.human_display()
-            )));
-        }
+        _ => return Ok(None),
     };
     let snapshot = engine.snapshot(&schema.database, &schema.name)?;
     let all = snapshot.select(&TagFilter::All);
@@ -220,5 +262,5 @@ fn values_for(
     if null {
         either.push(TagFilter::IsNull(ordinal));
     }
-    Ok(TagFilter::Or(either))
+    Ok(Some(TagFilter::Or(either)))
 }

@@ -4,6 +4,7 @@
 //! are planned (`catalog::plan_rights`), statements about users when they run.
 
 use crate::access::{check_administrator, check_database, check_sight};
+use crate::dialect::hypertable_functions::HypertableFunction;
 use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
 use marigram_access::DatabasePrivileges;
 use marigram_service::{ServiceError, Session};
@@ -38,6 +39,18 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
         | Command::CreateView { target, .. }
         | Command::AlterView { target, .. }
         | Command::CompactTable(target) => define(target),
+        Command::Hypertable(statement) => {
+            statement
+                .calls
+                .iter()
+                .try_for_each(|call| match &call.target {
+                    Some(target) if call.description.function == HypertableFunction::Refresh => {
+                        within(target, DatabasePrivileges::WRITE)
+                    }
+                    Some(target) => define(target),
+                    None => check_database(rights, &session.database, DatabasePrivileges::ALL),
+                })
+        }
         Command::CreatePlainView(view) => define(&view.target),
         Command::CreateTableAs(asked) => {
             let database = asked.database.as_ref().unwrap_or(&session.database);

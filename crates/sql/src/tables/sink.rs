@@ -1,7 +1,9 @@
 //! INSERT: writes Arrow rows to the engine.
 //!
 //! A row that the engine refuses does not affect the others: they are stored, and the statement
-//! fails with the number of refused rows and the reasons of the first ones.
+//! fails with the number of refused rows and the reasons of the first ones. A statement that fails
+//! halfway says how many rows it had stored. The table of a CREATE TABLE AS goes with a failure, and
+//! its rows with it.
 
 use crate::error::SqlError;
 use crate::tables::notices::StatementNotices;
@@ -19,7 +21,9 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
-use marigram_model::{BatchField, BatchTag, TableColumn, TableSchema, TagKey, WriteBatch};
+use marigram_model::{
+    BatchField, BatchTag, FieldColumn, TableColumn, TableSchema, TagKey, WriteBatch,
+};
 use marigram_service::run_blocking;
 use std::collections::HashMap;
 use std::fmt;
@@ -34,6 +38,8 @@ pub(crate) struct TableSink {
     engine: Engine,
     schema: Arc<TableSchema>,
     arrow: SchemaRef,
+    /// Whether the rows stay if the statement fails.
+    keeps_rows: bool,
 }
 
 impl TableSink {
@@ -43,7 +49,14 @@ impl TableSink {
             engine,
             schema,
             arrow,
+            keeps_rows: true,
         }
+    }
+
+    /// The same for a table that is dropped if the statement fails.
+    pub(crate) fn of_new_table(mut self) -> Self {
+        self.keeps_rows = false;
+        self
     }
 }
 
@@ -59,13 +72,14 @@ impl DisplayAs for TableSink {
 
 /// The rows refused so far.
 #[derive(Default)]
-struct SinkRefusals {
+pub(crate) struct SinkRefusals {
     count: usize,
     reasons: Vec<String>,
 }
 
 impl SinkRefusals {
-    fn add(&mut self, report: &WriteReport, first_row: u64) {
+    /// Adds those of a report on rows that follow `first_row` others.
+    pub(crate) fn add(&mut self, report: &WriteReport, first_row: u64) {
         self.count += report.rejected.len();
         for row in &report.rejected {
             if self.reasons.len() < REASONS_MAX {
@@ -75,7 +89,8 @@ impl SinkRefusals {
         }
     }
 
-    fn into_error(self, stored: u64) -> SqlError {
+    /// The error for a statement that stored the other rows, unless what it did is undone.
+    pub(crate) fn into_error(self, stored: u64, keeps_rows: bool) -> SqlError {
         let more = if self.count > self.reasons.len() {
             "; …"
         } else {
@@ -84,10 +99,15 @@ impl SinkRefusals {
         SqlError::invalid(
             "22000",
             format!(
-                "{} of {} rows were refused ({}{more}); the other {stored} are stored",
+                "{} of {} rows were refused ({}{more}); {}",
                 self.count,
                 self.count as u64 + stored,
                 self.reasons.join("; "),
+                if keeps_rows {
+                    format!("the other {stored} are stored")
+                } else {
+                    "the table was not created".to_owned()
+                }
             ),
         )
     }
@@ -101,19 +121,55 @@ impl DataSink for TableSink {
 
     async fn write_all(
         &self,
-        mut data: SendableRecordBatchStream,
+        data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> Result<u64> {
-        let (mut stored, mut seen, mut refused) = (0_u64, 0_u64, SinkRefusals::default());
-        let mut replaced = ReplacedRows::default();
+        let mut progress = SinkProgress::default();
+        if let Err(error) = self.write_batches(data, &mut progress).await {
+            return Err(match progress.stored {
+                stored if stored > 0 && self.keeps_rows => {
+                    let error = Box::new(SqlError::from(error));
+                    DataFusionError::External(Box::new(SqlError::AfterRows { stored, error }))
+                }
+                _ => error,
+            });
+        }
+        if let Some(notice) = progress.replaced.notice(&self.schema) {
+            StatementNotices::tell(context.session_config(), notice);
+        }
+        if progress.refused.count > 0 {
+            let error = progress
+                .refused
+                .into_error(progress.stored, self.keeps_rows);
+            return Err(DataFusionError::External(Box::new(error)));
+        }
+        Ok(progress.stored)
+    }
+}
+
+/// What a statement has written so far.
+#[derive(Default)]
+struct SinkProgress {
+    stored: u64,
+    seen: u64,
+    refused: SinkRefusals,
+    replaced: ReplacedRows,
+}
+
+impl TableSink {
+    async fn write_batches(
+        &self,
+        mut data: SendableRecordBatchStream,
+        progress: &mut SinkProgress,
+    ) -> Result<()> {
         while let Some(batch) = data.next().await {
             let batch = batch?;
-            let first_row = seen;
-            seen += batch.num_rows() as u64;
+            let first_row = progress.seen;
+            progress.seen += batch.num_rows() as u64;
             let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
             let noted = Arc::clone(&rows);
             let (engine, database) = (self.engine.clone(), self.schema.database.clone());
-            let scanned_max = replaced.scanned_max();
+            let scanned_max = progress.replaced.scanned_max();
             let written = run_blocking(move || {
                 // What cannot be read holds up no INSERT.
                 let stored = engine.replaced_by(&database, &rows, scanned_max);
@@ -124,19 +180,11 @@ impl DataSink for TableSink {
                 .await
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?
                 .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
-            stored += report.stored as u64;
-            refused.add(&report, first_row);
-            note(&mut replaced, &noted, &report, known.as_ref());
+            progress.stored += report.stored as u64;
+            progress.refused.add(&report, first_row);
+            note(&mut progress.replaced, &noted, &report, known.as_ref());
         }
-        if let Some(notice) = replaced.notice(&self.schema) {
-            StatementNotices::tell(context.session_config(), notice);
-        }
-        if refused.count > 0 {
-            return Err(DataFusionError::External(Box::new(
-                refused.into_error(stored),
-            )));
-        }
-        Ok(stored)
+        Ok(())
     }
 }
 
@@ -145,10 +193,23 @@ impl DataSink for TableSink {
 /// # Errors
 /// If a row has no time, or a column does not have the table's type.
 pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Result<WriteBatch> {
-    let rows = batch.num_rows();
     let columns = BatchColumns::new(batch, schema)?;
-    let times = columns
-        .time
+    let fields = schema.fields.iter().zip(columns.fields).collect();
+    write_batch(schema, columns.time, columns.tags, fields)
+}
+
+/// The same of single columns: the time, all tags, and some fields.
+///
+/// # Errors
+/// As [`to_write_batch`].
+pub(crate) fn write_batch(
+    schema: &TableSchema,
+    time: &ArrayRef,
+    tag_columns: Vec<&ArrayRef>,
+    fields: Vec<(&FieldColumn, &ArrayRef)>,
+) -> Result<WriteBatch> {
+    let rows = time.len();
+    let times = time
         .as_primitive_opt::<TimestampNanosecondType>()
         .ok_or_else(|| DataFusionError::Internal("time is not in nanoseconds".into()))?;
     if times.null_count() > 0 {
@@ -158,7 +219,7 @@ pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Resul
         ))));
     }
     let mut tags = Vec::with_capacity(schema.tags.len());
-    for (tag, values) in schema.tags.iter().zip(columns.tags) {
+    for (tag, values) in schema.tags.iter().zip(tag_columns) {
         let values = cast(values, &tag.kind.data_type())?;
         tags.push(BatchTag {
             name: tag.name.clone(),
@@ -170,9 +231,10 @@ pub(crate) fn to_write_batch(batch: &RecordBatch, schema: &TableSchema) -> Resul
     for tag in &mut tags {
         tag.values = take(&tag.values, &firsts, None)?;
     }
-    let fields = schema.fields.iter().zip(columns.fields);
     // A column without values is left out.
-    let fields = fields.filter(|(_, values)| values.null_count() < rows || rows == 0);
+    let fields = fields
+        .into_iter()
+        .filter(|(_, values)| values.null_count() < rows || rows == 0);
     let fields = fields.map(|(field, values)| BatchField {
         name: field.name.clone(),
         // Stored as the time in UTC.

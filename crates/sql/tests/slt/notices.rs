@@ -16,6 +16,46 @@ impl Database {
     }
 }
 
+/// Calls of TimescaleDB tell with their rows what Marigram does by itself.
+#[test]
+fn calls_that_change_tables_are_answered_with_notices() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        let made = "CREATE TABLE m (time TIMESTAMPTZ NOT NULL, dev TEXT, x DOUBLE)";
+        db.sql.execute(&mut db.session, made).await.unwrap();
+        for (sql, words) in [
+            ("SELECT create_hypertable('m', 'time')", "has no tags yet"),
+            (
+                "CREATE INDEX ON m (dev, time DESC)",
+                "became tags of 'm': dev",
+            ),
+            ("CREATE INDEX ON m (x)", "no index is needed"),
+            (
+                "SELECT add_retention_policy('m', INTERVAL '2 months')",
+                "kept for 62d",
+            ),
+            (
+                "CALL add_columnstore_policy('m', INTERVAL '7 days')",
+                "cold_codec = 'auto'",
+            ),
+            ("SELECT add_reorder_policy('m', 'i')", "always sorted"),
+            ("SELECT timescaledb_pre_restore()", "no preparation"),
+            (
+                "ALTER TABLE m SET (timescaledb.compress)",
+                "always stored in columns",
+            ),
+        ] {
+            let notices = match db.sql.execute(&mut db.session, sql).await {
+                Ok(Answer::Done { notices, .. }) => notices,
+                Ok(Answer::Rows(rows)) => rows.notices,
+                Err(error) => panic!("{sql}: {error}"),
+            };
+            let is_there = notices.iter().any(|notice| notice.contains(words));
+            assert!(is_there, "{sql}: {notices:?}");
+        }
+    });
+}
+
 #[test]
 fn rows_that_replace_others_of_their_statement_are_told() {
     block_on(async {

@@ -17,6 +17,16 @@ fn delimiters_are_told_by_rows_of_one_width() {
             "time,text\n2026-01-01,\"a;b\"\n2026-01-02,\"c;d;e\"\n",
             b',',
         ),
+        // Decimal commas are in every row, too.
+        (
+            "2026-01-01T10:00:00Z;a;1,5;ok\n2026-01-01T10:00:00Z;b;2,5;low\n",
+            b';',
+        ),
+        // A last column that is often empty.
+        (
+            "time;v;state\n2026-01-01;1,5;\n2026-01-02;2,5;low\n2026-01-03;;ok\n2026-01-04;2,5;\n",
+            b';',
+        ),
     ] {
         assert_eq!(sniffed(sample).delimiter, delimiter, "{sample}");
     }

@@ -10,7 +10,7 @@ use crate::{DeleteEntry, WalEntry, WriteEntry};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, StringArray, make_array};
 use arrow_buffer::{Buffer, ScalarBuffer};
 use marigram_model::{
-    ColumnId, FieldType, FieldValue, SeriesId, TableId, TagKey, TagValueRef, TimeRange,
+    ColumnId, DeletedRows, FieldType, FieldValue, SeriesId, TableId, TagKey, TagValueRef, TimeRange,
 };
 use std::sync::Arc;
 
@@ -93,13 +93,20 @@ fn every_kind() -> Vec<(u64, WalEntry)> {
     };
     let range = TimeRange { min: -5, max: 5 };
     let some = vec![SeriesId(1), SeriesId(4)];
+    let rows = vec![
+        (SeriesId(1), -5),
+        (SeriesId(1), 4),
+        (SeriesId(1), 5),
+        (SeriesId(4), 0),
+    ];
+    let (listed, bounds) = DeletedRows::of_rows(rows).unwrap();
     vec![
         (1, WalEntry::Write(write)),
         (
             2,
             WalEntry::Delete(DeleteEntry {
                 table: TableId(3),
-                series: None,
+                rows: DeletedRows::Table,
                 range,
             }),
         ),
@@ -107,11 +114,19 @@ fn every_kind() -> Vec<(u64, WalEntry)> {
             5,
             WalEntry::Delete(DeleteEntry {
                 table: TableId(4),
-                series: Some(some),
+                rows: DeletedRows::Series(some.into()),
                 range,
             }),
         ),
         (6, WalEntry::DropTable(TableId(3))),
+        (
+            7,
+            WalEntry::Delete(DeleteEntry {
+                table: TableId(4),
+                rows: listed,
+                range: bounds,
+            }),
+        ),
     ]
 }
 

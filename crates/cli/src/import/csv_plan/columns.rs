@@ -1,6 +1,6 @@
 //! The roles and types of a CSV file's columns.
 
-use super::{CsvColumn, CsvPlan, CsvRole, OpenFile};
+use super::{CsvColumn, CsvPlan, ImportRole, OpenFile};
 use crate::import::repeated_hours::RepeatedHours;
 use crate::import::{ReadOptions, ReadPlanOptions};
 use anyhow::{Result, bail};
@@ -8,12 +8,9 @@ use marigram_model::FieldType;
 use marigram_tabular::layout::ColumnLayout;
 use marigram_tabular::profile::ColumnProfile;
 use marigram_tabular::record::TextRecord;
-use marigram_tabular::tags::{self, SampleRow, TagCandidate};
+use marigram_tabular::tags::{self, RowSample, TagCandidate};
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Rows from which tags are inferred: all rows of some times.
-const SAMPLE_ROWS: usize = 50_000;
 
 /// What was seen of the columns of a file.
 pub(crate) struct SeenColumns<'a> {
@@ -42,11 +39,11 @@ pub(crate) fn add(
         let file_name = plan.dialect.names[at].clone();
         let name = seen.table_names[at].clone();
         let role = if plan.time_columns.contains(at) {
-            CsvRole::Time
+            ImportRole::Time
         } else if told_tags.contains(&at) {
-            CsvRole::Tag
+            ImportRole::Tag
         } else if file_name == format!("column{}", at + 1) && profile.is_empty() {
-            CsvRole::Dropped
+            ImportRole::Dropped
         } else {
             let inferred = || {
                 if seen.texts.contains(&at) {
@@ -59,10 +56,10 @@ pub(crate) fn add(
             if decided.is_none() && profile.has_no_text() {
                 empty.push(at);
             }
-            CsvRole::Field(decided.unwrap_or_else(inferred))
+            ImportRole::Field(decided.unwrap_or_else(inferred))
         };
         let decimal = profile.decimal(plan.decimal);
-        let is_text = role == CsvRole::Field(FieldType::String);
+        let is_text = role == ImportRole::Field(FieldType::String);
         plan.columns.push(CsvColumn {
             can_tell: can_tell(&file_name, is_text, profile),
             file_name,
@@ -98,14 +95,14 @@ fn can_tell(name: &str, is_text: bool, profile: &ColumnProfile) -> bool {
 /// fields are all empty keeps them, because a table needs one.
 fn leave_out(plan: &mut CsvPlan, empty: &[usize]) {
     let is_kept = |(at, column): (usize, &CsvColumn)| {
-        matches!(column.role, CsvRole::Field(_)) && !empty.contains(&at)
+        matches!(column.role, ImportRole::Field(_)) && !empty.contains(&at)
     };
     if !plan.columns.iter().enumerate().any(is_kept) {
         return;
     }
     for at in empty {
         let column = &mut plan.columns[*at];
-        column.role = CsvRole::Dropped;
+        column.role = ImportRole::Dropped;
         plan.notes.push(format!(
             "column '{name}' has no value; it is left out; --types {name}=string creates it",
             name = column.file_name
@@ -193,8 +190,8 @@ pub(crate) fn infer_tags(
         if told.is_some_and(|kind| kind != FieldType::String) {
             continue;
         }
-        let is_text = column.role == CsvRole::Field(FieldType::String);
-        if matches!(column.role, CsvRole::Field(_)) && (is_text || profile.is_integer()) {
+        let is_text = column.role == ImportRole::Field(FieldType::String);
+        if matches!(column.role, ImportRole::Field(_)) && (is_text || profile.is_integer()) {
             places.push(at);
             candidates.push(TagCandidate {
                 name: column.file_name.clone(),
@@ -206,8 +203,7 @@ pub(crate) fn infer_tags(
     if candidates.is_empty() || seen.known.is_some() {
         return Ok(());
     }
-    let mut rows: Vec<SampleRow> = Vec::new();
-    let mut mask = 0;
+    let mut sample = RowSample::default();
     let hours = RepeatedHours::if_ordered(&reading.options, &plan.time);
     let mut records = plan.records(open()?)?;
     let mut record = TextRecord::default();
@@ -223,22 +219,13 @@ pub(crate) fn infer_tags(
         if hours.as_ref().is_some_and(is_repeated) {
             continue;
         }
-        if xxh3_64(&time.to_le_bytes()) & mask != 0 {
+        if !sample.takes(time) {
             continue;
         }
         let cell = |at: &usize| xxh3_64(record.cell(*at).text.trim().as_bytes());
-        rows.push((time, places.iter().map(cell).collect()));
-        while rows.len() > SAMPLE_ROWS {
-            mask = mask * 2 + 1;
-            let before = rows.len();
-            rows.retain(|(time, _)| xxh3_64(&time.to_le_bytes()) & mask == 0);
-            // A single time has very many rows; they suffice as a sample.
-            if rows.len() == before {
-                rows.truncate(SAMPLE_ROWS / 2);
-            }
-        }
+        sample.add(time, places.iter().map(cell).collect());
     }
-    let mut found = tags::infer(&candidates, &rows);
+    let mut found = tags::infer(&candidates, sample.rows());
     if leaves_no_field(plan, &places, &found) {
         found.retain(|at| tags::is_identity(&candidates[*at].name));
     }
@@ -246,7 +233,7 @@ pub(crate) fn infer_tags(
         return Ok(());
     }
     for at in found {
-        plan.columns[places[at]].role = CsvRole::Tag;
+        plan.columns[places[at]].role = ImportRole::Tag;
         plan.inferred_tags = true;
     }
     Ok(())
@@ -257,5 +244,5 @@ pub(crate) fn infer_tags(
 fn leaves_no_field(plan: &CsvPlan, places: &[usize], tags: &[usize]) -> bool {
     let is_tag = |at: usize| tags.iter().any(|tag| places[*tag] == at);
     let mut columns = plan.columns.iter().enumerate();
-    !columns.any(|(at, column)| matches!(column.role, CsvRole::Field(_)) && !is_tag(at))
+    !columns.any(|(at, column)| matches!(column.role, ImportRole::Field(_)) && !is_tag(at))
 }

@@ -1,8 +1,9 @@
 //! What the plan of a CSV file tells the user before the import, and what it refuses.
 
 use super::columns::told_type;
-use super::{CsvPlan, CsvRole, known_names};
+use super::{CsvPlan, ImportRole};
 use crate::import::ReadPlanOptions;
+use crate::import::new_columns::new_column;
 use crate::terminal;
 use anyhow::{Result, bail};
 use marigram_model::{FieldType, quoted};
@@ -130,28 +131,15 @@ pub(crate) fn note_column(
     let name = column.name.clone();
     let is_nameless = column.file_name == format!("column{}", at + 1);
     let is_data = match column.role {
-        CsvRole::Tag | CsvRole::Field(_) => true,
-        CsvRole::Dropped => reading.options.strict && !is_nameless,
-        CsvRole::Time => false,
+        ImportRole::Tag | ImportRole::Field(_) => true,
+        ImportRole::Dropped => reading.options.strict && !is_nameless,
+        ImportRole::Time => false,
     };
-    if let Some(known) = &reading.known
-        && is_data
-        && !known_names(known).contains(&name)
-    {
-        if reading.options.strict {
-            bail!(
-                "column '{name}' is not in table '{}', which has: {}; --strict allows no new one",
-                reading.table,
-                known_names(known).join(", ")
-            );
-        }
-        plan.notes.push(format!(
-            "column '{name}' is new in table '{}'",
-            reading.table
-        ));
+    if is_data {
+        plan.notes.extend(new_column(reading, &name)?);
     }
     if let Some(known) = &reading.known
-        && let CsvRole::Field(told) = plan.columns[at].role
+        && let ImportRole::Field(told) = plan.columns[at].role
         && let Some((_, kind)) = known
             .field_types()?
             .iter()
@@ -180,7 +168,7 @@ pub(crate) fn note_column(
 /// Notes how numbers were read that could be others, and which texts are no value.
 fn note_numbers(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
     let column = &plan.columns[at];
-    let CsvRole::Field(FieldType::F64 | FieldType::F32 | FieldType::I64 | FieldType::I32) =
+    let ImportRole::Field(FieldType::F64 | FieldType::F32 | FieldType::I64 | FieldType::I32) =
         column.role
     else {
         return;
@@ -231,11 +219,11 @@ fn note_identifiers(
         format!("'{cell}' among whole numbers may be a name")
     };
     let note = match role {
-        CsvRole::Field(FieldType::String) if !is_decided => format!(
+        ImportRole::Field(FieldType::String) if !is_decided => format!(
             "column '{name}' is STRING because {what}, which a number would not keep; --types \
              {name}=double makes it a number"
         ),
-        CsvRole::Field(kind) if kind != FieldType::String => {
+        ImportRole::Field(kind) if kind != FieldType::String => {
             format!("column '{name}': {what}, which {kind} does not keep")
         }
         _ => return,
@@ -249,7 +237,7 @@ fn note_text(plan: &mut CsvPlan, at: usize, (profile, refused): (&ColumnProfile,
         return;
     }
     let obstacles = profile.obstacles();
-    if plan.columns[at].role == CsvRole::Field(FieldType::String) && !obstacles.is_empty() {
+    if plan.columns[at].role == ImportRole::Field(FieldType::String) && !obstacles.is_empty() {
         let name = &plan.columns[at].name;
         plan.notes.push(format!(
             "column '{name}' is text: {}; --types {name}=double stores the cells that are numbers, and \
@@ -259,7 +247,7 @@ fn note_text(plan: &mut CsvPlan, at: usize, (profile, refused): (&ColumnProfile,
         return;
     }
     let (name, decimal) = (plan.columns[at].name.clone(), plan.columns[at].decimal);
-    let is_text = plan.columns[at].role == CsvRole::Field(FieldType::String);
+    let is_text = plan.columns[at].role == ImportRole::Field(FieldType::String);
     if is_text && let Some(few) = profile.few_exceptions(decimal) {
         let named: Vec<String> = few
             .named

@@ -118,10 +118,10 @@ fn columns_match_those_of_the_table_without_case() {
         .map(|c| (c.name.as_str(), c.role))
         .collect();
     let expected = [
-        ("ts", CsvRole::Time),
-        ("dev", CsvRole::Tag),
-        ("v", CsvRole::Field(FieldType::I64)),
-        ("new", CsvRole::Field(FieldType::F64)),
+        ("ts", ImportRole::Time),
+        ("dev", ImportRole::Tag),
+        ("v", ImportRole::Field(FieldType::I64)),
+        ("new", ImportRole::Field(FieldType::F64)),
     ];
     assert_eq!(names, expected);
     assert!(found.notes[0].contains("'new' is new"), "{:?}", found.notes);

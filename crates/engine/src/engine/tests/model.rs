@@ -3,7 +3,7 @@
 
 use super::support::{Contents, Row, World, options, read, store, try_read};
 use crate::{Engine, EngineOptions, TagFilter};
-use marigram_model::{FieldValue, FieldValueRef, TagValue, TimeRange};
+use marigram_model::{BatchBuilder, FieldValue, FieldValueRef, TagValue, TagValueRef, TimeRange};
 use std::collections::BTreeMap;
 
 /// xorshift64*.
@@ -98,6 +98,26 @@ impl ModelHistory {
             .retain(|(of, time), _| !((all || of == device) && range.contains(*time)));
     }
 
+    /// Deletes rows by their series and times: some of those that exist, and one that may not.
+    fn delete_rows(&mut self, engine: &Engine) {
+        let one_in = 1 + self.rng.below(8);
+        let mut rows: Vec<(String, i64)> = self.model.keys().cloned().collect();
+        rows.retain(|_| self.rng.below(one_in) == 0);
+        rows.push((
+            DEVICES[self.rng.below(DEVICES.len() as u64) as usize].to_owned(),
+            self.clock * STEP_NS,
+        ));
+        let mut keys = BatchBuilder::new("t");
+        for (device, time) in &rows {
+            let slot = keys.slot([("dev", TagValueRef::String(device))]);
+            keys.row(slot, *time);
+        }
+        engine.delete_rows("db", &keys.finish()).unwrap();
+        for row in &rows {
+            self.model.remove(row);
+        }
+    }
+
     fn check(&mut self, engine: &Engine, when: &str) {
         assert_eq!(read(engine, "t"), self.model, "{when}");
         let end = self.clock - self.rng.below(10) as i64;
@@ -164,7 +184,8 @@ fn run_late(seed: u64, options: &EngineOptions, steps: u64, late: (u64, u64)) {
     };
     for step in 0..steps {
         let when = format!("seed {seed}, step {step}");
-        match history.rng.below(21) {
+        match history.rng.below(22) {
+            21 => history.delete_rows(&engine),
             20 => drop(engine.compact_table("db", "t").unwrap()),
             0..10 => history.write(&engine),
             10..12 => history.delete(&engine),

@@ -206,7 +206,7 @@ fn files_from_before_owners_are_read_and_a_manifest_gets_its_owner() {
         assert!(
             bytes(&world, DIR, name)[..40]
                 .windows(12)
-                .any(|part| part == b"MARIMANI\x03\0\0\0")
+                .any(|part| part == b"MARIMANI\x04\0\0\0")
         );
         let own = bytes(&world, DIR, name);
         put(&world, DIR, name, &bytes(&stranger, DIR, name));

@@ -56,11 +56,8 @@ impl SourceCursor {
     /// Whether the requested times or tombstones may exclude rows of a page.
     fn is_cut(&self, plan: &PagePlan, spans: &[PageSpan], scope: &MergeScope) -> bool {
         let touches = |tombstone: &Arc<Tombstone>| {
-            let named = |span: &PageSpan| match tombstone.series.as_deref() {
-                Some(series) => series.binary_search(&span.series).is_ok(),
-                None => true,
-            };
-            tombstone.range.overlaps(plan.range) && spans.iter().any(named)
+            let mut series = spans.iter().map(|span| span.series);
+            series.any(|series| tombstone.ranges_of(series, plan.range).next().is_some())
         };
         !scope.range.covers(plan.range) || self.source.tombstones.iter().any(touches)
     }

@@ -3,6 +3,7 @@
 use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
 use crate::dialect::settings::{SETTINGS, set, value};
 use crate::dialect::statement::{Command, OptionChanges, ViewOptions};
+use crate::dialect::timescale::settings::accept_key;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token};
@@ -98,6 +99,8 @@ pub(crate) fn drop(parser: &mut Parser<'_>) -> SqlResult<Command> {
     while parser.consume_token(&Token::Comma) {
         targets.push(parse_target(parser)?);
     }
+    // Nothing depends on a materialized view, whatever the word.
+    let _ = accept_words(parser, &["CASCADE"]) || accept_words(parser, &["RESTRICT"]);
     Ok(Command::DropView { targets, if_exists })
 }
 
@@ -113,19 +116,28 @@ fn read(parser: &mut Parser<'_>, options: &mut ViewOptions) -> SqlResult<()> {
     const OWN: [&str; 4] = ["continuous", "refresh", "lag", "retention"];
     parser.expect_token(&Token::LParen)?;
     loop {
-        let mut key = parse_name(parser)?;
         // The notation of TimescaleDB.
-        if key == "timescaledb" && parser.consume_token(&Token::Period) {
-            key = parse_name(parser)?;
-        }
+        let foreign = accept_key(parser)?;
+        let is_foreign = foreign.is_some();
+        let key = match foreign {
+            Some(key) => key,
+            None => parse_name(parser)?,
+        };
         let given = if parser.consume_token(&Token::Eq) {
             value(parser)?
-        } else if key == "continuous" {
+        } else if key == "continuous" || is_foreign {
             Some("true".to_owned())
         } else {
             let found = parser.peek_token();
             return Ok(parser.expected("= and a value", found)?);
         };
+        if is_foreign && !OWN.contains(&key.as_str()) {
+            foreign_setting(&key, given, options)?;
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+            continue;
+        }
         let length = |text: Option<String>| {
             let text = text.unwrap_or_default();
             parse_fixed_or_zero_ns(&text)
@@ -159,6 +171,36 @@ fn read(parser: &mut Parser<'_>, options: &mut ViewOptions) -> SqlResult<()> {
     if options.table != OptionChanges::default() && options.table.identity.is_some() {
         let message = "a materialized view's series are those of its groups";
         return Err(SqlError::named("0A000", "series_identity", message));
+    }
+    Ok(())
+}
+
+/// A setting of TimescaleDB that does nothing here.
+fn foreign_setting(key: &str, given: Option<String>, options: &mut ViewOptions) -> SqlResult<()> {
+    const KNOWN: [&str; 13] = [
+        "continuous",
+        "materialized_only",
+        "create_group_indexes",
+        "finalized",
+        "invalidate_using",
+        "chunk_interval",
+        "compress",
+        "columnstore",
+        "enable_columnstore",
+        "segmentby",
+        "orderby",
+        "compress_segmentby",
+        "compress_orderby",
+    ];
+    if !KNOWN.contains(&key) {
+        return Err(SqlError::unknown("22023", "view setting", key, KNOWN));
+    }
+    if key == "materialized_only" && is_true(key, given)? {
+        options.notices.push(
+            "timescaledb.materialized_only: a view is always exact, so queries also read rows that it \
+             does not cover yet"
+                .to_owned(),
+        );
     }
     Ok(())
 }

@@ -121,10 +121,6 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
         "rows are found by their tags and times, without an index",
     ),
     (
-        &["ALTER", "EXTENSION"],
-        "there are no extensions; all functions are built in",
-    ),
-    (
         &["COMMENT", "ON"],
         "keep descriptions in the names of columns, or in a table of their own",
     ),

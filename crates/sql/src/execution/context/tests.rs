@@ -49,15 +49,26 @@ const BOUNDED: &str = "
     pg_get_statisticsobjdef_columns pg_get_triggerdef pg_get_userbyid pg_get_viewdef pg_has_role
     pg_indexes_size pg_is_in_recovery pg_is_other_temp_schema pg_my_temp_schema
     pg_opclass_is_visible pg_operator_is_visible pg_opfamily_is_visible pg_partition_ancestors
-    pg_postmaster_start_time pg_relation_is_publishable pg_relation_size pg_size_pretty
+    pg_postmaster_start_time pg_relation_is_publishable pg_relation_size pg_size_pretty pg_sleep
     pg_stat_get_numscans pg_statistics_obj_is_visible pg_table_is_visible pg_table_size
     pg_tablespace_location pg_tablespace_size pg_total_relation_size pg_ts_config_is_visible
     pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
     pg_typeof pi position pow power radians rand random regexp_count regexp_instr regexp_like
-    reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
+    regexp_substr reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
     shobj_description sign signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
+    summary_average summary_average_x summary_average_y summary_sum summary_sum_x summary_sum_y
+    summary_num_vals summary_stddev summary_stddev_x summary_stddev_y summary_variance
+    summary_variance_x summary_variance_y summary_skewness summary_skewness_x summary_skewness_y
+    summary_kurtosis summary_kurtosis_x summary_kurtosis_y summary_slope summary_intercept
+    summary_x_intercept summary_corr summary_covariance summary_determination_coeff
+    summary_integral summary_first_time summary_last_time summary_first_val summary_last_val
+    summary_delta summary_rate summary_time_delta summary_idelta_left summary_idelta_right
+    summary_irate_left summary_irate_right summary_num_elements summary_num_changes
+    summary_num_resets summary_open summary_high summary_low summary_close summary_open_time
+    summary_high_time summary_low_time summary_close_time summary_volume summary_vwap
+    summary_approx_percentile summary_approx_percentile_rank summary_mean summary_error
     substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill
-    time_from_pattern timezone to_date to_hex to_local_time to_regtype to_time to_timestamp
+    time_from_pattern timezone to_date to_hex to_local_time to_number to_regtype to_time to_timestamp
     to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime
     today trim trunc try_cast_to_type txid_current txid_current_if_assigned union_extract
     union_tag upper uuid version width_bucket with_metadata
@@ -71,6 +82,7 @@ const AGGREGATES: &str = "
     bottom_n corr count covar covar_pop covar_samp delta derivative elapsed first first_value
     grouping histogram increase integral last last_value lttb max max_n mean median min min_n
     mode nth_value percentile_cont quantile_cont rate regr_avgx regr_avgy regr_count
+    candlestick_agg counter_agg gauge_agg percentile_agg rollup stats_agg tdigest time_weight_agg uddsketch
     regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy spread stddev stddev_pop
     stddev_samp string_agg sum time_weight time_weighted_avg top_n twa var var_pop
     var_population var_samp var_sample

@@ -1,0 +1,15 @@
+//! PostgreSQL's functions that make JSON: `to_json`, `json_build_object`, `json_build_array`,
+//! `row_to_json`, the same with `jsonb`, and those to which `json_agg` and `json_object_agg` are rewritten.
+//!
+//! JSON is a text here. A value that is JSON already, such as the answer of another of these functions, is
+//! passed as a structure with the single field [`JSON_FIELD`], so that it is not quoted again.
+
+mod binary;
+mod columns;
+mod udf;
+
+pub(crate) use udf::functions;
+pub use udf::{JSON_LISTS, JSON_OBJECT_LISTS};
+
+/// The name of the field of a structure that holds JSON; no user's field has it.
+pub const JSON_FIELD: &str = "\u{1f}json";
