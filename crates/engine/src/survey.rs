@@ -170,7 +170,7 @@ pub(crate) fn look_at_shard(
         };
         known.is_certain = false;
         known.doubt = Some(format!(
-            "{} is missing, although {} exists; an older copy of the shard would not be recognized",
+            "{} is missing, although {} exists",
             missing.join(WitnessFile::FILE).display(),
             other.join(WitnessFile::FILE).display()
         ));

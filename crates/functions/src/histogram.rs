@@ -144,25 +144,20 @@ impl BucketCounts {
     }
 
     /// The buckets that hold values, and how many.
-    fn counted(&self) -> Vec<(usize, i64)> {
-        let counted: Vec<(usize, i64)> = match self {
-            Self::Pairs(pairs) => pairs
-                .iter()
-                .map(|(it, count)| (usize::from(*it), *count))
-                .collect(),
-            Self::All(all) => all.iter().copied().enumerate().collect(),
+    fn counted(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        let (pairs, all): (&[_], &[_]) = match self {
+            Self::Pairs(pairs) => (pairs, &[]),
+            Self::All(all) => (&[], all),
         };
-        counted
-            .into_iter()
-            .filter(|(_, count)| *count != 0)
-            .collect()
+        let pairs = pairs
+            .iter()
+            .map(|(bucket, count)| (usize::from(*bucket), *count));
+        let all = all.iter().copied().enumerate();
+        pairs.chain(all).filter(|(_, count)| *count != 0)
     }
 
     fn is_empty(&self) -> bool {
-        match self {
-            Self::Pairs(pairs) => pairs.iter().all(|(_, count)| *count == 0),
-            Self::All(all) => all.iter().all(|count| *count == 0),
-        }
+        self.counted().next().is_none()
     }
 }
 
@@ -195,13 +190,10 @@ impl AggregateState for HistogramState {
         let mut lengths = Vec::with_capacity(states.len());
         let mut items = Vec::new();
         for state in states {
+            let before = items.len();
             let counted = state.counted();
-            lengths.push(2 * counted.len());
-            items.extend(
-                counted
-                    .iter()
-                    .flat_map(|(bucket, count)| [*bucket as i64, *count]),
-            );
+            items.extend(counted.flat_map(|(bucket, count)| [bucket as i64, count]));
+            lengths.push(items.len() - before);
         }
         let offsets = OffsetBuffer::<i64>::from_lengths(lengths);
         let field = Arc::new(Field::new_list_field(DataType::Int64, true));
@@ -257,7 +249,7 @@ impl AggregateState for HistogramState {
 mod tests {
     use super::*;
 
-    const TEN: HistogramState = HistogramState {
+    const HUNDRED: HistogramState = HistogramState {
         min: 0.0,
         max: 100.0,
         buckets: 100,
@@ -267,7 +259,7 @@ mod tests {
         let rows: Float64Array = values.into_iter().map(Some).collect();
         let mut state = BucketCounts::default();
         for row in 0..rows.len() {
-            TEN.add(&mut state, &&rows, row);
+            HUNDRED.add(&mut state, &&rows, row);
         }
         state
     }
@@ -275,16 +267,16 @@ mod tests {
     #[test]
     fn a_group_of_few_values_takes_little_besides_its_answer() {
         let few = counted([3.5, 3.6, 90.0]);
-        let answer = TEN.counters() * size_of::<i64>();
-        assert!(TEN.heap_bytes(&few) <= answer + 64 + PAIRS_MAX * 16);
+        let answer = HUNDRED.counters() * size_of::<i64>();
+        assert!(HUNDRED.heap_bytes(&few) <= answer + 64 + PAIRS_MAX * 16);
         assert_eq!(
-            TEN.states(&[few]).unwrap()[0]
+            HUNDRED.states(&[few]).unwrap()[0]
                 .as_list::<i64>()
                 .value(0)
                 .len(),
             4
         );
-        assert_eq!(TEN.heap_bytes(&BucketCounts::default()), 0);
+        assert_eq!(HUNDRED.heap_bytes(&BucketCounts::default()), 0);
     }
 
     #[test]
@@ -292,14 +284,16 @@ mod tests {
         let many = counted((0..100).map(f64::from));
         let few = counted([3.5, 3.6, 90.0]);
         assert!(matches!(many, BucketCounts::All(_)));
-        let columns = TEN.states(&[many, few, BucketCounts::default()]).unwrap();
+        let columns = HUNDRED
+            .states(&[many, few, BucketCounts::default()])
+            .unwrap();
         let mut forward = BucketCounts::default();
         let mut backward = BucketCounts::default();
         for row in 0..3 {
-            TEN.merge(&mut forward, &columns, row).unwrap();
-            TEN.merge(&mut backward, &columns, 2 - row).unwrap();
+            HUNDRED.merge(&mut forward, &columns, row).unwrap();
+            HUNDRED.merge(&mut backward, &columns, 2 - row).unwrap();
         }
-        let answers = TEN
+        let answers = HUNDRED
             .answers(&mut [forward, backward, BucketCounts::default()])
             .unwrap();
         let answers = answers.as_list::<i32>();

@@ -114,7 +114,7 @@ fn an_older_copy_is_refused_after_a_kill() {
 }
 
 /// Without the data directory's witness, an older copy of a shard looks whole: the missing file is
-/// reported, and nothing is removed. A directory without any witness is one that was restored.
+/// reported. A directory without any witness is one that was restored.
 #[test]
 fn a_missing_witness_beside_others_is_reported() {
     let world = World::new(4);

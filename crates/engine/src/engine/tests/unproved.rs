@@ -129,9 +129,15 @@ fn what_no_manifest_names_waits_in_the_trash_for_a_day() {
 
 #[test]
 fn without_a_witness_nothing_is_moved_and_no_name_is_taken_until_the_next_start() {
+    for witness in ["WITNESS", "shards/0001/WITNESS"] {
+        check_without(witness);
+    }
+}
+
+fn check_without(witness: &str) {
     let world = filled();
     let left_over = leave_over(&world, b"somebody's rows");
-    world.fs.remove(&path("shards/0001/WITNESS")).unwrap();
+    world.fs.remove(&path(witness)).unwrap();
     let engine = world.open();
     for at in 0..4 {
         store(
