@@ -260,7 +260,7 @@ fn print_data(rows: ReplyRows, form: AnswerForm, out: &mut dyn Write) -> Result<
 
 /// The rows with arrays and structures as texts, as tables and the server show them: CSV has no such
 /// values.
-fn with_flat_values(rows: &RecordBatch) -> Result<RecordBatch> {
+pub(crate) fn with_flat_values(rows: &RecordBatch) -> Result<RecordBatch> {
     if !rows
         .columns()
         .iter()

@@ -49,6 +49,7 @@ pub(crate) use prepared::layout_path;
 use prepared::{PreparedFile, check_types, unify};
 use refusals::RefusedLines;
 use seen_rows::SeenRows;
+use source::RereadableInput;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -147,6 +148,9 @@ impl Import {
         }
         unify(&mut files);
         check_types(&files)?;
+        if let Some(client) = &client {
+            tables::know(client, &mut files);
+        }
         for file in &files {
             if self.dry_run {
                 out!("{}", file.describe());
@@ -243,7 +247,15 @@ pub(crate) fn copy_in(
     options: &ReadOptions,
     replace: bool,
 ) -> Result<String> {
-    let prepared = PreparedFile::new(path, options, Some(client)).with_context(|| name_of(path))?;
+    let mut options = options.clone();
+    let asked = options.table.clone();
+    let is_lines = form_of(path, options.format).is_ok_and(|form| form == ImportFormat::Lines);
+    if is_lines && line_rows::layout(RereadableInput::open(path)?.source()?)?.is_none() {
+        // Lines name their tables; below, they must be the one that was asked for.
+        options.table = None;
+    }
+    let prepared =
+        PreparedFile::new(path, &options, Some(client)).with_context(|| name_of(path))?;
     if prepared.form != ImportFormat::Lines && prepared.reading.known.is_none() {
         bail!(
             "there is no table '{}'; `marigram import` creates one from a file",
@@ -252,7 +264,14 @@ pub(crate) fn copy_in(
     }
     let mut files = vec![prepared];
     check_types(&files)?;
+    tables::know(client, &mut files);
     let checked = check_all(&files, Some(&mut *client), false)?;
+    if let Some(asked) = &asked
+        && is_lines
+        && let Some(other) = checked.columns.keys().find(|table| *table != asked)
+    {
+        bail!("the file has lines of table '{other}'; nothing was written");
+    }
     let found = replaced_rows(checked.check, &files)?;
     if found.repeats > 0 && !replace {
         bail!(
@@ -421,7 +440,6 @@ fn check_all(
                 file_rows.add(batch, lines, tags.map(|(tag, _)| tag.as_str()));
                 if let Some(known) = known
                     && file.reading.options.strict
-                    && file.is_unplanned()
                 {
                     new_columns::check_strict(batch, known)?;
                 }

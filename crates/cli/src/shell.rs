@@ -290,7 +290,10 @@ impl ShellState {
                         script.line = line;
                     }
                     match self.command(text)? {
-                        AfterCommand::Leave if self.scripts.len() > 1 => break,
+                        AfterCommand::Leave if self.scripts.len() > 1 => {
+                            self.begun.clear();
+                            break;
+                        }
                         AfterCommand::Leave => return Ok(AfterScript::Leaves),
                         AfterCommand::Edit(text) => return Ok(AfterScript::Edits(text)),
                         AfterCommand::Stay => true,
@@ -298,7 +301,8 @@ impl ShellState {
                     }
                 }
             };
-            let is_stopped = !self.is_interactive && interrupt::is_raised();
+            let is_script = !self.is_interactive || !self.scripts.is_empty();
+            let is_stopped = is_script && interrupt::is_raised();
             if is_stopped || !(is_done || self.keeps_going) {
                 return Ok(AfterScript::Stops);
             }

@@ -214,6 +214,7 @@ fn from_base64(text: &str) -> Result<Vec<u8>> {
             let group = [(bits >> 16) as u8, (bits >> 8) as u8, bits as u8];
             bytes.extend_from_slice(&group[..3 - padding.min(2)]);
             bits = 0;
+            padding = 0;
         }
     }
     if !count.is_multiple_of(4) {

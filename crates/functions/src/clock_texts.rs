@@ -49,7 +49,7 @@ pub(crate) fn parse_clock(text: &str) -> Result<i64, ClockTextError> {
     let nanos: i64 = digits.parse().map_err(|_| Form)?;
     let hour = match is_afternoon {
         None => hour,
-        Some(_) if !(1..=12).contains(&hour) => return Err(Range),
+        Some(_) if !(0..=12).contains(&hour) => return Err(Range),
         Some(is_afternoon) => hour % 12 + if is_afternoon { 12 } else { 0 },
     };
     if hour > 24 || minute > 59 || second > 60 {

@@ -173,6 +173,9 @@ fn buckets_between(values: &ArrayRef, bounds: &ArrayRef) -> Result<Int32Array> {
         ));
     };
     let kind = match (values.data_type(), element.data_type()) {
+        (value, element) if value.is_signed_integer() && element.is_signed_integer() => {
+            DataType::Int64
+        }
         (value, element) if value.is_numeric() && element.is_numeric() => DataType::Float64,
         (_, element) => element.clone(),
     };

@@ -4,6 +4,7 @@
 //! DataFusion's function makes the values, except for numbers with a fraction.
 
 use crate::arguments::TIME;
+use crate::interrupt;
 use crate::refusal::refused;
 use crate::zoned::zoned_type;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Builder, ListArray, ListBuilder};
@@ -124,7 +125,7 @@ impl ScalarUDFImpl for GenerateSeries {
 }
 
 /// The number of the smallest steps, of numbers with a fraction, that make one.
-pub(crate) const FRACTION_UNITS: i128 = 1_000_000_000;
+const FRACTION_UNITS: f64 = 1e9;
 
 /// Series of numbers with a fraction; steps of `0.1` lead to `0.3`, as in PostgreSQL.
 fn fractions(arguments: &[ArrayRef]) -> Result<ListArray> {
@@ -152,18 +153,21 @@ fn fractions(arguments: &[ArrayRef]) -> Result<ListArray> {
         if step == 0.0 {
             return Err(refused("22023", "step size cannot equal zero"));
         }
-        if step.abs() * (FRACTION_UNITS as f64) < 1.0 {
+        if step.abs() * FRACTION_UNITS < 1.0 {
             let message = "the step of generate_series is at least 0.000000001";
             return Err(refused("22023", message));
         }
         let steps = ((stop - start) / step + ROUNDING).floor();
+        // A double has 15 decimal digits, whatever was added.
+        let scale = start.abs().max(stop.abs()).max(step.abs());
+        let places = (14.0 - scale.log10().floor()).clamp(0.0, 17.0) as usize;
         let mut at = 0.0;
         while at <= steps {
+            interrupt::check()?;
             let exact = start + at * step;
-            let rounded = (exact * 1e12).round() / 1e12;
-            series
-                .values()
-                .append_value(if rounded.is_finite() { rounded } else { exact });
+            let rounded = format!("{exact:.places$}").parse::<f64>();
+            // Zero has no sign.
+            series.values().append_value(rounded.unwrap_or(exact) + 0.0);
             at += 1.0;
         }
         series.append(true);

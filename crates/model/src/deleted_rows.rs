@@ -153,6 +153,18 @@ impl DeletedRows {
         }
     }
 
+    /// The times of the rows, if each range holds one row.
+    #[must_use]
+    pub fn single_times(&self) -> Option<Vec<i64>> {
+        let Self::Ranges(ranges) = self else {
+            return None;
+        };
+        let ranges = ranges.iter().map(|one| one.range);
+        ranges
+            .map(|range| (range.min == range.max).then_some(range.min))
+            .collect()
+    }
+
     /// Memory of its lists, bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {

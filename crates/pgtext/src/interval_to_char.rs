@@ -79,7 +79,10 @@ fn written(
     let nanos = interval.nanoseconds % SECOND_NS;
     let all_days = (years * 12 + months) * MONTH_DAYS + days;
     Ok(match field {
-        PatternField::Hour12 => number(if hours % 12 == 0 { 12 } else { hours % 12 }, 2),
+        PatternField::Hour12 => {
+            let hour = if hours % 12 == 0 { 12 } else { hours % 12 };
+            number(hour, 2 + usize::from(hours < 0))
+        }
         PatternField::Hour24 => number(hours, 2),
         PatternField::Minute => number(minutes, 2),
         PatternField::Second => number(seconds % 60, 2),
@@ -93,9 +96,10 @@ fn written(
             lettered(text[usize::from(points)], letters)
         }
         PatternField::Year(4) | PatternField::IsoYear(4) => number(years, 4),
-        PatternField::Year(digits) | PatternField::IsoYear(digits) => {
-            number(years % 10_i64.pow(digits as u32), digits)
-        }
+        PatternField::Year(digits) | PatternField::IsoYear(digits) => number(
+            years % 10_i64.pow(digits as u32),
+            digits + usize::from(years < 0),
+        ),
         PatternField::YearComma => format!("{},{:03}", years / 1000, years % 1000),
         PatternField::Century => number(years / 100, 2),
         PatternField::Quarter if months == 0 => String::new(),

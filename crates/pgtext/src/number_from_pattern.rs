@@ -3,7 +3,7 @@
 //! As in PostgreSQL, the marks of a pattern take the characters of the text in turn. Texts that do not suit
 //! the pattern exactly are read as far as they do.
 
-use crate::number_pattern::{NumberMark, NumberPattern, SignPlace};
+use crate::number_pattern::{NumberMark, NumberPattern};
 
 /// Why a text is no number (SQLSTATE `22P02` or `0A000`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -133,9 +133,8 @@ impl NumberReader<'_> {
             self.place += 1;
         }
         if self.sign.is_none() && is_digit && self.before + self.after == 0 {
-            let takes_sign = self.pattern.sign != Some(SignPlace::After);
             match self.peek() {
-                Some(sign @ ('-' | '+')) if takes_sign => {
+                Some(sign @ ('-' | '+')) => {
                     self.sign = Some(sign);
                     self.place += 1;
                 }
@@ -206,6 +205,7 @@ mod tests {
             ("  12", "9999", "12"),
             ("+12", "S99", "12"),
             ("-12", "MI99", "-12"),
+            ("-12", "99S", "-12"),
             ("12.345", "99.99", "12.34"),
             ("1234.5", "99", "12"),
         ] {

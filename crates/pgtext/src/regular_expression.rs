@@ -187,11 +187,11 @@ impl PatternTranslation<'_> {
                     let bounds = self.bounds()?;
                     self.repetition(&bounds)?;
                 }
-                '^' | '|' => {
+                '^' | '$' | '|' => {
                     self.out.push(c);
                     self.can_repeat = false;
                 }
-                ')' | '$' | '.' => self.atom(c),
+                ')' | '.' => self.atom(c),
                 '#' if self.options.is_expanded => {
                     while self.rest.next_if(|c| *c != '\n').is_some() {}
                 }
@@ -390,7 +390,7 @@ impl PatternTranslation<'_> {
                 '\\' if self
                     .rest
                     .peek()
-                    .is_some_and(|c| matches!(c, 'd' | 's' | 'w')) =>
+                    .is_some_and(|c| matches!(c, 'd' | 's' | 'w' | 'D' | 'S' | 'W')) =>
                 {
                     self.out.push('\\');
                     self.out.extend(self.rest.next());

@@ -35,8 +35,8 @@ const NAME_CHARS_MAX: usize = 100;
 /// Words that are looked at.
 const WORDS_MAX: usize = 6;
 
-/// Tokens among which a call is looked for that changes something: it stands at the beginning.
-const CALL_TOKENS_MAX: usize = 16;
+/// Tokens among which a call is looked for that changes something: it stands among what is selected.
+const CALL_TOKENS_MAX: usize = 4096;
 
 /// Words with which statements begin.
 const KEYWORDS: [&str; 17] = [
@@ -159,12 +159,12 @@ fn action_of_call(sql: &str) -> Option<AuditedAction> {
     let tokens = StatementLexer::new(sql).map(|(_, token)| token);
     let mut tokens = tokens.take(CALL_TOKENS_MAX).peekable();
     while let Some(token) = tokens.next() {
-        let (Token::Word(name), Some(Token::Sign('('))) = (token, tokens.peek()) else {
+        let (Some(name), Some(Token::Sign('('))) = (token.name(), tokens.peek()) else {
             continue;
         };
         let is_policy =
             name.ends_with("_policy") && (name.starts_with("add_") || name.starts_with("remove_"));
-        match name.as_str() {
+        match name {
             "drop_chunks" => return Some(AuditedAction::Delete),
             "create_hypertable"
             | "add_dimension"
@@ -232,6 +232,12 @@ mod tests {
             ),
             ("CALL add_columnstore_policy('t')", Some(Definition)),
             ("SELECT drop_chunks('t', now())", Some(Delete)),
+            ("SELECT \"drop_chunks\"('t', now())", Some(Delete)),
+            (
+                "SELECT enable_chunk_skipping('t', 'a'), enable_chunk_skipping('t', 'b'), \
+                 add_retention_policy('t', INTERVAL '1 day')",
+                Some(Definition),
+            ),
             ("SELECT show_chunks('t')", None),
             ("CREATE USER a WITH PASSWORD 'x'", Some(Users)),
             ("DROP TOKEN 3", Some(Users)),

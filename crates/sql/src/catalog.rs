@@ -145,6 +145,7 @@ impl CatalogProvider for DatabaseCatalog {
                 Some(Arc::new(TimescaleInformation {
                     engine: self.all.engine.clone(),
                     database: self.name.clone(),
+                    rights: Arc::clone(&self.all.rights),
                 }))
             }
             INFORMATION_SCHEMA => {

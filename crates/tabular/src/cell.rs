@@ -131,7 +131,7 @@ pub fn read_f64(cell: &str, decimal: DecimalMark) -> Option<f64> {
 }
 
 /// Parses a whole number, however it is written: `5`, `5.0`, `1e3`, `1 234`. `None` if the number is not
-/// whole, or has more than [`DIGITS_MAX`] digits: it is never rounded.
+/// whole, or has more than 38 digits: it is never rounded.
 pub fn read_integer(cell: &str, decimal: DecimalMark) -> Option<i128> {
     let cell = &*ungrouped(cell);
     let text = match plain(cell, decimal)? {

@@ -108,8 +108,8 @@ pub fn sniff(sample: &str, told: &DialectOptions) -> io::Result<Option<TextDiale
 }
 
 /// How well a delimiter suits a sample: in how many rows it makes as many cells. If several do in as many
-/// rows, such as a semicolon and a decimal comma, one with times in a column is right, or else the one
-/// with the most cells.
+/// rows, such as a semicolon and a decimal comma, the first one with times in a column is right, or
+/// else the one with the most cells.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct DelimiterScore {
     rows: usize,
@@ -159,10 +159,12 @@ impl SampleRows {
         for len in self.records.iter().map(TextRecord::len) {
             *alike.entry(len).or_default() += usize::from(len >= 2);
         }
+        let has_times = self.time_column().is_some();
         DelimiterScore {
             rows: full.max(alike.into_values().max().unwrap_or(0)),
-            has_times: self.time_column().is_some(),
-            width: self.width,
+            has_times,
+            // Decimal commas make cells, too, also in the fraction of a time.
+            width: if has_times { 0 } else { self.width },
         }
     }
 

@@ -189,7 +189,7 @@ fn value_of<'a>(
                 column.name
             );
         }
-        if let Some(reason) = not_whole(text, column, kind) {
+        if !exact && let Some(reason) = not_whole(text, column, kind) {
             return format!("column '{}': '{text}' {reason}", column.name);
         }
         let is_number = matches!(kind, FieldType::F64 | FieldType::F32);
@@ -312,7 +312,7 @@ impl<'a> CsvRows<'a> {
         if !is_field || kind == FieldType::Bytes || reason.contains("--null") {
             return reason;
         }
-        let (wider, what) = if is_number {
+        let (wider, what) = if is_number && kind != FieldType::Timestamp {
             ("DOUBLE", "such numbers")
         } else {
             ("STRING", "texts")

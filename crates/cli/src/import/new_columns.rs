@@ -25,7 +25,7 @@ pub(crate) fn new_column(reading: &ReadPlanOptions, name: &str) -> Result<Option
     )))
 }
 
-/// Refuses rows of line protocol or TsFile with a column that their table lacks.
+/// Refuses rows with a column that their table lacks.
 pub(crate) fn check_strict(batch: &WriteBatch, known: &ColumnLayout) -> Result<()> {
     let tags = batch.tags.iter().map(|tag| &tag.name);
     let fields = batch.fields.iter().map(|field| &field.name);

@@ -5,7 +5,7 @@
 
 use super::csv_plan::ImportRole;
 use super::new_columns::new_column;
-use super::parquet_values::{with_constant_tags, with_exact_numbers, with_moments};
+use super::parquet_values::{with_exact_numbers, with_moments};
 use super::source::{ImportSource, RereadableInput};
 use super::{BATCH_ROWS, Precision, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
@@ -235,8 +235,8 @@ impl ParquetPlan {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
         let rows = with_exact_numbers(&RecordBatch::new_empty(schema))?;
         let rows = with_moments(rows, &self.time_name, reading.options.precision)?;
-        let rows = with_constant_tags(reading, rows)?;
-        let batch = marigram::convert(&reading.table, &self.roles(reading), None, &rows)?.batch;
+        let roles = Roles::new(self.time_name.clone(), self.tags());
+        let batch = marigram::convert(&reading.table, &roles, None, &rows)?.batch;
         let known = reading.known.as_ref();
         let known = known.map(ColumnLayout::field_types).transpose()?;
         for column in &mut self.columns {

@@ -59,6 +59,18 @@ pub(super) fn gather(columns: &mut NewTableColumns, batch: &WriteBatch, time: Op
     }
 }
 
+/// Tells the files which tables exist: a TsFile has their names in lower case.
+pub(super) fn know(client: &DataClient, files: &mut [PreparedFile]) {
+    let Some(db) = client.local() else { return };
+    let tables = db.engine().tables(client.database()).unwrap_or_default();
+    for file in files {
+        let named = tables
+            .iter()
+            .map(|table| (table.name.clone(), table.clone()));
+        file.tables = named.collect();
+    }
+}
+
 /// Creates the tables whose columns the files declare, and tells each file which tables exist.
 pub(super) fn create(
     client: &mut DataClient,

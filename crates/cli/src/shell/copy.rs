@@ -91,12 +91,13 @@ fn to_file(copy: &ShellCopy, client: &mut DataClient) -> Result<String> {
         .with_delimiter(delimiter.unwrap_or(b','))
         .with_null(null.unwrap_or_default())
         .build(&mut out);
-    writer.write(&arrow::array::RecordBatch::new_empty(rows.schema.clone()))?;
+    let empty = arrow::array::RecordBatch::new_empty(rows.schema.clone());
+    writer.write(&answer::with_flat_values(&empty)?)?;
     let mut count = 0;
     for batch in rows.batches {
         let batch = batch?;
         count += batch.num_rows();
-        writer.write(&batch)?;
+        writer.write(&answer::with_flat_values(&batch)?)?;
     }
     drop(writer);
     out.flush()?;

@@ -9,21 +9,21 @@ use std::time::Duration;
 const LOOKS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How long the question for the table may take.
-const WAIT_MAX: Duration = Duration::from_secs(2);
-
 /// What is left after a statement that was stopped; `None` if only a general answer is possible.
 pub(super) fn after(client: &mut DataClient, statement: &str) -> Option<String> {
     let table = created_from_query(statement)?;
     interrupt::clear();
-    let question = format!("SELECT count(*) AS rows FROM {table}");
+    let question = format!("SELECT 1 FROM {table} LIMIT 0");
     // Whoever runs the statement drops the table as soon as it notices the end.
     for _ in 0..LOOKS {
-        if client.query_within(&question, WAIT_MAX).is_empty() {
-            interrupt::raise_again();
-            return Some(format!("cancelled; there is no table {table}"));
+        match client.query(&question) {
+            Ok(_) => std::thread::sleep(PAUSE),
+            Err(failure) => {
+                interrupt::raise_again();
+                let is_gone = failure.message.contains("does not exist");
+                return is_gone.then(|| format!("cancelled; there is no table {table}"));
+            }
         }
-        std::thread::sleep(PAUSE);
     }
     interrupt::raise_again();
     Some(format!(

@@ -42,7 +42,7 @@ impl ShellState {
         } else {
             argument.trim_end_matches(';').trim_end()
         };
-        if !self.is_interactive && FOR_TERMINALS.contains(&command) {
+        if (!self.is_interactive || !self.scripts.is_empty()) && FOR_TERMINALS.contains(&command) {
             return Ok(self.refuse(&format!("{command} is for the shell at a terminal")));
         }
         let is_done = match command {
@@ -275,6 +275,9 @@ impl ShellState {
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             line: 0,
         };
+        if self.is_interactive && self.scripts.is_empty() {
+            interrupt::clear();
+        }
         Ok(match self.run_script(script, &text)? {
             AfterScript::Stops => AfterCommand::Failed,
             _ => AfterCommand::Stay,
@@ -284,14 +287,14 @@ impl ShellState {
     fn edit(&mut self) -> AfterCommand {
         let begun = std::mem::take(&mut self.begun);
         let text = if has_words(&begun) {
-            begun.trim()
-        } else {
-            &self.last
-        };
-        if text.is_empty() {
+            begun.trim().to_owned()
+        } else if self.last.is_empty() {
             return self.refuse("there is no statement yet to edit");
-        }
-        match edit::edit(text) {
+        } else {
+            // The semicolon that ended it is not part of `last`.
+            format!("{};", self.last)
+        };
+        match edit::edit(&text) {
             Ok(text) => AfterCommand::Edit(text),
             Err(error) => {
                 self.begun = begun;

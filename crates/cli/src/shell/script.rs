@@ -28,6 +28,8 @@ pub(super) enum ScriptPart<'a> {
 pub(super) fn split(script: &str) -> Vec<ScriptPart<'_>> {
     let mut parts = Vec::new();
     let (mut start, mut from) = (0, 0);
+    // Counted on from command to command.
+    let (mut line, mut counted) = (1, 0);
     loop {
         let mut lexer = StatementLexer::new(&script[from..]);
         let mut command = None;
@@ -51,10 +53,12 @@ pub(super) fn split(script: &str) -> Vec<ScriptPart<'_>> {
         };
         let end = script[begin..].find('\n');
         let end = end.map_or(script.len(), |length| begin + length);
+        line += script[counted..begin].matches('\n').count();
+        counted = begin;
         parts.push(ScriptPart::Command {
             before: &script[start..begin],
             text: script[begin..end].trim(),
-            line: script[..begin].matches('\n').count() + 1,
+            line,
         });
         (start, from) = (end, end);
     }

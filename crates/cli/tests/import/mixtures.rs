@@ -70,6 +70,10 @@ enum ByteStyle {
 
 /// What is special in a file.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a problem that a file has or has not"
+)]
 struct Mixture {
     time: TimeStyle,
     bytes: ByteStyle,

@@ -216,7 +216,7 @@ fn commands_of_psql_work_on_the_statement_that_has_begun() {
     shell.wait_for("> ");
     let answer = shell.ask("\\echo 'some text'", "text\n");
     assert!(answer.contains("some text\n"), "{answer}");
-    let answer = shell.ask("\\! echo from the $((1 + 1)) system", "system\n");
+    let answer = shell.ask("\\! echo from the $((1 + 1)) system", "2 system\n");
     assert!(answer.contains("from the 2 system"), "{answer}");
     let answer = shell.ask("\\conninfo", "embedded");
     assert!(answer.contains("database main"), "{answer}");
@@ -224,8 +224,6 @@ fn commands_of_psql_work_on_the_statement_that_has_begun() {
     assert!(answer.contains("primary key: station, time"), "{answer}");
     let answer = shell.ask("\\h create table", "AS query");
     assert!(answer.contains("CREATE TABLE [IF NOT EXISTS]"), "{answer}");
-    let answer = shell.ask("\\set ON_ERROR_STOP", "\n");
-    drop(answer);
     let answer = shell.ask("\\set x 5", "no variables");
     assert!(answer.contains("ON_ERROR_STOP only"), "{answer}");
     shell.leave();
@@ -255,7 +253,7 @@ fn scripts_run_the_commands_that_make_sense_there() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(
         folder.join("inner.sql"),
-        "SELECT 'inner' AS said;\n\\q\nSELECT 'never' AS said;\n",
+        "SELECT 'inner' AS said;\nDELETE FROM weather\n\\q\nSELECT 'never' AS said;\n",
     )
     .unwrap();
     let text = "\\format csv\n\\timing off\nSELECT 1 AS one\n\\g\nSELECT 2 AS two \\gx\n\
@@ -311,4 +309,32 @@ fn arrays_are_texts_in_csv() {
     let (out, err, code) = script(dir.path(), &["--format", "csv", "-c", query]);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(out, "a,t,n\n\"[1, 2]\",\"[x, y z]\",1\n");
+    let copy = "\\copy (SELECT ARRAY[1, 2] AS a) to 'x.csv' (delimiter ';')";
+    let (_, err, code) = script(dir.path(), &["-c", copy]);
+    assert_eq!(code, Some(0), "{err}");
+    let file = std::fs::read_to_string(dir.path().join("x.csv")).unwrap();
+    assert_eq!(file, "a\n[1, 2]\n");
+}
+
+#[test]
+fn copied_lines_and_tsfiles_come_back() {
+    let dir = weather();
+    for file in ["w.lp", "w.tsfile"] {
+        let text = format!(
+            "\\copy weather to '{file}'\nDELETE FROM weather;\n\\copy weather from '{file}'\n\
+             SELECT count(*) AS rows FROM weather;\n"
+        );
+        std::fs::write(dir.path().join("a.sql"), text).unwrap();
+        let (out, err, code) = script(dir.path(), &["--format", "csv", "-f", "a.sql"]);
+        assert_eq!(code, Some(0), "{file}: {err}");
+        assert!(out.ends_with("rows\n3\n"), "{file}: {out}{err}");
+    }
+    let text = "\\copy other from 'w.lp'\n";
+    std::fs::write(dir.path().join("a.sql"), text).unwrap();
+    let (_, err, code) = script(dir.path(), &["-f", "a.sql"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(
+        err.contains("the file has lines of table 'weather'"),
+        "{err}"
+    );
 }

@@ -3,7 +3,7 @@
 use super::server::ShellServer;
 use super::terminal::Terminal;
 use super::{MARIGRAM, run, weather};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -64,22 +64,25 @@ fn ctrl_c_clears_the_line() {
 
 /// Ctrl-C stops a script, which says what is left of its statement.
 fn says_what_is_left(target: &[&str], dir: &Path) {
-    let query = "CREATE TABLE half AS SELECT to_timestamp_seconds(a.value) AS time, b.value AS v FROM \
-                 generate_series(1, 3000000000) a CROSS JOIN generate_series(1, 3) b; SELECT 1";
+    let script = "\\warn begun\nCREATE TABLE half AS SELECT to_timestamp_seconds(a.value) AS time, b.value AS v FROM \
+                 generate_series(1, 3000000000) a CROSS JOIN generate_series(1, 3) b;\nSELECT 1;\n";
+    std::fs::write(dir.join("half.sql"), script).expect("the script is written");
     let mut child = Command::new(MARIGRAM)
-        .args([&["sql"], target, &["-c", query]].concat())
+        .args([&["sql"], target, &["-f", "half.sql"]].concat())
         .current_dir(dir)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
+    let mut err = BufReader::new(child.stderr.take().expect("it has one"));
+    let mut said = String::new();
+    err.read_line(&mut said).expect("it is text");
+    assert_eq!(said, "begun\n");
     // Long enough that the table is there; whatever happens by then, the answer is the same.
     std::thread::sleep(Duration::from_secs(3));
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill is there").success());
-    let mut said = String::new();
-    let mut err = child.stderr.take().expect("it has one");
     err.read_to_string(&mut said).expect("it is text");
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(130), "{said}");

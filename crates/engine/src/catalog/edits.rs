@@ -243,7 +243,11 @@ impl LiveCatalog {
         let schema = spec.schema(database, catalog.next_table())?;
         schema.check()?;
         self.commit(&mut catalog, &CatalogEdit::DropTable(before.id))?;
-        Ok((before.id, self.put(&mut catalog, schema)?))
+        let replaced = self.put(&mut catalog, schema);
+        if replaced.is_err() {
+            self.put(&mut catalog, TableSchema::clone(&before))?;
+        }
+        Ok((before.id, replaced?))
     }
 
     /// Makes the progress of a rollup durable if `progress` returns it, then calls `done`; no other

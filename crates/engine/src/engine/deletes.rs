@@ -21,7 +21,7 @@ pub(super) const DELETE_HEAD_BYTES: usize = 64;
 const SERIES_BYTES: usize = 4;
 const RANGE_BYTES: usize = 20;
 
-/// Memory of the lists of deleted rows in a shard, bytes, from which further ones have to wait for
+/// Memory of the lists of deleted rows in all shards, bytes, from which further ones have to wait for
 /// compaction.
 const LISTED_BYTES_MAX: usize = 64 << 20;
 
@@ -85,11 +85,12 @@ impl Engine {
         let mut deletes = Vec::new();
         for (shard, rows) in inner.shards.iter().zip(routed.rows) {
             if let Some((rows, range)) = DeletedRows::of_rows(rows) {
-                check_listed(shard, rows.heap_bytes())?;
                 let table = table.id;
                 deletes.push((shard, DeleteEntry { table, rows, range }));
             }
         }
+        let bytes = deletes.iter().map(|(_, delete)| delete.rows.heap_bytes());
+        check_listed(inner, bytes.sum())?;
         let changes = self.freeing(|| {
             let promised = deletes.iter().cloned();
             promised
@@ -103,15 +104,16 @@ impl Engine {
     }
 }
 
-/// An error if a shard already holds many lists of deleted rows.
-fn check_listed(shard: &Shard, bytes: usize) -> Result<()> {
-    let listed: usize = {
+/// An error if there are already many lists of deleted rows.
+fn check_listed(inner: &EngineInner, bytes: usize) -> Result<()> {
+    let of_shard = |shard: &Shard| -> usize {
         let state = shard.state.read();
         let tombstones = state.tombstones.iter();
         tombstones
             .map(|tombstone| tombstone.rows.heap_bytes())
             .sum()
     };
+    let listed: usize = inner.shards.iter().map(of_shard).sum();
     if listed > 0 && listed + bytes > LISTED_BYTES_MAX {
         return Err(EngineError::Busy {
             reason: "the rows of earlier deletes wait for compaction".to_owned(),

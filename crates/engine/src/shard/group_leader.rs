@@ -305,7 +305,10 @@ impl Shard {
 
     /// Adds a delete.
     pub(crate) fn delete(&self, state: &mut ShardState, sequence: u64, delete: &DeleteEntry) {
-        self.context.rollups.touch_range(delete.table, delete.range);
+        match delete.rows.single_times() {
+            Some(times) => self.context.rollups.touch_rows(delete.table, &times),
+            None => self.context.rollups.touch_range(delete.table, delete.range),
+        }
         let tombstone = Arc::new(Tombstone {
             sequence,
             table: delete.table,

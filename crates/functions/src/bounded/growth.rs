@@ -2,7 +2,6 @@
 
 use crate::json::{JSON_LISTS, JSON_OBJECT_LISTS};
 use crate::refusal::refused;
-use crate::series::FRACTION_UNITS;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, max};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalUnit};
@@ -442,6 +441,12 @@ impl GrowthArguments<'_> {
             .iter()
             .map(|argument| argument.to_array(self.0.number_rows))
             .collect::<Result<_>>()?;
+        if arrays
+            .first()
+            .is_some_and(|array| *array.data_type() == DataType::Float64)
+        {
+            return Ok(fraction_steps(&arrays));
+        }
         let (starts, stops, steps) = match arrays.as_slice() {
             [stops] => (None, units(stops)?, None),
             [starts, stops] => (Some(units(starts)?), units(stops)?, None),
@@ -454,14 +459,10 @@ impl GrowthArguments<'_> {
             Some(values) => values[row],
             None => Some(missing),
         };
-        let has_fractions = arrays
-            .first()
-            .is_some_and(|array| *array.data_type() == DataType::Float64);
-        let one = if has_fractions { FRACTION_UNITS } else { 1 };
         let mut total = 0_usize;
         for (row, stop) in stops.iter().enumerate() {
             let (Some(start), Some(stop), Some(step)) =
-                (value(&starts, row, 0), *stop, value(&steps, row, one))
+                (value(&starts, row, 0), *stop, value(&steps, row, 1))
             else {
                 continue;
             };
@@ -492,12 +493,6 @@ fn units(array: &ArrayRef) -> Result<Vec<Option<i128>>> {
         DataType::Date32 => {
             let days = cast(array, &DataType::Int32)?;
             unit_ns(&days, DAY_NS)
-        }
-        // In units of the smallest step; no series reaches the largest numbers.
-        DataType::Float64 => {
-            let units = |number: f64| (number * FRACTION_UNITS as f64).clamp(-1e36, 1e36) as i128;
-            let numbers = array.as_primitive::<Float64Type>().iter();
-            Ok(numbers.map(|number| number.map(units)).collect())
         }
         DataType::Timestamp(unit, _) => {
             use arrow::datatypes::TimeUnit;
@@ -556,12 +551,38 @@ fn array_bytes(array: &ArrayRef) -> usize {
             let texts = array.as_string_view();
             texts.iter().map(|text| text.map_or(0, str::len)).sum()
         }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter().map(array_bytes);
+            columns.fold(array.len(), usize::saturating_add)
+        }
+        DataType::List(_) => {
+            let list = array.as_list::<i32>();
+            let offsets = list.value_offsets();
+            let first = offsets.first().map_or(0, |first| *first as usize);
+            let inner = list.values().slice(first, span(offsets));
+            array_bytes(&inner).saturating_add(size_of_val(offsets))
+        }
         _ => {
             let data = array.to_data();
             data.get_slice_memory_size()
                 .unwrap_or_else(|_| array.get_array_memory_size())
         }
     }
+}
+
+/// The number of elements in series of numbers with a fraction.
+fn fraction_steps(arrays: &[ArrayRef]) -> usize {
+    let numbers = |at: usize| arrays.get(at)?.as_primitive_opt::<Float64Type>();
+    let (Some(starts), Some(stops)) = (numbers(0), numbers(1)) else {
+        return 0;
+    };
+    let steps = numbers(2);
+    (0..starts.len()).fold(0, |total: usize, row| {
+        let step = steps.map_or(1.0, |steps| steps.value(row));
+        // The cast saturates; NaN becomes 0.
+        let count = ((stops.value(row) - starts.value(row)) / step).max(0.0) as usize;
+        total.saturating_add(count).saturating_add(2)
+    })
 }
 
 fn span(offsets: &[i32]) -> usize {

@@ -4,6 +4,7 @@
 use crate::refusal::refused;
 use datafusion::common::{DataFusionError, Result};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// The deepest nesting of arrays and objects.
 const DEPTH_MAX: usize = 128;
@@ -69,7 +70,15 @@ impl<'a> JsonReader<'a> {
                 Ok(())
             }
             _ => {
-                out.push_str(self.scalar()?);
+                let text = self.scalar()?;
+                match text.parse::<f64>() {
+                    // Floats are displayed without an exponent. Writing to a String cannot fail.
+                    Ok(number) if text.contains(['e', 'E']) => {
+                        let _ = write!(out, "{number}");
+                    }
+                    Ok(0.0) if text.starts_with('-') => out.push_str(&text[1..]),
+                    _ => out.push_str(text),
+                }
                 Ok(())
             }
         }
@@ -169,7 +178,10 @@ impl<'a> JsonReader<'a> {
         let rest = &self.json[self.place..];
         let is_end = |c: char| matches!(c, ',' | ']' | '}' | ':' | ' ' | '\n' | '\r' | '\t');
         let text = &rest[..rest.find(is_end).unwrap_or(rest.len())];
-        let is_number = text.starts_with(|c: char| c == '-' || c.is_ascii_digit())
+        let digits = text.strip_prefix('-').unwrap_or(text).as_bytes();
+        let is_number = digits.first().is_some_and(u8::is_ascii_digit)
+            && !(digits[0] == b'0' && digits.get(1).is_some_and(u8::is_ascii_digit))
+            && !text.ends_with('.')
             && text.parse::<f64>().is_ok_and(f64::is_finite);
         if !is_number && !matches!(text, "true" | "false" | "null") {
             return Err(self.invalid());
@@ -192,9 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn numbers_have_no_exponent() {
+        let found = binary_text("[1e20, 1e-7, -0.0, 10, 0]").unwrap();
+        assert_eq!(found, "[100000000000000000000, 0.0000001, 0.0, 10, 0]");
+    }
+
+    #[test]
     fn what_is_no_json_is_refused() {
         for json in [
-            "", "{", "[1,]", "{\"a\"}", "nul", "1 2", "\"a", "\"a\\", "{1:2}", "[1 2]",
+            "", "{", "[1,]", "{\"a\"}", "nul", "1 2", "\"a", "\"a\\", "{1:2}", "[1 2]", "01", "1.",
+            "-.5", "-",
         ] {
             assert!(binary_text(json).is_err(), "{json}");
         }

@@ -60,15 +60,10 @@ impl JsonColumn {
                 let texts = bytes.as_binary::<i32>().iter();
                 texts.map(|bytes| bytes.map(hexadecimal_bytes)).collect()
             }
-            DataType::Timestamp(_, zone) => {
+            DataType::Timestamp(..) => {
                 let texts = cast(array, &DataType::Utf8)?;
-                let texts = texts.as_string::<i32>();
-                if zone.is_none() {
-                    texts.clone()
-                } else {
-                    let texts = texts.iter();
-                    texts.map(|text| text.map(with_offset)).collect()
-                }
+                let texts = texts.as_string::<i32>().iter();
+                texts.map(|text| text.map(json_time)).collect()
             }
             _ => cast(array, &DataType::Utf8)?.as_string::<i32>().clone(),
         };
@@ -221,12 +216,20 @@ fn is_bare(kind: &DataType) -> bool {
     }
 }
 
-/// The offset of UTC in JSON.
-fn with_offset(time: &str) -> String {
-    match time.strip_suffix('Z') {
+/// A time as JSON has it: UTC with an offset, and no zeros at the end of a fraction.
+fn json_time(time: &str) -> String {
+    let time = match time.strip_suffix('Z') {
         Some(time) => format!("{time}+00:00"),
         None => time.to_owned(),
-    }
+    };
+    let Some((before, rest)) = time.split_once('.') else {
+        return time;
+    };
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    let (digits, offset) = rest.split_at(end.unwrap_or(rest.len()));
+    let digits = digits.trim_end_matches('0');
+    let point = if digits.is_empty() { "" } else { "." };
+    format!("{before}{point}{digits}{offset}")
 }
 
 pub(super) fn write_quoted(text: &str, out: &mut String) {

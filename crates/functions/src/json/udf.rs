@@ -121,11 +121,18 @@ impl ScalarUDFImpl for JsonUdf {
                 texts.append_null();
                 continue;
             };
-            if self.is_binary {
-                texts.append_value(binary_text(&json)?);
+            let json = if self.is_binary {
+                binary_text(&json)?
             } else {
-                texts.append_value(json);
+                json
+            };
+            if texts.values_slice().len() + json.len() > i32::MAX as usize {
+                return Err(refused(
+                    "54000",
+                    "the JSON of these rows is longer than 2 GiB",
+                ));
             }
+            texts.append_value(json);
         }
         let texts: ArrayRef = Arc::new(texts.finish());
         Ok(if all_one {

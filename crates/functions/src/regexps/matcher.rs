@@ -1,8 +1,8 @@
 //! A compiled expression, and its matches in a text.
 //!
-//! Of the matches that begin first, PostgreSQL takes the longest; the crate `regex` takes that of the first
-//! alternative. For expressions with alternatives, an automaton finds the longest end, and a second search
-//! up to there finds the groups.
+//! Of the matches that begin first, PostgreSQL takes the longest, or the shortest if the first repetition is
+//! not greedy; the crate `regex` takes that of the first alternative. Where the two may differ, an automaton
+//! finds the end, and a second search up to there finds the groups.
 
 use crate::interrupt;
 use crate::refusal::refused;
@@ -18,13 +18,14 @@ pub(super) type GroupSpans = Vec<Option<(usize, usize)>>;
 /// See the module documentation.
 pub(super) struct Matcher {
     regex: Regex,
-    longest: Option<LongestMatch>,
+    preferred: Option<PreferredMatch>,
     /// Whether all matches count.
     pub(super) is_global: bool,
 }
 
-/// Finds the longest match at a place.
-struct LongestMatch {
+/// Finds the match at a place whose length PostgreSQL prefers.
+struct PreferredMatch {
+    is_short: bool,
     automaton: DFA,
     cache: Cache,
     /// The expression, which must match up to the end.
@@ -38,34 +39,81 @@ fn invalid(error: &impl std::fmt::Display) -> DataFusionError {
     refused("2201B", format!("invalid regular expression: {reason}"))
 }
 
-impl LongestMatch {
-    /// The finder for an expression; `None` if its first match is its longest, or an automaton cannot tell.
+impl PreferredMatch {
+    /// The finder for an expression; `None` if its first match is the right one, or an automaton cannot tell.
     fn new(expression: &str) -> Option<Self> {
-        let is_lazy = ["*?", "+?", "??", "}?"]
-            .iter()
-            .any(|lazy| expression.contains(lazy));
-        if !expression.contains('|') || is_lazy {
+        // A group of flags, `(?s)`, is no repetition.
+        let flags = usize::from(expression.starts_with("(?"));
+        let repetitions = expression.matches(['*', '+', '?', '{']).count();
+        if !expression.contains('|') && repetitions < 2 + flags {
             return None;
         }
+        let config = DFA::config().match_kind(MatchKind::All);
         let automaton = DFA::builder()
-            .configure(DFA::config().match_kind(MatchKind::All))
+            .configure(config.unicode_word_boundary(true))
             .build(expression)
             .ok()?;
         let cache = automaton.create_cache();
         let whole = Regex::new(&format!(r"(?:{expression})\z")).ok()?;
         Some(Self {
+            is_short: prefers_shortest(expression),
             automaton,
             cache,
             whole,
         })
     }
 
-    /// The end of the longest match that begins at a place.
+    /// The end of the preferred match that begins at a place.
     fn end(&mut self, text: &str, start: usize) -> Option<usize> {
-        let input = Input::new(text).range(start..).anchored(Anchored::Yes);
+        let input = Input::new(text)
+            .range(start..)
+            .anchored(Anchored::Yes)
+            .earliest(self.is_short);
         let found = self.automaton.try_search_fwd(&mut self.cache, &input);
         found.ok().flatten().map(|end| end.offset())
     }
+}
+
+/// Whether PostgreSQL takes the shortest match: the first repetition says so, unless there are alternatives.
+fn prefers_shortest(expression: &str) -> bool {
+    let mut rest = expression.chars().peekable();
+    let mut first = None;
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => {
+                let is_named = matches!(rest.next(), Some('p' | 'P' | 'b'));
+                if is_named && rest.peek() == Some(&'{') {
+                    while rest.next().is_some_and(|c| c != '}') {}
+                }
+            }
+            '[' => {
+                while let Some(c) = rest.next().filter(|c| *c != ']') {
+                    if c == '\\' {
+                        rest.next();
+                    }
+                }
+            }
+            '(' => {
+                rest.next_if_eq(&'?');
+            }
+            '|' => return false,
+            '*' | '+' | '?' => {
+                first.get_or_insert(rest.next_if_eq(&'?').is_some());
+            }
+            '{' => {
+                let mut is_range = false;
+                while let Some(c) = rest.next().filter(|c| *c != '}') {
+                    is_range |= c == ',';
+                }
+                let is_lazy = rest.next_if_eq(&'?').is_some();
+                if is_range {
+                    first.get_or_insert(is_lazy);
+                }
+            }
+            _ => {}
+        }
+    }
+    first == Some(true)
 }
 
 /// The expression of the crate `regex`, and whether all matches count.
@@ -93,7 +141,7 @@ impl Matcher {
         let regex = Regex::new(&expression).map_err(|error| invalid(&error))?;
         Ok(Self {
             regex,
-            longest: LongestMatch::new(&expression),
+            preferred: PreferredMatch::new(&expression),
             is_global,
         })
     }
@@ -107,11 +155,11 @@ impl Matcher {
     pub(super) fn find(&mut self, text: &str, from: usize) -> Option<GroupSpans> {
         let first = self.regex.captures_at(text, from)?;
         let whole = first.get(0)?;
-        if let Some(longest) = &mut self.longest
-            && let Some(end) = longest.end(text, whole.start())
-            && end > whole.end()
+        if let Some(preferred) = &mut self.preferred
+            && let Some(end) = preferred.end(text, whole.start())
+            && end != whole.end()
         {
-            let captures = longest.whole.captures_at(&text[..end], whole.start());
+            let captures = preferred.whole.captures_at(&text[..end], whole.start());
             let found = captures.filter(|captures| {
                 captures
                     .get(0)
@@ -168,7 +216,7 @@ mod tests {
 
     /// What PostgreSQL 15 finds.
     #[test]
-    fn the_longest_match_is_found() {
+    fn the_preferred_match_is_found() {
         for (pattern, text, expected) in [
             ("o|oo", "foobar", &[Some("oo")][..]),
             (
@@ -178,6 +226,19 @@ mod tests {
             ),
             ("a*", "aab", &[Some("aa")]),
             ("x|(y)", "x", &[Some("x"), None]),
+            ("a?(ab)?", "ab", &[Some("ab"), Some("ab")]),
+            ("x*(xy)?", "xxy", &[Some("xxy"), Some("xy")]),
+            (
+                "(.*?)(\\d+)(.*)",
+                "abc01234xyz",
+                &[Some("abc0"), Some("abc"), Some("0"), Some("")],
+            ),
+            ("Y*?([0-9]{1,3})", "XY1234Z", &[Some("1"), Some("1")]),
+            (
+                "\\m(foo|foobar)",
+                "foobar",
+                &[Some("foobar"), Some("foobar")],
+            ),
         ] {
             let mut matcher = Matcher::new(pattern, "").unwrap();
             let spans = matcher.find(text, 0).unwrap();

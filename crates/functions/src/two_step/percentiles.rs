@@ -17,6 +17,10 @@ pub(crate) const BUCKETS: usize = 200;
 pub(crate) const ERROR: f64 = 0.001;
 /// The most buckets: 64 KB per group.
 pub(crate) const BUCKETS_MAX: usize = 1_000;
+/// The fewest that joining neighbours can reach: two of each sign, and zero.
+const BUCKETS_MIN: usize = 5;
+/// How often neighbours can be joined: by then, all values of a sign are in two buckets.
+const JOINS_MAX: i64 = 64;
 
 /// A bucket, in the order of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,7 +79,7 @@ impl PercentileSketch {
         Self {
             first_error: error,
             joins: 0,
-            buckets_max: buckets_max.max(2),
+            buckets_max: buckets_max.max(BUCKETS_MIN),
             sum: 0.0,
             counts: BTreeMap::new(),
         }
@@ -167,7 +171,7 @@ impl PercentileSketch {
 
     /// An estimate of the value at a fraction of the way through the sorted values.
     pub(crate) fn percentile(&self, fraction: f64) -> Option<f64> {
-        let mut rest = (self.count() as f64 * fraction) as i64 + 1;
+        let mut rest = ((self.count() as f64 * fraction) as i64).saturating_add(1);
         let mut found = None;
         for (bucket, count) in &self.counts {
             found = Some(*bucket);
@@ -295,10 +299,10 @@ pub(crate) fn from_array(column: &ArrayRef, row: usize) -> Result<Option<Percent
     let buckets = numbers(4).into_iter().map(SketchBucket::from_bits);
     Ok(Some(PercentileSketch {
         first_error: float(0),
-        joins: number(1),
+        joins: number(1).clamp(0, JOINS_MAX),
         buckets_max: usize::try_from(number(2))
             .unwrap_or(BUCKETS)
-            .clamp(2, BUCKETS_MAX),
+            .clamp(BUCKETS_MIN, BUCKETS_MAX),
         sum: float(3),
         counts: buckets.zip(numbers(5)).collect(),
     }))
@@ -342,6 +346,19 @@ mod tests {
                 "{percent}: {rank}"
             );
         }
+    }
+
+    #[test]
+    fn a_sketch_of_few_buckets_or_of_many_joins_ends() {
+        let mut sketch = PercentileSketch::new(2, 0.001);
+        for value in [0.5, 2.0, 700.0, 0.0, -1.0, -900.0] {
+            sketch.add(value);
+        }
+        assert_eq!(sketch.count(), 6);
+        sketch.joins = i64::MAX;
+        let column = to_array(&[Some(sketch)]).unwrap();
+        let read = from_array(&column, 0).unwrap().unwrap();
+        assert!(read.error() <= 1.0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::summary::{GroupSummary, Slot, SlotKind};
 use SlotKind::{Float, Whole};
-use datafusion::common::Result;
+use datafusion::common::{Result, exec_err};
 
 /// How a value holds until the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,9 @@ impl GroupSummary for TimeWeight {
     }
 
     fn join(&self, later: &Self) -> Result<Self> {
+        if self.method != later.method {
+            return exec_err!("rollup: summaries of different methods cannot be joined");
+        }
         super::counter::check_order(Self::NAME, self.last.0, later.first.0)?;
         Ok(Self {
             first: self.first,

@@ -10,7 +10,10 @@ use crate::dialect::timescale::readings::{
     TABLE_SIZES,
 };
 use crate::error::{SqlError, SqlResult};
-use crate::tables::table_partitions::{PARTITION_SCHEMA, TablePartition, chosen, partitions};
+use crate::planning::zones::SessionZone;
+use crate::tables::table_partitions::{
+    PARTITION_SCHEMA, TablePartition, chosen, clock, partitions,
+};
 use datafusion::arrow::array::{Array, Int64Array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -108,7 +111,8 @@ impl TableFunctionImpl for TableDescription {
             ))),
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let (columns, rows) = self.rows(&values).map_err(failed)?;
+        let zone = SessionZone::name(args.session().config_options());
+        let (columns, rows) = self.rows(&values, zone).map_err(failed)?;
         table_of(columns, &rows)
     }
 }
@@ -116,7 +120,7 @@ impl TableFunctionImpl for TableDescription {
 type DescribedRows = (&'static str, Vec<Vec<ScalarValue>>);
 
 impl TableDescription {
-    fn rows(&self, values: &[ScalarValue]) -> SqlResult<DescribedRows> {
+    fn rows(&self, values: &[ScalarValue], zone: &str) -> SqlResult<DescribedRows> {
         let name = values
             .first()
             .and_then(|value| value.try_as_str().flatten());
@@ -140,7 +144,8 @@ impl TableDescription {
                 let given = names.into_iter().zip(values[1..].iter().cloned());
                 let arguments = CallArguments(given.collect());
                 let now_ns = self.tables.engine.now_ns();
-                let chosen = chosen(all, &arguments, now_ns, false)?;
+                let clock = clock(&table, now_ns, zone)?;
+                let chosen = chosen(all, &arguments, &clock, false)?;
                 let rows = chosen
                     .iter()
                     .map(|partition| vec![text(partition.qualified())]);

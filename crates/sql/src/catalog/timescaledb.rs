@@ -2,6 +2,7 @@
 //! TimescaleDB. Every table is a hypertable.
 
 use super::external;
+use crate::access::check_database;
 use crate::error::{SqlError, SqlResult};
 use crate::tables::hypertable_jobs::list_jobs;
 use crate::tables::table_partitions::{PARTITION_SCHEMA, partitions};
@@ -10,6 +11,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, Schema};
 use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, Result, ScalarValue};
+use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_engine::Engine;
 use marigram_functions::zoned::zoned_type;
 use marigram_model::{ColdCodec, ColumnId, TableSchema};
@@ -38,6 +40,8 @@ pub(super) struct TimescaleInformation {
     pub engine: Engine,
     /// The database that it describes.
     pub database: String,
+    /// What the client may do.
+    pub rights: Arc<AccessRights>,
 }
 
 /// The type of a column: a text, unless its name ends in one of these signs.
@@ -293,6 +297,8 @@ impl TimescaleInformation {
     }
 
     fn view(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        check_database(&self.rights, &self.database, DatabasePrivileges::READ)
+            .map_err(|error| failed(error.into()))?;
         let settings = "hypertable segmentby orderby index";
         let (columns, rows) = match name {
             "hypertables" => (

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Select,
     SelectItem, Value, VisitorMut,
 };
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// The most sets of one GROUP BY, as in PostgreSQL.
@@ -20,7 +21,7 @@ const CUBE_KEYS_MAX: usize = 12;
 
 /// Whether a statement, in lower case, may contain such a GROUP BY.
 pub(crate) fn may_have_some(folded: &str) -> bool {
-    folded.contains("group by")
+    folded.contains("group")
         && ["()", "( )", "rollup", "cube", "grouping"]
             .iter()
             .any(|word| folded.contains(word))
@@ -56,11 +57,11 @@ impl GroupingForms {
         }
         let mut sets: Vec<KeySet> = vec![Vec::new()];
         for part in parts {
-            let more = sets_of(part)?;
+            let more = sets_of(part, &mut self.copied)?;
             check_count(sets.len().saturating_mul(more.len()))?;
             for set in &more {
                 for key in set {
-                    self.copied.add(key, sets.len())?;
+                    self.copied.add(key, sets.len().saturating_sub(1))?;
                 }
             }
             let combined = sets.iter().flat_map(|set| {
@@ -201,18 +202,18 @@ fn is_number(key: &Expr) -> bool {
 }
 
 /// The sets for which a part of GROUP BY stands.
-fn sets_of(part: &Expr) -> Result<Vec<KeySet>, SqlError> {
+fn sets_of(part: &Expr, copied: &mut CopiedText) -> Result<Vec<KeySet>, SqlError> {
     Ok(match part {
-        Expr::Rollup(rows) => rollup(rows),
-        Expr::Cube(rows) => cube(rows)?,
+        Expr::Rollup(rows) => rollup(rows, copied)?,
+        Expr::Cube(rows) => cube(rows, copied)?,
         Expr::GroupingSets(sets) => {
             let mut all = Vec::new();
             for set in sets {
                 match set.as_slice() {
                     [single] => {
                         match (rows_of_call(single, "rollup"), rows_of_call(single, "cube")) {
-                            (Some(rows), _) => all.extend(rollup(&rows)),
-                            (_, Some(rows)) => all.extend(cube(&rows)?),
+                            (Some(rows), _) => all.extend(rollup(&rows, copied)?),
+                            (_, Some(rows)) => all.extend(cube(&rows, copied)?),
                             _ => all.push(set.clone()),
                         }
                     }
@@ -228,16 +229,25 @@ fn sets_of(part: &Expr) -> Result<Vec<KeySet>, SqlError> {
 }
 
 /// All rows of keys, all but the last one, and so on.
-fn rollup(rows: &[KeySet]) -> Vec<KeySet> {
+fn rollup(rows: &[KeySet], copied: &mut CopiedText) -> Result<Vec<KeySet>, SqlError> {
+    check_count(rows.len() + 1)?;
+    for (at, row) in rows.iter().enumerate() {
+        for key in row {
+            copied.add(key, rows.len() - at)?;
+        }
+    }
     let lengths = (0..=rows.len()).rev();
-    lengths.map(|length| rows[..length].concat()).collect()
+    Ok(lengths.map(|length| rows[..length].concat()).collect())
 }
 
 /// All selections of rows of keys.
-fn cube(rows: &[KeySet]) -> Result<Vec<KeySet>, SqlError> {
+fn cube(rows: &[KeySet], copied: &mut CopiedText) -> Result<Vec<KeySet>, SqlError> {
     if rows.len() > CUBE_KEYS_MAX {
         let message = format!("CUBE is limited to {CUBE_KEYS_MAX} elements");
         return Err(SqlError::invalid("54011", message));
+    }
+    for key in rows.iter().flatten() {
+        copied.add(key, 1 << (rows.len() - 1))?;
     }
     let selections = (0..1_usize << rows.len()).rev();
     let set = |selection: usize| -> KeySet {
@@ -277,11 +287,6 @@ fn name_of(key: &Expr, is_single: bool) -> String {
 
 /// Removes keys that occur again.
 fn once_each(set: &mut KeySet, is_single: bool) {
-    let mut seen = Vec::new();
-    set.retain(|key| {
-        let name = name_of(key, is_single);
-        let is_new = !seen.contains(&name);
-        seen.push(name);
-        is_new
-    });
+    let mut seen = HashSet::new();
+    set.retain(|key| seen.insert(name_of(key, is_single)));
 }

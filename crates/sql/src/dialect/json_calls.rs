@@ -167,7 +167,14 @@ impl JsonCalls {
     /// Names the values of a row, and marks JSON.
     fn mark(&self, value: &mut Expr) {
         if is_json(value) {
-            let json = mem::replace(value, Expr::value(Value::Null));
+            let mut json = mem::replace(value, Expr::value(Value::Null));
+            while let Expr::Nested(inner) = json {
+                json = *inner;
+            }
+            // JSON is text, and there is no type to cast it to.
+            if let Expr::Cast { data_type, .. } = &mut json {
+                *data_type = DataType::Text;
+            }
             *value = named_struct([(JSON_FIELD.to_owned(), json)].into_iter());
             return;
         }
@@ -194,8 +201,11 @@ impl JsonCalls {
                 *value = named_struct(named.map(|(at, value)| (format!("f{}", at + 1), value)));
             }
             Expr::Identifier(table) => {
-                let rows = self.rows.last();
-                let Some(columns) = rows.and_then(|rows| rows.get(&fold_case(table))) else {
+                let Some(rows) = self.rows.last() else { return };
+                let name = fold_case(table);
+                // A column goes before a subquery of its name.
+                let is_column = rows.values().flatten().any(|it| fold_case(it) == name);
+                let Some(columns) = rows.get(&name).filter(|_| !is_column) else {
                     return;
                 };
                 let named = columns.iter().map(|column| {

@@ -47,11 +47,13 @@ use crate::dialect::timescale::accessors::{self, SummaryAccessors};
 use crate::dialect::timescale::{calls, readings};
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
+use crate::name_forms::fold_case;
 use crate::stack::{DeepTree, NESTED_MAX, StackNeed};
 use datafusion::sql::parser::{CopyToSource, DFParserBuilder, ParserInput, Statement};
 use datafusion::sql::sqlparser::ast;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The longest accepted script, bytes.
@@ -397,7 +399,8 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
     // The text is folded once: it may have 64 MiB, and every pass asks whether it is needed.
     let folded = sql.to_ascii_lowercase();
     if calls::may_act(&folded)
-        && let Command::Plan(mut statement, _) = one_statement(sql.into(), need)?
+        // What does not parse yet has clauses that are rewritten below.
+        && let Ok(Command::Plan(mut statement, _)) = one_statement(sql.into(), need)
         && let Some(calls) = calls::acting_calls(&mut statement)?
     {
         return Ok(Command::Hypertable(calls));
@@ -430,9 +433,6 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
         }
-        if folded.contains("tablesample") {
-            rewrite(statement, &mut RefuseTableSample)?;
-        }
         if standard_forms::may_have_some(&folded) {
             rewrite(statement, &mut StandardForms::default())?;
         }
@@ -444,6 +444,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if set_returning::may_have_some(&folded) {
             rewrite(statement, &mut SetReturning)?;
+        }
+        if folded.contains("tablesample") || folded.contains("ordinality") {
+            rewrite(statement, &mut RefuseTableSample)?;
         }
         if series::may_have_some(&folded) {
             rewrite(statement, &mut SeriesInFrom)?;
@@ -479,6 +482,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if folded.contains("into") {
             other_statements::refuse_into(statement)?;
         }
+        if let ast::Statement::Update(update) = &mut **statement {
+            fold_assigned(update)?;
+        }
         rewrite_inserted_lists(statement)?;
         // The visitor never breaks.
         let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
@@ -487,6 +493,24 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
     }
     Ok(command)
+}
+
+/// Folds the names that an UPDATE assigns, which the planner takes as they are written.
+fn fold_assigned(update: &mut ast::Update) -> SqlResult<()> {
+    let mut seen = HashSet::new();
+    for assignment in &mut update.assignments {
+        if let ast::AssignmentTarget::ColumnName(name) = &mut assignment.target
+            && let Some(ast::ObjectNamePart::Identifier(ident)) = name.0.last_mut()
+        {
+            let folded = fold_case(ident);
+            if !seen.insert(folded.clone()) {
+                let message = format!("column '{folded}' is assigned twice");
+                return Err(SqlError::named("42601", &folded, message));
+            }
+            *ident = ast::Ident::with_quote('"', folded);
+        }
+    }
+    Ok(())
 }
 
 /// The names of a statement's columns as it was written: the rules for PostgreSQL's catalogs change
@@ -514,7 +538,11 @@ fn planned_statement(
         return show_series(sql, need);
     }
     if let Some(tokens) = rewritten_tokens(sql, folded)? {
-        return one_statement(tokens.into(), need);
+        let mut command = one_statement(tokens.into(), need)?;
+        if let Command::Plan(statement, _) = &mut command {
+            read_tables(statement, folded)?;
+        }
+        return Ok(command);
     }
     if asks_postgres(folded) {
         refuse_function_text(folded)?;

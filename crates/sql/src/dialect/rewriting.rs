@@ -246,13 +246,23 @@ pub(crate) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
     selects
 }
 
-/// Refuses `TABLESAMPLE`, which the planner would ignore.
+/// Refuses what the planner would ignore beside a table: `TABLESAMPLE`, and `WITH ORDINALITY` where it was
+/// not rewritten.
 pub(crate) struct RefuseTableSample;
 
 impl VisitorMut for RefuseTableSample {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
+        if let TableFactor::Table {
+            with_ordinality: true,
+            ..
+        } = factor
+        {
+            return ControlFlow::Break(SqlError::unsupported(
+                "WITH ORDINALITY is not supported here; number the rows with row_number() OVER ()",
+            ));
+        }
         let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor
         else {
             return ControlFlow::Continue(());

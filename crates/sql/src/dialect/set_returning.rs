@@ -299,7 +299,9 @@ fn other_in_from(
 ) -> Option<TableFactor> {
     let name = fold_case(name.0.first()?.as_ident()?);
     let array = match (name.as_str(), args.as_slice()) {
-        ("generate_subscripts", [array, _]) => subscripts(array.clone()),
+        ("generate_subscripts", [array, dimension]) if dimension.to_string() == "1" => {
+            subscripts(array.clone())
+        }
         ("pg_sleep", _) => call("make_array", vec![call(&name, args)]),
         _ => return None,
     };

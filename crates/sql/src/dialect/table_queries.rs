@@ -15,14 +15,36 @@ const QUERY_FOLLOWS: [&str; 9] = [
     "verbose",
 ];
 
+/// Words that follow a column whose name is `table`, as in `SELECT n AS table FROM t`.
+const ITEM_ENDS: [&str; 13] = [
+    "from",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "union",
+    "except",
+    "intersect",
+    "window",
+    "into",
+];
+
+fn ends_item(token: &TokenWithSpan) -> bool {
+    ITEM_ENDS.contains(&word(token).as_str())
+}
+
 /// Whether a statement, in lower case, may contain such a query.
 pub(crate) fn may_have_some(folded: &str) -> bool {
+    let comment = folded.find("--");
     folded.match_indices("table").any(|(at, _)| {
         let before = folded[..at].trim_end();
         // A comment may hide the text before it.
         before.is_empty()
             || before.ends_with(['(', '/'])
-            || before.rfind("--").is_some()
+            || comment.is_some_and(|comment| comment < at)
             || QUERY_FOLLOWS.iter().any(|word| before.ends_with(word))
     })
 }
@@ -48,7 +70,7 @@ pub(crate) fn expanded(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
         };
         let names_table = tokens
             .get(at + 1)
-            .is_some_and(|next| matches!(next.token, Token::Word(_)));
+            .is_some_and(|next| matches!(next.token, Token::Word(_)) && !ends_item(next));
         begins && names_table && word(tokens[at]) == "table"
     };
     let places: Vec<usize> = (0..tokens.len()).filter(|at| is_query(*at)).collect();

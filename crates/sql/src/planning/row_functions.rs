@@ -7,7 +7,7 @@ use crate::dialect::set_returning::is_correlated_function;
 use arrow::datatypes::DataType;
 use datafusion::common::{Column, NullHandling, Result, TableReference, UnnestOptions, plan_err};
 use datafusion::functions::expr_fn::greatest;
-use datafusion::functions_nested::expr_fn::{cardinality, flatten};
+use datafusion::functions_nested::expr_fn::{array_length, flatten};
 use datafusion::functions_nested::range::range_udf;
 use datafusion::logical_expr::planner::{
     PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
@@ -199,7 +199,7 @@ fn elements(array: Expr, left: &LogicalPlan) -> Result<Expr> {
 fn numbers(arrays: &[Expr]) -> Expr {
     let lengths = arrays
         .iter()
-        .map(|array| cast(cardinality(array.clone()), DataType::Int64));
+        .map(|array| cast(array_length(array.clone()), DataType::Int64));
     let mut lengths: Vec<Expr> = lengths.collect();
     let longest = match lengths.pop() {
         Some(only) if lengths.is_empty() => only,

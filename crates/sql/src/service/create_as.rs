@@ -28,7 +28,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use marigram_engine::{Engine, EngineError, TableSpec};
-use marigram_model::{ColumnId, FieldType, TableOptions, TableSchema, TagType};
+use marigram_model::{ColumnId, FieldType, TableId, TableOptions, TableSchema, TagType};
 use marigram_service::Session;
 use marigram_tabular::tags::{SampleRow, TagCandidate, infer};
 use std::collections::HashSet;
@@ -134,7 +134,7 @@ impl SqlServiceInner {
 /// client or its timeout, whose work just ends.
 struct CreatedTable {
     engine: Engine,
-    database: String,
+    id: TableId,
     name: String,
     is_complete: bool,
 }
@@ -143,7 +143,7 @@ impl CreatedTable {
     fn new(engine: Engine, table: &TableSchema) -> Self {
         Self {
             engine,
-            database: table.database.clone(),
+            id: table.id,
             name: table.name.clone(),
             is_complete: false,
         }
@@ -157,7 +157,11 @@ impl CreatedTable {
     /// Drops the table. Blocks.
     fn drop_table(&mut self) -> Result<(), EngineError> {
         self.is_complete = true;
-        self.engine.drop_table(&self.database, &self.name, true)
+        // By its number: another client may have dropped or renamed it, and created one of its name.
+        match self.engine.table_by_id(self.id) {
+            Some(table) => self.engine.drop_table(&table.database, &table.name, true),
+            None => Ok(()),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::dialect::parse;
 use crate::dialect::statement::{CallAnswerForm, Command, HypertableCall, HypertableStatement};
 use crate::dialect::timescale::arguments::CallArguments;
 use crate::error::{SqlError, SqlResult};
-use crate::statements::hypertable::{self, CallOutcome};
+use crate::statements::hypertable::{self, CallOutcome, CallPlace};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, ScalarValue};
@@ -28,8 +28,11 @@ impl SqlServiceInner {
         for call in &statement.calls {
             let arguments = self.evaluated(session, call).await?;
             let (inner, call) = (Arc::clone(&self), call.clone());
-            let database = session.database.clone();
-            let work = move || hypertable::execute(&inner.engine, &database, &call, &arguments);
+            let place = CallPlace {
+                database: session.database.clone(),
+                time_zone: session.time_zone.clone(),
+            };
+            let work = move || hypertable::execute(&inner.engine, &place, &call, &arguments);
             let outcome = self.workers.block(work).await?;
             if let Some(view) = &outcome.refresh {
                 self.refresh_view(view).await?;
@@ -65,15 +68,23 @@ impl SqlServiceInner {
         }
         let columns = call.arguments.iter().enumerate();
         let columns = columns.map(|(at, (_, sql))| format!("({sql}) AS \"{at}\""));
-        let text = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
+        // One row is expected; a second one shows that there are more.
+        let text = format!("SELECT {} LIMIT 2", columns.collect::<Vec<_>>().join(", "));
         let Command::Plan(statement, _) = parse::parse(&text)? else {
             return Err(SqlError::syntax("the arguments of a call are values"));
         };
+        if statement.need().is_deep() {
+            let message = "the arguments of a call are nested too deeply";
+            return Err(SqlError::invalid("54001", message.to_owned()));
+        }
         let state = self.contexts.state(session)?;
         let plan = self.plan(&state, session, statement.into_inner()).await?;
         let physical = state.create_physical_plan(&plan).await?;
         let batches = collect(physical, state.task_ctx()).await?;
-        let row = batches.iter().find(|batch| batch.num_rows() == 1);
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let row = batches
+            .iter()
+            .find(|batch| rows == 1 && batch.num_rows() == 1);
         let Some(row) = row else {
             return Err(SqlError::syntax("the arguments of a call are values"));
         };

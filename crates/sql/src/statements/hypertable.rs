@@ -11,7 +11,7 @@ use crate::dialect::statement::HypertableCall;
 use crate::dialect::timescale::arguments::CallArguments;
 use crate::error::{SqlError, SqlResult};
 use crate::statements::roles::{self, RoleRequest};
-use crate::tables::table_partitions::{TablePartition, chosen, partitions};
+use crate::tables::table_partitions::{TablePartition, chosen, clock, partitions};
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::ScalarValue;
 use marigram_engine::{Engine, TableChange, TagFilter};
@@ -99,16 +99,26 @@ pub(crate) fn fields(call: &HypertableCall) -> Vec<Field> {
     }
 }
 
-/// Executes a call in a session's database. Blocks.
+/// Where a call comes from.
+#[derive(Debug)]
+pub(crate) struct CallPlace {
+    /// The session's database.
+    pub database: String,
+    /// The session's zone.
+    pub time_zone: String,
+}
+
+/// Executes a call. Blocks.
 ///
 /// # Errors
 /// If what it names does not exist, its arguments are wrong, or the engine refuses.
 pub(crate) fn execute(
     engine: &Engine,
-    database: &str,
+    place: &CallPlace,
     call: &HypertableCall,
     arguments: &CallArguments,
 ) -> SqlResult<CallOutcome> {
+    let database = &*place.database;
     match call.description.function {
         Function::AlterJob => return jobs::alter(engine, database, arguments),
         Function::DeleteJob => return jobs::delete(engine, database, arguments),
@@ -153,7 +163,7 @@ pub(crate) fn execute(
                 ..CallOutcome::void()
             })
         }
-        Function::DropChunks => drop_chunks(engine, &table, arguments),
+        Function::DropChunks => drop_chunks(engine, &table, arguments, &place.time_zone),
         _ => Ok(CallOutcome::void().telling(table_storage(call.description.name))),
     }
 }
@@ -333,6 +343,7 @@ fn drop_chunks(
     engine: &Engine,
     table: &TableSchema,
     arguments: &CallArguments,
+    time_zone: &str,
 ) -> SqlResult<CallOutcome> {
     if table.rollup.is_some() {
         let message = format!(
@@ -343,7 +354,22 @@ fn drop_chunks(
         return Err(SqlError::named("0A000", &table.name, message));
     }
     check_table(table, "drop_chunks")?;
-    let dropped = chosen(partitions(engine, table)?, arguments, engine.now_ns(), true)?;
+    let views = engine.tables(&table.database)?;
+    let reads = |view: &&Arc<TableSchema>| {
+        let rollup = view.rollup.as_ref();
+        rollup.is_some_and(|rollup| rollup.source == table.id)
+    };
+    if let Some(view) = views.iter().find(reads) {
+        let message = format!(
+            "the buckets of '{view}' would be dropped with these rows; add_retention_policy('{table}', …) \
+             drops rows and keeps buckets",
+            view = view.name,
+            table = table.name
+        );
+        return Err(SqlError::named("55000", &table.name, message));
+    }
+    let clock = clock(table, engine.now_ns(), time_zone)?;
+    let dropped = chosen(partitions(engine, table)?, arguments, &clock, true)?;
     for range in joined(&dropped) {
         engine.delete(&table.database, &table.name, &TagFilter::All, range)?;
     }

@@ -6,9 +6,9 @@
 
 use crate::error::SqlError;
 use crate::tables::sink::{SinkRefusals, write_batch};
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::compute::{cast, concat_batches, filter_record_batch, is_not_null, or};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::{and, cast, concat_batches, filter_record_batch, is_not_null, or};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampNanosecondType};
 use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -249,6 +249,7 @@ fn update(
         }
         has_value = or(&has_value, &new)?;
     }
+    let has_value = and(&has_value, &unexpired(engine, table, &rows)?)?;
     let written = filter_record_batch(&rows, &has_value)?;
     let (time, tags) = keys(table, &written)?;
     let values = fields.iter().zip(written.columns().iter().skip(first));
@@ -265,6 +266,30 @@ fn update(
     let mut refused = SinkRefusals::default();
     refused.add(&report, 0);
     Err(external(refused.into_error(report.stored as u64, true)))
+}
+
+/// Which rows are not past the table's `ttl`: the others only wait to be dropped, and the engine would
+/// refuse them and store the rest.
+fn unexpired(engine: &Engine, table: &TableSchema, rows: &RecordBatch) -> Result<BooleanArray> {
+    let current = engine.table(&table.database, &table.name);
+    let ttl_ns = current
+        .map_err(|error| external(error.into()))?
+        .options
+        .ttl_ns;
+    let Some(ttl_ns) = ttl_ns else {
+        return Ok(BooleanArray::from(vec![true; rows.num_rows()]));
+    };
+    // A second of margin: the engine looks at its clock later.
+    let oldest = engine
+        .now_ns()
+        .saturating_sub(ttl_ns)
+        .saturating_add(1_000_000_000);
+    let times = rows.column(0).as_primitive::<TimestampNanosecondType>();
+    Ok(times
+        .values()
+        .iter()
+        .map(|time| Some(*time >= oldest))
+        .collect())
 }
 
 /// The rows, each (time and tags) once: a join with other tables may find one several times.

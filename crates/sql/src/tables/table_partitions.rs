@@ -1,10 +1,11 @@
 //! The partitions in which a table has rows: what TimescaleDB calls its chunks.
 
-use crate::dialect::timescale::arguments::CallArguments;
+use crate::dialect::timescale::arguments::{ArgumentClock, CallArguments};
 use crate::error::{SqlError, SqlResult};
 use chrono::{DateTime, Utc};
 use marigram_engine::{Chunk, Engine, ShardView};
-use marigram_model::{DeletedRows, TableSchema, TimeRange, partition_start};
+use marigram_functions::zoned::UTC;
+use marigram_model::{ColumnId, DeletedRows, TableSchema, TimeRange, partition_start};
 use std::collections::BTreeMap;
 
 /// The schema of the names of partitions.
@@ -144,6 +145,21 @@ fn windows(chunk: &Chunk, width_ns: i64) -> Vec<TimeRange> {
     starts.into_iter().map(window).collect()
 }
 
+/// How times without a zone are read that choose among a table's partitions: in the session's zone if the
+/// table's times have one, else in UTC.
+///
+/// # Errors
+/// If the zone is unknown.
+pub(crate) fn clock(
+    table: &TableSchema,
+    now_ns: i64,
+    session_zone: &str,
+) -> SqlResult<ArgumentClock> {
+    let is_zoned = table.options.zoned.contains(&ColumnId::TIME);
+    let zone = if is_zoned { session_zone } else { UTC };
+    ArgumentClock::new(now_ns, zone)
+}
+
 /// The partitions that lie before `older_than` and from `newer_than` on.
 ///
 /// # Errors
@@ -151,7 +167,7 @@ fn windows(chunk: &Chunk, width_ns: i64) -> Vec<TimeRange> {
 pub(crate) fn chosen(
     all: Vec<TablePartition>,
     arguments: &CallArguments,
-    now_ns: i64,
+    clock: &ArgumentClock,
     is_bounded: bool,
 ) -> SqlResult<Vec<TablePartition>> {
     for name in ["created_before", "created_after"] {
@@ -160,8 +176,8 @@ pub(crate) fn chosen(
             return Err(SqlError::named("0A000", name, message));
         }
     }
-    let older = arguments.moment("older_than", now_ns)?;
-    let newer = arguments.moment("newer_than", now_ns)?;
+    let older = arguments.moment("older_than", clock)?;
+    let newer = arguments.moment("newer_than", clock)?;
     if is_bounded && older.is_none() && newer.is_none() {
         let message = "drop_chunks needs older_than or newer_than; TRUNCATE deletes all rows";
         return Err(SqlError::named("22023", "drop_chunks", message));

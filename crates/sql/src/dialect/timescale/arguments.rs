@@ -7,11 +7,31 @@ use chrono::{DateTime, Months, Utc};
 use datafusion::common::ScalarValue;
 use marigram_functions::duration::{CalendarInterval, parse_interval};
 use marigram_model::DAY_NS;
+use marigram_pgtext::{ReferenceClock, TimeText};
 
 /// Nanoseconds of a microsecond, in which TimescaleDB counts intervals as numbers.
 const MICROSECOND_NS: i64 = 1_000;
 /// Days of a month in lengths of time that keep rows: none is dropped early.
 const LONGEST_MONTH_DAYS: i64 = 31;
+
+/// Now, and the zone of times that name none.
+#[derive(Debug)]
+pub(crate) struct ArgumentClock {
+    now_ns: i64,
+    reference: ReferenceClock,
+}
+
+impl ArgumentClock {
+    /// A clock at a time (ns since 1970), with a zone by its name.
+    ///
+    /// # Errors
+    /// If the zone is unknown.
+    pub(crate) fn new(now_ns: i64, zone: &str) -> SqlResult<Self> {
+        let reference = ReferenceClock::new(now_ns, zone)
+            .map_err(|error| SqlError::invalid("22023", error.to_string()))?;
+        Ok(Self { now_ns, reference })
+    }
+}
 
 /// The values of arguments by their names.
 #[derive(Debug, Default)]
@@ -112,6 +132,14 @@ impl CallArguments {
         let Some(interval) = self.interval(name)? else {
             return Ok(None);
         };
+        if self
+            .get(name)
+            .is_some_and(|value| value.data_type().is_integer())
+        {
+            let message =
+                format!("{name} is an interval, as in INTERVAL '30 days'; a number has no unit");
+            return Err(SqlError::named("22023", name, message));
+        }
         let kept = approximate_ns(interval, LONGEST_MONTH_DAYS).filter(|ns| *ns > 0);
         let wrong = || {
             let message = format!("{name}: the interval is not a positive length of time");
@@ -120,33 +148,37 @@ impl CallArguments {
         kept.map(Some).ok_or_else(wrong)
     }
 
-    /// A moment, or an interval before now.
+    /// A moment, or an interval before now. Times and texts without a zone have the clock's.
     ///
     /// # Errors
     /// If the argument is neither.
-    pub(crate) fn moment(&self, name: &str, now_ns: i64) -> SqlResult<Option<i64>> {
+    pub(crate) fn moment(&self, name: &str, clock: &ArgumentClock) -> SqlResult<Option<i64>> {
         let Some(value) = self.get(name) else {
             return Ok(None);
         };
         let nanoseconds = DataType::Timestamp(TimeUnit::Nanosecond, None);
-        let is_time = matches!(
-            value.data_type(),
-            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64
-        );
-        if is_time
-            && let Ok(ScalarValue::TimestampNanosecond(time, _)) = value.cast_to(&nanoseconds)
-        {
-            return Ok(time);
-        }
-        let text = value.try_as_str().flatten();
+        let text = match value.data_type() {
+            DataType::Timestamp(_, Some(_)) => {
+                if let ScalarValue::TimestampNanosecond(time, _) = value.cast_to(&nanoseconds)? {
+                    return Ok(time);
+                }
+                None
+            }
+            DataType::Timestamp(_, None) | DataType::Date32 | DataType::Date64 => {
+                Some(value.cast_to(&nanoseconds)?.cast_to(&DataType::Utf8)?)
+            }
+            _ => Some(value.clone()),
+        };
+        let text = text.as_ref().and_then(|text| text.try_as_str().flatten());
+        let reference = &clock.reference;
         if let Some(text) = text
-            && let Ok(time) = arrow::compute::kernels::cast_utils::string_to_timestamp_nanos(text)
+            && let Ok(time) = TimeText::parse(text, reference).and_then(|it| it.utc_ns(reference))
         {
             return Ok(Some(time));
         }
         let is_number = value.data_type().is_integer();
         let interval = interval_of(value).filter(|_| !is_number);
-        match interval.and_then(|interval| before(now_ns, interval)) {
+        match interval.and_then(|interval| before(clock.now_ns, interval)) {
             Some(time) => Ok(Some(time)),
             None => Err(wrong(
                 name,
@@ -202,6 +234,8 @@ fn before(now_ns: i64, interval: CalendarInterval) -> Option<i64> {
 mod tests {
     use super::*;
 
+    const HOUR_NS: i64 = DAY_NS / 24;
+
     fn interval(text: &str) -> ScalarValue {
         ScalarValue::Utf8(Some(text.to_owned()))
     }
@@ -217,7 +251,8 @@ mod tests {
             ("number", ScalarValue::Int64(Some(1))),
             ("null", ScalarValue::Null),
         ]);
-        let moment = |name| arguments.moment(name, now_ns);
+        let clock = ArgumentClock::new(now_ns, "UTC").unwrap();
+        let moment = |name| arguments.moment(name, &clock);
         assert_eq!(moment("interval").unwrap(), Some(80 * DAY_NS));
         // From 1 April back to 1 March.
         assert_eq!(moment("month").unwrap(), Some(59 * DAY_NS));
@@ -225,6 +260,11 @@ mod tests {
         assert_eq!(moment("date").unwrap(), Some(3 * DAY_NS));
         assert_eq!(moment("null").unwrap(), None);
         assert!(moment("number").is_err());
+        let berlin = ArgumentClock::new(now_ns, "Europe/Berlin").unwrap();
+        let moment = |name| arguments.moment(name, &berlin).unwrap();
+        assert_eq!(moment("time"), Some(23 * HOUR_NS));
+        assert_eq!(moment("date"), Some(3 * DAY_NS - HOUR_NS));
+        assert_eq!(moment("interval"), Some(80 * DAY_NS));
     }
 
     #[test]
@@ -235,7 +275,7 @@ mod tests {
             ("number", ScalarValue::Int64(Some(86_400_000_000))),
         ]);
         assert_eq!(arguments.kept_ns("month").unwrap(), Some(31 * DAY_NS));
-        assert_eq!(arguments.kept_ns("number").unwrap(), Some(DAY_NS));
+        assert!(arguments.kept_ns("number").is_err());
         assert!(arguments.kept_ns("zero").is_err());
     }
 }

@@ -311,6 +311,10 @@ pub(super) fn matched<'a>(
                 format!("{function} has no argument '{given}'; its arguments are {known}");
             return Err(SqlError::named("42883", &given, message));
         };
+        if found.iter().any(|(known, _)| known == place) {
+            let message = format!("{function}: argument '{place}' is given twice");
+            return Err(SqlError::named("42601", place, message));
+        }
         found.push((*place, value));
     }
     Ok(found)
