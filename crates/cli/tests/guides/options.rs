@@ -11,6 +11,7 @@ const OF_OTHERS: &[&str] = &[
     "--cacert",
     "--compress",
     "--data-binary",
+    "--data-only",
     "--data-urlencode",
     "--delete",
     "--engine-path",

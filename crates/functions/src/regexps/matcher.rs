@@ -233,7 +233,7 @@ mod tests {
                 "abc01234xyz",
                 &[Some("abc0"), Some("abc"), Some("0"), Some("")],
             ),
-            ("Y*?([0-9]{1,3})", "XY1234Z", &[Some("1"), Some("1")]),
+            ("Y*?([0-9]{1,3})", "XY1234Z", &[Some("Y1"), Some("1")]),
             (
                 "\\m(foo|foobar)",
                 "foobar",
