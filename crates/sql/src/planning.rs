@@ -10,6 +10,7 @@ pub(crate) mod counted_sets;
 pub(crate) mod empty_subqueries;
 pub(crate) mod growth;
 pub(crate) mod logical_repair;
+pub(crate) mod null_in_lists;
 pub(crate) mod parameter_types;
 pub(crate) mod repair;
 pub(crate) mod row_functions;

@@ -38,6 +38,16 @@ with psycopg.connect(
         assert (row[0], int(row[1]), row[2]) == (2000, 999000, 750.0), row
         with cursor.copy("COPY (SELECT n FROM py WHERE dev = 'b' ORDER BY n) TO STDOUT") as copy:
             assert [row[0] for row in copy.rows()] == [str(n) for n in range(1, 11)]
+    # A float beside an integer stays one.
+    with connection.cursor() as cursor:
+        for sql, value, expected in (
+            ("SELECT count(*) FROM py WHERE n = %s AND dev = 'b'", 4.5, 0),
+            ("SELECT count(*) FROM py WHERE n < %s AND dev = 'b'", 4.5, 4),
+            ("SELECT max(n * %s) FROM py WHERE dev = 'b'", 0.5, 5.0),
+            ("SELECT 10 / %s", 4.0, 2.5),
+        ):
+            cursor.execute(sql, (value,))
+            assert cursor.fetchone() == (expected,), sql
     with connection.cursor(binary=True) as cursor:
         cursor.execute("SELECT time, dev, n, x, ok FROM py WHERE dev = %s", ("a",))
         assert cursor.fetchone() == (UTC_START, "a", 2**40, 1.5, True)

@@ -87,4 +87,6 @@ counted = pandas.read_sql_query("SELECT dev, count(*), max(v) FROM indexed GROUP
 assert counted.columns.tolist() == ["dev", "count", "max"], counted
 assert counted["count"].tolist() == [2, 1]
 fails(lambda: frame[["dev", "v"]].to_sql("timeless", engine, index=False), "a table needs a time column")
-fails(lambda: frame.to_sql("numbered", engine), "to_sql(…, index=False)")
+# An index of the frame is a column; an index in the database is accepted, and not needed.
+frame.to_sql("numbered", engine)
+assert pandas.read_sql_table("numbered", engine)["index"].tolist() == [0, 1, 2]

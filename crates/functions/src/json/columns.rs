@@ -10,6 +10,9 @@ use arrow::datatypes::{DataType, IntervalMonthDayNanoType};
 use datafusion::common::Result;
 use std::fmt::Write;
 
+/// The longest text within JSON.
+const TEXT_BYTES_MAX: i32 = 16 << 20;
+
 /// See the module documentation.
 pub(super) enum JsonColumn {
     /// Texts, and whether numbers and booleans stand without quotes.
@@ -67,6 +70,13 @@ impl JsonColumn {
             }
             _ => cast(array, &DataType::Utf8)?.as_string::<i32>().clone(),
         };
+        // Each text within JSON within JSON may double; so none is long.
+        let offsets = texts.value_offsets().windows(2);
+        let longest = offsets.map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+        if longest > TEXT_BYTES_MAX {
+            let message = format!("JSON takes texts of at most {TEXT_BYTES_MAX} bytes");
+            return Err(refused("54000", message));
+        }
         let is_bare = is_bare(array.data_type());
         Ok(Self::Plain { texts, is_bare })
     }

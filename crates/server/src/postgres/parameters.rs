@@ -13,8 +13,8 @@ use arrow::array::{
     Int16Array, Int32Array, Int64Array, IntervalMonthDayNanoArray, StringArray,
     Time64MicrosecondArray, TimestampNanosecondArray, new_null_array,
 };
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, IntervalMonthDayNano, TimeUnit};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, Float64Type, IntervalMonthDayNano, TimeUnit};
 use std::sync::Arc;
 
 /// Microseconds and days from the Unix epoch to PostgreSQL's, 2000-01-01.
@@ -120,6 +120,14 @@ pub(super) fn argument(value: &ArrayRef, kind: &DataType, zone: &str) -> Result<
 fn convert(array: &ArrayRef, kind: &DataType) -> Result<ArrayRef, String> {
     if array.data_type() == kind || *kind == DataType::Null {
         return Ok(array.clone());
+    }
+    if kind.is_integer() && array.data_type().is_floating() {
+        let numbers = cast(array, &DataType::Float64).map_err(|error| error.to_string())?;
+        let mut numbers = numbers.as_primitive::<Float64Type>().iter().flatten();
+        // A cast would cut the fraction off.
+        if let Some(number) = numbers.find(|number| number.fract() != 0.0) {
+            return Err(no(&number.to_string(), "an integer"));
+        }
     }
     let options = CastOptions {
         safe: false,
@@ -330,6 +338,13 @@ mod tests {
 
     #[test]
     fn integers_widen_and_texts_are_read() {
+        let error = one(&4.7_f64.to_be_bytes(), true, 701, DataType::Int64).unwrap_err();
+        assert!(
+            format!("{error:?}").contains("\\\"4.7\\\" is not an integer"),
+            "{error:?}"
+        );
+        let array = one(&4_f64.to_be_bytes(), true, 701, DataType::Int64).unwrap();
+        assert_eq!(array.as_primitive::<Int64Type>().value(0), 4);
         let array = one(&5_i16.to_be_bytes(), true, 21, DataType::Int64).unwrap();
         assert_eq!(array.as_primitive::<Int64Type>().value(0), 5);
         let array = one(b"18446744073709551615", false, 0, DataType::UInt64).unwrap();

@@ -1,6 +1,6 @@
 //! Determines the types of parameters that DataFusion leaves open: those of casts and of
-//! `= ANY($1)`, and then those that the client named. An exact number that the client names is one beside
-//! an integer, too, from which DataFusion would conclude that the parameter is an integer.
+//! `= ANY($1)`, and then those that the client named. An exact number or a float that the client names is
+//! one beside an integer, too, from which DataFusion would conclude that the parameter is an integer.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 /// Whether types that a client named count although a statement tells others.
 pub(crate) fn counts_always(named: &[DataType]) -> bool {
-    let counts = |kind: &DataType| matches!(kind, DataType::Interval(_) | DataType::Decimal128(..));
+    let counts = |kind: &DataType| {
+        kind.is_floating() || matches!(kind, DataType::Interval(_) | DataType::Decimal128(..))
+    };
     named.iter().any(counts)
 }
 
@@ -100,9 +102,9 @@ fn named_type<'a>(id: &str, named: &'a [DataType]) -> Option<&'a DataType> {
     named.get(number.checked_sub(1)?)
 }
 
-/// Notes the parameters of an expression that are exact numbers for the client, and integers for DataFusion
-/// because they stand beside one. In a comparison they stay exact; arithmetic makes them floats, which need
-/// no number of digits.
+/// Notes the parameters of an expression that are exact numbers or floats for the client, and integers for
+/// DataFusion because they stand beside one. In a comparison exact numbers stay exact; arithmetic makes them
+/// floats, which need no number of digits.
 fn exact_numbers(expr: &Expr, named: &[DataType], numbers: &mut HashMap<String, DataType>) {
     let exact = DataType::Decimal128(38, 18);
     let (operands, kind): (Vec<&Expr>, DataType) = match expr {
@@ -135,8 +137,12 @@ fn exact_numbers(expr: &Expr, named: &[DataType], numbers: &mut HashMap<String, 
         else {
             continue;
         };
-        let is_exact = matches!(named_type(id, named), Some(DataType::Decimal128(..)));
-        if is_exact && field.data_type().is_integer() {
+        let kind = match named_type(id, named) {
+            Some(DataType::Decimal128(..)) => &kind,
+            Some(named) if named.is_floating() => &DataType::Float64,
+            _ => continue,
+        };
+        if field.data_type().is_integer() {
             numbers.entry(id.clone()).or_insert_with(|| kind.clone());
         }
     }

@@ -107,7 +107,8 @@ impl SqlServiceInner {
             let all = futures::stream::iter(first.into_iter().map(Ok)).chain(rows);
             let fitted = {
                 let wanted = Arc::clone(&wanted);
-                all.map(move |batch| fit(&batch?, &wanted, &places))
+                let time = columns.time;
+                all.map(move |batch| fit(&batch?, &wanted, &places, time))
             };
             let stream = RecordBatchStreamAdapter::new(Arc::clone(&wanted), fitted.boxed());
             let stream: SendableRecordBatchStream = Box::pin(stream);
@@ -398,17 +399,19 @@ fn to_type(
     Ok(cast_with_options(values, to, &options)?)
 }
 
-/// Converts a batch of the query to one of the table.
+/// Converts a batch of the query, whose column `time` has the times, to one of the table.
 fn fit(
     batch: &RecordBatch,
     table: &SchemaRef,
     places: &[usize],
+    time: usize,
 ) -> Result<RecordBatch, DataFusionError> {
     let columns = table.fields().iter().zip(places);
     let columns = columns.map(|(field, at)| to_type(batch.column(*at), field.data_type()));
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
     // The sink has a better error for a row without a time.
-    if columns[0].null_count() > 0 {
+    let time = places.iter().position(|at| *at == time);
+    if time.is_some_and(|at| columns[at].null_count() > 0) {
         let message = "a row has no time: the time column of the query is NULL";
         return Err(DataFusionError::External(Box::new(SqlError::invalid(
             "23502", message,
