@@ -308,5 +308,5 @@ fn json_builder() -> arrow::json::WriterBuilder {
 
 /// Prints a failure and its position in the statement to stderr.
 pub(crate) fn print_failure(failure: &StatementFailure, statement: &str) {
-    eprintln!("{} {}", terminal::error_label(), failure.explain(statement));
+    erroutln!("{} {}", terminal::error_label(), failure.explain(statement));
 }

@@ -153,7 +153,7 @@ fn tell(taken: &TakenBackup<'_>) {
         outln!("removed: {pruned}");
     }
     for warning in taken.warnings {
-        eprintln!("note: {warning}");
+        erroutln!("note: {warning}");
     }
 }
 

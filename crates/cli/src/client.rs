@@ -111,7 +111,7 @@ impl DataClient {
             .map_err(|error| directory::not_opened(dir, error, ""))?;
         let damaged = db.engine().status().segments_damaged;
         if damaged > 0 {
-            eprintln!(
+            erroutln!(
                 "warning: {} in {} missing or truncated: a statement that needs one fails; \
                  `marigram verify {}` names them",
                 terminal::counted(damaged, "segment"),

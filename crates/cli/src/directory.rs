@@ -59,7 +59,7 @@ pub(crate) fn check(dir: &Path, if_missing: IfMissing) -> Result<()> {
         );
     }
     check_room(dir)?;
-    eprintln!("creating a new database in {}", dir.display());
+    erroutln!("creating a new database in {}", dir.display());
     Ok(())
 }
 

@@ -145,7 +145,7 @@ impl Export {
         } else {
             format!(", {}", terminal::bytes(bytes))
         };
-        eprintln!(
+        erroutln!(
             "{}: {}{size} in {} ({})",
             if to_stdout {
                 "stdout".into()
@@ -422,13 +422,13 @@ impl Export {
                     text.clear();
                 }
                 if left_out > 0 {
-                    eprintln!(
+                    erroutln!(
                         "{} without a value left out: line protocol has no such lines",
                         terminal::counted(left_out, "row")
                     );
                 }
                 if beyond > 0 {
-                    eprintln!(
+                    erroutln!(
                         "{} that line protocol cannot hold are in comments, which only Marigram \
                          reads",
                         terminal::counted(beyond as u64, "value")

@@ -155,7 +155,7 @@ impl Import {
             if self.dry_run {
                 out!("{}", file.describe());
             } else {
-                eprint!("{}", file.describe());
+                errout!("{}", file.describe());
             }
         }
         let checked = check_all(&files, client.as_mut(), self.dry_run)?;
@@ -174,12 +174,12 @@ impl Import {
                 1 => ("1 row".to_owned(), "has"),
                 rows => (terminal::counted(rows, "row"), "have"),
             };
-            eprintln!(
+            erroutln!(
                 "{rows} {have} the time and the tags of another row, and no other value: they make up one"
             );
         }
         if let Some(summary) = existing.summary() {
-            eprintln!("{summary}");
+            erroutln!("{summary}");
         }
         if self.dry_run {
             let (rows, bad) = (checked.rows, checked.bad);
@@ -201,7 +201,7 @@ impl Import {
             ),
         };
         if can_ask && !agreed(&question)? {
-            eprintln!("nothing was written");
+            erroutln!("nothing was written");
             return Ok(ExitCode::FAILURE);
         }
         let mut client = match client.take() {
@@ -239,8 +239,8 @@ impl Import {
 /// Reads a file into an existing table, as the shell's `\\copy` does, and reports the result.
 ///
 /// # Errors
-/// If there is no such table, the file cannot be read, or its rows would replace each other and the
-/// user does not want that.
+/// If there is no such table, the file cannot be read, its rows would replace each other and the user does
+/// not want that, or some of them are refused; the others are stored then.
 pub(crate) fn copy_in(
     client: &mut DataClient,
     path: &Path,
@@ -283,19 +283,15 @@ pub(crate) fn copy_in(
         bail!("{}", checked.existing.reason(&names(&files), "(replace)"));
     }
     for note in checked.seen.iter().flat_map(|seen| seen.notes(None)) {
-        eprintln!("note: {note}");
+        erroutln!("note: {note}");
     }
     tables::create(client, &mut files, &checked.columns)?;
     let done = write_file(client, &files[0])?;
-    let refused = match done.refused {
-        0 => String::new(),
-        refused => format!(", {} refused", terminal::count(refused)),
-    };
-    Ok(format!(
-        "COPY {}{refused}{}",
-        done.stored,
-        skipped(done.empty)
-    ))
+    let copied = format!("COPY {}{}", done.stored, skipped(done.empty));
+    if done.refused > 0 {
+        bail!("{copied}, {} refused", terminal::count(done.refused));
+    }
+    Ok(copied)
 }
 
 /// Shows what the rows of the files say, below the plans.
@@ -310,7 +306,7 @@ fn tell_rows(files: &[PreparedFile], checked: &CheckedFiles, is_dry_run: bool) {
         if is_dry_run {
             out!("{text}");
         } else {
-            eprint!("{text}");
+            errout!("{text}");
         }
     }
 }
@@ -322,7 +318,7 @@ fn is_asked() -> bool {
 
 /// Asks whether to continue; the capital letter in the question is the answer of an empty line.
 fn agreed(question: &str) -> Result<bool> {
-    eprint!("{question}");
+    errout!("{question}");
     io::stderr().flush()?;
     let mut answer = String::new();
     io::stdin().read_line(&mut answer)?;

@@ -123,7 +123,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if terminal::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{} {}", terminal::error_label(), terminal::chain(&error));
+            erroutln!("{} {}", terminal::error_label(), terminal::chain(&error));
             ExitCode::FAILURE
         }
     }

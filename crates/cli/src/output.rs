@@ -84,7 +84,7 @@ impl<'a> PagedOutput<'a> {
         match command.spawn() {
             Ok(child) => self.child = Some(child),
             Err(error) => {
-                eprintln!("the pager '{pager}' does not start: {error}");
+                erroutln!("the pager '{pager}' does not start: {error}");
                 self.pager = None;
                 return self.put_out();
             }

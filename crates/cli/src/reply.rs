@@ -33,7 +33,7 @@ pub(crate) struct ReplyRows {
 
 /// Prints the database's notice about an answer, as psql does.
 pub(crate) fn tell_notice(notice: &str) {
-    eprintln!("NOTICE: {notice}");
+    erroutln!("NOTICE: {notice}");
 }
 
 impl From<ServiceError> for StatementFailure {

@@ -177,7 +177,7 @@ impl Restore {
             terminal::rate(total.stored, begin.elapsed())
         );
         if total.refused > 0 {
-            eprintln!("{} refused", terminal::counted(total.refused, "row"));
+            erroutln!("{} refused", terminal::counted(total.refused, "row"));
             return Ok(ExitCode::FAILURE);
         }
         Ok(ExitCode::SUCCESS)
@@ -285,7 +285,7 @@ fn write(
         for reason in refused {
             counts.refused += 1;
             if counts.refused <= REFUSED_SHOWN as u64 {
-                eprintln!("{}.{}: refused: {reason}", schema.database, schema.name);
+                erroutln!("{}.{}: refused: {reason}", schema.database, schema.name);
             }
         }
     }

@@ -107,7 +107,7 @@ impl Serve {
 /// Reports to the operator on stderr, as a line of JSON if the log is JSON.
 fn say(format: LogFormat, text: &str) {
     match format {
-        LogFormat::Text => eprintln!("{text}"),
+        LogFormat::Text => erroutln!("{text}"),
         LogFormat::Json => tracing::info!("{text}"),
     }
 }
@@ -147,7 +147,7 @@ async fn wait_for_signal(running: &RunningServers) -> Result<()> {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        eprintln!("stopped at once; the log holds what was acknowledged");
+        erroutln!("stopped at once; the log holds what was acknowledged");
         std::process::exit(1);
     });
     Ok(())

@@ -343,6 +343,7 @@ impl ShellState {
     ) -> Result<()> {
         if let Some(file) = &mut self.file {
             let whole = PrintOptions {
+                rows_max: None,
                 width_max: None,
                 is_plain: true,
                 ..self.printing

@@ -18,6 +18,23 @@ macro_rules! out {
     ($($argument:tt)*) => { $crate::terminal::write_out(format_args!($($argument)*)) };
 }
 
+/// Like `eprintln!`, but goes on if nobody reads stderr any more (`marigram … 2>&1 | head`).
+macro_rules! erroutln {
+    ($($argument:tt)*) => {
+        $crate::terminal::write_err(format_args!("{}\n", format_args!($($argument)*)))
+    };
+}
+
+/// Like `eprint!`, but goes on if nobody reads stderr any more.
+macro_rules! errout {
+    ($($argument:tt)*) => { $crate::terminal::write_err(format_args!($($argument)*)) };
+}
+
+/// Writes to stderr; see [`erroutln`]. What is said beside the answer is not worth stopping the work.
+pub(crate) fn write_err(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_fmt(text);
+}
+
 /// Writes to stdout; see [`outln`].
 pub(crate) fn write_out(text: fmt::Arguments<'_>) {
     if let Err(error) = io::stdout().write_fmt(text) {

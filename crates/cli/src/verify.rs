@@ -48,7 +48,7 @@ pub(crate) fn run(dir: &Path) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     outln!("{read}: {} damaged", terminal::counted(damaged, "place"));
-    eprintln!(
+    erroutln!(
         "Rows elsewhere stay readable. Restore a damaged file from a backup, or delete the \
              affected time range."
     );

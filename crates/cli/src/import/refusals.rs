@@ -53,15 +53,15 @@ impl RefusedLines {
         if self.count == 0 {
             return;
         }
-        eprintln!("{} refused:", terminal::counted(self.count, "row"));
+        erroutln!("{} refused:", terminal::counted(self.count, "row"));
         self.named.sort();
         for (line, reason) in &self.named {
-            eprintln!("  line {line}: {reason}");
+            erroutln!("  line {line}: {reason}");
         }
         if self.count > self.named.len() as u64 {
-            eprintln!("  … in all:");
+            erroutln!("  … in all:");
             for (reason, count) in &self.by_reason {
-                eprintln!("  {} × {reason}", terminal::count(*count));
+                erroutln!("  {} × {reason}", terminal::count(*count));
             }
         }
     }

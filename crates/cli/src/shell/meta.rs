@@ -75,7 +75,7 @@ impl ShellState {
                 true
             }
             "\\warn" => {
-                eprintln!("{}", unquoted(argument));
+                erroutln!("{}", unquoted(argument));
                 true
             }
             "\\!" => self.run_system(argument)?,
@@ -116,7 +116,7 @@ impl ShellState {
         if self.is_interactive {
             outln!("{text}");
         } else {
-            eprintln!("{text}");
+            erroutln!("{text}");
         }
         true
     }
@@ -126,7 +126,7 @@ impl ShellState {
         self.has_failed = true;
         match self.scripts.last() {
             None => outln!("{text}"),
-            Some(script) => eprintln!(
+            Some(script) => erroutln!(
                 "{} {}:{}: {text}",
                 terminal::error_label(),
                 script.name,
@@ -311,7 +311,7 @@ impl ShellState {
         match copied {
             Ok(said) => self.say(&said),
             Err(error) if self.scripts.is_empty() => {
-                eprintln!("{} {}", terminal::error_label(), terminal::chain(&error));
+                erroutln!("{} {}", terminal::error_label(), terminal::chain(&error));
                 self.has_failed = true;
                 false
             }

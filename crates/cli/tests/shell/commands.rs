@@ -317,6 +317,33 @@ fn arrays_are_texts_in_csv() {
 }
 
 #[test]
+fn a_copy_with_refused_rows_stops_a_script() {
+    let dir = weather();
+    let rows = "time,station,temp\n2030-01-01,x,1\n2030-01-02,x,warm\n";
+    std::fs::write(dir.path().join("in.csv"), rows).unwrap();
+    let text = "\\copy weather from 'in.csv'\nSELECT 'went on' AS said;\n";
+    std::fs::write(dir.path().join("a.sql"), text).unwrap();
+    let (out, err, code) = script(dir.path(), &["-f", "a.sql"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("COPY 1, 1 refused"), "{err}");
+    assert!(!out.contains("went on"), "{out}");
+}
+
+#[test]
+fn a_file_gets_all_rows() {
+    let dir = weather();
+    let text = "\\o out.txt\nSELECT generate_series(1, 250) AS n;\n\\o\n";
+    std::fs::write(dir.path().join("a.sql"), text).unwrap();
+    let (_, err, code) = script(
+        dir.path(),
+        &["--limit", "100", "--format", "table", "-f", "a.sql"],
+    );
+    assert_eq!(code, Some(0), "{err}");
+    let file = std::fs::read_to_string(dir.path().join("out.txt")).unwrap();
+    assert!(file.lines().count() >= 250, "{file}");
+}
+
+#[test]
 fn copied_lines_and_tsfiles_come_back() {
     let dir = weather();
     for file in ["w.lp", "w.tsfile"] {
