@@ -11,8 +11,8 @@ use crate::execution::execution_session::{ExecutionSession, SharedExecutionState
 use crate::execution::memory::AccountedPool;
 use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
+use crate::planning::list_conditions::ListConditions;
 use crate::planning::logical_repair::repaired_logical;
-use crate::planning::null_in_lists::NullInLists;
 use crate::planning::repair::repaired;
 use crate::planning::row_functions::RowFunctionPlanner;
 use crate::planning::sort_keys::DistinctSortKeys;
@@ -376,7 +376,7 @@ impl SessionStates {
     /// floats, and remove sort keys that occur twice.
     fn logical_rules(&self) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = vec![
-            Arc::new(NullInLists),
+            Arc::new(ListConditions),
             Arc::new(GapFillRule),
             Arc::new(LateralLimitRule),
             Arc::new(LateralAggregateRule),

@@ -3,6 +3,7 @@
 
 use crate::catalog::plan_rights::is_subquery;
 use crate::error::{SqlError, SqlResult};
+use crate::planning::list_conditions::with_list_conditions;
 use crate::tables::changed_rows::{ChangeTarget, ListedRowChange, check_unreplaced};
 use crate::tables::table::{SeriesTable, select_by_tags};
 use arrow::array::Array;
@@ -212,6 +213,7 @@ fn conditions(
             return Ok(None);
         }
         let condition = simplifier.coerce(unnormalize_col(condition), &arrow)?;
+        let condition = with_list_conditions(condition)?.data;
         conditions.extend(split_conjunction_owned(simplifier.simplify(condition)?));
     }
     Ok(Some(conditions))
