@@ -27,6 +27,7 @@ mod row_values;
 mod seen_rows;
 mod source;
 mod tables;
+mod tag_columns;
 mod time_columns;
 mod time_extras;
 mod time_guess;

@@ -301,13 +301,17 @@ impl ShellState {
                     }
                 }
             };
-            let is_script = !self.is_interactive || !self.scripts.is_empty();
-            let is_stopped = is_script && interrupt::is_raised();
+            let is_stopped = self.runs_script() && interrupt::is_raised();
             if is_stopped || !(is_done || self.keeps_going) {
                 return Ok(AfterScript::Stops);
             }
         }
         Ok(AfterScript::GoesOn)
+    }
+
+    /// Whether statements come from a script, also from one that a user at the prompt runs.
+    fn runs_script(&self) -> bool {
+        !self.is_interactive || !self.scripts.is_empty()
     }
 
     /// Runs one statement and prints its answer; returns whether it succeeded.

@@ -7,6 +7,7 @@ use super::csv_plan::ImportRole;
 use super::new_columns::new_column;
 use super::parquet_values::{with_exact_numbers, with_moments};
 use super::source::{ImportSource, RereadableInput};
+use super::tag_columns::{self, inferred_tags};
 use super::{BATCH_ROWS, Precision, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -18,7 +19,7 @@ use marigram_model::FieldType;
 use marigram_tabular::layout::ColumnLayout;
 use marigram_tabular::names;
 use marigram_tabular::profile::DISTINCT_MAX;
-use marigram_tabular::tags::{self, RowSample, TagCandidate};
+use marigram_tabular::tags::{RowSample, TagCandidate};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use std::collections::HashSet;
@@ -311,32 +312,11 @@ fn told_tags(
     written: Option<&Roles>,
 ) -> Result<HashSet<usize>> {
     let known = reading.known.as_ref();
+    let mut places = tag_columns::told_tags(&reading.options, known, file_names, table_names)?;
     let is_field = |place: usize| {
         let mut fields = known.iter().flat_map(|known| &known.fields);
         fields.any(|(name, _)| *name == table_names[place])
     };
-    let mut places = HashSet::new();
-    for tag in &reading.options.tags {
-        let exact = file_names.iter().position(|name| name == tag);
-        let alike = || {
-            file_names
-                .iter()
-                .position(|name| name.eq_ignore_ascii_case(tag))
-        };
-        let Some(place) = exact.or_else(alike) else {
-            bail!(
-                "there is no column '{tag}' for a tag; the file has: {}",
-                file_names.join(", ")
-            );
-        };
-        if is_field(place) {
-            bail!("column '{tag}' is a field of the table, not a tag");
-        }
-        places.insert(place);
-    }
-    for (tag, _) in known.iter().flat_map(|known| &known.tags) {
-        places.extend(table_names.iter().position(|name| name == tag));
-    }
     let written = written.filter(|_| !reading.options.no_tags);
     for tag in written.iter().flat_map(|roles| &roles.tags) {
         let place = file_names.iter().position(|name| name == tag);
@@ -410,19 +390,8 @@ fn infer_tags(input: &RereadableInput, plan: &mut ParquetPlan) -> Result<()> {
             distinct: one.distinct.map(|distinct| distinct.len()),
         })
         .collect();
-    let mut found = tags::infer(&candidates, sample.rows());
-    let leaves_no_field = |found: &[usize]| {
-        let is_tag = |at: usize| found.iter().any(|tag| places[*tag] == at);
-        let mut columns = plan.columns.iter().enumerate();
-        !columns.any(|(at, column)| matches!(column.role, ImportRole::Field(_)) && !is_tag(at))
-    };
-    if leaves_no_field(&found) {
-        found.retain(|at| tags::is_identity(&candidates[*at].name));
-    }
-    if leaves_no_field(&found) {
-        return Ok(());
-    }
-    for at in found {
+    let roles = plan.columns.iter().map(|column| &column.role);
+    for at in inferred_tags(&candidates, sample.rows(), roles, &places) {
         plan.columns[places[at]].role = ImportRole::Tag;
         plan.inferred_tags = true;
     }

@@ -42,7 +42,7 @@ impl ShellState {
         } else {
             argument.trim_end_matches(';').trim_end()
         };
-        if (!self.is_interactive || !self.scripts.is_empty()) && FOR_TERMINALS.contains(&command) {
+        if self.runs_script() && FOR_TERMINALS.contains(&command) {
             return Ok(self.refuse(&format!("{command} is for the shell at a terminal")));
         }
         let is_done = match command {
@@ -275,7 +275,7 @@ impl ShellState {
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
             line: 0,
         };
-        if self.is_interactive && self.scripts.is_empty() {
+        if !self.runs_script() {
             interrupt::clear();
         }
         Ok(match self.run_script(script, &text)? {

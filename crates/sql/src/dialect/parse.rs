@@ -34,7 +34,7 @@ use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::recursions;
 use crate::dialect::rewriting::{
-    ExpandSubscripts, OtherEscapes, RefuseTableSample, RenameDuplicateColumns, RewriteSimilarTo,
+    ExpandSubscripts, OtherEscapes, RefuseIgnoredClauses, RenameDuplicateColumns, RewriteSimilarTo,
     rewrite,
 };
 use crate::dialect::sample::syntax as sample;
@@ -446,7 +446,7 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
             rewrite(statement, &mut SetReturning)?;
         }
         if folded.contains("tablesample") || folded.contains("ordinality") {
-            rewrite(statement, &mut RefuseTableSample)?;
+            rewrite(statement, &mut RefuseIgnoredClauses)?;
         }
         if series::may_have_some(&folded) {
             rewrite(statement, &mut SeriesInFrom)?;

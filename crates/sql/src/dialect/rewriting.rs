@@ -248,9 +248,9 @@ pub(crate) fn selects(body: &mut SetExpr) -> Vec<&mut Select> {
 
 /// Refuses what the planner would ignore beside a table: `TABLESAMPLE`, and `WITH ORDINALITY` where it was
 /// not rewritten.
-pub(crate) struct RefuseTableSample;
+pub(crate) struct RefuseIgnoredClauses;
 
-impl VisitorMut for RefuseTableSample {
+impl VisitorMut for RefuseIgnoredClauses {
     type Break = SqlError;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {

@@ -6,7 +6,7 @@
 //! before its rules run.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{HashSet, Result, ScalarValue};
 use datafusion::logical_expr::expr::{BinaryExpr, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, Operator, lit};
@@ -49,6 +49,10 @@ impl OptimizerRule for ListConditions {
 /// # Errors
 /// DataFusion's errors, for expressions that cannot be traversed.
 pub(crate) fn with_list_conditions(expr: Expr) -> Result<Transformed<Expr>> {
+    // Most statements have no list; a look costs less than a rewrite.
+    if !expr.exists(|part| Ok(matches!(part, Expr::InList(_))))? {
+        return Ok(Transformed::no(expr));
+    }
     expr.transform_up(|part| {
         Ok(match part {
             Expr::InList(list) => without_nulls(list),
@@ -107,13 +111,17 @@ fn pair(both: BinaryExpr) -> Transformed<Expr> {
         let apart = comparisons(first, &first.list);
         return Transformed::yes(binary(apart, *op, right.as_ref().clone()));
     }
-    let lacks = |list: &InList, item: &Expr| !list.list.contains(item);
+    let items = |list: &InList| -> HashSet<ScalarValue> {
+        let items = list.list.iter();
+        items
+            .filter_map(|item| item.as_literal().cloned())
+            .collect()
+    };
+    let (one, other) = (items(first), items(second));
     let is_empty = match (op, first.negated, second.negated) {
-        (Operator::And, false, false) | (Operator::Or, true, true) => {
-            first.list.iter().all(|item| lacks(second, item))
-        }
-        (Operator::And, false, true) => !first.list.iter().any(|item| lacks(second, item)),
-        (Operator::And, true, false) => !second.list.iter().any(|item| lacks(first, item)),
+        (Operator::And, false, false) | (Operator::Or, true, true) => one.is_disjoint(&other),
+        (Operator::And, false, true) => one.is_subset(&other),
+        (Operator::And, true, false) => other.is_subset(&one),
         _ => false,
     };
     if !is_empty {

@@ -410,8 +410,7 @@ fn fit(
     let columns = columns.map(|(field, at)| to_type(batch.column(*at), field.data_type()));
     let columns: Vec<_> = columns.collect::<Result<_, _>>()?;
     // The sink has a better error for a row without a time.
-    let time = places.iter().position(|at| *at == time);
-    if time.is_some_and(|at| columns[at].null_count() > 0) {
+    if batch.column(time).null_count() > 0 {
         let message = "a row has no time: the time column of the query is NULL";
         return Err(DataFusionError::External(Box::new(SqlError::invalid(
             "23502", message,

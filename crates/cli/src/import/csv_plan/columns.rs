@@ -1,9 +1,10 @@
 //! The roles and types of a CSV file's columns.
 
 use super::{CsvColumn, CsvPlan, ImportRole, OpenFile};
+use crate::import::ReadPlanOptions;
 use crate::import::repeated_hours::RepeatedHours;
-use crate::import::{ReadOptions, ReadPlanOptions};
-use anyhow::{Result, bail};
+use crate::import::tag_columns::{inferred_tags, told_tags};
+use anyhow::Result;
 use marigram_model::FieldType;
 use marigram_tabular::layout::ColumnLayout;
 use marigram_tabular::profile::ColumnProfile;
@@ -110,36 +111,6 @@ fn leave_out(plan: &mut CsvPlan, empty: &[usize]) {
     }
 }
 
-/// Indexes of the tags that the options name or that the table has.
-fn told_tags(
-    options: &ReadOptions,
-    known: Option<&ColumnLayout>,
-    names: &[String],
-    table_names: &[String],
-) -> Result<HashSet<usize>> {
-    let mut places = HashSet::new();
-    for tag in &options.tags {
-        let exact = names.iter().position(|name| name == tag);
-        let alike = || names.iter().position(|name| name.eq_ignore_ascii_case(tag));
-        let Some(at) = exact.or_else(alike) else {
-            bail!(
-                "there is no column '{tag}' for a tag; the file has: {}",
-                names.join(", ")
-            );
-        };
-        let is_field =
-            |known: &ColumnLayout| known.fields.iter().any(|(n, _)| *n == table_names[at]);
-        if known.is_some_and(is_field) {
-            bail!("column '{tag}' is a field of the table, not a tag");
-        }
-        places.insert(at);
-    }
-    for (tag, _) in known.into_iter().flat_map(|known| &known.tags) {
-        places.extend(table_names.iter().position(|name| name == tag));
-    }
-    Ok(places)
-}
-
 /// The type that the options give to a column.
 pub(crate) fn told_type(
     reading: &ReadPlanOptions,
@@ -225,24 +196,10 @@ pub(crate) fn infer_tags(
         let cell = |at: &usize| xxh3_64(record.cell(*at).text.trim().as_bytes());
         sample.add(time, places.iter().map(cell).collect());
     }
-    let mut found = tags::infer(&candidates, sample.rows());
-    if leaves_no_field(plan, &places, &found) {
-        found.retain(|at| tags::is_identity(&candidates[*at].name));
-    }
-    if leaves_no_field(plan, &places, &found) {
-        return Ok(());
-    }
-    for at in found {
+    let roles = plan.columns.iter().map(|column| &column.role);
+    for at in inferred_tags(&candidates, sample.rows(), roles, &places) {
         plan.columns[places[at]].role = ImportRole::Tag;
         plan.inferred_tags = true;
     }
     Ok(())
-}
-
-/// Whether a table would have no field if the columns in `tags`, indexes of `places`, were tags: it could
-/// store nothing.
-fn leaves_no_field(plan: &CsvPlan, places: &[usize], tags: &[usize]) -> bool {
-    let is_tag = |at: usize| tags.iter().any(|tag| places[*tag] == at);
-    let mut columns = plan.columns.iter().enumerate();
-    !columns.any(|(at, column)| matches!(column.role, ImportRole::Field(_)) && !is_tag(at))
 }
