@@ -5,6 +5,7 @@
 //! the first one is written. Then one thread reads and parses while this one writes. Good rows are
 //! stored, and bad ones are reported with their line; nothing is dropped silently.
 
+mod column_roles;
 mod csv_plan;
 mod csv_rows;
 mod duplicate_advice;
@@ -27,7 +28,6 @@ mod row_values;
 mod seen_rows;
 mod source;
 mod tables;
-mod tag_columns;
 mod time_columns;
 mod time_extras;
 mod time_guess;

@@ -3,6 +3,7 @@
 mod columns;
 mod notes;
 
+use super::column_roles::ImportRole;
 use super::json_records::{self, JsonColumns, JsonRecords};
 use super::repeated_hours::RepeatedHours;
 use super::time_columns::{TimeColumns, TimeSearch};
@@ -26,19 +27,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes from which the dialect is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
-
-/// The role of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ImportRole {
-    /// The time, or a part of it.
-    Time,
-    /// A tag.
-    Tag,
-    /// A field.
-    Field(FieldType),
-    /// None: the column has no values.
-    Dropped,
-}
 
 /// A column of the file.
 #[derive(Clone, Debug)]

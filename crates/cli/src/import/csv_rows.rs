@@ -2,7 +2,8 @@
 
 mod cells;
 
-use super::csv_plan::{CsvColumn, CsvPlan, ImportRole, TextKind, text_of};
+use super::column_roles::ImportRole;
+use super::csv_plan::{CsvColumn, CsvPlan, TextKind, text_of};
 use super::repeated_hours::RepeatedHours;
 use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;

@@ -1,6 +1,7 @@
 //! The message of an import that stops because its rows would replace each other.
 
-use super::csv_plan::{CsvColumn, ImportRole};
+use super::column_roles::ImportRole;
+use super::csv_plan::CsvColumn;
 use super::duplicate_check::place;
 use super::prepared::PreparedFile;
 use crate::terminal;

@@ -3,11 +3,10 @@
 //! The file says the types. The roles come from the options, the table, the file's metadata if Marigram
 //! exported it, or else from the values, as those of a CSV file do.
 
-use super::csv_plan::ImportRole;
+use super::column_roles::{self, ImportRole, inferred_tags};
 use super::new_columns::new_column;
 use super::parquet_values::{with_exact_numbers, with_moments};
 use super::source::{ImportSource, RereadableInput};
-use super::tag_columns::{self, inferred_tags};
 use super::{BATCH_ROWS, Precision, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -312,7 +311,7 @@ fn told_tags(
     written: Option<&Roles>,
 ) -> Result<HashSet<usize>> {
     let known = reading.known.as_ref();
-    let mut places = tag_columns::told_tags(&reading.options, known, file_names, table_names)?;
+    let mut places = column_roles::told_tags(&reading.options, known, file_names, table_names)?;
     let is_field = |place: usize| {
         let mut fields = known.iter().flat_map(|known| &known.fields);
         fields.any(|(name, _)| *name == table_names[place])

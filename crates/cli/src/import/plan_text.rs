@@ -1,6 +1,7 @@
 //! Describes the plan of an import.
 
-use super::csv_plan::{CsvPlan, ImportRole, TextKind};
+use super::column_roles::ImportRole;
+use super::csv_plan::{CsvPlan, TextKind};
 use super::parquet_plan::ParquetPlan;
 use super::{KnownColumns, ReadPlanOptions};
 use marigram_tabular::cell::DecimalMark;

@@ -1,6 +1,7 @@
 //! A file together with its import plan.
 
-use super::csv_plan::{self, CsvPlan, ImportRole, TextKind};
+use super::column_roles::ImportRole;
+use super::csv_plan::{self, CsvPlan, TextKind};
 use super::parquet_plan::{self, ParquetPlan};
 use super::source::{ImportSource, RereadableInput};
 use super::{

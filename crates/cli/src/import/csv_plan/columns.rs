@@ -1,9 +1,9 @@
 //! The roles and types of a CSV file's columns.
 
-use super::{CsvColumn, CsvPlan, ImportRole, OpenFile};
+use super::{CsvColumn, CsvPlan, OpenFile};
 use crate::import::ReadPlanOptions;
+use crate::import::column_roles::{ImportRole, inferred_tags, told_tags};
 use crate::import::repeated_hours::RepeatedHours;
-use crate::import::tag_columns::{inferred_tags, told_tags};
 use anyhow::Result;
 use marigram_model::FieldType;
 use marigram_tabular::layout::ColumnLayout;

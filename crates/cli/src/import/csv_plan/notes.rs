@@ -1,8 +1,9 @@
 //! What the plan of a CSV file tells the user before the import, and what it refuses.
 
+use super::CsvPlan;
 use super::columns::told_type;
-use super::{CsvPlan, ImportRole};
 use crate::import::ReadPlanOptions;
+use crate::import::column_roles::ImportRole;
 use crate::import::new_columns::new_column;
 use crate::terminal;
 use anyhow::{Result, bail};

@@ -1,11 +1,24 @@
-//! Which columns of a file are tags: what the plans of CSV and Parquet have in common.
+//! The roles of a file's columns, and which are tags: what the plans of CSV and Parquet have in common.
 
 use super::ReadOptions;
-use super::csv_plan::ImportRole;
 use anyhow::{Result, bail};
+use marigram_model::FieldType;
 use marigram_tabular::layout::ColumnLayout;
 use marigram_tabular::tags::{self, SampleRow, TagCandidate};
 use std::collections::HashSet;
+
+/// The role of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ImportRole {
+    /// The time, or a part of it.
+    Time,
+    /// A tag.
+    Tag,
+    /// A field.
+    Field(FieldType),
+    /// None: the column has no values.
+    Dropped,
+}
 
 /// Indexes of the tags that the options name or that the table has.
 pub(super) fn told_tags(
