@@ -15,7 +15,8 @@
 //!   edit, whose commit never returned: it is cut off.
 //! - After a sync, a seal is appended and not synced. It costs little, and proves that damage before
 //!   it is not a torn write. Damage that a whole later record follows is an error: acknowledged edits
-//!   are never dropped silently.
+//!   are never dropped silently. The one exception is a seal before an edit at the end that no seal
+//!   follows: power loss can tear this seal and keep the edit, which then counts.
 //! - What a new process reads may be in the page cache only, and may stay there even if a sync now
 //!   succeeds, because the kernel gave up writing it when an earlier sync failed. So a log that
 //!   does not end in a seal is rewritten on opening, before anybody acts on what was read.

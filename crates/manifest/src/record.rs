@@ -57,6 +57,9 @@ pub(crate) fn new_log<S: LoggedState>(state: &S, number: u64, owner: Option<LogO
     bytes
 }
 
+/// Bytes of a seal that tells of those before it.
+pub(crate) const SEAL_BYTES: usize = frame::HEADER_BYTES + PREFIX_BYTES + 12;
+
 /// Appends a seal to a log whose bytes so far are `before`.
 pub(crate) fn put_seal(number: u64, before: ChecksummedPrefix, out: &mut Vec<u8>) {
     let body = |out: &mut Vec<u8>| {

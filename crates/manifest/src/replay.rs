@@ -2,7 +2,7 @@
 
 use crate::bytes::{MalformedRecord, RecordReader};
 use crate::error::ManifestError;
-use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SNAPSHOT};
+use crate::record::{EDIT, LoggedState, PREFIX_BYTES, SEAL, SEAL_BYTES, SNAPSHOT};
 use marigram_codec::{ChecksummedPrefix, frame};
 use marigram_model::LogOwner;
 use std::path::Path;
@@ -96,6 +96,11 @@ pub(crate) fn replay<S: LoggedState>(
     while at < bytes.len() {
         let record = match whole(bytes, at) {
             Ok(record) => record,
+            Err(_) if is_torn_seal::<S>(bytes, at, number, version, whole_log == edits) => {
+                whole_log.grow(&bytes[at..at + SEAL_BYTES]);
+                at += SEAL_BYTES;
+                continue;
+            }
             Err(reason) => {
                 if let Some(later) = later_record(bytes, at + 1, number + 1) {
                     let reason = format!("{reason}, though a whole record follows at byte {later}");
@@ -132,6 +137,27 @@ pub(crate) fn replay<S: LoggedState>(
         is_sealed,
         torn,
     })
+}
+
+/// Whether the damage at `at` is a seal that power loss tore together with what follows it: the next edit,
+/// which was appended before a sync made the seal durable. The edit may be whole; its commit did not return,
+/// or else its own seal would follow. `is_after_edit`: the record before is an edit.
+fn is_torn_seal<S: LoggedState>(
+    bytes: &[u8],
+    at: usize,
+    number: u64,
+    version: u32,
+    is_after_edit: bool,
+) -> bool {
+    if !is_after_edit || version < S::SEALS_TELL || at + SEAL_BYTES > bytes.len() {
+        return false;
+    }
+    let Ok(next) = whole(bytes, at + SEAL_BYTES) else {
+        return false;
+    };
+    let is_edit = prefix(next.payload)
+        .is_ok_and(|(found, kind, _)| kind == EDIT && Some(found) == number.checked_add(1));
+    is_edit && later_record(bytes, next.end, number + 1).is_none()
 }
 
 /// Applies an edit or seal to the state after edit `number`; returns whether it was a seal.

@@ -63,6 +63,22 @@ fn a_log_cut_short_is_an_earlier_state_or_no_log() {
 }
 
 #[test]
+fn a_seal_that_was_torn_before_the_last_edit_is_no_damage() {
+    const SEAL_BYTES: usize = 29;
+    let (sealed, mut bytes) = (log(1).len(), log(2));
+    let expected = state_of(&bytes).unwrap();
+    bytes[sealed - SEAL_BYTES..sealed - 10].fill(0);
+    // The last seal proves that everything before it was durable.
+    let error = state_of(&bytes).unwrap_err();
+    assert!(matches!(error, ManifestError::Corrupt { .. }), "{error}");
+    bytes.truncate(bytes.len() - SEAL_BYTES);
+    assert_eq!(state_of(&bytes).unwrap(), expected);
+    // More than a seal is damaged, or less of the edit is there.
+    bytes.pop();
+    assert_eq!(state_of(&bytes).unwrap(), state_of(&log(1)).unwrap());
+}
+
+#[test]
 fn a_torn_tail_is_cut_off_and_reported() {
     let (_, fs, dir) = disk(1);
     let (mut manifest, _) = Manifest::open(Arc::clone(&fs), &dir).unwrap();
