@@ -32,6 +32,8 @@ pub(crate) struct LiveCatalog {
     durable: Mutex<Catalog>,
     /// Set when the directory has its lineage.
     witness: OnceLock<Arc<Mutex<WitnessFile>>>,
+    /// Set when the shards are open.
+    shard_witnesses: OnceLock<Vec<Arc<Mutex<WitnessFile>>>>,
     health: Arc<EngineHealth>,
     visible: RwLock<VisibleCatalog>,
 }
@@ -56,6 +58,7 @@ impl LiveCatalog {
         Ok(Self {
             durable: Mutex::new(catalog),
             witness: OnceLock::new(),
+            shard_witnesses: OnceLock::new(),
             health,
             visible,
         })
@@ -80,6 +83,16 @@ impl LiveCatalog {
         };
         let witness = Arc::new(Mutex::new(WitnessFile::open(fs, dir, of, known)?));
         Ok(self.witness.get_or_init(|| witness).clone())
+    }
+
+    /// Writes down from here on, in the shards' witnesses too, how far the catalog is durable.
+    pub(crate) fn note_in_shards(&self, witnesses: Vec<Arc<Mutex<WitnessFile>>>) {
+        let catalog = self.durable.lock();
+        for witness in &witnesses {
+            witness.lock().note_catalog(catalog.extent());
+        }
+        // It is set once, when the directory opens.
+        let _ = self.shard_witnesses.set(witnesses);
     }
 
     /// Highest id that any table ever had.
@@ -183,6 +196,9 @@ impl LiveCatalog {
         }
         if let Some(witness) = self.witness.get() {
             witness.lock().note_log(catalog.extent());
+        }
+        for witness in self.shard_witnesses.get().into_iter().flatten() {
+            witness.lock().note_catalog(catalog.extent());
         }
         self.visible.write().apply(edit);
         Ok(())

@@ -171,7 +171,7 @@ pub(crate) fn open_shard(
         next_segment: AtomicU64::new(highest_there.map_or(next_segment, |highest| {
             next_segment.max(highest.saturating_add(1))
         })),
-        witness: Mutex::new(witness),
+        witness: Arc::new(Mutex::new(witness)),
         noted_ns: AtomicU64::new(0),
         is_certain,
         damaged,

@@ -149,7 +149,7 @@ pub(crate) struct Shard {
     pub maintenance: Mutex<MaintenanceState>,
     pub next_segment: AtomicU64,
     /// The second record of what is durable.
-    pub witness: Mutex<WitnessFile>,
+    pub witness: Arc<Mutex<WitnessFile>>,
     /// When a write last recorded the log in the witness of the data directory, on the monotonic clock.
     pub noted_ns: AtomicU64,
     /// Whether what the manifest does not name is certainly garbage.

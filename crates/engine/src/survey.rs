@@ -123,7 +123,8 @@ pub(crate) fn survey(
     look().map_err(|error| advised(error, dir))
 }
 
-/// Examines the catalog, and how many changes it has ever had. It exists before `MARIGRAM` does.
+/// Examines the catalog, and how many changes it has ever had. It exists before `MARIGRAM` does. Besides
+/// its own witness, those of the shards count.
 pub(crate) fn look_at_catalog(
     env: &Env,
     dir: &Path,
@@ -133,7 +134,21 @@ pub(crate) fn look_at_catalog(
         lineage,
         shard: None,
     };
-    let known = known_logs(env, dir, of, true)?;
+    let mut known = known_logs(env, dir, of, true)?;
+    for shard in shards_there(env, dir)? {
+        let of = WitnessOwner {
+            lineage,
+            shard: Some(shard as u32),
+        };
+        // What is wrong with a shard's witness is said when the shard is examined.
+        let path = shard_dir(dir, shard);
+        if let Ok(Some((found, witnessed))) = WitnessFile::read(env.fs.as_ref(), &path)
+            && found == of
+            && let Some(catalog) = witnessed.catalog
+        {
+            known.witnessed.take_log(catalog);
+        }
+    }
     let read = Catalog::read_proved(env.fs.as_ref(), dir, &known.proof())?;
     let (state, changes) = read.unwrap_or_default();
     Ok((known, state, changes))

@@ -48,7 +48,7 @@ pub(crate) fn prove<S>(
         return corrupt(
             found.extent.bytes,
             format!(
-                "it ends with change {}, though change {} was made durable, as WITNESS beside it says: \
+                "it ends with change {}, though change {} was made durable, as a WITNESS of the directory says: \
                  its end is lost, or it was replaced by an older version",
                 found.number, durable.number
             ),
@@ -69,7 +69,7 @@ pub(crate) fn prove<S>(
     corrupt(
         0,
         format!(
-            "its length and checksum up to change {} are not those that WITNESS beside it names: \
+            "its length and checksum up to change {} are not those that a WITNESS of the directory names: \
              it was replaced by another file",
             durable.number
         ),

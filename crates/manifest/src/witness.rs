@@ -3,7 +3,8 @@
 //! The file `WITNESS` stands in the data directory for the catalog, and in each shard's directory
 //! for its manifest and its write-ahead log. That of the data directory also records, less often, how
 //! far each shard is durable: a whole shard that is replaced by an older copy of itself, with its own
-//! witness, is found by it. An entry is appended after the log itself was synced,
+//! witness, is found by it. And those of the shards record how far the catalog is durable: older copies of
+//! the catalog and of the witness beside it are found by them. An entry is appended after the log itself was synced,
 //! and is not synced: it costs one write, and never claims too much. Power loss may lose entries, so
 //! the witness is a lower bound; if it claims more than a log holds, the log has lost acknowledged
 //! data. Layout: `docs/formats/witness.md`.
@@ -36,6 +37,8 @@ const WAL: u32 = 2;
 /// the lowest byte.
 const SHARD_LOG: u32 = 3;
 const SHARD_WAL: u32 = 4;
+/// In the witness of a shard: as `LOG`, of the catalog.
+const CATALOG: u32 = 5;
 /// The shard's number in a witness of the whole directory.
 const NO_SHARD: u32 = u32::MAX;
 
@@ -66,6 +69,8 @@ pub struct WitnessedState {
     pub wal: BTreeMap<u64, ChecksummedPrefix>,
     /// Of each shard, in the witness of the data directory.
     pub shards: BTreeMap<u32, WitnessedShard>,
+    /// Of the catalog, in the witness of a shard.
+    pub catalog: Option<LogExtent>,
 }
 
 /// What was durable of a shard at some moment.
@@ -164,6 +169,7 @@ impl WitnessFile {
                 WAL => known.take_wal(first, extent),
                 SHARD_LOG => known.shard(shard).take_log(log),
                 SHARD_WAL => known.shard(shard).take_wal(first, extent),
+                CATALOG => known.take_catalog(log),
                 _ => {}
             }
         }
@@ -202,6 +208,10 @@ impl WitnessFile {
                 for (number, shard) in known.shards {
                     witness.note_shard(number, shard);
                 }
+                known
+                    .catalog
+                    .iter()
+                    .for_each(|log| witness.note_catalog(*log));
             }
             Ok(false) | Err(_) => {
                 witness.known = known;
@@ -267,6 +277,15 @@ impl WitnessFile {
         }
     }
 
+    /// Records the durable extent of the catalog, in the witness of a shard.
+    pub fn note_catalog(&mut self, catalog: LogExtent) {
+        let before = self.known.catalog;
+        self.known.take_catalog(catalog);
+        if self.known.catalog != before {
+            self.append(&catalog_slot(catalog));
+        }
+    }
+
     /// Forgets files of the write-ahead log below `floor`, which are no longer needed.
     pub fn release_wal(&mut self, floor: u64) {
         self.known.wal = self.known.wal.split_off(&floor);
@@ -311,6 +330,7 @@ impl WitnessFile {
                     .flat_map(|wal| shard_wal_slot(*number, *wal)),
             );
         }
+        bytes.extend(self.known.catalog.iter().flat_map(|log| catalog_slot(*log)));
         let write = || {
             let file = self.fs.create(&new)?;
             file.append(&bytes)?;
@@ -332,9 +352,16 @@ impl WitnessFile {
 }
 
 impl WitnessedState {
-    fn take_log(&mut self, log: LogExtent) {
+    /// Adds an extent of the manifest or the catalog.
+    pub fn take_log(&mut self, log: LogExtent) {
         if self.log.is_none_or(|known| known.number <= log.number) {
             self.log = Some(log);
+        }
+    }
+
+    fn take_catalog(&mut self, log: LogExtent) {
+        if self.catalog.is_none_or(|known| known.number <= log.number) {
+            self.catalog = Some(log);
         }
     }
 
@@ -390,6 +417,10 @@ fn log_slot(log: LogExtent) -> [u8; SLOT_BYTES] {
 
 fn wal_slot(number: u64, extent: ChecksummedPrefix) -> [u8; SLOT_BYTES] {
     entry(WAL, number, 0, extent)
+}
+
+fn catalog_slot(log: LogExtent) -> [u8; SLOT_BYTES] {
+    entry(CATALOG, log.base, log.number, log.extent)
 }
 
 fn shard_log_slot(shard: u32, log: LogExtent) -> [u8; SLOT_BYTES] {

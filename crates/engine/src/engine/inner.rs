@@ -179,6 +179,7 @@ impl EngineInner {
             recovered.add(&part);
             shards.push(shard);
         }
+        schemas.note_in_shards(shards.iter().map(|shard| shard.witness.clone()).collect());
         let now_ns = context.env.clock.monotonic_ns();
         let recovery_ms = now_ns.saturating_sub(started_ns) / 1_000_000;
         log_opened(&shards, live.len(), &recovered, recovery_ms);

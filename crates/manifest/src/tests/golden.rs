@@ -226,6 +226,40 @@ fn the_witness_of_a_data_directory_is_read() {
     assert_eq!(bytes.len(), 36 * 8, "a header and seven slots");
 }
 
+#[test]
+fn the_catalog_in_the_witness_of_a_shard_is_read() {
+    let (_, fs, dir) = disk(1);
+    let of = WitnessOwner {
+        lineage: 0x0123_4567_89ab_cdef,
+        shard: Some(1),
+    };
+    let log = |number: u64| LogExtent {
+        base: number / 2,
+        number,
+        extent: ChecksummedPrefix::new(&vec![1; 100 * number as usize]),
+    };
+    let mut witness =
+        WitnessFile::open(Arc::clone(&fs), &dir, of, WitnessedState::default()).unwrap();
+    witness.note_log(log(2));
+    witness.note_catalog(log(7));
+    // An older extent, and the same one again, add nothing.
+    witness.note_catalog(log(6));
+    witness.note_catalog(log(7));
+    let bytes = crate::log::read_file(&*fs.open(&dir.join(WitnessFile::FILE)).unwrap()).unwrap();
+    let file = "witness/v1-catalog.bin";
+    let (found, known) =
+        WitnessFile::decode(&golden_path(file), &golden_of_this_version(file, &bytes)).unwrap();
+    assert_eq!(found, of);
+    assert_eq!((known.log, known.catalog), (Some(log(2)), Some(log(7))));
+    assert_eq!(bytes.len(), 36 * 3, "a header and two slots");
+    // A rewritten file has it, too.
+    drop(witness);
+    fs.remove(&dir.join(WitnessFile::FILE)).unwrap();
+    drop(WitnessFile::open(Arc::clone(&fs), &dir, of, known).unwrap());
+    let read = WitnessFile::read(&*fs, &dir).unwrap().unwrap();
+    assert_eq!(read.1.catalog, Some(log(7)));
+}
+
 /// Edits of this version never stand in a file of an older one.
 #[test]
 fn a_file_of_version_1_is_written_anew_when_it_is_opened() {

@@ -1,5 +1,6 @@
 //! A shard that is replaced by an older copy of itself, together with its witness, is refused: the
-//! witness of the data directory knows more of it.
+//! witness of the data directory knows more of it. The same holds for the catalog, of which the witnesses
+//! of the shards know.
 
 use super::support::{DIR, World, options, read, store};
 use crate::{Engine, EngineError};
@@ -69,6 +70,43 @@ fn an_older_copy_of_a_shard_is_refused_and_nothing_changes() {
             put_back(&world, &newest, shard);
             assert_eq!(read(&world.open(), "t"), rows);
         }
+    }
+}
+
+/// An older catalog would give columns other values: the shards know columns by their numbers.
+#[test]
+fn older_copies_of_the_catalog_and_of_its_witness_are_refused() {
+    for is_killed in [false, true] {
+        let world = World::new(5);
+        write(&world, 1, true);
+        let older = files(&world);
+        let engine = world.open_db();
+        engine.create_database("later", false).unwrap();
+        let killed = files(&world);
+        drop(engine);
+        if is_killed {
+            put_back(&world, &killed, "");
+        }
+        let newest = files(&world);
+        for name in ["CATALOG", "CATALOG.copy", "WITNESS"] {
+            put_back(&world, &older, name);
+        }
+        let before = files(&world);
+        let error = Engine::open(world.env(), Path::new(DIR), options()).unwrap_err();
+        assert!(matches!(error, EngineError::Corrupt { .. }), "{error:?}");
+        assert!(error.to_string().contains("an older version"), "{error}");
+        assert_ne!(world.damage(), Vec::<String>::new());
+        assert_eq!(files(&world), before);
+        put_back(&world, &newest, "");
+        assert_eq!(read(&world.open(), "t").len(), 20);
+        // Who accepts the older catalog removes all witnesses.
+        for name in ["CATALOG", "CATALOG.copy"] {
+            put_back(&world, &older, name);
+        }
+        for witness in ["WITNESS", "shards/0000/WITNESS", "shards/0001/WITNESS"] {
+            world.fs.remove(&Path::new(DIR).join(witness)).unwrap();
+        }
+        assert_eq!(read(&world.open(), "t").len(), 20);
     }
 }
 
