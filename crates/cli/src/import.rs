@@ -120,6 +120,8 @@ pub(crate) struct ReadPlanOptions {
     pub constant_tags: Vec<(String, String)>,
     /// Types given on the command line.
     pub types: Vec<(String, FieldType)>,
+    /// The time of rows that have none, in ns: the same whenever the file is read.
+    pub now_ns: i64,
 }
 
 /// Rows that were parsed together.
@@ -413,7 +415,7 @@ fn check_all(
     let mut seen = Vec::new();
     for (number, file) in files.iter().enumerate() {
         check.begin_file(number);
-        let mut file_rows = SeenRows::new();
+        let mut file_rows = SeenRows::new(file.reading.now_ns);
         let by_field = file.form == ImportFormat::Lines;
         let mut refusals = RefusedLines::new(file.reading.options.show_refused);
         let mut times = LineTimes::new();

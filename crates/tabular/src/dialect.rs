@@ -194,8 +194,7 @@ impl SampleRows {
         let first = self.records.first()?;
         let data_at = self.records.iter().position(is_data);
         let (header_at, data_at) = match (told.header, data_at) {
-            (Some(false), at) if told.skip.is_some() => (None, at.map(|_| 0).or(Some(0))),
-            (Some(false), at) => (None, at.or(Some(0))),
+            (Some(false), _) => (None, Some(0)),
             (Some(true), _) if told.skip.is_some() => (Some(0), Some(1)),
             (_, None) => (Some(0), Some(1)),
             (_, Some(0)) => (

@@ -64,6 +64,7 @@ pub(super) fn import(client: &DataClient) -> Result<()> {
                 ("kind".to_owned(), file.kind.to_owned()),
             ],
             types: vec![("value".to_owned(), FieldType::F64)],
+            now_ns: 0,
         };
         let parsed = RefCell::new(Vec::new());
         read_csv(file.csv, &reading, &|item| {

@@ -10,7 +10,6 @@ use marigram_protocol::lines;
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
 use std::io::{BufRead, Read};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Approximate size of a block, in bytes.
 const BLOCK_BYTES: usize = 2 << 20;
@@ -34,11 +33,6 @@ pub(super) fn read(
         errors_max: usize::MAX,
         ..lines::LineLimits::default()
     };
-    let now_ns = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_nanos();
-    let now_ns = i64::try_from(now_ns).unwrap_or(i64::MAX);
     let mut block = Vec::new();
     let mut lines_before = 0;
     loop {
@@ -55,7 +49,7 @@ pub(super) fn read(
         // The line is longer than a block: read more of it.
         let Some(end) = end else { continue };
         if end > 0 {
-            let parsed = lines::parse(&block[..end], precision, now_ns, limits);
+            let parsed = lines::parse(&block[..end], precision, reading.now_ns, limits);
             let line = |line: u64| lines_before + line;
             let bad = parsed
                 .errors

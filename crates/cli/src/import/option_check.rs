@@ -35,6 +35,23 @@ pub(crate) fn check(form: ImportFormat, options: &ReadOptions, is_export: bool) 
             &[Csv, Jsonl, Parquet, Tsfile],
         ),
     ];
+    // An export is read as it was written. Its encoding can change afterwards.
+    let told = given
+        .iter()
+        .map(|(option, is_given, _)| (*option, *is_given));
+    let types = ("--types", !options.types.is_empty());
+    let ignored = told
+        .chain([types])
+        .find(|(option, is_given)| *is_given && !["--encoding", "--table"].contains(option));
+    if form == Csv
+        && is_export
+        && let Some((option, _)) = ignored
+    {
+        bail!(
+            "{option}: the layout of this export says how to read it; without the layout (FILE.layout.json, or \
+             the comment in the first line) it is read as any other CSV"
+        );
+    }
     let refused = given
         .iter()
         .find(|(_, is_given, forms)| *is_given && !forms.contains(&form));
@@ -102,11 +119,17 @@ mod tests {
                 "{error}"
             );
         }
+        let error = check(ImportFormat::Csv, &zone, true).unwrap_err();
+        assert!(
+            error.to_string().contains("the layout of this export"),
+            "{error}"
+        );
         let table = ReadOptions {
             table: Some("t".to_owned()),
             ..ReadOptions::default()
         };
         assert!(check(ImportFormat::Lines, &table, true).is_ok());
+        assert!(check(ImportFormat::Csv, &table, true).is_ok());
         let error = check(ImportFormat::Lines, &table, false).unwrap_err();
         assert!(error.to_string().contains("names its table"), "{error}");
     }

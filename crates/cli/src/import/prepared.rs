@@ -11,6 +11,7 @@ use super::{
 use crate::client::DataClient;
 use crate::table_columns::known_table;
 use anyhow::{Context, Result, bail};
+use jiff::Timestamp;
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::HashMap;
@@ -47,7 +48,11 @@ impl PreparedFile {
         let input = RereadableInput::open(path)?;
         let layout = match form {
             ImportFormat::Lines => line_rows::layout(input.source()?)?,
-            ImportFormat::Csv | ImportFormat::Tsfile => layout_beside(path)?,
+            ImportFormat::Csv => match layout_beside(path)? {
+                None => line_rows::layout(input.source()?)?,
+                beside => beside,
+            },
+            ImportFormat::Tsfile => layout_beside(path)?,
             ImportFormat::Parquet | ImportFormat::Jsonl => None,
         };
         option_check::check(form, options, layout.is_some())?;
@@ -226,8 +231,9 @@ pub(crate) fn check_types(files: &[PreparedFile]) -> Result<()> {
     Ok(())
 }
 
-/// Gives the columns of files that go to the same table the same roles and types.
+/// Gives the columns of files that go to the same table the same names, roles and types.
 pub(crate) fn unify(files: &mut [PreparedFile]) {
+    unify_names(files);
     let mut roles: HashMap<(String, String), ImportRole> = HashMap::new();
     let key = |file: &ReadPlanOptions, name: &str| (file.table.clone(), name.to_owned());
     for file in &*files {
@@ -258,6 +264,37 @@ pub(crate) fn unify(files: &mut [PreparedFile]) {
             {
                 column.role = *role;
             }
+        }
+    }
+}
+
+/// Gives columns of a new table that differ only in case the name that the first file has, unless a file
+/// has several of them.
+fn unify_names(files: &mut [PreparedFile]) {
+    let mut names: HashMap<(String, String), String> = HashMap::new();
+    for file in files {
+        if file.reading.known.is_some() {
+            continue;
+        }
+        let table = &file.reading.table;
+        let csv = file.csv.iter_mut().flat_map(|plan| &mut plan.columns);
+        let parquet = file.parquet.iter_mut().flat_map(|plan| &mut plan.columns);
+        let csv = csv.map(|column| (column.role, &mut column.name));
+        let parquet = parquet.map(|column| (column.role, &mut column.name));
+        // The time has the name that the first file gives it.
+        let columns = csv.chain(parquet);
+        let mut own: Vec<_> = columns
+            .filter(|(role, _)| !matches!(role, ImportRole::Time | ImportRole::Dropped))
+            .map(|(_, name)| name)
+            .collect();
+        let keys: Vec<_> = own.iter().map(|name| name.to_lowercase()).collect();
+        for (at, name) in own.iter_mut().enumerate() {
+            let key = &keys[at];
+            if keys.iter().filter(|other| *other == key).count() > 1 {
+                continue;
+            }
+            let first = names.entry((table.clone(), key.clone()));
+            **name = first.or_insert_with(|| name.clone()).clone();
         }
     }
 }
@@ -350,7 +387,12 @@ fn reading(
         options: options.clone(),
         constant_tags,
         types: types.collect::<Result<_>>()?,
+        now_ns: now_ns(),
     })
+}
+
+fn now_ns() -> i64 {
+    i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// The part of a file's name that a pattern matches: its first group, or the whole match.

@@ -1,5 +1,6 @@
 //! Hours that clocks show twice, told apart by the order of the rows: the first pass lasts until the time
-//! of a series goes back or stands still, and then the second one begins.
+//! of a series goes back, and then the second one begins. A time that stands still is that of a second row
+//! in the same pass, unless the rows of the series are an hour apart.
 
 use super::ReadOptions;
 use super::options;
@@ -8,6 +9,9 @@ use std::collections::HashMap;
 
 /// A day in ns: rows further apart than this say nothing about each other's pass.
 const DAY_NS: i64 = 86_400_000_000_000;
+
+/// Rows this far apart show a repeated time once in each pass.
+const HOUR_NS: u64 = 3_600_000_000_000;
 
 /// Which pass of the repeated hour a series is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,15 @@ struct LastRow {
     /// Its time; within a repeated hour, that of the first pass.
     time: i64,
     pass: ClockPass,
+    /// How far it is from the last row with another time.
+    distance: Option<u64>,
+}
+
+impl LastRow {
+    /// Whether rows are so far apart that a repeated time is that of the second pass.
+    fn is_hourly(&self) -> bool {
+        self.distance.is_none_or(|distance| distance >= HOUR_NS)
+    }
 }
 
 /// Follows the rows of a file in their order, each series by itself.
@@ -54,8 +67,7 @@ impl RepeatedHours {
     pub(crate) fn place(&mut self, series: u64, first: i64, second: i64) -> Result<i64, String> {
         let last = self.last.get(&series).copied();
         if first == second {
-            let pass = ClockPass::Outside;
-            self.last.insert(series, LastRow { time: first, pass });
+            self.follow(series, first, ClockPass::Outside);
             return Ok(first);
         }
         let pass = match last {
@@ -71,6 +83,7 @@ impl RepeatedHours {
             }
             Some(last) if last.pass == ClockPass::Outside => ClockPass::First,
             Some(last) if first > last.time => last.pass,
+            Some(last) if first == last.time && !last.is_hourly() => last.pass,
             Some(last) if last.pass == ClockPass::First => ClockPass::Second,
             Some(_) => {
                 return Err(
@@ -80,11 +93,27 @@ impl RepeatedHours {
                 );
             }
         };
-        self.last.insert(series, LastRow { time: first, pass });
+        self.follow(series, first, pass);
         Ok(match pass {
             ClockPass::Second => second,
             _ => first,
         })
+    }
+
+    fn follow(&mut self, series: u64, time: i64, pass: ClockPass) {
+        let distance = self.last.get(&series).and_then(|last| {
+            if last.time == time {
+                last.distance
+            } else {
+                Some(time.abs_diff(last.time))
+            }
+        });
+        let row = LastRow {
+            time,
+            pass,
+            distance,
+        };
+        self.last.insert(series, row);
     }
 }
 
@@ -118,19 +147,23 @@ mod tests {
         assert_eq!(placed(&[3, 4, 5, 4, 5, 6]), all(&[3, 4, 5, 6, 7, 8]));
         // A logger of one row an hour.
         assert_eq!(placed(&[2, 4, 4, 6]), all(&[2, 4, 6, 8]));
-        // A gap in the second pass, and a file that begins and ends within the hour.
-        assert_eq!(placed(&[4, 5, 5, 6]), all(&[4, 5, 7, 8]));
+        // Two rows of one time, in either pass; a file that begins and ends within the hour.
+        assert_eq!(placed(&[4, 5, 5, 6]), all(&[4, 5, 5, 8]));
+        assert_eq!(
+            placed(&[3, 4, 4, 5, 4, 5, 5, 6]),
+            all(&[3, 4, 4, 5, 6, 7, 7, 8])
+        );
         assert_eq!(placed(&[5, 4]), all(&[5, 6]));
         // The rows of another device without a tag, one below the other.
         assert_eq!(
-            placed(&[3, 4, 5, 4, 5, 6, 3, 4, 4, 6]),
-            all(&[3, 4, 5, 6, 7, 8, 3, 4, 6, 8])
+            placed(&[3, 4, 5, 4, 5, 6, 3, 4, 5, 4, 6]),
+            all(&[3, 4, 5, 6, 7, 8, 3, 4, 5, 6, 8])
         );
     }
 
     #[test]
     fn an_order_that_says_nothing_is_refused() {
         assert_eq!(placed(&[6, 5, 4]), [Some(8), None, None]);
-        assert_eq!(placed(&[4, 4, 4]), [Some(4), Some(6), None]);
+        assert_eq!(placed(&[2, 4, 4, 4]), [Some(2), Some(4), Some(6), None]);
     }
 }

@@ -59,12 +59,11 @@ impl SeenLines {
 }
 
 impl SeenRows {
-    /// Has seen no row yet.
-    pub(crate) fn new() -> Self {
-        let now_ns = Timestamp::now().as_nanosecond();
+    /// Has seen no row yet. Times after `now_ns` are in the future.
+    pub(crate) fn new(now_ns: i64) -> Self {
         Self {
             tables: BTreeMap::new(),
-            now_ns: i64::try_from(now_ns).unwrap_or(i64::MAX),
+            now_ns,
         }
     }
 
@@ -216,6 +215,8 @@ mod tests {
     use marigram_model::BatchTag;
     use std::sync::Arc;
 
+    const NOW_NS: i64 = 1_700_000_000_000_000_000;
+
     fn batch(times: Vec<i64>, sites: Option<&[Option<&str>]>) -> WriteBatch {
         let tag = |values: &[Option<&str>]| BatchTag {
             name: "site".into(),
@@ -234,8 +235,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_tag_are_counted_over_all_batches() {
-        let mut seen = SeenRows::new();
-        let now = seen.now_ns;
+        let (mut seen, now) = (SeenRows::new(NOW_NS), NOW_NS);
         seen.add(
             &batch(vec![now - 5, now - 3], None),
             &[2, 3],
@@ -255,7 +255,7 @@ mod tests {
             "{}",
             notes[0]
         );
-        let mut seen = SeenRows::new();
+        let mut seen = SeenRows::new(NOW_NS);
         seen.add(&batch(vec![now], None), &[9], ["plant"].into_iter());
         let notes = seen.notes(Some("f.csv"));
         assert!(notes[0].starts_with("1 of 1 row of f.csv"), "{}", notes[0]);
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn times_that_are_hardly_meant_are_noted() {
-        let mut seen = SeenRows::new();
+        let mut seen = SeenRows::new(NOW_NS);
         let times = vec![0, seen.now_ns - 1, seen.now_ns + 3_600_000_000_000];
         seen.add(&batch(times, None), &[7, 8, 9], std::iter::empty());
         let notes = seen.notes(None);

@@ -111,3 +111,45 @@ fn a_name_that_a_spreadsheet_breaks_is_one_name() {
         "t\n1.0\n2.0\n"
     );
 }
+
+#[test]
+fn names_of_several_files_match_without_case() {
+    let place = ImportFixture::new();
+    let first = place.file(
+        "a.csv",
+        "Time,Device,Temp\n2026-01-01 00:00,d1,20\n2026-01-01 00:00,d2,21\n",
+    );
+    let second = place.file(
+        "b.csv",
+        "TIME,DEVICE,TEMP\n2026-01-01 00:01,d1,22\n2026-01-01 00:01,d2,23\n",
+    );
+    let said = place.import(&["--table", "m", &first, &second]);
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(
+        place.csv("SELECT * FROM m ORDER BY \"Temp\""),
+        "Time,Device,Temp\n2026-01-01T00:00:00Z,d1,20.0\n2026-01-01T00:00:00Z,d2,21.0\n\
+         2026-01-01T00:01:00Z,d1,22.0\n2026-01-01T00:01:00Z,d2,23.0\n"
+    );
+    // Two columns of one file are two columns.
+    let both = place.file("c.csv", "time,v,V\n2026-01-01 00:00,1,2\n");
+    let said = place.import(&["--table", "n", "--no-tags", &both]);
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(place.csv("SELECT v, \"V\" FROM n"), "v,V\n1.0,2.0\n");
+}
+
+#[test]
+fn without_a_header_every_line_is_a_row() {
+    let place = ImportFixture::new();
+    let text = "never,20\n2026-01-01 00:00,21\n2026-01-01 00:01,22\n";
+    let file = place.file("m.csv", text);
+    let said = place.import(&[
+        "--no-header",
+        "--no-tags",
+        "--time-column",
+        "column1",
+        &file,
+    ]);
+    assert!(!said.ok, "{}", said.out);
+    assert!(said.out.contains("3 rows read, 2 stored"), "{}", said.out);
+    assert!(said.out.contains("1 refused"), "{}", said.out);
+}

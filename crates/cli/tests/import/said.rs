@@ -345,3 +345,35 @@ fn line_breaks_beside_odd_names_come_back() {
         assert_eq!(rows("t"), rows("old"), "{name}");
     }
 }
+
+#[test]
+fn lines_without_a_time_are_not_in_the_future() {
+    let place = ImportFixture::new();
+    let file = place.file("m.lp", "cpu,host=a v=1\ncpu,host=b v=2\n");
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    for word in ["future", "replace"] {
+        assert!(!said.err.contains(word), "{word}: {}", said.err);
+    }
+    assert!(said.out.contains("2 stored, 0 replaced"), "{}", said.out);
+}
+
+#[test]
+fn a_layout_in_a_comment_gives_the_same_table() {
+    let place = ImportFixture::new();
+    let layout = r#"#marigram {"version":1,"table":"t","time":"time","is_time_zoned":true,"tags":[["n","BIGINT"]],"fields":[["z","TIMESTAMPTZ"],["i","INT"]]}"#;
+    let rows = "time,n,z,i\n2026-01-01T00:00:00Z,5,2026-01-02T00:00:00Z,7\n";
+    let file = place.file("t.csv", &format!("{layout}\n{rows}"));
+    let said = place.import(&["--tags", "i", &file]);
+    assert!(
+        !said.ok && said.err.contains("the layout of this export"),
+        "{}",
+        said.err
+    );
+    let said = place.import(&[&file]);
+    assert!(said.ok, "{}", said.err);
+    assert_eq!(
+        place.columns("t"),
+        "time TIMESTAMPTZ time; n BIGINT tag; z TIMESTAMPTZ field; i INT field"
+    );
+}

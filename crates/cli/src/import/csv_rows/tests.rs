@@ -16,6 +16,7 @@ pub(crate) fn reading(options: ReadOptions) -> ReadPlanOptions {
         options,
         constant_tags: Vec::new(),
         types: Vec::new(),
+        now_ns: 0,
     }
 }
 
