@@ -88,10 +88,15 @@ impl ScalarUDFImpl for TimeBucket {
                 return plan_err!("time_bucket: the time has the type {other}, not a timestamp");
             }
         };
-        let mut coerced = vec![width, time];
+        let mut coerced = vec![width, time.clone()];
         for place in places {
             coerced.push(match place {
-                DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => nanoseconds(None),
+                // A moment stays one; the origin of moments is one, in the session's zone.
+                DataType::Timestamp(_, zone @ Some(_)) => nanoseconds(zone.clone()),
+                DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => match &time {
+                    zoned @ DataType::Timestamp(_, Some(_)) => zoned.clone(),
+                    _ => nanoseconds(None),
+                },
                 DataType::Interval(_) | DataType::Duration(_) => {
                     DataType::Interval(IntervalUnit::MonthDayNano)
                 }
