@@ -39,6 +39,11 @@ impl ExprPlanner for IntervalArithmetic {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         if matches!(expr.op, BinaryOperator::Plus | BinaryOperator::Minus) {
+            // Each question for a type looks at a whole operand, which may be a long sum.
+            let is_plain = |side: &Expr| side.get_type(schema).is_ok_and(|kind| kind.is_numeric());
+            if is_plain(&expr.right) && is_plain(&expr.left) {
+                return Ok(PlannerResult::Original(expr));
+            }
             let expr = with_differences_as_intervals(with_written_interval(expr, schema), schema);
             return Ok(PlannerResult::Original(with_times_of_dates(expr, schema)));
         }

@@ -3,7 +3,7 @@
 //! Functions: Marigram's own (`time_bucket`, aggregates of time series, and marker functions that
 //! the plans of operators replace) and those of PostgreSQL that clients call; [`register`] adds
 //! them to a session. Functions that produce large values are [`bounded`]. Operators:
-//! [`arithmetic`] of whole numbers, [`interval_arithmetic`], the [`comparison`] of intervals, the
+//! [`arithmetic`] of whole numbers, [`interval_arithmetic`], [`long_sums`], the [`comparison`] of intervals, the
 //! order of [`floats`] and of intervals ([`interval_order`]). Both use [`zoned`] times, [`duration`]s
 //! as people write them, and the [`interrupt`] that stops long loops.
 //!
@@ -44,6 +44,7 @@ mod interval_text;
 mod json;
 mod keys;
 mod letter_case;
+pub mod long_sums;
 mod lttb;
 pub mod marker_functions;
 mod mean;

@@ -98,6 +98,34 @@ pub(super) fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     }
 }
 
+/// Appends the name of an operand. A call in it would otherwise build the name of its own left side first,
+/// and copy it: the work would grow with the square of the length of a chain.
+fn push_name(expr: &Expr, name: &mut String) {
+    match expr {
+        // A cast has the name of its operand.
+        Expr::Cast(cast) => push_name(&cast.expr, name),
+        Expr::ScalarFunction(call) => {
+            let checked = call.func.inner().downcast_ref::<CheckedOperator>();
+            match (checked.and_then(CheckedOperator::operator), &call.args[..]) {
+                (Some(op), [left, right]) => {
+                    push_name(left, name);
+                    push_sign(op, right, name);
+                }
+                _ => name.push_str(&expr.schema_name().to_string()),
+            }
+        }
+        other => name.push_str(&other.schema_name().to_string()),
+    }
+}
+
+/// Appends an operator and its right operand.
+fn push_sign(op: Operator, right: &Expr, name: &mut String) {
+    name.push(' ');
+    name.push_str(&op.to_string());
+    name.push(' ');
+    push_name(right, name);
+}
+
 /// Restores the operators of an expression to the way they were written.
 ///
 /// # Errors
@@ -141,11 +169,12 @@ impl ScalarUDFImpl for CheckedOperator {
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match (self.operator(), args) {
             (None, [operand]) => Ok(format!("(- {})", operand.schema_name())),
-            (Some(op), [left, right]) => Ok(format!(
-                "{} {op} {}",
-                left.schema_name(),
-                right.schema_name()
-            )),
+            (Some(op), [left, right]) => {
+                let mut name = String::new();
+                push_name(left, &mut name);
+                push_sign(op, right, &mut name);
+                Ok(name)
+            }
             _ => internal_err!("{} has {} arguments", self.name(), args.len()),
         }
     }

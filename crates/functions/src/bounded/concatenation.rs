@@ -6,8 +6,7 @@ use arrow::array::{Array, ArrayRef, GenericStringBuilder, OffsetSizeTrait, cast:
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use std::sync::Arc;
 
@@ -40,11 +39,11 @@ impl ScalarUDFImpl for Concatenation {
 
     /// Displays the call as the operator.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        let row = args.iter().cloned().reduce(|left, right| {
-            let (left, right) = (Box::new(left), Box::new(right));
-            Expr::BinaryExpr(BinaryExpr::new(left, Operator::StringConcat, right))
-        });
-        Ok(row.map_or_else(String::new, |row| row.schema_name().to_string()))
+        let names: Vec<String> = args
+            .iter()
+            .map(|operand| operand.schema_name().to_string())
+            .collect();
+        Ok(names.join(" || "))
     }
 
     fn signature(&self) -> &Signature {

@@ -49,6 +49,7 @@ use marigram_functions::comparison::DurationComparison;
 use marigram_functions::floats::FloatOrderRule;
 use marigram_functions::interval_arithmetic::IntervalArithmetic;
 use marigram_functions::interval_order::IntervalOrder;
+use marigram_functions::long_sums::LongSums;
 use marigram_functions::numeric_division::NumericDivision;
 use marigram_functions::value_casts::ValueCasts;
 use marigram_functions::zoned::UTC;
@@ -135,6 +136,7 @@ impl SessionPrototype {
         for udf in marigram_functions::zone_functions::functions() {
             state.register_udf(Arc::new(udf))?;
         }
+        state.register_expr_planner(Arc::new(LongSums))?;
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
         state.register_expr_planner(Arc::new(NumericDivision))?;
