@@ -5,7 +5,7 @@
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`], [`inserted_columns`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
-//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`],
+//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`], [`deleted_alias`],
 //! [`index_definitions`], [`rows`], [`series`], [`set_returning`], [`grouping_forms`], [`json_calls`],
 //! [`table_queries`], [`column_names`]). [`timescale`] has what TimescaleDB adds to SQL. Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
@@ -28,6 +28,7 @@ pub(crate) mod column_names;
 pub(crate) mod copy_syntax;
 pub(crate) mod ddl;
 pub(crate) mod declared_parameters;
+mod deleted_alias;
 pub(crate) mod exact_numbers;
 pub(crate) mod foreign_names;
 pub(crate) mod from_first;

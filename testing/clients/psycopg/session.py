@@ -50,6 +50,38 @@ with psycopg.connect(
     sql = "SELECT count(*) FROM numbers WHERE time >= to_timestamp_nanos(0) - %t"
     assert one(sql, -datetime.timedelta(days=1, microseconds=1)) == 0
 
+    # Parameters without a column beside them have the types that the driver declares.
+    noon = datetime.datetime(2026, 1, 2, 12)
+    day = datetime.timedelta(days=1)
+    berlin = datetime.timezone(datetime.timedelta(hours=1))
+    for form in ("s", "b", "t"):
+        for sql, parameters, expected in [
+            ("SELECT % < %", (9, 10), True),
+            ("SELECT % BETWEEN % AND %", (9, 1, 10), True),
+            ("SELECT % IN (%, %)", (9, 10, 9), True),
+            ("SELECT % + %", (1, 2), 3),
+            ("SELECT mod(%, %)", (7, 3), 1),
+            ("SELECT % AND %", (True, False), False),
+            ("SELECT % - %", (noon, noon - day), day),
+            ("SELECT % - interval '1 day'", (noon,), noon - day),
+            ("SELECT % + %", (noon, day), noon + day),
+            ("SELECT %", (datetime.time(1, 2, 3),), datetime.time(1, 2, 3)),
+            ("SELECT %", (noon.replace(tzinfo=berlin),), noon.replace(tzinfo=berlin)),
+            ("SELECT sum(x) FROM (SELECT % AS x UNION ALL SELECT %) AS s", (10, 9), 19),
+            ("SELECT x FROM (VALUES (%), (%)) AS v(x) ORDER BY x", (10, 9), 9),
+            ("SELECT (% + %) * 2", (Decimal("1.25"), Decimal("1")), Decimal("4.5")),
+        ]:
+            # A driver's `%%` is an operator, and there is none here.
+            found = connection.execute(sql.replace("%", "%" + form), parameters).fetchone()[0]
+            assert found == expected, (form, sql, found)
+    # One parameter beside a column and beside an interval is one time, in any zone.
+    connection.execute("SET TIME ZONE 'Asia/Tokyo'")
+    first = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    sql = "SELECT count(*) FROM numbers WHERE time >= %(t)s AND time < %(t)s + interval '1 day'"
+    found = connection.execute(sql, {"t": first}).fetchone()[0]
+    assert found == 5000, found
+    connection.execute("SET TIME ZONE 'UTC'")
+
     # Cursors, of SQL and of the driver.
     fails("DECLARE c CURSOR FOR SELECT 1", "25P01")
     with connection.transaction():

@@ -12,7 +12,7 @@ use crate::postgres::portal::{
 use crate::postgres::session_syntax::SessionStatement;
 use crate::postgres::setting_scope::setting_scope;
 use crate::postgres::types::{PgType, arrow_type, columns};
-use arrow::datatypes::{DataType, IntervalUnit};
+use arrow::datatypes::{DataType, IntervalUnit, TimeUnit};
 use std::sync::Arc;
 
 impl PostgresConnection<'_> {
@@ -210,6 +210,8 @@ fn named_type(oid: u32) -> DataType {
         Some(PgType::Text | PgType::Varchar) => DataType::Null,
         Some(PgType::Interval) => DataType::Interval(IntervalUnit::MonthDayNano),
         Some(PgType::Numeric) => DataType::Decimal128(38, 18),
+        Some(PgType::Time) => DataType::Time64(TimeUnit::Microsecond),
+        Some(PgType::Timestamptz) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
         _ => arrow_type(oid).unwrap_or(DataType::Null),
     }
 }

@@ -1,40 +1,144 @@
-//! Parameters that the client declares as intervals become casts, as if the statement had `$1::interval`:
-//! beside a time, the planner would take them for times.
+//! Parameters whose types the client declares become casts where the statement itself does not tell the
+//! type: `$1 < $2` of two integers is read as `$1::bigint < $2::bigint`, and not as a comparison of texts.
 //!
-//! Drivers declare the types of all values that they send; psycopg sends a `timedelta` as an interval.
+//! Drivers declare the types of the values that they send. Beside a column, the column's type counts: plans
+//! are reused for all values of such a parameter. So a parameter becomes a cast as an operand without a column
+//! beside it, as an item of a SELECT, and as a value of a list that is read as a table. An interval
+//! becomes one everywhere: beside a time, the planner would take it for a time.
+//!
 //! Other declared types are the business of [`parameter_types`](crate::planning::parameter_types).
 
-use crate::dialect::ast_walk::walk_mut;
+use crate::dialect::ast_walk::{walk, walk_mut};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::sql::sqlparser::ast::{self, CastKind, Expr, Statement, Value, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    self, BinaryOperator, CastKind, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, Statement,
+    TimezoneInfo, Value, Visitor, VisitorMut,
+};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
-/// Casts the parameters of a statement; `named` are the types of `$1…$n`, or Null.
-pub(crate) fn cast_intervals(statement: &mut Statement, named: &[DataType]) {
-    let is_interval = |kind: &DataType| matches!(kind, DataType::Interval(_));
-    if named.iter().any(is_interval) {
-        let _ = walk_mut(statement, &mut DeclaredIntervals { named });
+/// Casts the parameters of a statement; `named` are the types of `$1…$n`, or Null. Returns the numbers of
+/// the parameters, from 1, whose types count.
+pub(crate) fn cast_declared(statement: &mut Statement, named: &[DataType]) -> BTreeSet<usize> {
+    let mut places = ParameterPlaces {
+        inserted: match statement {
+            Statement::Insert(insert) => insert.source.as_deref().map(address),
+            _ => None,
+        },
+        ..ParameterPlaces::default()
+    };
+    let _ = walk(statement, &mut places);
+    let ParameterPlaces {
+        operands, values, ..
+    } = places;
+    let casts: HashMap<usize, ast::DataType> = named
+        .iter()
+        .enumerate()
+        .filter_map(|(at, kind)| {
+            let number = at + 1;
+            let counts = match kind {
+                DataType::Interval(_) => true,
+                // An exact number has as many digits as its value, which a cast would change.
+                DataType::Decimal128(..) => operands.contains(&number),
+                _ => operands.contains(&number) || values.contains(&number),
+            };
+            Some((number, sql_type(kind).filter(|_| counts)?))
+        })
+        .collect();
+    if !casts.is_empty() {
+        let _ = walk_mut(statement, &mut DeclaredCasts { casts });
+    }
+    operands.union(&values).copied().collect()
+}
+
+/// Whether a declared type becomes a cast where it counts.
+pub(crate) fn is_castable(kind: &DataType) -> bool {
+    sql_type(kind).is_some()
+}
+
+/// Finds the parameters whose declared types count.
+#[derive(Default)]
+struct ParameterPlaces {
+    /// Those that are operands.
+    operands: BTreeSet<usize>,
+    /// Those that are shown or listed as they are.
+    values: BTreeSet<usize>,
+    /// The query whose rows are inserted, by its address: its lists have the types of columns.
+    inserted: Option<usize>,
+}
+
+impl Visitor for ParameterPlaces {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let is_inserted = self.inserted == Some(address(query));
+        self.read_body(&query.body, is_inserted);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        let operands: Vec<&Expr> = match expr {
+            Expr::BinaryOp { left, op, right } if counts_beside(op) => vec![left, right],
+            Expr::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
+            Expr::Between {
+                expr, low, high, ..
+            } => vec![expr, low, high],
+            _ => return ControlFlow::Continue(()),
+        };
+        if !operands.iter().any(|operand| is_column(operand)) {
+            self.operands
+                .extend(operands.into_iter().filter_map(parameter));
+        }
+        ControlFlow::Continue(())
     }
 }
 
-struct DeclaredIntervals<'a> {
-    named: &'a [DataType],
+impl ParameterPlaces {
+    /// Notes the values of a query's body.
+    fn read_body(&mut self, body: &SetExpr, is_inserted: bool) {
+        match body {
+            SetExpr::Select(select) => {
+                let items = select.projection.iter().filter_map(|item| match item {
+                    SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                        parameter(expr)
+                    }
+                    _ => None,
+                });
+                self.values.extend(items);
+            }
+            SetExpr::Values(values) if !is_inserted => {
+                let all = values.rows.iter().flat_map(|row| row.iter());
+                self.values.extend(all.filter_map(parameter));
+            }
+            SetExpr::SetOperation { left, right, .. } => {
+                self.read_body(left, is_inserted);
+                self.read_body(right, is_inserted);
+            }
+            _ => {}
+        }
+    }
 }
 
-impl VisitorMut for DeclaredIntervals<'_> {
+/// Casts parameters wherever they stand: one that is a time beside a column and a moment elsewhere
+/// would be two times.
+struct DeclaredCasts {
+    /// By the parameters' numbers.
+    casts: HashMap<usize, ast::DataType>,
+}
+
+impl VisitorMut for DeclaredCasts {
     type Break = ();
 
     // Afterwards, so that what stands within the cast is not visited again.
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if self.is_interval(expr) {
+        let is_plain = matches!(expr, Expr::Value(_));
+        let number = parameter(expr).filter(|_| is_plain);
+        if let Some(data_type) = number.and_then(|number| self.casts.get(&number)) {
             let inner = std::mem::replace(expr, Expr::value(Value::Null));
             *expr = Expr::Cast {
                 kind: CastKind::DoubleColon,
                 expr: Box::new(inner),
-                data_type: ast::DataType::Interval {
-                    fields: None,
-                    precision: None,
-                },
+                data_type: data_type.clone(),
                 array: false,
                 format: None,
             };
@@ -43,16 +147,78 @@ impl VisitorMut for DeclaredIntervals<'_> {
     }
 }
 
-impl DeclaredIntervals<'_> {
-    fn is_interval(&self, expr: &Expr) -> bool {
-        let Expr::Value(value) = expr else {
-            return false;
-        };
-        let Value::Placeholder(id) = &value.value else {
-            return false;
-        };
-        let number = id.strip_prefix('$').and_then(|digits| digits.parse().ok());
-        let kind = number.and_then(|number: usize| self.named.get(number.checked_sub(1)?));
-        matches!(kind, Some(DataType::Interval(_)))
+/// The address of a node, by which a walk knows it again.
+fn address<T>(node: &T) -> usize {
+    std::ptr::from_ref(node).addr()
+}
+
+fn without_parentheses(mut expr: &Expr) -> &Expr {
+    while let Expr::Nested(inner) = expr {
+        expr = inner;
     }
+    expr
+}
+
+/// The number of the parameter that an expression consists of.
+fn parameter(expr: &Expr) -> Option<usize> {
+    let Expr::Value(value) = without_parentheses(expr) else {
+        return None;
+    };
+    let Value::Placeholder(id) = &value.value else {
+        return None;
+    };
+    let number = id.strip_prefix('$')?.parse().ok()?;
+    (number > 0).then_some(number)
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(
+        without_parentheses(expr),
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+    )
+}
+
+/// Whether the operands of an operator have types that their values do not show.
+fn counts_beside(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{
+        And, Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Modulo, Multiply, NotEq, Or, PGExp, Plus,
+    };
+    matches!(
+        op,
+        Plus | Minus
+            | Multiply
+            | Divide
+            | Modulo
+            | PGExp
+            | Eq
+            | NotEq
+            | Lt
+            | LtEq
+            | Gt
+            | GtEq
+            | And
+            | Or
+    )
+}
+
+/// The type as a statement writes it; `None` for types that stay open.
+fn sql_type(kind: &DataType) -> Option<ast::DataType> {
+    Some(match kind {
+        DataType::Boolean => ast::DataType::Boolean,
+        DataType::Int16 => ast::DataType::SmallInt(None),
+        DataType::Int32 => ast::DataType::Integer(None),
+        DataType::Int64 => ast::DataType::BigInt(None),
+        DataType::Float32 => ast::DataType::Real,
+        DataType::Float64 => ast::DataType::DoublePrecision,
+        DataType::Decimal128(..) => ast::DataType::Numeric(ExactNumberInfo::None),
+        DataType::Date32 => ast::DataType::Date,
+        DataType::Time64(_) => ast::DataType::Time(None, TimezoneInfo::None),
+        DataType::Timestamp(_, None) => ast::DataType::Timestamp(None, TimezoneInfo::None),
+        DataType::Timestamp(_, Some(_)) => ast::DataType::Timestamp(None, TimezoneInfo::Tz),
+        DataType::Interval(_) => ast::DataType::Interval {
+            fields: None,
+            precision: None,
+        },
+        _ => return None,
+    })
 }

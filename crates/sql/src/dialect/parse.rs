@@ -18,6 +18,7 @@ use crate::dialect::client_statements::stand_in;
 use crate::dialect::column_names::{Names, OutputNames, alias_outermost, name_columns};
 use crate::dialect::copy_syntax;
 use crate::dialect::ddl::{self, materialized_views, query};
+use crate::dialect::deleted_alias::unalias_deleted;
 use crate::dialect::exact_numbers::{self, ExactNumbers};
 use crate::dialect::from_first::{self, FromFirst};
 use crate::dialect::grammar::MarigramDialect;
@@ -484,6 +485,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if let ast::Statement::Update(update) = &mut **statement {
             fold_assigned(update)?;
+        }
+        if let ast::Statement::Delete(delete) = &mut **statement {
+            unalias_deleted(delete)?;
         }
         rewrite_inserted_lists(statement)?;
         // The visitor never breaks.

@@ -2,6 +2,7 @@
 
 use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
 use crate::dialect::column_names::{Names, named_schema};
+use crate::dialect::declared_parameters::is_castable;
 use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
 use crate::plan_cache::generic_plan::GenericPlan;
@@ -19,7 +20,7 @@ use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_service::{Prepared, Session};
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// A prepared statement.
@@ -43,6 +44,8 @@ pub(crate) struct PreparedStatement {
     schema: Option<SchemaRef>,
     /// The types that the client named for its parameters.
     pub named: Vec<DataType>,
+    /// The numbers of the parameters, from 1, for which such a type counts.
+    counting: BTreeSet<usize>,
     tables: Vec<Arc<TableSchema>>,
     /// Whether it reads plain views, whose plans are not cached.
     pub reads_views: bool,
@@ -69,6 +72,7 @@ impl PreparedStatement {
             planned: Vec::new(),
             schema,
             named: Vec::new(),
+            counting: BTreeSet::new(),
             tables: Vec::new(),
             reads_views: false,
             _memory: TextMemory::default(),
@@ -117,6 +121,7 @@ impl PreparedStatement {
             planned,
             schema,
             named: Vec::new(),
+            counting: BTreeSet::new(),
             tables: tables_of(&plan)?,
             reads_views: false,
             plan: Some(plan),
@@ -133,15 +138,27 @@ impl PreparedStatement {
         Self { schema, ..self }
     }
 
-    /// The same with the types that the client named for its parameters.
-    pub(crate) fn naming(self, named: Vec<DataType>) -> Self {
-        Self { named, ..self }
+    /// The same with the types that the client named for its parameters, and the numbers of those for
+    /// which they count.
+    pub(crate) fn naming(self, named: Vec<DataType>, counting: BTreeSet<usize>) -> Self {
+        Self {
+            named,
+            counting,
+            ..self
+        }
     }
 
     /// Whether the types that a client names would be used: the plan leaves such a type open, or the
     /// type counts in any case.
     pub(crate) fn wants(&self, named: &[DataType]) -> bool {
         if counts_always(named) {
+            return true;
+        }
+        let mut counting = self
+            .counting
+            .iter()
+            .filter_map(|number| named.get(number - 1));
+        if counting.any(is_castable) {
             return true;
         }
         let pairs = self.planned.iter().zip(named);
