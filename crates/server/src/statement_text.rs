@@ -20,6 +20,8 @@ pub(crate) enum AuditedAction {
     Definition,
     /// Rows are deleted.
     Delete,
+    /// Values of stored rows are replaced by `UPDATE`.
+    Update,
     /// A backup is taken.
     Backup,
     /// Something else; only refusals are logged.
@@ -148,6 +150,7 @@ pub(crate) fn action_of(sql: &str) -> Option<AuditedAction> {
         ["delete" | "truncate", ..] | ["drop", "series" | "measurement" | "shard", ..] => {
             Some(AuditedAction::Delete)
         }
+        ["update", ..] => Some(AuditedAction::Update),
         ["create" | "alter" | "drop", ..] => Some(AuditedAction::Definition),
         ["select" | "call", ..] => action_of_call(sql),
         _ => None,
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_is_audited() {
-        use AuditedAction::{Definition, Delete, Grant, Users};
+        use AuditedAction::{Definition, Delete, Grant, Update, Users};
         for (sql, action) in [
             ("/* why */ CREATE TABLE t (v INT)", Some(Definition)),
             ("-- a\nDROP DATABASE d", Some(Definition)),
@@ -247,6 +250,7 @@ mod tests {
             ("DELETE FROM \"m\" WHERE time < 0", Some(Delete)),
             ("DROP SERIES FROM m", Some(Delete)),
             ("TRUNCATE t", Some(Delete)),
+            ("UPDATE \"t\" SET v = 1", Some(Update)),
             ("SELECT 1", None),
             ("INSERT INTO t VALUES (1)", None),
             ("", None),
