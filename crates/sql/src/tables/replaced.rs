@@ -9,6 +9,7 @@
 
 use marigram_engine::ReplacedCount;
 use marigram_model::TableSchema;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
@@ -26,7 +27,8 @@ const SCANNED_MAX: u64 = 1 << 20;
 pub(crate) struct ReplacedRows {
     /// The key of a series consists of two hashes, so that no two series share one.
     hashers: [RandomState; 2],
-    series: HashMap<(u64, u64), SeriesTimes>,
+    series: HashMap<(u64, u64), SeriesNumber>,
+    times: Vec<SeriesTimes>,
     keys: usize,
     rows: u64,
     replaced: u64,
@@ -38,9 +40,14 @@ pub(crate) struct ReplacedRows {
     is_partial: bool,
 }
 
+/// Number of a series of a statement, in the order of their first rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SeriesNumber(u32);
+
 #[derive(Debug)]
 struct SeriesTimes {
-    last: i64,
+    /// The last time; nothing before the first row.
+    last: Option<i64>,
     /// Ascending.
     in_order: Vec<i64>,
     late: HashSet<i64>,
@@ -65,11 +72,33 @@ impl ReplacedRows {
         }
     }
 
-    /// Records a row by the key of its tags and its time, ns, and whether it met a stored one.
-    pub(crate) fn note(&mut self, tags: &[u8], time: i64, is_stored: bool) {
+    /// The series with the key of its tags; `None` beyond the number of series that are compared.
+    pub(crate) fn series(&mut self, tags: &[u8]) -> Option<SeriesNumber> {
+        let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(tags));
+        let known = self.series.len();
+        match self.series.entry((key[0], key[1])) {
+            Entry::Occupied(entry) => Some(*entry.get()),
+            Entry::Vacant(_) if known >= SERIES_MAX => None,
+            Entry::Vacant(entry) => {
+                self.times.push(SeriesTimes {
+                    last: None,
+                    in_order: Vec::new(),
+                    late: HashSet::new(),
+                    is_complete: true,
+                });
+                Some(*entry.insert(SeriesNumber(known as u32)))
+            }
+        }
+    }
+
+    /// Records a row by its series and its time, ns, and whether it met a stored one.
+    pub(crate) fn note(&mut self, series: Option<SeriesNumber>, time: i64, is_stored: bool) {
         self.rows += 1;
         let before = (self.replaced, self.not_compared);
-        self.compare(tags, time);
+        match series {
+            Some(series) => self.compare(series, time),
+            None => self.not_compared += 1,
+        }
         if is_stored {
             // Rows of earlier parts of the statement are stored as well: each row counts once.
             let in_statement = self.replaced > before.0;
@@ -79,36 +108,18 @@ impl ReplacedRows {
     }
 
     /// Compares a row with the earlier ones of the statement.
-    fn compare(&mut self, tags: &[u8], time: i64) {
-        let key = self.hashers.each_ref().map(|hasher| hasher.hash_one(tags));
-        let known = self.series.len();
+    fn compare(&mut self, series: SeriesNumber, time: i64) {
         let remembers = self.keys < KEYS_MAX;
-        let times = match self.series.entry((key[0], key[1])) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                if known >= SERIES_MAX {
-                    self.not_compared += 1;
-                    return;
-                }
-                entry.insert(SeriesTimes {
-                    last: time,
-                    in_order: if remembers { vec![time] } else { Vec::new() },
-                    late: HashSet::new(),
-                    is_complete: remembers,
-                });
-                self.keys += 1;
-                return;
-            }
-        };
-        if time > times.last {
-            times.last = time;
+        let times = &mut self.times[series.0 as usize];
+        if times.last.is_none_or(|last| time > last) {
+            times.last = Some(time);
             if remembers {
                 times.in_order.push(time);
                 self.keys += 1;
             } else {
                 times.is_complete = false;
             }
-        } else if time == times.last
+        } else if Some(time) == times.last
             || times.in_order.binary_search(&time).is_ok()
             || times.late.contains(&time)
         {
@@ -189,7 +200,8 @@ mod tests {
             ("b", 4),
             ("", 5),
         ] {
-            rows.note(tags.as_bytes(), time, false);
+            let series = rows.series(tags.as_bytes());
+            rows.note(series, time, false);
         }
         assert_eq!((rows.rows, rows.replaced, rows.not_compared), (10, 4, 0));
     }
@@ -198,14 +210,15 @@ mod tests {
     fn what_is_not_remembered_is_said_not_to_be_compared() {
         let mut rows = ReplacedRows::default();
         let many = KEYS_MAX as i64 + 10;
-        (0..many).for_each(|time| rows.note(b"a", 10 * time, false));
+        let (a, b) = (rows.series(b"a"), rows.series(b"b"));
+        (0..many).for_each(|time| rows.note(a, 10 * time, false));
         assert_eq!((rows.replaced, rows.not_compared), (0, 0));
-        rows.note(b"a", 10 * (many - 1), false);
-        rows.note(b"a", 10, false);
-        rows.note(b"a", 10 * (many - 3), false);
-        rows.note(b"a", 11, false);
+        rows.note(a, 10 * (many - 1), false);
+        rows.note(a, 10, false);
+        rows.note(a, 10 * (many - 3), false);
+        rows.note(a, 11, false);
         assert_eq!((rows.replaced, rows.not_compared), (2, 2));
-        (0..10).for_each(|_| rows.note(b"b", 3, false));
+        (0..10).for_each(|_| rows.note(b, 3, false));
         assert_eq!((rows.replaced, rows.not_compared), (11, 2));
         assert!(rows.keys <= KEYS_MAX + 2);
     }
@@ -214,7 +227,8 @@ mod tests {
     fn a_row_that_met_a_stored_one_counts_once() {
         let mut rows = ReplacedRows::default();
         for (time, is_stored) in [(1, false), (2, true), (2, true), (2, false), (3, true)] {
-            rows.note(b"a", time, is_stored);
+            let series = rows.series(b"a");
+            rows.note(series, time, is_stored);
         }
         assert_eq!((rows.rows, rows.replaced, rows.stored), (5, 4, 2));
         assert_eq!(rows.scanned_max(), SCANNED_MAX);
