@@ -81,7 +81,7 @@ pub(crate) async fn drop_measurement(
         let table = stored.name.clone();
         let (engine, database) = (engine.clone(), database.clone());
         let drop = move || Ok(engine.drop_table(&database, &table, true)?);
-        run.context.block(drop).await?;
+        run.context.commit(drop).await?;
     }
     Ok(done("DROP MEASUREMENT"))
 }
@@ -117,7 +117,7 @@ async fn remove(
         }
         Ok(())
     };
-    run.context.block(delete).await
+    run.context.commit(delete).await
 }
 
 /// Looks for series that have no row left, so that SHOW SERIES no longer lists them, as in InfluxDB.

@@ -14,7 +14,7 @@ use datafusion::common::DataFusionError;
 use marigram_engine::WriteOptions;
 use marigram_influxql::ast::Target;
 use marigram_model::{BatchField, BatchTag, WriteBatch};
-use marigram_service::ServiceError;
+use marigram_service::{CommitPoint, ServiceError};
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::collections::HashMap;
@@ -54,9 +54,12 @@ pub(crate) async fn write(
                 .ok_or_else(|| refused(format!("retention policy not found: {policy}")))?;
             let batch = batch(&schema, prepared, table, &rows)?;
             let (engine, database) = (engine.clone(), database.clone());
+            let commit = CommitPoint::of_task();
             let write = move || {
-                let options = WriteOptions { grow: true };
-                Ok(engine.write(&database, &batch, options)?)
+                let mut step = commit.begin_write(false)?;
+                let report = engine.write(&database, &batch, WriteOptions { grow: true })?;
+                step.stored(report.stored as u64);
+                Ok(report)
             };
             let report = run.context.block(write).await?;
             if let Some(rejected) = report.rejected.first() {

@@ -88,7 +88,7 @@ impl StatementRun<'_> {
                 None => server_state::answer(engine, &queries, session, &statement),
             }
         };
-        self.context.block(work).await
+        self.context.commit(work).await
     }
 
     /// EXPLAIN ANALYZE: runs a SELECT for its times and the number of its rows.

@@ -8,12 +8,14 @@
 //!
 //! Invariants for implementations: CPU-bound work and disk I/O do not run on the polling thread
 //! (the threads that serve connections); dropping a future or stream stops the work behind it,
-//! except that a write that has begun may still be stored. Work that takes less time than handing it
+//! except a write that has begun: whoever stops a statement and reports that asks its
+//! [`CommitPoint`] first. Work that takes less time than handing it
 //! over is excepted, as [`InlinePolicy`] says.
 
 mod authentication;
 mod backup;
 mod blocking;
+mod commit_point;
 mod error;
 mod ingest;
 mod inline;
@@ -24,6 +26,7 @@ mod status;
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
 pub use blocking::{run_blocking, run_blocking_on, run_inline_if};
+pub use commit_point::{CommitPoint, WriteStep, stopped_error, stored_note, timed_out};
 pub use error::{Result, ServiceError};
 pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};

@@ -22,7 +22,7 @@ use marigram_functions::Refusal;
 use marigram_model::SchemaError as ModelError;
 pub(crate) use marigram_model::nearest;
 use marigram_model::suggested;
-use marigram_service::ServiceError;
+use marigram_service::{ServiceError, stored_note};
 use std::time::Duration;
 
 /// Result of the SQL layer.
@@ -58,14 +58,6 @@ pub enum SqlError {
         /// Why it failed.
         error: Box<SqlError>,
     },
-}
-
-/// What the message of a statement says that failed after it stored rows.
-fn stored_note(stored: u64) -> String {
-    match stored {
-        1 => "; 1 row was stored before, and stays".to_owned(),
-        stored => format!("; {stored} rows were stored before, and stay"),
-    }
 }
 
 impl SqlError {

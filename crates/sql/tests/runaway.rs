@@ -14,6 +14,8 @@
 mod accounted;
 #[path = "runaway/kinds.rs"]
 mod kinds;
+#[path = "runaway/stopped_writes.rs"]
+mod stopped_writes;
 
 use futures::StreamExt;
 use kinds::runaways;

@@ -19,7 +19,7 @@ use arrow_flight::encode::{FlightDataEncoder, FlightDataEncoderBuilder};
 use arrow_flight::error::FlightError;
 use futures::stream::{BoxStream, unfold};
 use futures::{Stream, StreamExt, TryStreamExt};
-use marigram_service::{RowStream, ServiceError};
+use marigram_service::{CommitPoint, RowStream, ServiceError};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
@@ -212,18 +212,18 @@ impl AnswerHold {
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, FlightFault> {
+        let commit = CommitPoint::default();
         let stopped = async {
             match &self.guard {
                 Some(guard) => guard.stop.cancelled().await,
                 None => std::future::pending().await,
             }
+            commit.stopped("the client stopped the statement").await
         };
         tokio::select! {
-            done = self.stop.guard(work) => Ok(done?),
-            () = stopped => {
-                let message = "the client stopped the statement".to_owned();
-                Err(ServiceError::Cancelled(message).into())
-            }
+            biased;
+            done = commit.scope(self.stop.guard(work)) => Ok(done?),
+            error = stopped => Err(error.into()),
         }
     }
 }

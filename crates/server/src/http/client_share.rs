@@ -4,7 +4,7 @@
 use crate::admission::{AdmissionControl, MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use bytes::Bytes;
-use marigram_service::ServiceError;
+use marigram_service::{CommitPoint, ServiceError, timed_out};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -40,28 +40,31 @@ impl StopTime {
         }
     }
 
-    /// Waits for `work`, for the timeout, or for the end of the server.
+    /// Waits for `work`, for the timeout, or for the end of the server. Work that commits is awaited
+    /// beyond its timeout.
     pub(crate) async fn guard<T>(
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
+        let commit = CommitPoint::of_task();
         let timeout = async {
             match self.deadline {
                 Some(deadline) => tokio::time::sleep_until(deadline).await,
                 None => std::future::pending().await,
             }
+            commit
+                .stopped(&timed_out(self.timeout.unwrap_or_default()))
+                .await
+        };
+        let stopping = async {
+            self.kill.cancelled().await;
+            commit.stopped("the server is stopping; try again").await
         };
         tokio::select! {
-            done = work => done,
-            () = timeout => {
-                let limit = self.timeout.unwrap_or_default().as_millis();
-                Err(ServiceError::Cancelled(format!(
-                    "the statement was stopped: it ran longer than its timeout of {limit} ms"
-                )))
-            }
-            () = self.kill.cancelled() => {
-                Err(ServiceError::Cancelled("the server is stopping; try again".to_owned()))
-            }
+            biased;
+            done = commit.scope(work) => done,
+            error = timeout => Err(error),
+            error = stopping => Err(error),
         }
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct PgError {
     pub message: String,
     /// Character position in the SQL, from 1.
     pub position: Option<usize>,
+    /// A second sentence, about what was done nevertheless.
+    pub detail: Option<String>,
     /// Where in the data the error is, for COPY.
     pub context: Option<String>,
     /// Whether the connection ends.
@@ -25,6 +27,7 @@ impl PgError {
             sqlstate,
             message: message.into(),
             position: None,
+            detail: None,
             context: None,
             fatal: false,
         }
@@ -62,6 +65,7 @@ impl PgError {
             (b'M', self.message.as_str()),
         ];
         fields.extend(position.as_deref().map(|text| (b'P', text)));
+        fields.extend(self.detail.as_deref().map(|text| (b'D', text)));
         fields.extend(self.context.as_deref().map(|text| (b'W', text)));
         backend.error(&fields);
     }

@@ -327,6 +327,28 @@ impl PostgresConnection<'_> {
         let mut copy = CopyIn::new(ingest, (database, table), read, columns, options, limit)?;
         self.io.out.copy_response(b'G', copy.width, copy.binary);
         self.io.flush().await?;
+        let finished = match self.receive_copy(&watch, &mut copy).await {
+            Ok(()) => copy.finish().await.map_err(StatementHalt::from),
+            Err(halt) => Err(halt),
+        };
+        let stored = match finished {
+            Ok(stored) => stored,
+            Err(StatementHalt::Error(error)) => return Err(copy.ended_by(error).await.into()),
+            Err(gone) => return Err(gone),
+        };
+        self.shared.server.telemetry.rows("postgres copy", stored);
+        let tag = format!("COPY {stored}");
+        self.note_change(&tag);
+        self.io.out.complete(&tag);
+        Ok(())
+    }
+
+    /// Receives the data of a COPY to its end.
+    async fn receive_copy(
+        &mut self,
+        watch: &HaltWatch,
+        copy: &mut CopyIn,
+    ) -> Result<(), StatementHalt> {
         loop {
             // Whatever stops other statements also stops the wait for data.
             let message = tokio::select! {
@@ -338,7 +360,7 @@ impl PostgresConnection<'_> {
             };
             match message {
                 FrontendMessage::CopyData(data) => copy.push(&data).await?,
-                FrontendMessage::CopyDone => break,
+                FrontendMessage::CopyDone => return Ok(()),
                 FrontendMessage::CopyFail(reason) => {
                     let message = format!("the client ended the COPY: {reason}");
                     return Err(PgError::new("57014", message).into());
@@ -351,12 +373,6 @@ impl PostgresConnection<'_> {
                 }
             }
         }
-        let stored = copy.finish().await?;
-        self.shared.server.telemetry.rows("postgres copy", stored);
-        let tag = format!("COPY {stored}");
-        self.note_change(&tag);
-        self.io.out.complete(&tag);
-        Ok(())
     }
 
     async fn copy_out(&mut self, sql: &str, options: &CopyOptions) -> Result<(), StatementHalt> {

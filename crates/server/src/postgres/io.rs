@@ -9,6 +9,7 @@ use crate::postgres::messages::{self, BackendMessages, FrontendMessage, StartupM
 use crate::tls::{ClientStream, ServerTls, TlsProtocol};
 use crate::write_stall::WriteStall;
 use bytes::BytesMut;
+use marigram_service::{CommitPoint, timed_out};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::sync::Arc;
@@ -263,7 +264,7 @@ impl PostgresSocket {
     }
 
     /// Waits for `work`; stops it if the client cancels or disconnects, the time is up, or the
-    /// server stops.
+    /// server stops. Work that commits is neither cancelled nor timed out.
     pub(super) async fn guard<T, E>(
         &mut self,
         watch: &HaltWatch,
@@ -272,31 +273,35 @@ impl PostgresSocket {
     where
         StatementHalt: From<E>,
     {
+        let commit = CommitPoint::default();
+        let work = commit.scope(work);
         tokio::pin!(work);
         let timeout = async {
             match watch.deadline {
-                Some((deadline, _)) => tokio::time::sleep_until(deadline).await,
+                Some((deadline, timeout)) => {
+                    tokio::time::sleep_until(deadline).await;
+                    timed_out(timeout)
+                }
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(timeout);
+        let stopped = async {
+            let reason = tokio::select! {
+                biased;
+                () = watch.flag.raised() => "the statement was cancelled by its client".to_owned(),
+                reason = timeout => reason,
+            };
+            let error = commit.stopped(&reason).await;
+            watch.flag.lower();
+            error
+        };
+        tokio::pin!(stopped);
         loop {
             let room = self.input.len() < AHEAD_BYTES;
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done?),
-                () = watch.flag.raised() => {
-                    watch.flag.lower();
-                    let message = "the statement was cancelled by its client";
-                    return Err(PgError::new("57014", message).into());
-                }
-                () = &mut timeout => {
-                    let limit = watch.deadline.map_or(0, |(_, timeout)| timeout.as_millis());
-                    let message = format!(
-                        "the statement was stopped: it ran longer than its timeout of {limit} ms"
-                    );
-                    return Err(PgError::new("57014", message).into());
-                }
+                error = &mut stopped => return Err(error.into()),
                 () = watch.kill.cancelled() => return Err(ConnectionEnd::Stopping.into()),
                 read = self.stream.read_buf(&mut self.input), if room => {
                     if read.map_err(ConnectionEnd::from)? == 0 {

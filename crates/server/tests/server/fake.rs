@@ -11,9 +11,9 @@ use futures::StreamExt;
 use marigram_model::WriteBatch;
 use marigram_server::{RunningServers, ServedDatabase, ServerConfig, start};
 use marigram_service::{
-    Answer, ArrowRoles, Backup, BackupReport, Identity, Ingest, LanguageQuery, LanguageRequest,
-    Metric, Prepared, Query, ROLE_KEY, RejectedRow, Result, RowStream, ServiceError, Session,
-    StatementAnswer, StatementAnswers, Status, WriteReport,
+    Answer, ArrowRoles, Backup, BackupReport, CommitPoint, Identity, Ingest, LanguageQuery,
+    LanguageRequest, Metric, Prepared, Query, ROLE_KEY, RejectedRow, Result, RowStream,
+    ServiceError, Session, StatementAnswer, StatementAnswers, Status, WriteReport,
 };
 use std::any::Any;
 use std::collections::HashMap;
@@ -403,6 +403,12 @@ impl Query for Fake {
                 notices: Vec::new(),
             });
         }
+        if words == ["write", "slowly"] {
+            return write_slowly(1).await;
+        }
+        if words == ["write", "on", "and", "on"] {
+            return write_slowly(usize::MAX).await;
+        }
         if statement.starts_with("SET \"") {
             return Ok(Answer::Done {
                 tag: "SET".to_owned(),
@@ -452,6 +458,26 @@ impl Query for Fake {
         let batch = RecordBatch::try_new(prepared.schema().unwrap(), parameters).unwrap();
         Ok(self.rows(vec![Ok(batch)], false))
     }
+}
+
+/// Writes a row in each of many steps, which take longer than the timeouts of tests.
+async fn write_slowly(steps: usize) -> Result<Answer> {
+    let commit = CommitPoint::of_task();
+    for step in 1..=steps {
+        let begun = commit.begin_write(step == steps);
+        let work = tokio::task::spawn_blocking(move || {
+            let mut step = begun?;
+            std::thread::sleep(Duration::from_millis(100));
+            step.stored(1);
+            Ok::<_, ServiceError>(())
+        });
+        work.await.unwrap()?;
+    }
+    Ok(Answer::Done {
+        tag: format!("INSERT 0 {steps}"),
+        rows: steps as u64,
+        notices: Vec::new(),
+    })
 }
 
 fn series_column(name: &str, role: &str, array: &ArrayRef) -> Field {

@@ -454,7 +454,7 @@ async fn a_statement_ends_with_its_timeout_and_with_the_server() {
     let (_, mut stream) = begin_endless(&mut client, &fake).await;
     let status = status_of(stream.next().await.unwrap().unwrap_err());
     assert_eq!(status.code(), Code::Cancelled);
-    assert!(status.message().contains("timeout of 300 ms"), "{status}");
+    assert!(status.message().contains("(300 ms)"), "{status}");
 
     let (running, fake, mut client) = client_of(|_| {}).await;
     let (_, mut stream) = begin_endless(&mut client, &fake).await;

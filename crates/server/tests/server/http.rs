@@ -473,6 +473,12 @@ async fn errors_are_a_status_or_a_broken_connection() {
     let reply = endless(2000).await;
     assert_eq!(reply.status, 200);
     assert!(!reply.whole, "the timeout ends the rows");
+    // One that commits ends by itself.
+    let line = "POST /api/v1/sql?timeout_ms=20";
+    let reply = ask(http, line, &[], b"write slowly").await;
+    assert_eq!(reply.status, 200, "{}", reply.json());
+    let reply = ask(http, line, &[], b"write on and on").await;
+    assert_eq!(reply.status, 503);
     let reply = ask(http, "GET /wrong", &[], b"").await;
     assert_eq!(reply.status, 404);
     assert!(

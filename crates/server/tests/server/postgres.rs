@@ -222,6 +222,46 @@ async fn cancel_timeout_and_leaving_stop_a_query() {
     assert_eq!(fake.alive.load(Ordering::SeqCst), 0);
 }
 
+#[tokio::test]
+async fn a_statement_that_commits_is_neither_cancelled_nor_timed_out() {
+    let (_running, fake, client) = client().await;
+    client.batch_execute("set timeout 20").await.unwrap();
+    client.batch_execute("write slowly").await.unwrap();
+    client.batch_execute("set timeout 1000000").await.unwrap();
+
+    let token = client.cancel_token();
+    let before = fake.statements.load(Ordering::SeqCst);
+    let write = client.batch_execute("write on and on");
+    let cancel = async {
+        while fake.statements.load(Ordering::SeqCst) == before {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        token.cancel_query(NoTls).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(write, cancel);
+    let error = answer.unwrap_err();
+    assert_eq!(code(&error), "57014");
+    let message = error.as_db_error().unwrap().message();
+    assert!(message.contains("cancelled by its client"), "{message}");
+    // The request does not stop the next statement.
+    client.batch_execute("create table t").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_copy_that_ends_early_says_what_it_stored() {
+    let (_running, _fake, client) = client().await;
+    let rows: String = (0..200_000)
+        .map(|row| format!("2026-01-01\td_1\t1\t{row}\n"))
+        .collect();
+    let sink = client.copy_in("COPY readings FROM STDIN").await.unwrap();
+    futures::pin_mut!(sink);
+    sink.send(Bytes::from(rows + "broken")).await.unwrap();
+    let error = sink.finish().await.unwrap_err();
+    let detail = error.as_db_error().unwrap().detail().unwrap().to_owned();
+    assert!(detail.ends_with("rows are stored."), "{detail}");
+}
+
 fn binary_rows(rows: i64) -> BytesMut {
     let mut data = BytesMut::from(&b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0"[..]);
     for row in 0..rows {

@@ -7,7 +7,8 @@
 //!
 //! Invariant: a caller that waits for a result needs no runtime of its own, and stops the statement
 //! by dropping the result. When a caller has seen the end of a result, the statement no longer uses
-//! the database: it releases the database before it reports its end.
+//! the database: it releases the database before it reports its end. No timeout ends a statement that
+//! commits ([`CommitPoint`]): its own result follows.
 
 mod lanes;
 mod output;
@@ -20,7 +21,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::stack::{StackNeed, WORKER_STACK_BYTES};
 use futures::StreamExt;
 use lanes::{LaneLease, LanePool};
-use marigram_service::{Answer, RowStream, ServiceError, run_blocking_on};
+use marigram_service::{Answer, CommitPoint, RowStream, ServiceError, run_blocking_on, timed_out};
 use output::{
     LanePlacement, MESSAGES_MAX, OutputEnd, OutputMessage, reader_gone_error, remaining_batches,
     statement_broken_error,
@@ -35,7 +36,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use watchdog::{OnAbandoned, StatementWatchdog, StopStatementOnDrop, timed_out};
+use watchdog::{OnAbandoned, StatementLimits, StatementWatchdog, StopStatementOnDrop};
 
 pub(crate) use output::StatementOutput;
 
@@ -115,6 +116,23 @@ impl StatementThreadPool {
         run_blocking_on(self.runtime().handle(), work).await?
     }
 
+    /// Runs blocking work that changes the database at once. From its begin on, nothing stops its
+    /// statement.
+    ///
+    /// # Errors
+    /// The errors of the work, and `Cancelled` if the statement was stopped before.
+    pub(crate) async fn commit<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> SqlResult<T> + Send + 'static,
+    ) -> SqlResult<T> {
+        let commit = CommitPoint::of_task();
+        self.block(move || {
+            let _step = commit.begin_write(true)?;
+            work()
+        })
+        .await
+    }
+
     /// Runs asynchronous work on a lane to its end, for at most `timeout`.
     ///
     /// # Errors
@@ -125,13 +143,15 @@ impl StatementThreadPool {
         timeout: Option<Duration>,
         work: impl Future<Output = SqlResult<T>> + Send + 'static,
     ) -> SqlResult<T> {
+        let limits = StatementLimits::new(timeout);
         let lease = self.lease(timeout).await?;
         let (tell, given_up) = oneshot::channel();
         let on_given_up = Box::new(move |why| {
             // If sending fails, nobody waits for it.
             let _ = tell.send(why);
         });
-        let (task, _stop) = self.seat(lease, timeout, on_given_up, within(timeout, work))?;
+        let work = within(limits.clone(), work);
+        let (task, _stop) = self.seat(lease, &limits, on_given_up, work)?;
         tokio::pin!(given_up);
         tokio::select! {
             biased;
@@ -178,7 +198,7 @@ impl StatementThreadPool {
     fn seat<F>(
         &self,
         lease: LaneLease,
-        timeout: Option<Duration>,
+        limits: &StatementLimits,
         on_given_up: OnAbandoned,
         work: F,
     ) -> Result<(JoinHandle<F::Output>, StopStatementOnDrop), ServiceError>
@@ -189,7 +209,7 @@ impl StatementThreadPool {
         let (Some(threads), Some(handle)) = (lease.threads(), lease.handle().cloned()) else {
             return Err(statement_broken_error());
         };
-        let watched = self.watch.begin(threads, timeout, on_given_up);
+        let watched = self.watch.begin(threads, limits.clone(), on_given_up);
         let number = watched.number();
         let task = handle.spawn(async move {
             // In this order: drop the work first, the lane last.
@@ -233,8 +253,10 @@ impl StatementThreadPool {
             lane: Arc::clone(&lane),
         };
         let told = Arc::clone(&last);
+        let limits = StatementLimits::new(timeout);
+        let own_limits = limits.clone();
         let statement = Box::pin(async move {
-            let ended = within(timeout, work(outlet)).await;
+            let ended = within(own_limits, work(outlet)).await;
             let mut told = told.lock();
             match ended {
                 Ok(()) => _ = told.get_or_insert(OutputMessage::End),
@@ -259,7 +281,7 @@ impl StatementThreadPool {
                         let _ = sender.send(OutputMessage::Failed(why)).await;
                     });
                 });
-                Some(self.seat(lease, timeout, on_given_up, left)?.1)
+                Some(self.seat(lease, &limits, on_given_up, left)?.1)
             }
             None => {
                 drop(sender);
@@ -323,16 +345,23 @@ impl StatementThreadPool {
     }
 }
 
+/// Runs a statement's work with its commit point, and ends it after its timeout unless it commits.
 async fn within<T>(
-    timeout: Option<Duration>,
+    limits: StatementLimits,
     work: impl Future<Output = SqlResult<T>>,
 ) -> SqlResult<T> {
-    let Some(timeout) = timeout else {
+    let work = limits.commit.scope(work);
+    let Some(timeout) = limits.timeout else {
         return work.await;
     };
-    match tokio::time::timeout(timeout, work).await {
-        Ok(result) => result,
-        Err(_) => Err(timed_out(timeout).into()),
+    let expired = async {
+        tokio::time::sleep(timeout).await;
+        limits.commit.stopped(&timed_out(timeout)).await
+    };
+    tokio::select! {
+        biased;
+        result = work => result,
+        error = expired => Err(error.into()),
     }
 }
 

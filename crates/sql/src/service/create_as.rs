@@ -96,12 +96,18 @@ impl SqlServiceInner {
                 let table = engine.create_table(&of, &spec, false)?;
                 Ok((CreatedTable::new(engine, &table), table))
             };
-            let (mut created, table) = self.workers.block(create).await?;
-            told.extend(untagged(&table));
             if !asked.with_data {
-                created.keep();
+                let create = move || {
+                    let (mut created, table) = create()?;
+                    created.keep();
+                    Ok(table)
+                };
+                let table = self.workers.commit(create).await?;
+                told.extend(untagged(&table));
                 return Ok(StatementDone::new("CREATE TABLE AS").telling(told));
             }
+            let (mut created, table) = self.workers.block(create).await?;
+            told.extend(untagged(&table));
             let wanted = arrow_schema(&table);
             let places = columns.places(&wanted);
             let all = futures::stream::iter(first.into_iter().map(Ok)).chain(rows);

@@ -106,7 +106,7 @@ impl SqlService {
                 let work = Arc::clone(&inner);
                 let done = inner
                     .workers
-                    .block(move || work.change(&session, &change))
+                    .commit(move || work.change(&session, &change))
                     .await?;
                 done.into()
             }
@@ -173,7 +173,7 @@ impl SqlService {
             let now_ns = inner.engine.now_ns();
             users::execute(&inner.access, &session, &asked, now_ns)
         };
-        Ok(match self.inner.workers.block(execute).await? {
+        Ok(match self.inner.workers.commit(execute).await? {
             AccessAnswer::Rows(rows) => one_batch(rows),
             AccessAnswer::Done(tag, notices) => {
                 let missing = users::missing_databases(statement, &self.inner.engine.databases());

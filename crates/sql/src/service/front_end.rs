@@ -223,6 +223,17 @@ impl StatementContext {
     ) -> SqlResult<T> {
         self.service.workers().block(work).await
     }
+
+    /// Runs work that changes the database at once; nothing stops the statement after it has begun.
+    ///
+    /// # Errors
+    /// The errors of the work, and `Cancelled` if the statement was stopped before.
+    pub async fn commit<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> SqlResult<T> + Send + 'static,
+    ) -> SqlResult<T> {
+        self.service.workers().commit(work).await
+    }
 }
 
 /// The progress through a request's statements.

@@ -33,7 +33,7 @@ impl SqlServiceInner {
                 time_zone: session.time_zone.clone(),
             };
             let work = move || hypertable::execute(&inner.engine, &place, &call, &arguments);
-            let outcome = self.workers.block(work).await?;
+            let outcome = self.workers.commit(work).await?;
             if let Some(view) = &outcome.refresh {
                 self.refresh_view(view).await?;
             }

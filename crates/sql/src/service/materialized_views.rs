@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use marigram_access::AccessRights;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};
-use marigram_service::{Identity, Session};
+use marigram_service::{CommitPoint, Identity, Session};
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -155,7 +155,12 @@ impl SqlServiceInner {
         spec.options = options.table.apply(&spec.options);
         spec.rollup = spec.rollup.map(|rollup| set(&options, &rollup));
         let engine = self.engine.clone();
-        let create = move || Ok(engine.create_table(&database, &spec, if_not_exists)?);
+        let commit = CommitPoint::of_task();
+        let create = move || {
+            // A view whose first refresh is stopped stays, and is refreshed in the background.
+            let _step = commit.begin_write(!with_data)?;
+            Ok(engine.create_table(&database, &spec, if_not_exists)?)
+        };
         let table = self.workers.block(create).await?;
         self.contexts
             .rollup_definitions()

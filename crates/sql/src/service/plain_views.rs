@@ -162,7 +162,7 @@ impl SqlServiceInner {
                 Ok(())
             }
         };
-        self.workers.block(store).await?;
+        self.workers.commit(store).await?;
         Ok(done)
     }
 

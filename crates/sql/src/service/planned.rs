@@ -40,7 +40,7 @@ use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use marigram_functions::interrupt;
 use marigram_operators::grouping_sets::check_grouping_sets;
-use marigram_service::{ServiceError, Session, run_blocking};
+use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
 /// How a planned statement is executed.
@@ -374,7 +374,8 @@ impl SqlServiceInner {
                     DeletionPlan::Series(deletion) => {
                         let rows = count_of(&state, &delete::count(dml)?).await?;
                         let engine = self.engine.clone();
-                        run_blocking(move || delete::run(&engine, &deletion)).await??;
+                        let delete = move || delete::run(&engine, &deletion);
+                        self.workers.commit(delete).await?;
                         rows
                     }
                     DeletionPlan::Rows(deletion) => count_of(&state, &deletion).await?,

@@ -6,7 +6,7 @@
 
 use super::planned::{PlannedStatementKind, cached_plan_rows};
 use super::{SqlService, SqlServiceInner};
-use crate::dialect::declared_parameters::cast_intervals;
+use crate::dialect::declared_parameters::cast_declared;
 use crate::dialect::parse;
 use crate::dialect::statement::Command;
 use crate::dialect::write_detection;
@@ -29,6 +29,7 @@ use datafusion::sql::parser::Statement;
 use marigram_service::{
     Answer, Identity, InlinePolicy, Prepared, Query, Result, ServiceError, Session,
 };
+use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::sync::Arc;
 
@@ -233,9 +234,9 @@ impl SqlService {
         plan: Arc<CachedPlan>,
         sql: &str,
     ) -> Result<Answer> {
-        let (inner, settings) = (Arc::clone(&self.inner), session.clone());
+        let execution = self.inner.contexts.execution(session);
+        let execution = execution.map_err(|error| error.into_service(sql))?;
         let work = move |out: StatementOutput| async move {
-            let execution = inner.contexts.execution(&settings)?;
             cached_plan_rows(&execution, &plan, out).await
         };
         let timeout = session.statement_timeout;
@@ -276,9 +277,10 @@ impl SqlService {
         let planning = on_stack(need, async move {
             let state = inner.contexts.state(&session)?;
             let mut statement = statement.into_inner();
-            if let Statement::Statement(statement) = &mut statement {
-                cast_intervals(statement, &types);
-            }
+            let counting = match &mut statement {
+                Statement::Statement(statement) => cast_declared(statement, &types),
+                _ => BTreeSet::new(),
+            };
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;
@@ -287,7 +289,7 @@ impl SqlService {
             let plan = DeepTree::new(plan, need);
             let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
             let planned = planned.answering(answer.as_deref());
-            Ok(planned.through(views).naming(types))
+            Ok(planned.through(views).naming(types, counting))
         });
         self.inner.workers.run(timeout, planning).await
     }

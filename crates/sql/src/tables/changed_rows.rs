@@ -23,7 +23,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
 use marigram_engine::{Engine, WriteOptions};
 use marigram_model::{ColumnId, FieldColumn, TableSchema};
-use marigram_service::run_blocking;
+use marigram_service::{CommitPoint, run_blocking};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -147,9 +147,15 @@ impl DataSink for ChangeSink {
         drop(batches);
         let (engine, table) = (self.engine.clone(), Arc::clone(&self.table));
         let change = self.change.clone();
-        let changed = run_blocking(move || match change {
-            ListedRowChange::Delete => delete(&engine, &table, &rows),
-            ListedRowChange::Update(fields) => update(&engine, &table, &fields, &rows),
+        let commit = CommitPoint::of_task();
+        let changed = run_blocking(move || {
+            let _step = commit
+                .begin_write(true)
+                .map_err(|error| external(error.into()))?;
+            match change {
+                ListedRowChange::Delete => delete(&engine, &table, &rows),
+                ListedRowChange::Update(fields) => update(&engine, &table, &fields, &rows),
+            }
         });
         changed.await.map_err(|error| external(error.into()))?
     }

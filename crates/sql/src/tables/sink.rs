@@ -18,13 +18,14 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use foldhash::fast::RandomState;
 use futures::StreamExt;
 use marigram_engine::{Engine, ReplacedCount, WriteOptions, WriteReport};
 use marigram_functions::zoned::relabelled;
 use marigram_model::{
     BatchField, BatchTag, FieldColumn, TableColumn, TableSchema, TagKey, WriteBatch,
 };
-use marigram_service::run_blocking;
+use marigram_service::{CommitPoint, run_blocking};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -162,8 +163,13 @@ impl TableSink {
         mut data: SendableRecordBatchStream,
         progress: &mut SinkProgress,
     ) -> Result<()> {
-        while let Some(batch) = data.next().await {
-            let batch = batch?;
+        let commit = CommitPoint::of_task();
+        let mut next = data.next().await.transpose()?;
+        while let Some(batch) = next {
+            // The last batch has to be known as such: once its write began, nothing stops the statement.
+            next = data.next().await.transpose()?;
+            let (commit, is_last) = (commit.clone(), next.is_none());
+            let keeps_rows = self.keeps_rows;
             let first_row = progress.seen;
             progress.seen += batch.num_rows() as u64;
             let rows = Arc::new(to_write_batch(&batch, &self.schema)?);
@@ -172,14 +178,17 @@ impl TableSink {
             let scanned_max = progress.replaced.scanned_max();
             let written = run_blocking(move || {
                 // What cannot be read holds up no INSERT.
-                let stored = engine.replaced_by(&database, &rows, scanned_max);
-                let written = engine.write(&database, &rows, WriteOptions { grow: false });
-                written.map(|report| (report, stored.ok()))
+                let known = engine.replaced_by(&database, &rows, scanned_max);
+                let mut step = commit.begin_write(is_last)?;
+                let report = engine.write(&database, &rows, WriteOptions { grow: false })?;
+                if keeps_rows {
+                    step.stored(report.stored as u64);
+                }
+                Ok::<_, SqlError>((report, known.ok()))
             });
-            let (report, known) = written
-                .await
-                .map_err(|error| DataFusionError::External(Box::new(SqlError::from(error))))?
-                .map_err(|error| DataFusionError::External(Box::new(SqlError::Engine(error))))?;
+            let external = |error: SqlError| DataFusionError::External(Box::new(error));
+            let written = written.await.map_err(|error| external(error.into()))?;
+            let (report, known) = written.map_err(external)?;
             progress.stored += report.stored as u64;
             progress.refused.add(&report, first_row);
             note(&mut progress.replaced, &noted, &report, known.as_ref());
@@ -295,10 +304,10 @@ fn note(
 ) {
     replaced.note_scan(stored);
     let mut key = TagKey::default();
-    let keys: Vec<Vec<u8>> = (0..rows.slot_count)
+    let series: Vec<_> = (0..rows.slot_count)
         .map(|slot| {
             push_key(&mut key, &rows.tags, slot);
-            key.as_bytes().to_vec()
+            replaced.series(key.as_bytes())
         })
         .collect();
     let mut rejected = report.rejected.iter().peekable();
@@ -312,7 +321,7 @@ fn note(
             .next_if(|refused| refused.row as usize == row)
             .is_none()
         {
-            replaced.note(&keys[*slot as usize], *time, is_stored);
+            replaced.note(series[*slot as usize], *time, is_stored);
         }
     }
 }
@@ -333,7 +342,7 @@ fn slots(tags: &[BatchTag], rows: usize) -> (Vec<u32>, Vec<u32>) {
         return (vec![0; rows], if rows > 0 { vec![0] } else { Vec::new() });
     }
     let (mut slots, mut firsts) = (Vec::with_capacity(rows), Vec::new());
-    let mut known: HashMap<Vec<u8>, u32> = HashMap::new();
+    let mut known: HashMap<Vec<u8>, u32, RandomState> = HashMap::default();
     let mut key = TagKey::default();
     for row in 0..rows {
         push_key(&mut key, tags, row);

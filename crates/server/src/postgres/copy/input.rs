@@ -30,7 +30,7 @@ pub(crate) struct CopyIn {
     target: CopyTarget,
     machine: Option<Box<CopyDecoder>>,
     gathered: BytesMut,
-    storing: Option<JoinHandle<Result<u64, PgError>>>,
+    storing: Option<JoinHandle<(u64, Result<(), PgError>)>>,
     stored: u64,
     /// Number of columns.
     pub width: usize,
@@ -128,10 +128,27 @@ impl CopyIn {
     ///
     /// # Errors
     /// As [`CopyIn::push`].
-    pub(crate) async fn finish(mut self) -> Result<u64, PgError> {
+    pub(crate) async fn finish(&mut self) -> Result<u64, PgError> {
         self.work(true).await?;
         self.settle().await?;
         Ok(self.stored)
+    }
+
+    /// The error that ends the COPY, with the number of rows that are stored nevertheless.
+    pub(crate) async fn ended_by(mut self, error: PgError) -> PgError {
+        let settled = self.settle().await;
+        if let Err(second) = settled {
+            tracing::debug!(message = second.message, "a COPY ended with a second error");
+        }
+        let detail = match self.stored {
+            0 => return error,
+            1 => "1 row is stored.".to_owned(),
+            stored => format!("{stored} rows are stored."),
+        };
+        PgError {
+            detail: Some(detail),
+            ..error
+        }
     }
 
     /// Decodes the collected data, and stores full batches (all batches at the `end`).
@@ -162,7 +179,9 @@ impl CopyIn {
     /// Waits for the batch being stored.
     async fn settle(&mut self) -> Result<(), PgError> {
         if let Some(storing) = self.storing.take() {
-            self.stored += storing.await??;
+            let (stored, result) = storing.await?;
+            self.stored += stored;
+            result?;
         }
         Ok(())
     }
@@ -233,13 +252,19 @@ impl CopyDecoder {
 }
 
 impl CopyTarget {
-    async fn store(self, batch: CopyBatch) -> Result<u64, PgError> {
-        let report = self
+    /// Stores a batch; returns the number of rows stored, and why others are not.
+    async fn store(self, batch: CopyBatch) -> (u64, Result<(), PgError>) {
+        let written = self
             .ingest
             .write_arrow(&self.database, &self.table, batch.rows, None)
-            .await?;
+            .await;
+        let report = match written {
+            Ok(report) => report,
+            Err(error) => return (0, Err(error.into())),
+        };
+        let stored = report.stored as u64;
         let Some(rejected) = report.rejected.first() else {
-            return Ok(report.stored as u64);
+            return (stored, Ok(()));
         };
         let place = match &batch.places {
             RowPositions::Row(first) => format!("row {}", first + rejected.row as u64),
@@ -252,7 +277,9 @@ impl CopyTarget {
             others => format!(" (and {others} more rows of its batch)"),
         };
         let message = format!("a row was refused: {}{others}", rejected.reason);
-        Err(PgError::new("22000", message).with_context(format!("COPY {}, {place}", self.table)))
+        let place = format!("COPY {}, {place}", self.table);
+        let error = PgError::new("22000", message).with_context(place);
+        (stored, Err(error))
     }
 }
 

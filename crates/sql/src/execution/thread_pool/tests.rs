@@ -117,6 +117,43 @@ fn work_that_ignores_its_end_is_answered_and_counts_until_it_stops() {
 }
 
 #[test]
+fn a_timeout_ends_no_statement_that_commits() {
+    let workers = StatementThreadPool::new(1).unwrap();
+    let timeout = Some(Duration::from_millis(20));
+    fn slow() -> SqlResult<i32> {
+        thread::sleep(Duration::from_millis(200));
+        Ok(7)
+    }
+    let write = |is_last| async move {
+        let commit = CommitPoint::of_task();
+        let work = move || {
+            let mut step = commit.begin_write(is_last)?;
+            step.stored(3);
+            slow()
+        };
+        marigram_service::run_blocking(work).await?
+    };
+    assert_eq!(block_on(workers.run(timeout, write(true))).unwrap(), 7);
+    let more = async move {
+        write(false).await?;
+        std::future::pending::<SqlResult<()>>().await
+    };
+    let error = block_on(workers.run(timeout, more))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("was stopped; 3 rows were stored before, and stay"),
+        "{error}"
+    );
+    // Work that changes the database at once, for a statement that was stopped before.
+    let commit = CommitPoint::default();
+    assert_eq!(commit.stop("enough"), Some(0));
+    let late = commit.scope(workers.commit(slow));
+    let error = block_on(late).unwrap_err().to_string();
+    assert_eq!(error, "enough");
+}
+
+#[test]
 fn whoever_asks_whether_it_is_wanted_stops_when_nobody_waits() {
     let workers = StatementThreadPool::new(1).unwrap();
     let stopped = Arc::<AtomicBool>::default();

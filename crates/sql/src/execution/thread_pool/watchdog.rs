@@ -4,10 +4,11 @@
 //! watchdog tells its client, and tells its threads to stop at their next check. It also lowers the
 //! priority of statements that take long.
 //!
-//! Invariant: the watchdog observes a statement until the last of its work has been dropped.
+//! Invariants: the watchdog observes a statement until the last of its work has been dropped. It stops
+//! no statement that is writing.
 
 use super::lanes::LaneThreads;
-use marigram_service::ServiceError;
+use marigram_service::{CommitPoint, ServiceError, stopped_error, timed_out};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::fmt;
@@ -32,6 +33,22 @@ const GRACE: Duration = Duration::from_millis(50);
 /// Tells the client of a statement that it was cancelled.
 pub(super) type OnAbandoned = Box<dyn FnOnce(ServiceError) + Send>;
 
+/// What may end a statement before its own end, and when it may.
+#[derive(Clone, Debug)]
+pub(super) struct StatementLimits {
+    pub timeout: Option<Duration>,
+    pub commit: CommitPoint,
+}
+
+impl StatementLimits {
+    /// The limits of a statement that begins now in the current task.
+    pub(super) fn new(timeout: Option<Duration>) -> Self {
+        let commit = CommitPoint::of_task();
+        commit.begin_statement();
+        Self { timeout, commit }
+    }
+}
+
 /// All running statements.
 #[derive(Default)]
 pub(super) struct StatementWatchdog {
@@ -52,7 +69,7 @@ impl fmt::Debug for StatementWatchdog {
 struct WatchedStatement {
     threads: Arc<LaneThreads>,
     begun: Instant,
-    timeout: Option<Duration>,
+    limits: StatementLimits,
     stands_back: bool,
     task: Option<AbortHandle>,
     /// `None` after it was called.
@@ -104,7 +121,7 @@ impl StatementWatchdog {
     pub(super) fn begin(
         self: &Arc<Self>,
         threads: &Arc<LaneThreads>,
-        timeout: Option<Duration>,
+        limits: StatementLimits,
         on_given_up: OnAbandoned,
     ) -> WatchdogGuard {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -112,7 +129,7 @@ impl StatementWatchdog {
         let running = WatchedStatement {
             threads: Arc::clone(threads),
             begun: Instant::now(),
-            timeout,
+            limits,
             stands_back: false,
             task: None,
             on_given_up: Some(on_given_up),
@@ -173,7 +190,8 @@ impl StatementWatchdog {
                 statement.stands_back = true;
                 statement.threads.stand_back();
             }
-            if let Some(why) = statement.overdue(age)
+            if statement.on_given_up.is_some()
+                && let Some(why) = statement.overdue(age)
                 && let Some(tell) = statement.on_given_up.take()
             {
                 statement.give_up(*number);
@@ -198,28 +216,26 @@ impl WatchedStatement {
         }
     }
 
-    /// Why the statement must be cancelled, if it must.
+    /// Stops the statement if it took too long; returns what its client is told.
     fn overdue(&self, age: Duration) -> Option<ServiceError> {
-        if let Some(timeout) = self.timeout
+        if let Some(timeout) = self.limits.timeout
             && age >= timeout.saturating_add(GRACE)
         {
-            return Some(timed_out(timeout));
+            let reason = timed_out(timeout);
+            let stored = self.limits.commit.stop(&reason)?;
+            return Some(stopped_error(&reason, stored));
         }
-        (age >= EXPRESS_MAX && self.threads.is_express()).then(|| {
-            let message = "too many long statements run at once, and this one is not short; try \
-                           again later";
-            ServiceError::Busy {
-                message: message.to_owned(),
+        if age < EXPRESS_MAX || !self.threads.is_express() {
+            return None;
+        }
+        let reason =
+            "too many long statements run at once, and this one is not short; try again later";
+        Some(match self.limits.commit.stop(reason)? {
+            0 => ServiceError::Busy {
+                message: reason.to_owned(),
                 retry_after: EXPRESS_MAX,
-            }
+            },
+            stored => stopped_error(reason, stored),
         })
     }
-}
-
-/// The error of a statement that exceeded its timeout.
-pub(super) fn timed_out(timeout: Duration) -> ServiceError {
-    ServiceError::Cancelled(format!(
-        "the statement took longer than statement_timeout ({} ms) and was stopped",
-        timeout.as_millis()
-    ))
 }
