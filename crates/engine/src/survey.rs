@@ -145,6 +145,8 @@ pub(crate) fn look_at_catalog(
         if let Ok(Some((found, witnessed))) = WitnessFile::read(env.fs.as_ref(), &path)
             && found == of
             && let Some(catalog) = witnessed.catalog
+            // At the same change, the catalog's own witness is the newer one: it is written first.
+            && (known.witnessed.log).is_none_or(|own| own.number < catalog.number)
         {
             known.witnessed.take_log(catalog);
         }

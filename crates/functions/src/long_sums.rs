@@ -50,40 +50,49 @@ fn is_long(mut expr: &Expr) -> bool {
             },
             _ => return false,
         };
-        let is_parameter = |part: &Expr| Ok(matches!(part, Expr::Placeholder(_)));
-        if operand.exists(is_parameter).unwrap_or(true) {
+        if has_parameter(operand) {
             return false;
         }
     }
-    true
+    // A cast has its type, whatever is in it.
+    matches!(expr, Expr::Cast(_)) || !has_parameter(expr)
+}
+
+fn has_parameter(expr: &Expr) -> bool {
+    let is_parameter = |part: &Expr| Ok(matches!(part, Expr::Placeholder(_)));
+    expr.exists(is_parameter).unwrap_or(true)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::logical_expr::{Operator, binary_expr, col};
+    use datafusion::logical_expr::{Operator, binary_expr, col, placeholder};
     use datafusion::sql::sqlparser::ast::BinaryOperator;
 
     #[test]
     fn a_prefix_has_a_known_type() {
         let schema = Schema::new(vec![Field::new("v", DataType::Float64, true)]);
         let schema = DFSchema::try_from(schema).unwrap();
-        let mut sum = col("v");
-        let mut casts = 0;
-        for _ in 0..200 {
-            let raw = RawBinaryExpr {
-                op: BinaryOperator::Plus,
-                left: sum,
-                right: col("v"),
-            };
-            let Ok(PlannerResult::Original(raw)) = LongSums.plan_binary_op(raw, &schema) else {
-                panic!("it stays a sum")
-            };
-            casts += usize::from(matches!(raw.left, Expr::Cast(_)));
-            sum = binary_expr(raw.left, Operator::Plus, raw.right);
-        }
-        assert_eq!(casts, 6);
-        assert_eq!(sum.get_type(&schema).unwrap(), DataType::Float64);
+        let casts_in = |mut sum: Expr| {
+            let mut casts = 0;
+            for _ in 0..200 {
+                let raw = RawBinaryExpr {
+                    op: BinaryOperator::Plus,
+                    left: sum,
+                    right: col("v"),
+                };
+                let Ok(PlannerResult::Original(raw)) = LongSums.plan_binary_op(raw, &schema) else {
+                    panic!("it stays a sum")
+                };
+                casts += usize::from(matches!(raw.left, Expr::Cast(_)));
+                sum = binary_expr(raw.left, Operator::Plus, raw.right);
+            }
+            assert_eq!(sum.get_type(&schema).unwrap(), DataType::Float64);
+            casts
+        };
+        assert_eq!(casts_in(col("v")), 6);
+        // The type of a parameter is not known yet.
+        assert_eq!(casts_in(placeholder("$1")), 0);
     }
 }

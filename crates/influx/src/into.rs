@@ -15,8 +15,8 @@ use marigram_engine::WriteOptions;
 use marigram_influxql::ast::Target;
 use marigram_model::{BatchField, BatchTag, WriteBatch};
 use marigram_service::{CommitPoint, ServiceError};
-use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
+use marigram_sql::{SqlError, SqlResult};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -39,8 +39,12 @@ pub(crate) async fn write(
     let schema = SeriesSchema::new(prepared);
     let added = added_tags(prepared);
     let mut source = rows(prepared, running)?;
-    let mut written: i64 = 0;
-    while let Some(rows) = source.next().await? {
+    let (mut written, mut stored): (i64, u64) = (0, 0);
+    loop {
+        let next = source.next().await;
+        let Some(rows) = next.map_err(|error| after_rows(error, stored))? else {
+            break;
+        };
         let rows = if added.is_empty() {
             rows
         } else {
@@ -61,7 +65,9 @@ pub(crate) async fn write(
                 step.stored(report.stored as u64);
                 Ok(report)
             };
-            let report = run.context.block(write).await?;
+            let report = run.context.block(write).await;
+            let report = report.map_err(|error| after_rows(error, stored))?;
+            stored += report.stored as u64;
             if let Some(rejected) = report.rejected.first() {
                 let (reason, dropped) = (&rejected.reason, report.rejected.len());
                 return Err(refused(format!(
@@ -82,6 +88,15 @@ pub(crate) async fn write(
         vec![Value::Integer(0), Value::Integer(written)],
     );
     listing.answer()
+}
+
+/// The error of a statement that may have stored rows.
+fn after_rows(error: SqlError, stored: u64) -> SqlError {
+    if stored == 0 {
+        return error;
+    }
+    let error = Box::new(error);
+    SqlError::AfterRows { stored, error }
 }
 
 /// The columns that `top` and `bottom` add, which are tags of what is written.

@@ -8,6 +8,7 @@ use crate::statement_run::{StatementRun, now_ns};
 use crate::{continuous_query, databases, delete, explain, into, read_only, server_state, users};
 use marigram_influxql::ast::{Select, Statement};
 use marigram_influxql::validate::check_statement;
+use marigram_service::CommitPoint;
 use marigram_sql::SqlResult;
 use marigram_sql::front_end::StatementRows;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ impl StatementRun<'_> {
                 if let Some(answer) = self.administer(other).await? {
                     return Ok(answer);
                 }
+                // It was none of them, and changed nothing.
+                CommitPoint::of_task().begin_statement();
                 match show::answer(self, other)? {
                     Some(answer) => Ok(answer),
                     None => Err(refused(format!("statement is not supported: {other}"))),

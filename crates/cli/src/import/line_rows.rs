@@ -132,6 +132,7 @@ pub(super) fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
         .take(LAYOUT_BYTES_MAX)
         .read_until(b'\n', &mut line)?;
     let text = String::from_utf8_lossy(&line);
+    let text = text.trim_start_matches('\u{feff}');
     match text.trim_end().strip_prefix(COMMENT) {
         Some(json) => Ok(Some(ColumnLayout::parse(json)?)),
         None => Ok(None),

@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use jiff::Timestamp;
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -268,9 +268,22 @@ pub(crate) fn unify(files: &mut [PreparedFile]) {
     }
 }
 
-/// Gives columns of a new table that differ only in case the name that the first file has, unless a file
-/// has several of them.
+/// Gives columns of a new table that differ only in case the name that the first file has, unless some
+/// file has several of them.
 fn unify_names(files: &mut [PreparedFile]) {
+    let mut ambiguous: HashSet<(String, String)> = HashSet::new();
+    for file in &*files {
+        let csv = file.csv.iter().flat_map(|plan| &plan.columns);
+        let parquet = file.parquet.iter().flat_map(|plan| &plan.columns);
+        let names = csv.map(|column| &column.name);
+        let mut own = HashSet::new();
+        for name in names.chain(parquet.map(|column| &column.name)) {
+            let key = (file.reading.table.clone(), name.to_lowercase());
+            if !own.insert(key.clone()) {
+                ambiguous.insert(key);
+            }
+        }
+    }
     let mut names: HashMap<(String, String), String> = HashMap::new();
     for file in files {
         if file.reading.known.is_some() {
@@ -283,18 +296,14 @@ fn unify_names(files: &mut [PreparedFile]) {
         let parquet = parquet.map(|column| (column.role, &mut column.name));
         // The time has the name that the first file gives it.
         let columns = csv.chain(parquet);
-        let mut own: Vec<_> = columns
-            .filter(|(role, _)| !matches!(role, ImportRole::Time | ImportRole::Dropped))
-            .map(|(_, name)| name)
-            .collect();
-        let keys: Vec<_> = own.iter().map(|name| name.to_lowercase()).collect();
-        for (at, name) in own.iter_mut().enumerate() {
-            let key = &keys[at];
-            if keys.iter().filter(|other| *other == key).count() > 1 {
-                continue;
+        let columns =
+            columns.filter(|(role, _)| !matches!(role, ImportRole::Time | ImportRole::Dropped));
+        for (_, name) in columns {
+            let key = (table.clone(), name.to_lowercase());
+            if !ambiguous.contains(&key) {
+                let first = names.entry(key).or_insert_with(|| name.clone());
+                name.clone_from(first);
             }
-            let first = names.entry((table.clone(), key.clone()));
-            **name = first.or_insert_with(|| name.clone()).clone();
         }
     }
 }

@@ -29,7 +29,11 @@ pub(crate) fn cast_declared(statement: &mut Statement, named: &[DataType]) -> BT
     };
     let _ = walk(statement, &mut places);
     let ParameterPlaces {
-        operands, values, ..
+        operands,
+        compared,
+        beside,
+        values,
+        ..
     } = places;
     let casts: HashMap<usize, ast::DataType> = named
         .iter()
@@ -38,11 +42,19 @@ pub(crate) fn cast_declared(statement: &mut Statement, named: &[DataType]) -> BT
             let number = at + 1;
             let counts = match kind {
                 DataType::Interval(_) => true,
-                // An exact number has as many digits as its value, which a cast would change.
-                DataType::Decimal128(..) => operands.contains(&number),
+                // An exact number has as many digits as its value, which a cast would change. Beside anything
+                // else, its type follows from that.
+                DataType::Decimal128(..) => operands.contains(&number) && !beside.contains(&number),
                 _ => operands.contains(&number) || values.contains(&number),
             };
-            Some((number, sql_type(kind).filter(|_| counts)?))
+            let data_type = match kind {
+                // Products of exact numbers would have too many digits.
+                DataType::Decimal128(..) if !compared.contains(&number) => {
+                    Some(ast::DataType::DoublePrecision)
+                }
+                _ => sql_type(kind),
+            };
+            Some((number, data_type.filter(|_| counts)?))
         })
         .collect();
     if !casts.is_empty() {
@@ -59,8 +71,12 @@ pub(crate) fn is_castable(kind: &DataType) -> bool {
 /// Finds the parameters whose declared types count.
 #[derive(Default)]
 struct ParameterPlaces {
-    /// Those that are operands.
+    /// Those that are operands without a column beside them.
     operands: BTreeSet<usize>,
+    /// Those that are compared.
+    compared: BTreeSet<usize>,
+    /// Those beside something else than parameters and literals.
+    beside: BTreeSet<usize>,
     /// Those that are shown or listed as they are.
     values: BTreeSet<usize>,
     /// The query whose rows are inserted, by its address: its lists have the types of columns.
@@ -77,17 +93,31 @@ impl Visitor for ParameterPlaces {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let operands: Vec<&Expr> = match expr {
-            Expr::BinaryOp { left, op, right } if counts_beside(op) => vec![left, right],
-            Expr::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
+        let (operands, is_compared): (Vec<&Expr>, bool) = match expr {
+            Expr::BinaryOp { left, op, right } if counts_beside(op) => {
+                (vec![left, right], compares(op))
+            }
+            Expr::InList { expr, list, .. } => {
+                (std::iter::once(&**expr).chain(list).collect(), true)
+            }
             Expr::Between {
                 expr, low, high, ..
-            } => vec![expr, low, high],
+            } => (vec![expr, low, high], true),
             _ => return ControlFlow::Continue(()),
         };
-        if !operands.iter().any(|operand| is_column(operand)) {
-            self.operands
-                .extend(operands.into_iter().filter_map(parameter));
+        let is_value = |operand: &&Expr| matches!(without_parentheses(operand), Expr::Value(_));
+        let has_column = operands.iter().any(|operand| is_column(operand));
+        let has_values_only = operands.iter().all(is_value);
+        for number in operands.into_iter().filter_map(parameter) {
+            if !has_column {
+                self.operands.insert(number);
+            }
+            if is_compared {
+                self.compared.insert(number);
+            }
+            if !has_values_only {
+                self.beside.insert(number);
+            }
         }
         ControlFlow::Continue(())
     }
@@ -178,6 +208,11 @@ fn is_column(expr: &Expr) -> bool {
     )
 }
 
+fn compares(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
 /// Whether the operands of an operator have types that their values do not show.
 fn counts_beside(op: &BinaryOperator) -> bool {
     use BinaryOperator::{
@@ -210,7 +245,9 @@ fn sql_type(kind: &DataType) -> Option<ast::DataType> {
         DataType::Int64 => ast::DataType::BigInt(None),
         DataType::Float32 => ast::DataType::Real,
         DataType::Float64 => ast::DataType::DoublePrecision,
-        DataType::Decimal128(..) => ast::DataType::Numeric(ExactNumberInfo::None),
+        DataType::Decimal128(..) => {
+            ast::DataType::Numeric(ExactNumberInfo::PrecisionAndScale(38, 18))
+        }
         DataType::Date32 => ast::DataType::Date,
         DataType::Time64(_) => ast::DataType::Time(None, TimezoneInfo::None),
         DataType::Timestamp(_, None) => ast::DataType::Timestamp(None, TimezoneInfo::None),

@@ -56,17 +56,24 @@ impl Visitor for ShadowingTables {
         let (alias, name) = match factor {
             TableFactor::Table { name, alias, .. } => (alias, name.0.last()),
             TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => {
+                if alias.is_none() {
+                    return ControlFlow::Continue(());
+                }
                 (alias, None)
             }
-            _ => return ControlFlow::Continue(()),
+            TableFactor::UNNEST { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::TableFunction { alias, .. } => (alias, None),
+            _ => return ControlFlow::Break(()),
         };
         let own = match alias {
             Some(alias) => Some(&alias.name),
             None => name.and_then(|part| part.as_ident()),
         };
         match own {
-            Some(own) if self.names.contains(&fold_case(own)) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
+            Some(own) if !self.names.contains(&fold_case(own)) => ControlFlow::Continue(()),
+            // Without an alias, a function's rows have the function's name.
+            _ => ControlFlow::Break(()),
         }
     }
 }

@@ -29,7 +29,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use marigram_engine::{Engine, EngineError, TableSpec};
 use marigram_model::{ColumnId, FieldType, TableId, TableOptions, TableSchema, TagType};
-use marigram_service::Session;
+use marigram_service::{CommitPoint, Session};
 use marigram_tabular::tags::{SampleRow, TagCandidate, infer};
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -121,12 +121,17 @@ impl SqlServiceInner {
             let sink = TableSink::new(self.engine.clone(), Arc::clone(&table), wanted);
             let sink = sink.of_new_table();
             let written = sink.write_all(stream, &state.task_ctx()).await;
+            let written = written.map_err(SqlError::from).and_then(|rows| {
+                // A query without rows has written nothing yet.
+                CommitPoint::of_task().begin_write(true)?;
+                Ok(rows)
+            });
             let rows = match written {
                 Ok(rows) => rows,
                 Err(error) => {
                     let dropped = move || Ok(created.drop_table()?);
                     self.workers.block(dropped).await?;
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             created.keep();

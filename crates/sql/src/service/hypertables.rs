@@ -13,7 +13,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion::physical_plan::collect;
 use futures::StreamExt;
-use marigram_service::{Answer, RowStream, Session};
+use marigram_service::{Answer, CommitPoint, RowStream, Session};
 use std::sync::Arc;
 
 impl SqlServiceInner {
@@ -24,9 +24,13 @@ impl SqlServiceInner {
         statement: HypertableStatement,
     ) -> SqlResult<Answer> {
         let schema = schema(&statement);
-        let mut outcomes = Vec::with_capacity(statement.calls.len());
+        // All arguments first: after a call has begun, nothing stops the statement.
+        let mut evaluated = Vec::with_capacity(statement.calls.len());
         for call in &statement.calls {
-            let arguments = self.evaluated(session, call).await?;
+            evaluated.push(self.evaluated(session, call).await?);
+        }
+        let mut outcomes = Vec::with_capacity(statement.calls.len());
+        for (call, arguments) in statement.calls.iter().zip(evaluated) {
             let (inner, call) = (Arc::clone(&self), call.clone());
             let place = CallPlace {
                 database: session.database.clone(),
@@ -35,6 +39,8 @@ impl SqlServiceInner {
             let work = move || hypertable::execute(&inner.engine, &place, &call, &arguments);
             let outcome = self.workers.commit(work).await?;
             if let Some(view) = &outcome.refresh {
+                // The call only found the view; its refresh may take long.
+                CommitPoint::of_task().begin_statement();
                 self.refresh_view(view).await?;
             }
             outcomes.push(outcome);
