@@ -409,14 +409,6 @@ fn what_programs_generate_works() {
             ),
             ("a sum of 2,000", sum.clone(), 1),
             (
-                "a sum of 4,000 values of a column",
-                format!(
-                    "select a{} from t where dev = 'd' limit 7",
-                    " + a".repeat(4000)
-                ),
-                7,
-            ),
-            (
                 "a text of 2,000",
                 format!(
                     "select s{} from t where dev = 'd' limit 7",
