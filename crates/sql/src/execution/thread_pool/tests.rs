@@ -120,16 +120,16 @@ fn work_that_ignores_its_end_is_answered_and_counts_until_it_stops() {
 fn a_timeout_ends_no_statement_that_commits() {
     let workers = StatementThreadPool::new(1).unwrap();
     let timeout = Some(Duration::from_millis(20));
-    fn slow() -> SqlResult<i32> {
+    let slow = || {
         thread::sleep(Duration::from_millis(200));
-        Ok(7)
-    }
-    let write = |is_last| async move {
+        7
+    };
+    let write = move |is_last| async move {
         let commit = CommitPoint::of_task();
         let work = move || {
             let mut step = commit.begin_write(is_last)?;
             step.stored(3);
-            slow()
+            Ok(slow())
         };
         marigram_service::run_blocking(work).await?
     };
@@ -148,7 +148,7 @@ fn a_timeout_ends_no_statement_that_commits() {
     // Work that changes the database at once, for a statement that was stopped before.
     let commit = CommitPoint::default();
     assert_eq!(commit.stop("enough"), Some(0));
-    let late = commit.scope(workers.commit(slow));
+    let late = commit.scope(workers.commit(move || Ok(slow())));
     let error = block_on(late).unwrap_err().to_string();
     assert_eq!(error, "enough");
 }
