@@ -7,6 +7,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampNanosecondType};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{SinkExt, StreamExt, TryStreamExt};
 use marigram_server::RunningServers;
+use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -251,12 +252,14 @@ async fn a_statement_that_commits_is_neither_cancelled_nor_timed_out() {
 #[tokio::test]
 async fn a_copy_that_ends_early_says_what_it_stored() {
     let (_running, _fake, client) = client().await;
-    let rows: String = (0..200_000)
-        .map(|row| format!("2026-01-01\td_1\t1\t{row}\n"))
-        .collect();
+    let mut data = String::new();
+    for row in 0..200_000 {
+        writeln!(data, "2026-01-01\td_1\t1\t{row}").unwrap();
+    }
+    data.push_str("broken");
     let sink = client.copy_in("COPY readings FROM STDIN").await.unwrap();
     futures::pin_mut!(sink);
-    sink.send(Bytes::from(rows + "broken")).await.unwrap();
+    sink.send(Bytes::from(data)).await.unwrap();
     let error = sink.finish().await.unwrap_err();
     let detail = error.as_db_error().unwrap().detail().unwrap().to_owned();
     assert!(detail.ends_with("rows are stored."), "{detail}");
