@@ -14,7 +14,7 @@ use datafusion::common::DataFusionError;
 use marigram_engine::WriteOptions;
 use marigram_influxql::ast::Target;
 use marigram_model::{BatchField, BatchTag, WriteBatch};
-use marigram_service::{CommitPoint, ServiceError};
+use marigram_service::{ServiceError, WriteStep, write_blocking};
 use marigram_sql::front_end::StatementRows;
 use marigram_sql::{SqlError, SqlResult};
 use std::collections::HashMap;
@@ -58,14 +58,12 @@ pub(crate) async fn write(
                 .ok_or_else(|| refused(format!("retention policy not found: {policy}")))?;
             let batch = batch(&schema, prepared, table, &rows)?;
             let (engine, database) = (engine.clone(), database.clone());
-            let commit = CommitPoint::of_task();
-            let write = move || {
-                let mut step = commit.begin_write(false)?;
+            let write = move |step: &mut WriteStep| {
                 let report = engine.write(&database, &batch, WriteOptions { grow: true })?;
                 step.stored(report.stored as u64);
                 Ok(report)
             };
-            let report = run.context.block(write).await;
+            let report = write_blocking(false, write).await;
             let report = report.map_err(|error| after_rows(error, stored))?;
             stored += report.stored as u64;
             if let Some(rejected) = report.rejected.first() {

@@ -11,6 +11,7 @@
 //! Invariant: after [`CommitPoint::stop`] of a statement that has not committed, no step of it begins to
 //! write.
 
+use crate::blocking::run_blocking;
 use crate::error::{Result, ServiceError};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -137,6 +138,23 @@ impl Drop for WriteStep {
             progress.stage = CommitStage::Reading;
         }
     }
+}
+
+/// Runs a step of a write of the task's statement, as [`CommitPoint::begin_write`] and [`run_blocking`] do.
+///
+/// # Errors
+/// Those of both, and of the write.
+pub async fn write_blocking<T, E>(
+    is_last: bool,
+    write: impl FnOnce(&mut WriteStep) -> std::result::Result<T, E> + Send + 'static,
+) -> std::result::Result<T, E>
+where
+    T: Send + 'static,
+    E: From<ServiceError> + Send + 'static,
+{
+    let commit = CommitPoint::of_task();
+    let step = move || write(&mut commit.begin_write(is_last)?);
+    run_blocking(step).await?
 }
 
 /// Why a statement that exceeded its timeout was stopped.

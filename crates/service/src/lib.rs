@@ -26,7 +26,9 @@ mod status;
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
 pub use blocking::{run_blocking, run_blocking_on, run_inline_if};
-pub use commit_point::{CommitPoint, WriteStep, stopped_error, stored_note, timed_out};
+pub use commit_point::{
+    CommitPoint, WriteStep, stopped_error, stored_note, timed_out, write_blocking,
+};
 pub use error::{Result, ServiceError};
 pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};

@@ -70,6 +70,8 @@ with psycopg.connect(
             ("SELECT sum(x) FROM (SELECT % AS x UNION ALL SELECT %) AS s", (10, 9), 19),
             ("SELECT x FROM (VALUES (%), (%)) AS v(x) ORDER BY x", (10, 9), 9),
             ("SELECT (% + %) * 2", (Decimal("1.25"), Decimal("1")), Decimal("4.5")),
+            ("SELECT % < %", (Decimal("1e-11"), Decimal("2e-11")), True),
+            ("SELECT count(*) FROM numbers WHERE n * 2 > %", (Decimal("9981.5"),), 10),
         ]:
             # A driver's `%%` is an operator, and there is none here.
             found = connection.execute(sql.replace("%", "%" + form), parameters).fetchone()[0]

@@ -11,8 +11,8 @@
 use crate::dialect::ast_walk::{walk, walk_mut};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    self, BinaryOperator, CastKind, ExactNumberInfo, Expr, Query, SelectItem, SetExpr, Statement,
-    TimezoneInfo, Value, Visitor, VisitorMut,
+    self, BinaryOperator, CastKind, Expr, Query, SelectItem, SetExpr, Statement, TimezoneInfo,
+    Value, Visitor, VisitorMut,
 };
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -30,7 +30,6 @@ pub(crate) fn cast_declared(statement: &mut Statement, named: &[DataType]) -> BT
     let _ = walk(statement, &mut places);
     let ParameterPlaces {
         operands,
-        compared,
         beside,
         values,
         ..
@@ -47,14 +46,7 @@ pub(crate) fn cast_declared(statement: &mut Statement, named: &[DataType]) -> BT
                 DataType::Decimal128(..) => operands.contains(&number) && !beside.contains(&number),
                 _ => operands.contains(&number) || values.contains(&number),
             };
-            let data_type = match kind {
-                // Products of exact numbers would have too many digits.
-                DataType::Decimal128(..) if !compared.contains(&number) => {
-                    Some(ast::DataType::DoublePrecision)
-                }
-                _ => sql_type(kind),
-            };
-            Some((number, data_type.filter(|_| counts)?))
+            Some((number, sql_type(kind).filter(|_| counts)?))
         })
         .collect();
     if !casts.is_empty() {
@@ -73,8 +65,6 @@ pub(crate) fn is_castable(kind: &DataType) -> bool {
 struct ParameterPlaces {
     /// Those that are operands without a column beside them.
     operands: BTreeSet<usize>,
-    /// Those that are compared.
-    compared: BTreeSet<usize>,
     /// Those beside something else than parameters and literals.
     beside: BTreeSet<usize>,
     /// Those that are shown or listed as they are.
@@ -93,16 +83,12 @@ impl Visitor for ParameterPlaces {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-        let (operands, is_compared): (Vec<&Expr>, bool) = match expr {
-            Expr::BinaryOp { left, op, right } if counts_beside(op) => {
-                (vec![left, right], compares(op))
-            }
-            Expr::InList { expr, list, .. } => {
-                (std::iter::once(&**expr).chain(list).collect(), true)
-            }
+        let operands: Vec<&Expr> = match expr {
+            Expr::BinaryOp { left, op, right } if counts_beside(op) => vec![left, right],
+            Expr::InList { expr, list, .. } => std::iter::once(&**expr).chain(list).collect(),
             Expr::Between {
                 expr, low, high, ..
-            } => (vec![expr, low, high], true),
+            } => vec![expr, low, high],
             _ => return ControlFlow::Continue(()),
         };
         let is_value = |operand: &&Expr| matches!(without_parentheses(operand), Expr::Value(_));
@@ -111,9 +97,6 @@ impl Visitor for ParameterPlaces {
         for number in operands.into_iter().filter_map(parameter) {
             if !has_column {
                 self.operands.insert(number);
-            }
-            if is_compared {
-                self.compared.insert(number);
             }
             if !has_values_only {
                 self.beside.insert(number);
@@ -208,11 +191,6 @@ fn is_column(expr: &Expr) -> bool {
     )
 }
 
-fn compares(op: &BinaryOperator) -> bool {
-    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
-}
-
 /// Whether the operands of an operator have types that their values do not show.
 fn counts_beside(op: &BinaryOperator) -> bool {
     use BinaryOperator::{
@@ -244,10 +222,8 @@ fn sql_type(kind: &DataType) -> Option<ast::DataType> {
         DataType::Int32 => ast::DataType::Integer(None),
         DataType::Int64 => ast::DataType::BigInt(None),
         DataType::Float32 => ast::DataType::Real,
-        DataType::Float64 => ast::DataType::DoublePrecision,
-        DataType::Decimal128(..) => {
-            ast::DataType::Numeric(ExactNumberInfo::PrecisionAndScale(38, 18))
-        }
+        // An exact number has any number of digits, before and behind its point.
+        DataType::Float64 | DataType::Decimal128(..) => ast::DataType::DoublePrecision,
         DataType::Date32 => ast::DataType::Date,
         DataType::Time64(_) => ast::DataType::Time(None, TimezoneInfo::None),
         DataType::Timestamp(_, None) => ast::DataType::Timestamp(None, TimezoneInfo::None),

@@ -16,10 +16,10 @@ use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
 use datafusion::physical_plan::{collect, execute_stream};
 use futures::StreamExt;
-use marigram_engine::{Engine, EngineError};
+use marigram_engine::Engine;
 use marigram_functions::TimeBuckets;
 use marigram_model::{RollupProgress, TableId, TableSchema, TimeRange, TimeSet};
-use marigram_service::{CommitPoint, run_blocking};
+use marigram_service::{WriteStep, write_blocking};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -269,7 +269,11 @@ impl RollupRefresher {
             }
         }
         let (engine, id) = (engine.clone(), table.id);
-        written(move || engine.finish_refresh(id)).await?;
+        // A later refresh must not overtake a write of this one that was stopped.
+        write_blocking(false, move |_| {
+            Ok::<_, SqlError>(engine.finish_refresh(id)?)
+        })
+        .await?;
         *partitions = if rows > 0 {
             1
         } else {
@@ -293,7 +297,9 @@ impl RollupRefresher {
         }
         // A group that existed before has no rows any more.
         let (engine, id) = (self.engine.clone(), table.id);
-        written(move || engine.delete_refreshed(id, range)).await?;
+        let delete =
+            move |_: &mut WriteStep| Ok::<_, SqlError>(engine.delete_refreshed(id, range)?);
+        write_blocking(false, delete).await?;
         self.write(state, shape, table, range).await
     }
 
@@ -316,7 +322,10 @@ impl RollupRefresher {
             let batch = to_write_batch(&batch?, table)?;
             rows += batch.times.len() as u64;
             let (engine, database) = (self.engine.clone(), table.database.clone());
-            let report = written(move || engine.write_refreshed(&database, &batch)).await?;
+            let write = move |_: &mut WriteStep| {
+                Ok::<_, SqlError>(engine.write_refreshed(&database, &batch)?)
+            };
+            let report = write_blocking(false, write).await?;
             if let Some(rejected) = report.rejected.first() {
                 let reason = format!("a row of '{}': {}", table.name, rejected.reason);
                 return Err(SqlError::invalid("22000", reason));
@@ -389,18 +398,6 @@ impl RollupRefresher {
         });
         status.collect()
     }
-}
-
-/// Runs a write of a refresh. Whoever stops the refresh waits for it: a later refresh must not overtake it.
-async fn written<T: Send + 'static>(
-    write: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
-) -> SqlResult<T> {
-    let commit = CommitPoint::of_task();
-    let work = move || {
-        let _step = commit.begin_write(false)?;
-        Ok::<_, SqlError>(write()?)
-    };
-    run_blocking(work).await?
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use marigram_access::AccessRights;
 use marigram_engine::{EngineError, TableChange};
 use marigram_model::{Rollup, TableSchema};
-use marigram_service::{CommitPoint, Identity, Session};
+use marigram_service::{Identity, Session, WriteStep, write_blocking};
 use parking_lot::{Condvar, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -155,13 +155,11 @@ impl SqlServiceInner {
         spec.options = options.table.apply(&spec.options);
         spec.rollup = spec.rollup.map(|rollup| set(&options, &rollup));
         let engine = self.engine.clone();
-        let commit = CommitPoint::of_task();
-        let create = move || {
-            // A view whose first refresh is stopped stays, and is refreshed in the background.
-            let _step = commit.begin_write(!with_data)?;
-            Ok(engine.create_table(&database, &spec, if_not_exists)?)
+        let create = move |_: &mut WriteStep| {
+            Ok::<_, SqlError>(engine.create_table(&database, &spec, if_not_exists)?)
         };
-        let table = self.workers.block(create).await?;
+        // A view whose first refresh is stopped stays, and is refreshed in the background.
+        let table = write_blocking(!with_data, create).await?;
         self.contexts
             .rollup_definitions()
             .put(table.id, Some(shape));
