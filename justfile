@@ -42,6 +42,11 @@ differential queries="20000" seed="1":
     cargo build --release --bin marigram
     MARIGRAM_DIFFERENTIAL_QUERIES={{queries}} MARIGRAM_DIFFERENTIAL_SEED={{seed}} testing/differential/run
 
+# Random statements about reference tables beside PostgreSQL for longer: `just postgres 200000`.
+postgres statements="20000" seed="1":
+    cargo build --release --bin marigram
+    MARIGRAM_POSTGRES_STATEMENTS={{statements}} MARIGRAM_POSTGRES_SEED={{seed}} testing/postgres/run
+
 # Everything that attacks the server, for long: `just torture`, or `just torture 600` for ten minutes
 # of each load. The counts are those of docs/benchmarks/0.4-torture.
 torture seconds="3600":

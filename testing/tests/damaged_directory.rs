@@ -97,6 +97,9 @@ fn build(seed: u64) -> BuiltDirectory {
     let (mut oracle, mut older) = (Oracle::default(), Vec::new());
     engine.create_database(DATABASE, true).unwrap();
     engine.create_database("spare", true).unwrap();
+    if rng.random_bool(0.7) {
+        note_reference_tables(&fs, &engine);
+    }
     let steps = rng.random_range(5..9);
     for step in 0..steps {
         let table = ["pump", "valve", "tank"][rng.random_range(0..3)];
@@ -186,6 +189,16 @@ fn build(seed: u64) -> BuiltDirectory {
         older,
         truth,
     }
+}
+
+/// A file in the place of that of the reference tables: the engine only knows whether it is there.
+fn note_reference_tables(fs: &SimFs, engine: &Engine) {
+    let folder = Path::new(DIR).join("reference");
+    fs.create_dir_all(&folder).unwrap();
+    let file = fs.create(&folder.join("tables.db")).unwrap();
+    file.append(&[7; 100]).unwrap();
+    file.sync().unwrap();
+    engine.note_reference_tables().unwrap();
 }
 
 /// Damage to a directory: the changed files (`None`: removed), and a description.

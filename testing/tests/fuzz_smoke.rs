@@ -362,6 +362,54 @@ fn line_protocol() {
 }
 
 #[test]
+fn opentsdb() {
+    let lines = [
+        "put sys.cpu 1356998400 42.5 host=web01 cpu=0\nput m 1356998400.250 -1e3 a=b\nversion\n",
+        "auth basic ann correct horse\nput m 1 2\n\nput m 99999999999999 1 a=b\r\nstats",
+        r#"[{"metric":"m","timestamp":1356998400,"value":"6.5","tags":{"host":"a"}},{"value":1}]"#,
+    ];
+    let queries = [
+        "sum:1m-avg-nan:rate{counter,100,5}:explicit_tags:m{host=*,dc=a|b}{os=regexp(a:b{2},c)}",
+        "none:0all-count:m{host=not_key()}",
+        "p99:1dc-dev-zero:m{host=iwildcard(we*)}",
+        r#"{"start":"1h-ago","timezone":"Europe/Berlin","useCalendar":true,"queries":[{"aggregator":"sum","metric":"m","downsample":"1n-sum","rate":true,"rateOptions":{"counter":true},"filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}],"tags":{"dc":"a|b"}}]}"#,
+    ];
+    let words: [&[u8]; 16] = [
+        b":",
+        b"{",
+        b"}",
+        b"(",
+        b")",
+        b",",
+        b"=",
+        b"|",
+        b"*",
+        b"-",
+        b" ",
+        b"\n",
+        b"\"",
+        b"\xff",
+        b"99999999999999999999",
+        b"0all-",
+    ];
+    let bytes = |texts: &[&str]| -> Vec<Vec<u8>> {
+        texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+    };
+    run(
+        "opentsdb_telnet",
+        &bytes(&lines),
+        &words,
+        targets::opentsdb_telnet,
+    );
+    run(
+        "opentsdb_query",
+        &bytes(&queries),
+        &words,
+        targets::opentsdb_query,
+    );
+}
+
+#[test]
 fn influxql() {
     let seeds = [
         "SELECT mean(\"v\") AS m, 2 * -max(w) INTO a.b.:MEASUREMENT FROM x, /y/, (SELECT DISTINCT z \

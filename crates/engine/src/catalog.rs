@@ -10,7 +10,7 @@ mod edits;
 mod table_changes;
 mod visible;
 
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::health::EngineHealth;
 pub(crate) use dependents::computed_by_query;
 use marigram_env::LogStore;
@@ -20,11 +20,24 @@ use marigram_manifest::{
 use marigram_model::{RetentionPolicies, RollupProgress, TableId, TableSchema};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 pub(crate) use table_changes::{SchemaGrowth, blank};
 pub use table_changes::{TableChange, TableSpec};
 use visible::VisibleCatalog;
+
+/// The tables of databases that are no tables of series.
+pub trait OtherTables: fmt::Debug + Send + Sync {
+    /// Whether one of them has this name, by database and name. It must not call the engine.
+    fn is_taken(&self, database: &str, name: &str) -> bool;
+
+    /// Drops those of a database that was dropped.
+    ///
+    /// # Errors
+    /// Why they remain.
+    fn drop_database(&self, database: &str) -> std::result::Result<(), String>;
+}
 
 /// The catalog on disk and in memory.
 #[derive(Debug)]
@@ -36,6 +49,7 @@ pub(crate) struct LiveCatalog {
     shard_witnesses: OnceLock<Vec<Arc<Mutex<WitnessFile>>>>,
     health: Arc<EngineHealth>,
     visible: RwLock<VisibleCatalog>,
+    other_tables: OnceLock<Box<dyn OtherTables>>,
 }
 
 impl LiveCatalog {
@@ -61,6 +75,7 @@ impl LiveCatalog {
             shard_witnesses: OnceLock::new(),
             health,
             visible,
+            other_tables: OnceLock::new(),
         })
     }
 
@@ -93,6 +108,20 @@ impl LiveCatalog {
         }
         // It is set once, when the directory opens.
         let _ = self.shard_witnesses.set(witnesses);
+    }
+
+    /// Knows of these tables from here on.
+    pub(crate) fn set_other_tables(&self, tables: Box<dyn OtherTables>) {
+        // It is set once, when the directory opens.
+        let _ = self.other_tables.set(tables);
+    }
+
+    /// Drops the other tables of a database.
+    pub(crate) fn drop_other_tables(&self, database: &str) -> Result<()> {
+        match self.other_tables.get() {
+            Some(tables) => tables.drop_database(database).map_err(EngineError::Invalid),
+            None => Ok(()),
+        }
     }
 
     /// Highest id that any table ever had.
@@ -141,6 +170,11 @@ impl LiveCatalog {
             schema.options = policy.table_options(schema.options);
         }
         schema
+    }
+
+    /// Whether there have ever been reference tables.
+    pub(crate) fn has_reference_tables(&self) -> bool {
+        self.visible.read().has_reference_tables
     }
 
     /// Every table by id.

@@ -12,13 +12,14 @@ mod write;
 
 use crate::background::BackgroundThreads;
 use crate::backup::{self, BackupOptions, BackupReport};
-use crate::catalog::{TableChange, TableSpec};
+use crate::catalog::{OtherTables, TableChange, TableSpec};
 use crate::commit::CommitChange;
 use crate::compaction::CompactionInfo;
 use crate::error::{EngineError, Result};
 use crate::maintain::TableCompaction;
 use crate::memory::MemoryAccountant;
 use crate::options::EngineOptions;
+use crate::reference_file::{self, CopyReference};
 use crate::shard::Shard;
 use crate::snapshot::TableSnapshot;
 use crate::status::{EngineStatus, SegmentInfo};
@@ -33,7 +34,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use write::WriteOrigin;
-pub use write::{RejectedRow, WriteOptions, WriteReport};
+pub use write::{RejectedRow, TableGrowth, WriteOptions, WriteReport};
 
 /// An open data directory. Cheap to clone (one `Arc`); all methods block, and may be called from
 /// any thread. Dropping the last clone stops the threads; what was acknowledged is then as durable
@@ -139,7 +140,9 @@ impl Engine {
         })?;
         // All are dropped by now, so a failure for one must not keep the others.
         let forgotten = dropped.into_iter().map(|table| self.forget(table));
-        forgotten.collect::<Vec<_>>().into_iter().collect()
+        let forgotten: Vec<Result<()>> = forgotten.collect();
+        inner.schemas.drop_other_tables(name)?;
+        forgotten.into_iter().collect()
     }
 
     /// The names of the databases, ascending.
@@ -185,6 +188,32 @@ impl Engine {
     /// If the disk refuses, or the engine only reads.
     pub fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
         self.writable()?.schemas.put_access(records)
+    }
+
+    /// From here on, new tables get no name that one of these has, and they go with their database.
+    ///
+    /// # Errors
+    /// If the engine is closed.
+    pub fn set_other_tables(&self, tables: Box<dyn OtherTables>) -> Result<()> {
+        self.opened()?.schemas.set_other_tables(tables);
+        Ok(())
+    }
+
+    /// Notes durably that the directory has reference tables, so that it no longer opens without
+    /// their file. To be called when that file exists, and before the first table in it is
+    /// committed; does nothing when it was noted before, and where there is no file: the tables are
+    /// then in memory.
+    ///
+    /// # Errors
+    /// If the disk refuses, or the engine only reads.
+    pub fn note_reference_tables(&self) -> Result<()> {
+        let inner = self.writable()?;
+        let env = &inner.context.env;
+        if inner.schemas.has_reference_tables() || !reference_file::exists(env, &inner.dir)? {
+            return Ok(());
+        }
+        reference_file::sync_names(env, &inner.dir)?;
+        inner.schemas.note_reference_tables()
     }
 
     /// Creates a table.
@@ -381,12 +410,27 @@ impl Engine {
     /// fails, or the content of the disk is unknown after an earlier failure. Earlier backups are
     /// then untouched.
     pub fn backup(&self, folder: &Path, options: BackupOptions) -> Result<BackupReport> {
+        self.backup_with(folder, options, None)
+    }
+
+    /// Like [`backup`](Self::backup), for a directory that may have reference tables: `reference`
+    /// copies them, as they are at one moment, into a new file, and fails with a reason.
+    ///
+    /// # Errors
+    /// As [`backup`](Self::backup), and if the reference tables cannot be copied.
+    pub fn backup_with(
+        &self,
+        folder: &Path,
+        options: BackupOptions,
+        reference: Option<CopyReference<'_>>,
+    ) -> Result<BackupReport> {
         let inner = self.opened()?;
         let origin = backup::BackupOrigin {
             env: &inner.context.env,
             dir: &inner.dir,
             schemas: &inner.schemas,
             shards: &inner.shards,
+            reference,
         };
         backup::take(&origin, folder, options, || inner.flush())
     }

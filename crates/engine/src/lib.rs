@@ -41,6 +41,7 @@ mod options;
 mod pages;
 mod parallel;
 mod recovery;
+mod reference_file;
 mod reserve;
 mod resolve;
 mod rollups;
@@ -59,12 +60,12 @@ mod trash;
 mod verify;
 mod view;
 
-pub use catalog::{TableChange, TableSpec};
+pub use catalog::{OtherTables, TableChange, TableSpec};
 pub use chunk::Chunk;
 pub use compaction::{CompactionInfo, CompactionState};
 pub use engine::{
-    ConvertedColumn, Engine, RejectedRow, ReplacedCount, RetypeOutcome, RetypeRequest, UnfitValue,
-    WriteOptions, WriteReport,
+    ConvertedColumn, Engine, RejectedRow, ReplacedCount, RetypeOutcome, RetypeRequest, TableGrowth,
+    UnfitValue, WriteOptions, WriteReport,
 };
 pub use error::{EngineError, Result};
 pub use filter::{SeriesSelection, TagFilter};
@@ -73,6 +74,7 @@ pub use marigram_series_index::{PatternError, TableMemory, ValueTest};
 pub use memory::{Holder, MemoryAccountant, MemoryReservation, MemoryUsage, ProcessMemory};
 pub use options::{CompactionPolicy, Durability, EngineOptions};
 pub use pages::{PageDetail, SegmentDetail};
+pub use reference_file::{CopyReference, FOLDER as REFERENCE_FOLDER, has_reference_tables};
 pub use rollups::RollupState;
 pub use scan::{
     ColumnBounds, EdgeRequest, PageNeed, PageOutline, PageReducer, PageRows, PageTotals,

@@ -9,6 +9,7 @@
 
 use crate::directory::{DirectoryIdentity, shard_dir, text_of};
 use crate::error::{EngineError, Result};
+use crate::reference_file;
 use marigram_env::Env;
 use marigram_manifest::{
     Catalog, CatalogState, LogProof, Manifest, ManifestError, ManifestState, WitnessFile,
@@ -106,6 +107,7 @@ pub(crate) fn survey(
     let look = || {
         refuse_more_shards(env, dir, identity.shards)?;
         let (catalog, state, changes) = look_at_catalog(env, dir, identity.lineage)?;
+        reference_file::check(env, dir, &state)?;
         let owner = |shard: usize| LogOwner {
             lineage: identity.lineage,
             shard: shard as u32,
@@ -276,6 +278,8 @@ pub(crate) fn refuse_remains(env: &Env, dir: &Path) -> Result<()> {
         (changes > 0).then(|| "CATALOG".to_owned())
     } else if exists("CATALOG.copy")? {
         Some("CATALOG.copy".to_owned())
+    } else if reference_file::exists(env, dir)? {
+        Some(reference_file::NAME.to_owned())
     } else {
         None
     };

@@ -8,6 +8,7 @@ mod read_only;
 use crate::backup;
 use crate::directory::{self, shard_dir};
 use crate::error::{EngineError, Result};
+use crate::reference_file;
 use crate::shard::segment_name;
 use crate::survey::{
     KnownLogs, check_tables, look_at_catalog, look_at_shard, refuse_more_shards, refuse_remains,
@@ -59,6 +60,9 @@ pub(crate) fn verify(env: &Env, dir: &Path, damage: &mut dyn FnMut(String)) -> R
         Ok((known, state, changes)) => {
             doubt(&known, damage);
             verify_copy(env, dir, damage);
+            if let Err(error) = reference_file::check(env, dir, &state) {
+                damage(error.to_string());
+            }
             Some((known, state, changes))
         }
         Err(error) => {

@@ -71,6 +71,10 @@ impl File for OsFile {
 }
 
 impl LogStore for OsFs {
+    fn is_of_machine(&self) -> bool {
+        true
+    }
+
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         fs::create_dir_all(path)
     }

@@ -34,6 +34,10 @@ impl ReliefFs {
 }
 
 impl LogStore for ReliefFs {
+    fn is_of_machine(&self) -> bool {
+        self.fs.is_of_machine()
+    }
+
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         self.fs.create_dir_all(path)
     }

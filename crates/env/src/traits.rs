@@ -87,6 +87,11 @@ pub trait LogStore: Debug + Send + Sync {
     /// Takes an exclusive lock, held until dropped; `WouldBlock` if another process or holder has
     /// it. Creates the file if it is missing.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
+
+    /// Whether paths are those of the machine, so that others find the same files there.
+    fn is_of_machine(&self) -> bool {
+        false
+    }
 }
 
 /// A held lock.

@@ -38,6 +38,8 @@ pub enum CatalogEdit {
     PutPolicies(String, Arc<RetentionPolicies>),
     /// New and removed records of access, by key.
     PutAccess(Vec<(String, Option<Arc<[u8]>>)>),
+    /// From now on, the file of the reference tables must exist.
+    NoteReferenceTables,
 }
 
 /// The contents of a catalog.
@@ -53,6 +55,8 @@ pub struct CatalogState {
     pub policies: BTreeMap<String, Arc<RetentionPolicies>>,
     /// Users and tokens: records by key, whose meaning this crate does not know.
     pub access: BTreeMap<String, Arc<[u8]>>,
+    /// Whether there have ever been reference tables, so that their file must exist.
+    pub has_reference_tables: bool,
     /// Highest table id that was ever in the catalog; 0 where there was none.
     pub table_max: u32,
 }
@@ -246,6 +250,7 @@ impl CatalogState {
                     return Err("a record of access has no key".to_owned());
                 }
             }
+            CatalogEdit::NoteReferenceTables => {}
         }
         Ok(())
     }
@@ -404,6 +409,7 @@ impl CatalogState {
                     };
                 }
             }
+            CatalogEdit::NoteReferenceTables => self.has_reference_tables = true,
         }
     }
 

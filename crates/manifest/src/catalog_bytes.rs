@@ -23,6 +23,7 @@ const DROP_TABLE: u8 = 4;
 const PUT_PROGRESS: u8 = 5;
 const PUT_POLICIES: u8 = 6;
 const PUT_ACCESS: u8 = 7;
+const NOTE_REFERENCE_TABLES: u8 = 8;
 
 /// Fewest bytes of a text.
 const TEXT_BYTES_MIN: usize = 4;
@@ -44,13 +45,15 @@ const ROLLUPS_VERSION: u32 = 3;
 const POLICIES_VERSION: u32 = 6;
 /// The first version that knows users.
 const ACCESS_VERSION: u32 = 7;
+/// The first version that knows reference tables.
+const REFERENCE_VERSION: u32 = 9;
 /// Fewest bytes of a record of access: its key, and that it goes.
 const ACCESS_BYTES_MIN: usize = 4 + 1;
 
 impl LoggedState for CatalogState {
     const FILE: &'static str = "CATALOG";
     const MAGIC: [u8; 8] = *b"MARICATA";
-    const VERSION: u32 = 8;
+    const VERSION: u32 = 9;
     const SEALS_TELL: u32 = 4;
     const OWNER_SINCE: Option<u32> = None;
     const COPY: Option<&'static str> = Some(Catalog::COPY);
@@ -74,6 +77,7 @@ impl LoggedState for CatalogState {
         for (key, record) in &self.access {
             put_access(key, Some(record), out);
         }
+        out.push(u8::from(self.has_reference_tables));
     }
 
     fn decode(reader: &mut RecordReader<'_>, version: u32) -> Result<Self, MalformedRecord> {
@@ -117,6 +121,9 @@ impl LoggedState for CatalogState {
         if version >= ACCESS_VERSION {
             state.add(&CatalogEdit::PutAccess(access(reader)?))?;
         }
+        if version >= REFERENCE_VERSION {
+            state.has_reference_tables = reader.flag()?;
+        }
         Ok(state)
     }
 
@@ -153,6 +160,7 @@ impl LoggedState for CatalogState {
                     put_access(key, record.as_deref(), out);
                 }
             }
+            CatalogEdit::NoteReferenceTables => out.push(NOTE_REFERENCE_TABLES),
         }
     }
 
@@ -174,6 +182,7 @@ impl LoggedState for CatalogState {
                 CatalogEdit::PutPolicies(database, policies)
             }
             PUT_ACCESS => CatalogEdit::PutAccess(access(reader)?),
+            NOTE_REFERENCE_TABLES => CatalogEdit::NoteReferenceTables,
             other => return malformed(format!("no change of a catalog has the number {other}")),
         })
     }

@@ -5,19 +5,23 @@ use crate::error::{Error, Result};
 use crate::memory_watch::MemoryWatch;
 use crate::options::OpenOptions;
 use crate::password_checks::PasswordChecks;
+use crate::reference;
 use crate::runtime::{BlockingRuntime, wait};
 use crate::statements::StatementRegistry;
 use arrow::record_batch::RecordBatch;
 use futures::TryStreamExt;
 use marigram_engine::backup::{self, BackupOptions, BackupReport, RestoreReport};
 use marigram_engine::{
-    Engine, EngineError, MemoryAccountant, RejectedRow, TableSpec, WriteOptions, WriteReport,
+    Engine, EngineError, MemoryAccountant, RejectedRow, TableGrowth, TableSpec, WriteOptions,
+    WriteReport,
 };
 use marigram_env::Env;
 use marigram_flux_interpreter::FluxLanguage;
 use marigram_influx::InfluxQl;
 use marigram_model::{TableSchema, WriteBatch};
+use marigram_opentsdb_planner::OpenTsdbQueries;
 use marigram_pgtext::split_script;
+use marigram_reference::ReferenceStore;
 use marigram_service::{Answer, DEFAULT_DATABASE, Identity, RowStream, Session};
 use marigram_sql::front_end::FrontEnd;
 use marigram_sql::{SqlOptions, SqlService};
@@ -39,6 +43,7 @@ const USER: &str = "embedded";
 #[derive(Clone, Debug)]
 pub struct Marigram {
     pub(crate) engine: Engine,
+    pub(crate) reference: ReferenceStore,
     pub(crate) sql: SqlService,
     pub(crate) runtime: Arc<BlockingRuntime>,
     /// Statements of servers.
@@ -89,8 +94,14 @@ impl Marigram {
         } else {
             None
         };
-        let engine = Engine::open_on(memory, env, dir, engine_options)?;
+        let engine = Engine::open_on(memory, env.clone(), dir, engine_options)?;
         engine.create_database(DEFAULT_DATABASE, true)?;
+        let reference = if env.fs.is_of_machine() {
+            reference::open(&env, &engine, dir, options.limit_bytes())?
+        } else {
+            // SQLite knows no simulated disk.
+            ReferenceStore::in_memory()?
+        };
         // Only now is it certain that the directory is ours.
         if let Some(dir) = &spill_dir {
             match empty(dir) {
@@ -114,11 +125,13 @@ impl Marigram {
             let languages: Vec<Arc<dyn FrontEnd>> = vec![
                 Arc::new(InfluxQl::default()),
                 Arc::new(FluxLanguage::default()),
+                Arc::new(OpenTsdbQueries),
             ];
-            SqlService::with_front_ends(engine.clone(), settings, languages)?
+            SqlService::with_front_ends(engine.clone(), reference.clone(), settings, languages)?
         };
         Ok(Self {
             engine,
+            reference,
             sql,
             runtime,
             statements,
@@ -147,7 +160,14 @@ impl Marigram {
     /// disk fails. Earlier backups are then untouched.
     pub fn backup(&self, folder: impl AsRef<Path>, keep: Option<usize>) -> Result<BackupReport> {
         let options = BackupOptions { keep };
-        Ok(self.engine.backup(folder.as_ref(), options)?)
+        let copy = |file: &Path| {
+            let copied = self.reference.backup_to(file);
+            copied.map_err(|error| error.to_string())
+        };
+        let report = self
+            .engine
+            .backup_with(folder.as_ref(), options, Some(&copy))?;
+        Ok(report)
     }
 
     /// The storage engine, for tools that look inside.
@@ -189,7 +209,7 @@ impl Marigram {
         rows: &RecordBatch,
         roles: Option<&Roles>,
     ) -> Result<WriteReport> {
-        let schema = self.table_for(database, table, rows, roles)?;
+        let (schema, growth) = self.table_for(database, table, rows, roles)?;
         let converted = arrow_rows::convert(table, &Roles::of(&schema), Some(&schema), rows)?;
         let mut report = self.write(database, &converted.batch)?;
         for row in &mut report.rejected {
@@ -199,20 +219,26 @@ impl Marigram {
         report
             .rejected
             .sort_by_key(|rejected: &RejectedRow| rejected.row);
+        if let Some(mut growth) = growth {
+            let of_rows = report.growth.take().unwrap_or_default();
+            growth.tags.extend(of_rows.tags);
+            growth.fields.extend(of_rows.fields);
+            report.growth = Some(growth);
+        }
         Ok(report)
     }
 
-    /// The table, created from `roles` if it is missing.
+    /// The table, created from `roles` if it is missing, and what it lacked.
     fn table_for(
         &self,
         database: &str,
         table: &str,
         rows: &RecordBatch,
         roles: Option<&Roles>,
-    ) -> Result<Arc<TableSchema>> {
+    ) -> Result<(Arc<TableSchema>, Option<TableGrowth>)> {
         let (missing, roles) = match (self.engine.table(database, table), roles) {
             (Err(EngineError::NotFound { kind: "table", .. }), Some(roles)) => (true, roles),
-            (found, None) => return Ok(found?),
+            (found, None) => return Ok((found?, None)),
             (found, Some(roles)) => {
                 let schema = found?;
                 if schema.time_name != roles.time {
@@ -228,7 +254,7 @@ impl Marigram {
                     )));
                 }
                 if roles.tags.iter().all(|tag| schema.tag(tag).is_some()) {
-                    return Ok(schema);
+                    return Ok((schema, None));
                 }
                 (false, roles)
             }
@@ -242,16 +268,26 @@ impl Marigram {
                 fields,
                 ..TableSpec::default()
             };
-            return Ok(self.engine.create_table(database, &spec, true)?);
+            let schema = self.engine.create_table(database, &spec, true)?;
+            let growth = TableGrowth {
+                is_new: true,
+                tags: spec.tags,
+                fields: spec.fields,
+            };
+            return Ok((schema, Some(growth)));
         }
+        let mut growth = TableGrowth::default();
         for (name, kind) in tags {
             let schema = self.engine.table(database, table)?;
             if schema.tag(&name).is_none() {
-                let change = marigram_engine::TableChange::AddTag(name, kind);
+                let change = marigram_engine::TableChange::AddTag(name.clone(), kind);
                 self.engine.alter_table(database, table, &change)?;
+                growth.tags.push((name, kind));
             }
         }
-        Ok(self.engine.table(database, table)?)
+        let has_grown = !growth.tags.is_empty();
+        let schema = self.engine.table(database, table)?;
+        Ok((schema, has_grown.then_some(growth)))
     }
 
     /// Runs the statements of `script` one after another in the default database, and returns the

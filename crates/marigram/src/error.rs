@@ -2,6 +2,7 @@
 
 use marigram_engine::EngineError;
 use marigram_model::BatchError;
+use marigram_reference::ReferenceError;
 use marigram_service::ServiceError;
 
 /// Why a call of the embedded API failed.
@@ -29,6 +30,9 @@ pub enum Error {
     /// The spill directory of queries cannot be created or emptied.
     #[error("cannot create or empty the directory to which queries spill: {0}")]
     Spill(std::io::Error),
+    /// The reference tables cannot be opened.
+    #[error("the reference tables: {0}")]
+    Reference(#[from] ReferenceError),
 }
 
 /// Result of the embedded API.
@@ -93,7 +97,9 @@ pub(crate) fn to_service(error: Error) -> ServiceError {
             position: None,
             sqlstate: "22023",
         },
-        Error::Runtime(_) | Error::Spill(_) => ServiceError::Internal(error.to_string()),
+        Error::Runtime(_) | Error::Spill(_) | Error::Reference(_) => {
+            ServiceError::Internal(error.to_string())
+        }
     }
 }
 

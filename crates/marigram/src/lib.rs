@@ -28,6 +28,7 @@ mod memory_watch;
 mod metrics;
 mod options;
 mod password_checks;
+mod reference;
 mod runtime;
 mod service;
 mod statements;
@@ -41,7 +42,8 @@ pub use descriptors::Descriptors;
 pub use error::{Error, Result};
 pub use marigram_engine::backup;
 pub use marigram_engine::{
-    Engine, EngineError, EngineStatus, Holder, RejectedRow, TableSpec, WriteOptions, WriteReport,
+    Engine, EngineError, EngineStatus, Holder, RejectedRow, TableGrowth, TableSpec, WriteOptions,
+    WriteReport,
 };
 pub use marigram_env::Env;
 pub use marigram_model::{
@@ -55,4 +57,5 @@ pub use marigram_service::{
 };
 pub use memory_watch::resident_bytes;
 pub use options::{Compaction, Durability, OpenOptions};
+pub use reference::verify;
 pub use units::{ByteSize, Span, UnitError};

@@ -14,8 +14,8 @@ use arrow::record_batch::RecordBatch;
 use async_trait::async_trait;
 use futures::StreamExt;
 use marigram_access::{AccessRights, PasswordVerifiers};
-use marigram_engine::{EngineError, Holder};
-use marigram_model::{ColumnId, RetentionPolicies, TableColumn, TableSchema, WriteBatch};
+use marigram_engine::{EngineError, Holder, TableGrowth};
+use marigram_model::{ColumnId, RetentionPolicies, TableColumn, TableSchema, WriteBatch, quoted};
 use marigram_service::{
     Answer, ArrowRoles, Authentication, Backup, BackupReport, Identity, Ingest, LanguageQuery,
     LanguageRequest, Metric, Prepared, Query, RejectedRow, Result, ServiceError, Session,
@@ -110,18 +110,18 @@ impl Ingest for Marigram {
         batch: RecordBatch,
         roles: Option<&ArrowRoles>,
     ) -> Result<WriteReport> {
-        let (db, database, table) = (self.clone(), database.to_owned(), table.to_owned());
+        let (db, database, name) = (self.clone(), database.to_owned(), table.to_owned());
         let roles = roles.map(|roles| Roles {
             time: roles.time.clone(),
             tags: roles.tags.clone(),
         });
-        let write = move || Self::write_arrow(&db, &database, &table, &batch, roles.as_ref());
+        let write = move || Self::write_arrow(&db, &database, &name, &batch, roles.as_ref());
         let report = self
             .runtime
             .run_blocking(write)
             .await?
             .map_err(to_service)?;
-        Ok(to_report(report))
+        Ok(to_report(report, table))
     }
 }
 
@@ -136,8 +136,8 @@ fn other_policys(batch: &WriteBatch) -> WriteReport {
         reason: reason.clone(),
     };
     WriteReport {
-        stored: 0,
         rejected: (0..batch.len()).map(refuse).collect(),
+        ..WriteReport::default()
     }
 }
 
@@ -160,6 +160,7 @@ impl Marigram {
     /// refuses its rows, but no other batch's.
     fn store(&self, database: &str, batch: &WriteBatch, create: bool) -> Result<WriteReport> {
         let mut result = self.write(database, batch);
+        let mut created = None;
         if let Err(crate::Error::Engine(EngineError::NotFound {
             kind: "database", ..
         })) = &result
@@ -168,8 +169,22 @@ impl Marigram {
             self.engine
                 .create_database(database, true)
                 .map_err(service_error)?;
+            created = Some(format!("CREATE DATABASE {}", quoted(database)));
             result = self.write(database, batch);
         }
+        let stored = self.stored(batch, result);
+        stored.map(|mut report| {
+            report.created.splice(0..0, created);
+            report
+        })
+    }
+
+    /// The report of a batch that was written, or refused as a whole.
+    fn stored(
+        &self,
+        batch: &WriteBatch,
+        result: crate::Result<marigram_engine::WriteReport>,
+    ) -> Result<WriteReport> {
         match result {
             // If the disk of one shard fails, the rows in the other shards stay stored: that is not
             // a refusal of the batch.
@@ -180,9 +195,9 @@ impl Marigram {
                     batch.table,
                     report.rejected.len()
                 ))),
-                None => Ok(to_report(report)),
+                None => Ok(to_report(report, &batch.table)),
             },
-            Ok(report) => Ok(to_report(report)),
+            Ok(report) => Ok(to_report(report, &batch.table)),
             Err(crate::Error::Engine(
                 error @ (EngineError::Invalid(_) | EngineError::Schema(_)),
             )) => {
@@ -192,8 +207,8 @@ impl Marigram {
                     reason: reason.clone(),
                 };
                 Ok(WriteReport {
-                    stored: 0,
                     rejected: (0..batch.len()).map(refuse).collect(),
+                    ..WriteReport::default()
                 })
             }
             Err(error) => Err(to_service(error)),
@@ -201,7 +216,8 @@ impl Marigram {
     }
 }
 
-fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
+fn to_report(report: marigram_engine::WriteReport, table: &str) -> WriteReport {
+    let created = report.growth.map(|growth| statement_of(&growth, table));
     let rejected = report.rejected.into_iter().map(|rejected| RejectedRow {
         row: rejected.row as usize,
         reason: rejected.reason,
@@ -209,6 +225,22 @@ fn to_report(report: marigram_engine::WriteReport) -> WriteReport {
     WriteReport {
         stored: report.stored,
         rejected: rejected.collect(),
+        created: created.into_iter().collect(),
+    }
+}
+
+/// The statement that would have made a table, or added what it lacked.
+fn statement_of(growth: &TableGrowth, table: &str) -> String {
+    let tags = growth.tags.iter();
+    let tags = tags.map(|(name, kind)| format!("{} {kind} TAG", quoted(name)));
+    let fields = growth.fields.iter();
+    let fields = fields.map(|(name, kind)| format!("{} {kind} FIELD", quoted(name)));
+    let columns: Vec<String> = tags.chain(fields).collect();
+    let table = quoted(table);
+    if growth.is_new {
+        format!("CREATE TABLE {table} ({})", columns.join(", "))
+    } else {
+        format!("ALTER TABLE {table} ADD {}", columns.join(", ADD "))
     }
 }
 

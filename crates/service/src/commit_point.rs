@@ -34,8 +34,8 @@ pub struct CommitPoint {
 #[derive(Debug, Default)]
 struct CommitProgress {
     stage: CommitStage,
-    /// Why the statement is to stop.
-    stop_reason: Option<String>,
+    /// Why the statement is to stop, as its client is told.
+    stop_reason: Option<ServiceError>,
     stored_rows: u64,
 }
 
@@ -78,11 +78,17 @@ impl CommitPoint {
     /// Begins a step of a write. After the `is_last` one has begun, the statement cannot be stopped.
     ///
     /// # Errors
-    /// `Cancelled` if the statement was stopped.
+    /// Why the statement was stopped, if it was.
     pub fn begin_write(&self, is_last: bool) -> Result<WriteStep> {
         let mut progress = self.lock();
         if let Some(reason) = &progress.stop_reason {
-            return Err(ServiceError::Cancelled(reason.clone()));
+            return Err(match reason {
+                // A client that repeats the statement would store the rows a second time.
+                ServiceError::Busy { message, .. } if progress.stored_rows > 0 => {
+                    ServiceError::Cancelled(message.clone())
+                }
+                reason => reason.clone(),
+            });
         }
         progress.stage = if is_last {
             CommitStage::Committed
@@ -98,13 +104,22 @@ impl CommitPoint {
     /// Stops the statement for `reason` unless it has committed: no further step begins to write.
     /// Returns how many rows its earlier steps stored, and `None` as long as a step writes.
     pub fn stop(&self, reason: &str) -> Option<u64> {
+        self.stop_with(&ServiceError::Cancelled(reason.to_owned()))
+    }
+
+    /// Like [`stop`](Self::stop), for a reason that its client is told as it is. (A statement that stored
+    /// rows is not `Busy` but `Cancelled`: it must not be repeated.)
+    pub fn stop_with(&self, reason: &ServiceError) -> Option<u64> {
         let mut progress = self.lock();
         if progress.stage != CommitStage::Committed {
-            progress
-                .stop_reason
-                .get_or_insert_with(|| reason.to_owned());
+            progress.stop_reason.get_or_insert_with(|| reason.clone());
         }
         (progress.stage == CommitStage::Reading).then_some(progress.stored_rows)
+    }
+
+    /// Whether the last step of the statement's write has begun, or ended: nothing stops it any more.
+    pub fn has_committed(&self) -> bool {
+        self.lock().stage == CommitStage::Committed
     }
 
     /// Stops the statement as soon as possible, for `reason`. Returns the error for its client; never
@@ -203,8 +218,40 @@ mod tests {
         assert_eq!(point.stop("enough"), None);
         drop(step);
         assert_eq!(point.stop("enough"), None, "its result is on the way");
+        assert!(point.has_committed());
         point.begin_statement();
         assert_eq!(point.stop("enough"), Some(0), "the next one reads");
+    }
+
+    #[test]
+    fn the_next_step_fails_with_the_reason_of_the_stop() {
+        let point = CommitPoint::default();
+        let step = point.begin_write(false).unwrap();
+        let busy = ServiceError::Busy {
+            message: "come again".to_owned(),
+            retry_after: Duration::from_secs(1),
+        };
+        assert_eq!(point.stop_with(&busy), None, "it writes");
+        assert!(!point.has_committed());
+        drop(step);
+        let error = point.begin_write(true).unwrap_err();
+        assert_eq!(error.sqlstate(), "53200", "{error}");
+    }
+
+    #[test]
+    fn a_statement_that_stored_rows_is_not_to_be_repeated() {
+        let point = CommitPoint::default();
+        let mut step = point.begin_write(false).unwrap();
+        let busy = ServiceError::Busy {
+            message: "come again".to_owned(),
+            retry_after: Duration::from_secs(1),
+        };
+        assert_eq!(point.stop_with(&busy), None, "it writes");
+        step.stored(1);
+        drop(step);
+        let error = point.begin_write(true).unwrap_err();
+        assert!(matches!(error, ServiceError::Cancelled(_)), "{error}");
+        assert_eq!(error.to_string(), "come again");
     }
 
     #[tokio::test]

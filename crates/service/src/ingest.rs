@@ -25,6 +25,9 @@ pub struct WriteReport {
     pub stored: usize,
     /// Rows refused, ascending by row; the others are stored.
     pub rejected: Vec<RejectedRow>,
+    /// What was created for them: the database, the table or columns, each as the statement that would have
+    /// created it.
+    pub created: Vec<String>,
 }
 
 /// Which columns of Arrow rows are the time and the tags, for a table that they create; the others

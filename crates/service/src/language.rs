@@ -39,6 +39,8 @@ pub enum Language {
     InfluxQl,
     /// Flux, as InfluxDB 2 has it.
     Flux,
+    /// Requests of OpenTSDB 2.4, as `marigram_opentsdb::ReadRequest` writes them.
+    OpenTsdb,
 }
 
 /// The value of a bound parameter, as JSON has it.

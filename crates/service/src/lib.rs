@@ -22,6 +22,7 @@ mod inline;
 mod language;
 mod query;
 mod status;
+mod transaction;
 
 pub use authentication::{Authentication, Identity, IdentityProof, OpenAccess, wrong_password};
 pub use backup::{Backup, BackupReport};
@@ -36,5 +37,8 @@ pub use language::{
     FLUX_DEFAULT_KEY, FLUX_GROUP_KEY, FLUX_RESULT_KEY, FLUX_TABLE_KEY, Language, LanguageQuery,
     LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer, StatementAnswers,
 };
-pub use query::{Answer, DEFAULT_DATABASE, Prepared, Query, RowStream, Session};
+pub use query::{
+    Answer, DEFAULT_DATABASE, IDLE_IN_TRANSACTION_TIMEOUT, Prepared, Query, RowStream, Session,
+};
 pub use status::{Metric, Status};
+pub use transaction::{SessionTransaction, TransactionBlockState, TransactionStep};

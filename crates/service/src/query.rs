@@ -5,6 +5,7 @@
 
 use crate::authentication::{Identity, IdentityProof, owners_rights};
 use crate::error::Result;
+use crate::transaction::{SessionTransaction, TransactionStep};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -17,6 +18,9 @@ use std::time::Duration;
 
 /// The database of a session that names none. It always exists.
 pub const DEFAULT_DATABASE: &str = "main";
+
+/// After which time an idle transaction block ends for which others wait, unless the session sets another.
+pub const IDLE_IN_TRANSACTION_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The result of a statement.
 pub enum Answer {
@@ -71,6 +75,14 @@ pub struct Session {
     pub default_transaction_read_only: bool,
     /// The same for the current transaction block; `None` outside a block.
     pub transaction_read_only: Option<bool>,
+    /// Whether transaction blocks that do not say otherwise see one snapshot.
+    pub default_serializable: bool,
+    /// After which time the server ends an idle transaction block for which others wait.
+    pub idle_in_transaction_timeout: Option<Duration>,
+    /// The current transaction block, after [`Query::transaction`] began it.
+    pub transaction: Option<SessionTransaction>,
+    /// How many statements changed something that no rollback takes back.
+    pub kept_changes: u64,
     /// Who is connected.
     pub identity: Identity,
     /// What the identity may do. The implementation of [`Query`] sets it anew with each statement;
@@ -93,6 +105,10 @@ impl Session {
             read_only: false,
             default_transaction_read_only: false,
             transaction_read_only: None,
+            default_serializable: false,
+            idle_in_transaction_timeout: Some(IDLE_IN_TRANSACTION_TIMEOUT),
+            transaction: None,
+            kept_changes: 0,
             identity,
             rights,
         }
@@ -114,6 +130,10 @@ pub trait Prepared: Send + Sync {
     fn schema(&self) -> Option<SchemaRef>;
     /// The original text of the statement.
     fn sql(&self) -> &str;
+    /// Whether its rows are those that it changes.
+    fn changes_rows(&self) -> bool {
+        false
+    }
     /// Lets the implementation of [`Query`] recover its own type.
     fn as_any(&self) -> &dyn Any;
 }
@@ -158,6 +178,17 @@ pub trait Query: Send + Sync {
             read_only: true,
             ..session
         })
+    }
+
+    /// Begins, ends or divides the transaction block of a session. What has no transactions does nothing.
+    ///
+    /// # Errors
+    /// Why a commit failed; its changes are then gone.
+    async fn transaction(&self, session: &mut Session, step: TransactionStep) -> Result<()> {
+        match self.wrapped() {
+            Some(wrapped) => wrapped.transaction(session, step).await,
+            None => Ok(()),
+        }
     }
 
     /// Runs one statement. `SET` changes the session.

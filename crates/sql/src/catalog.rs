@@ -11,10 +11,16 @@ pub(crate) mod plan_dependencies;
 pub(crate) mod plan_rights;
 mod postgres;
 mod postgres_tables;
+pub(crate) mod reference_functions;
+mod reference_information;
+mod reference_plans;
+mod reference_rows;
+mod reference_text;
 pub(crate) mod table_functions;
 mod timescaledb;
 
 pub(crate) use postgres::{CatalogRoles, PgCatalog};
+pub(crate) use reference_text::create_table as create_reference_table;
 
 use crate::access::check_sight;
 use crate::catalog::plain_views::ViewPlans;
@@ -22,6 +28,8 @@ use crate::catalog::plan_rights::forbidden;
 use crate::dialect::parse::SERIES_SCHEMA;
 use crate::error::SqlError;
 use crate::rollup::RollupDefinitions;
+use crate::tables::reference::ReferenceTableProvider;
+use crate::tables::reference::reads::{seen_table, seen_tables};
 use crate::tables::series::SeriesList;
 use crate::tables::table::SeriesTable;
 use async_trait::async_trait;
@@ -32,9 +40,10 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::TableType;
 use datafusion_pg_catalog::pg_catalog::catalog_info::CatalogInfo;
 use information_schema::InformationSchema;
-use marigram_access::AccessRights;
+use marigram_access::{AccessRights, DatabasePrivileges};
 use marigram_engine::{Engine, EngineError};
 use marigram_model::TableSchema;
+use marigram_reference::ReferenceStore;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,6 +68,8 @@ fn external(error: EngineError) -> DataFusionError {
 pub(crate) struct DatabaseCatalogs {
     /// The engine.
     pub engine: Engine,
+    /// Tables without times.
+    pub reference: ReferenceStore,
     /// The session's database, which `information_schema` describes.
     pub current: String,
     /// What the session's client may do. It does not learn of databases in which it may do nothing.
@@ -155,6 +166,8 @@ impl CatalogProvider for DatabaseCatalog {
                     inner: Arc::new(inner),
                     database: self.name.clone(),
                     tables,
+                    reference: seen_tables(&self.all.reference, &self.name),
+                    may_read: self.all.rights.allow(&self.name, DatabasePrivileges::READ),
                 }))
             }
             other if self.all.exists(other) => schema(other, CatalogSchemaKind::Rows),
@@ -178,6 +191,17 @@ struct CatalogSchema {
 }
 
 impl CatalogSchema {
+    /// A reference table, as the current statement sees it.
+    fn reference_table(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        if !matches!(self.kind, CatalogSchemaKind::Rows) {
+            return None;
+        }
+        let store = &self.all.reference;
+        let table = seen_table(store, &self.database, name)?;
+        let provider = ReferenceTableProvider::new(store.clone(), table);
+        Some(Arc::new(provider))
+    }
+
     fn key(&self, name: &str) -> (String, String) {
         (self.database.clone(), name.to_owned())
     }
@@ -191,6 +215,10 @@ impl SchemaProvider for CatalogSchema {
         }
         let tables = self.all.engine.tables(&self.database).unwrap_or_default();
         let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+        if matches!(self.kind, CatalogSchemaKind::Rows) {
+            let reference = seen_tables(&self.all.reference, &self.database);
+            names.extend(reference.iter().map(|table| table.name.clone()));
+        }
         let files = self.all.files.read();
         names.extend(
             files
@@ -219,7 +247,14 @@ impl SchemaProvider for CatalogSchema {
                 CatalogSchemaKind::Rows => Arc::new(SeriesTable::new(engine, schema)),
                 CatalogSchemaKind::Series => Arc::new(SeriesList::new(engine, schema)),
             })),
-            Err(EngineError::NotFound { .. }) => Ok(None),
+            Err(EngineError::NotFound { .. }) => {
+                match (self.reference_table(name), &self.all.pg_catalog) {
+                    (Some(table), _) => Ok(Some(table)),
+                    // PostgreSQL looks there, too.
+                    (None, Some(catalog)) if name.starts_with("pg_") => catalog.table(name).await,
+                    _ => Ok(None),
+                }
+            }
             Err(error) => Err(external(error)),
         }
     }
@@ -239,6 +274,7 @@ impl SchemaProvider for CatalogSchema {
     fn table_exist(&self, name: &str) -> bool {
         self.all.files.read().contains_key(&self.key(name))
             || self.all.engine.table(&self.database, name).is_ok()
+            || self.reference_table(name).is_some()
     }
 }
 
@@ -259,12 +295,16 @@ impl CatalogInfo for DatabaseCatalogs {
             return Ok(None);
         }
         let tables = self.engine.tables(catalog).map_err(external)?;
-        Ok(Some(
-            tables.iter().map(|table| table.name.clone()).collect(),
-        ))
+        let mut names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+        let reference = seen_tables(&self.reference, catalog);
+        names.extend(reference.iter().map(|table| table.name.clone()));
+        Ok(Some(names))
     }
 
     async fn table_schema(&self, catalog: &str, _: &str, table: &str) -> Result<Option<SchemaRef>> {
+        if let Some(table) = seen_table(&self.reference, catalog, table) {
+            return Ok(Some(table.arrow_schema()));
+        }
         let found: Option<Arc<TableSchema>> = self.engine.table(catalog, table).ok();
         found
             .map(|schema| match (&schema.rollup, &schema.view) {

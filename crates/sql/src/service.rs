@@ -12,6 +12,7 @@ mod materialized_views;
 mod plain_views;
 mod planned;
 mod query;
+mod reference;
 
 use crate::SqlOptions;
 use crate::access::{AccessControl, check_sight};
@@ -24,7 +25,8 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
 use front_end::FrontEnd;
 use marigram_access::AccessRights;
-use marigram_engine::Engine;
+use marigram_engine::{Engine, OtherTables};
+use marigram_reference::ReferenceStore;
 use marigram_service::{DEFAULT_DATABASE, Identity, Result, ServiceError, Session};
 use materialized_views::{RollupScheduler, ServiceHandle};
 use std::fmt;
@@ -38,8 +40,25 @@ pub struct SqlService {
     inner: Arc<SqlServiceInner>,
 }
 
+/// What the engine knows of reference tables.
+#[derive(Debug)]
+struct ReferenceNames(ReferenceStore);
+
+impl OtherTables for ReferenceNames {
+    fn is_taken(&self, database: &str, name: &str) -> bool {
+        self.0.is_taken(database, name)
+    }
+
+    fn drop_database(&self, database: &str) -> std::result::Result<(), String> {
+        let dropped = self.0.drop_database(database);
+        dropped.map_err(|error| format!("reference tables of '{database}' remain: {error}"))
+    }
+}
+
 struct SqlServiceInner {
     engine: Engine,
+    /// Tables without times.
+    reference: ReferenceStore,
     access: Arc<AccessControl>,
     options: SqlOptions,
     contexts: SessionStates,
@@ -58,20 +77,25 @@ impl fmt::Debug for SqlService {
 }
 
 impl SqlService {
-    /// Creates a service over an open engine.
+    /// Creates a service over an open engine, with reference tables that stay in memory and go with
+    /// it; for tests.
     ///
     /// # Errors
     /// If the spill directory cannot be used, or the operating system cannot create threads.
     pub fn new(engine: Engine, options: SqlOptions) -> Result<Self> {
-        Self::with_front_ends(engine, options, Vec::new())
+        let reference = ReferenceStore::in_memory()
+            .map_err(|error| ServiceError::Internal(error.to_string()))?;
+        Self::with_front_ends(engine, reference, options, Vec::new())
     }
 
-    /// The same, with front ends for other languages besides SQL.
+    /// Creates a service over an open engine and the reference tables of its data directory, with
+    /// front ends for other languages besides SQL.
     ///
     /// # Errors
     /// Those of [`SqlService::new`].
     pub fn with_front_ends(
         engine: Engine,
+        reference: ReferenceStore,
         options: SqlOptions,
         front_ends: Vec<Arc<dyn FrontEnd>>,
     ) -> Result<Self> {
@@ -79,12 +103,17 @@ impl SqlService {
             .map_err(|error| ServiceError::Internal(format!("no threads for queries: {error}")))?;
         workers.start(crate::execution::context::warm);
         let access = Arc::new(AccessControl::open(engine.clone())?);
-        let contexts = SessionStates::new(engine.clone(), Arc::clone(&access), options.clone())
+        engine
+            .set_other_tables(Box::new(ReferenceNames(reference.clone())))
+            .map_err(|error| SqlError::from(error).into_service(""))?;
+        let tables = (engine.clone(), reference.clone());
+        let contexts = SessionStates::new(tables, Arc::clone(&access), options.clone())
             .map_err(|error| error.into_service(""))?;
         let inner = Arc::new(SqlServiceInner {
             access,
             refresher: RollupRefresher::new(engine.clone()),
             engine,
+            reference,
             options,
             contexts,
             plans: PlanCache::default(),

@@ -7,6 +7,7 @@ pub(crate) mod batches;
 pub(crate) mod changed_rows;
 pub(crate) mod hypertable_jobs;
 pub(crate) mod notices;
+pub(crate) mod reference;
 pub(crate) mod replaced;
 pub(crate) mod series;
 pub(crate) mod sink;

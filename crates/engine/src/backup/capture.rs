@@ -4,9 +4,13 @@
 //! No change is half done, so the files together are what a power loss at that moment would leave,
 //! and opening them is ordinary recovery. Files that may grow are captured up to their length.
 //! Files that a compaction or a flush may remove stay open, so they stay readable.
+//!
+//! The reference tables are copied right after that, while the catalog is still locked: no database
+//! comes or goes in between. The copy has no name, so that nothing of it remains.
 
 use crate::catalog::LiveCatalog;
 use crate::error::{EngineError, Result};
+use crate::reference_file::{self, CopyReference};
 use crate::shard::{Shard, ShardLog, segment_name};
 use crate::view::OpenSegment;
 use marigram_env::{Env, File};
@@ -47,8 +51,9 @@ pub(super) fn capture(
     dir: &Path,
     schemas: &LiveCatalog,
     shards: &[Shard],
+    reference: Option<CopyReference<'_>>,
 ) -> Result<CapturedDirectory> {
-    let _catalog = schemas.hold();
+    let catalog = schemas.hold();
     let logs: Vec<_> = shards.iter().map(Shard::log).collect();
     for shard in shards {
         // After a failed sync, the content of the disk is unknown until the directory is reopened.
@@ -64,7 +69,56 @@ pub(super) fn capture(
     for (shard, log) in shards.iter().zip(&logs) {
         capture_shard(env, dir, (shard, log), &mut moment)?;
     }
+    // Rows need not wait for the copy.
+    drop(logs);
+    let is_noted = catalog.state().has_reference_tables;
+    if is_noted || reference_file::exists(env, dir)? {
+        let copied = capture_reference(env, dir, reference)?;
+        if copied.is_none() && is_noted {
+            return Err(not_copied(dir, "nothing was copied"));
+        }
+        moment.sources.extend(copied);
+    }
+    drop(catalog);
     Ok(moment)
+}
+
+/// The error for reference tables of which there is no copy.
+fn not_copied(dir: &Path, reason: &str) -> EngineError {
+    EngineError::Invalid(format!(
+        "the reference tables in {} cannot be copied: {reason}",
+        dir.join(reference_file::NAME).display()
+    ))
+}
+
+/// Captures a copy of the reference tables; `None` if there are none in the file yet.
+fn capture_reference(
+    env: &Env,
+    dir: &Path,
+    copy: Option<CopyReference<'_>>,
+) -> Result<Option<CapturedFile>> {
+    let Some(copy) = copy else {
+        return Err(not_copied(dir, "the engine alone cannot do it"));
+    };
+    let temporary = dir.join(reference_file::COPY);
+    let io = |error| EngineError::io(&temporary, error);
+    if env.fs.exists(&temporary).map_err(io)? {
+        env.fs.remove(&temporary).map_err(io)?;
+    }
+    let copied = copy(&temporary).map_err(|reason| not_copied(dir, &reason));
+    if !env.fs.exists(&temporary).map_err(io)? {
+        return copied.map(|()| None);
+    }
+    // Whoever has it open can go on reading.
+    let opened = copied.and_then(|()| env.fs.open(&temporary).map_err(io));
+    env.fs.remove(&temporary).map_err(io)?;
+    let file = opened?;
+    Ok(Some(CapturedFile {
+        name: reference_file::NAME.to_owned(),
+        path: dir.join(reference_file::NAME),
+        bytes: file.len().map_err(io)?,
+        contents: CapturedContents::Appended(file),
+    }))
 }
 
 fn capture_shard(

@@ -10,6 +10,7 @@ use super::folder::BackupFolder;
 use super::record::{BackupInfo, BackupRecord, FileEntry};
 use crate::directory::{self, DirectoryIdentity, RESTORING};
 use crate::error::{EngineError, Result};
+use crate::reference_file;
 use crate::shard::segment_name;
 use marigram_env::{BlobStore, Env};
 use marigram_manifest::{CatalogState, Manifest, ManifestEdit, ManifestState, SegmentMeta};
@@ -173,7 +174,7 @@ fn clear(env: &Env, into: &Path) -> Result<()> {
         .filter(|name| !is_nothing(name) && *name != RESTORING)
     {
         let path = into.join(name);
-        let removed = if name == "shards" {
+        let removed = if name == "shards" || name == reference_file::FOLDER {
             env.fs.remove_dir_all(&path)
         } else {
             env.fs.remove(&path)

@@ -7,6 +7,7 @@ use super::record::{BackupInfo, BackupRecord, FileEntry, ObjectPiece};
 use crate::catalog::LiveCatalog;
 use crate::directory;
 use crate::error::{EngineError, Result};
+use crate::reference_file::CopyReference;
 use crate::shard::Shard;
 use crate::view::OpenSegment;
 use marigram_env::{Env, ReadAt};
@@ -46,6 +47,8 @@ pub(crate) struct BackupOrigin<'a> {
     pub dir: &'a Path,
     pub schemas: &'a LiveCatalog,
     pub shards: &'a [Shard],
+    /// Copies the reference tables.
+    pub reference: Option<CopyReference<'a>>,
 }
 
 /// Takes a backup into `folder`. It calls `flush` before the moment of the backup, so that little
@@ -76,7 +79,13 @@ pub(crate) fn take(
             "not everything could be flushed ({error}); the log was backed up in its place"
         ));
     }
-    let moment = capture(origin.env, origin.dir, origin.schemas, origin.shards)?;
+    let moment = capture(
+        origin.env,
+        origin.dir,
+        origin.schemas,
+        origin.shards,
+        origin.reference,
+    )?;
     let number = folder.numbers()?.last().map_or(1, |last| last + 1);
     let record = BackupRecord {
         info: BackupInfo {

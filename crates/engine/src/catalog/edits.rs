@@ -54,8 +54,17 @@ impl LiveCatalog {
             }
             return Err(already_exists("table", &spec.name));
         }
+        self.check_name(database, &spec.name)?;
         let schema = spec.schema(database, catalog.next_table())?;
         self.put(&mut catalog, schema)
+    }
+
+    /// Refuses a name that something else than a table of series has.
+    fn check_name(&self, database: &str, name: &str) -> Result<()> {
+        match self.other_tables.get() {
+            Some(tables) if tables.is_taken(database, name) => Err(already_exists("table", name)),
+            _ => Ok(()),
+        }
     }
 
     /// Changes a table.
@@ -94,6 +103,7 @@ impl LiveCatalog {
                 if self.find(database, to)?.is_some() {
                     return Err(already_exists("table", to));
                 }
+                self.check_name(database, to)?;
                 schema.name.clone_from(to);
             }
             TableChange::RenameColumn(from, to) => {
@@ -176,7 +186,10 @@ impl LiveCatalog {
         let existing = self.find(database, name)?;
         let mut schema = match &existing {
             Some(schema) => TableSchema::clone(schema),
-            None => self.blank(database, name, catalog.next_table()),
+            None => {
+                self.check_name(database, name)?;
+                self.blank(database, name, catalog.next_table())
+            }
         };
         for (column, kind) in &growth.tags {
             if !schema.has_column(column) {
@@ -296,6 +309,15 @@ impl LiveCatalog {
     /// Puts and removes records of users and tokens, all of them or none.
     pub(crate) fn put_access(&self, records: Vec<(String, Option<Arc<[u8]>>)>) -> Result<()> {
         self.commit(&mut self.durable.lock(), &CatalogEdit::PutAccess(records))
+    }
+
+    /// Notes that there are reference tables.
+    pub(crate) fn note_reference_tables(&self) -> Result<()> {
+        let mut catalog = self.durable.lock();
+        if catalog.state().has_reference_tables {
+            return Ok(());
+        }
+        self.commit(&mut catalog, &CatalogEdit::NoteReferenceTables)
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct VisibleCatalog {
     pub by_id: HashMap<TableId, Arc<TableSchema>>,
     /// The plain views in `by_id`.
     pub views: BTreeMap<TableId, Arc<TableSchema>>,
+    /// Whether there have ever been reference tables.
+    pub has_reference_tables: bool,
 }
 
 impl VisibleCatalog {
@@ -26,6 +28,7 @@ impl VisibleCatalog {
     pub(super) fn from_catalog(catalog: &Catalog) -> Self {
         let mut visible = Self {
             policies: catalog.state().policies.clone(),
+            has_reference_tables: catalog.state().has_reference_tables,
             ..Self::default()
         };
         for database in catalog.databases() {
@@ -74,6 +77,7 @@ impl VisibleCatalog {
             CatalogEdit::PutPolicies(database, policies) => {
                 self.policies.insert(database.clone(), Arc::clone(policies));
             }
+            CatalogEdit::NoteReferenceTables => self.has_reference_tables = true,
             CatalogEdit::PutProgress(..) | CatalogEdit::PutAccess(_) => {}
         }
     }

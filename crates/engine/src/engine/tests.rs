@@ -13,6 +13,7 @@ mod model;
 mod older_shard;
 mod open_files;
 mod owners;
+mod reference_file;
 mod replaced;
 mod retype;
 mod rollups;

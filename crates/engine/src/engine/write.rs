@@ -8,7 +8,7 @@ use crate::error::{EngineError, Result};
 use crate::resolve::{ResolveOutcome, ResolvedBatch, resolve};
 use crate::route::{estimate_bytes, route};
 use crate::stats::add;
-use marigram_model::{Limits, TableId, TableSchema, WriteBatch};
+use marigram_model::{FieldType, Limits, TableId, TableSchema, TagType, WriteBatch};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -35,6 +35,19 @@ pub struct WriteReport {
     pub stored: usize,
     /// Rows not stored, ascending.
     pub rejected: Vec<RejectedRow>,
+    /// What the table did not have before.
+    pub growth: Option<TableGrowth>,
+}
+
+/// What a write added to its table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableGrowth {
+    /// Whether the table itself is new.
+    pub is_new: bool,
+    /// New tags.
+    pub tags: Vec<(String, TagType)>,
+    /// New fields.
+    pub fields: Vec<(String, FieldType)>,
 }
 
 /// The origin of rows.
@@ -65,7 +78,7 @@ pub(super) fn write(
     let live = || inner.schemas.all();
     let estimate = estimate_bytes(batch);
     let mut reservation = admit(context, &inner.shards, &live, &inner.bell, estimate)?;
-    let (table, resolved) = fit(inner, database, batch, options)?;
+    let (table, resolved, growth) = fit(inner, database, batch, options)?;
     let mut writes = route(table, batch, &resolved, &inner.indexes);
     // Reserve in every log before writing to any: a full disk refuses all of a batch or nothing.
     for (shard, write) in &mut writes {
@@ -109,16 +122,21 @@ pub(super) fn write(
         // The rows are stored; the next write reports the failure.
         tracing::error!(%error, "a memtable could not be frozen");
     }
-    Ok(WriteReport { stored, rejected })
+    Ok(WriteReport {
+        stored,
+        rejected,
+        growth,
+    })
 }
 
-/// Fits a batch to its table, which grows if allowed.
+/// Fits a batch to its table, which grows if allowed. Returns what it lacked, too.
 fn fit(
     inner: &EngineInner,
     database: &str,
     batch: &WriteBatch,
     options: WriteOptions,
-) -> Result<(TableId, ResolvedBatch)> {
+) -> Result<(TableId, ResolvedBatch, Option<TableGrowth>)> {
+    let mut grown: Option<TableGrowth> = None;
     let now_ns = inner.context.env.clock.now_ns();
     let mut schema: Option<Arc<TableSchema>> = inner.schemas.find(database, &batch.table)?;
     if schema.is_none() && !options.grow {
@@ -135,11 +153,18 @@ fn fit(
             resolve(&blank, batch, options.grow, true, now_ns)?
         };
         match (outcome, &schema) {
-            (ResolveOutcome::Done(resolved), Some(schema)) => return Ok((schema.id, resolved)),
+            (ResolveOutcome::Done(resolved), Some(schema)) => {
+                return Ok((schema.id, resolved, grown));
+            }
             // No row can be stored, so the table is not created: every row is rejected.
-            (ResolveOutcome::Done(resolved), None) => return Ok((TableId(0), resolved)),
-            (ResolveOutcome::Grow(growth), _) => {
+            (ResolveOutcome::Done(resolved), None) => return Ok((TableId(0), resolved, grown)),
+            (ResolveOutcome::Grow(growth), before) => {
+                let is_new = before.is_none();
                 schema = Some(grow(inner, database, &batch.table, &growth)?);
+                let grown = grown.get_or_insert_default();
+                grown.is_new |= is_new;
+                grown.tags.extend(growth.tags);
+                grown.fields.extend(growth.fields);
             }
         }
     }

@@ -12,7 +12,7 @@ use marigram_service::{
     Answer, FLUX_GROUP_KEY, FLUX_RESULT_KEY, FLUX_TABLE_KEY, Identity, Language, LanguageQuery,
     LanguageRequest, Session,
 };
-use marigram_sql::{SqlOptions, SqlService};
+use marigram_sql::{ReferenceStore, SqlOptions, SqlService};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -40,9 +40,10 @@ impl FluxHarness {
             Engine::open(Env::real(), &dir.path().join("data"), options).expect("an engine");
         engine.create_database("d", true).expect("a database");
         let front_end = Arc::new(FluxLanguage::default());
-        let sql =
-            SqlService::with_front_ends(engine.clone(), SqlOptions::default(), vec![front_end])
-                .expect("a service");
+        let reference = ReferenceStore::in_memory().expect("a store");
+        let options = SqlOptions::default();
+        let sql = SqlService::with_front_ends(engine.clone(), reference, options, vec![front_end])
+            .expect("a service");
         Self {
             engine,
             sql,

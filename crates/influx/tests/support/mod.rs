@@ -11,7 +11,7 @@ use marigram_protocol::lines::{LineLimits, Precision, parse};
 use marigram_service::{
     Answer, Identity, Language, LanguageQuery, LanguageRequest, ROLE_KEY, RowStream, Session,
 };
-use marigram_sql::{SqlOptions, SqlService};
+use marigram_sql::{ReferenceStore, SqlOptions, SqlService};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -47,7 +47,9 @@ impl Harness {
         engine.create_database("d", true).expect("a database");
         let service = |front_end: InfluxQl| {
             let (options, front_ends) = (SqlOptions::default(), vec![Arc::new(front_end) as _]);
-            SqlService::with_front_ends(engine.clone(), options, front_ends).expect("a service")
+            let reference = ReferenceStore::in_memory().expect("a store");
+            SqlService::with_front_ends(engine.clone(), reference, options, front_ends)
+                .expect("a service")
         };
         let sql = service(InfluxQl::default());
         let plain = service(InfluxQl::default().without_fast_paths());

@@ -251,6 +251,16 @@ pub(super) fn edits_with_order() -> Vec<CatalogEdit> {
     edits
 }
 
+/// [`edits_with_order`], and that there are reference tables; noted twice, it is so once.
+pub(super) fn edits_with_reference() -> Vec<CatalogEdit> {
+    let mut edits = edits_with_order();
+    edits.extend([
+        CatalogEdit::NoteReferenceTables,
+        CatalogEdit::NoteReferenceTables,
+    ]);
+    edits
+}
+
 #[test]
 fn an_order_names_each_column_once() {
     let mut state = CatalogState::default();

@@ -2,8 +2,8 @@
 //! version.
 
 use super::catalog::{
-    edits, edits_with_access, edits_with_order, edits_with_policies, edits_with_rollups,
-    edits_with_settings, edits_with_views,
+    edits, edits_with_access, edits_with_order, edits_with_policies, edits_with_reference,
+    edits_with_rollups, edits_with_settings, edits_with_views,
 };
 use super::{disk, edit, listed_edit, pinned_edit};
 use crate::{
@@ -146,8 +146,18 @@ fn version_7_of_the_catalog_is_read() {
 
 #[test]
 fn version_8_of_the_catalog_is_read() {
-    let (state, bytes) = catalog(&edits_with_order());
     let file = "catalog/v8-log.bin";
+    let bytes = golden(file);
+    let state = CatalogState::from_log(&golden_path(file), &bytes).unwrap();
+    assert_eq!(state, catalog(&edits_with_order()).0);
+    assert!(!state.has_reference_tables);
+}
+
+#[test]
+fn version_9_of_the_catalog_is_read() {
+    let (state, bytes) = catalog(&edits_with_reference());
+    assert!(state.has_reference_tables);
+    let file = "catalog/v9-log.bin";
     let bytes = golden_of_this_version(file, &bytes);
     assert_eq!(
         CatalogState::from_log(&golden_path(file), &bytes).unwrap(),
@@ -274,6 +284,6 @@ fn a_file_of_version_1_is_written_anew_when_it_is_opened() {
     assert_eq!(opened.state(), &state);
     let bytes = crate::log::read_file(&*fs.open(&dir.join("CATALOG")).unwrap()).unwrap();
     let version = marigram_codec::frame::HEADER_BYTES + 8;
-    assert_eq!(bytes[version..version + 4], 8_u32.to_le_bytes());
+    assert_eq!(bytes[version..version + 4], 9_u32.to_le_bytes());
     assert_eq!(Catalog::read(&*fs, &dir).unwrap(), state);
 }

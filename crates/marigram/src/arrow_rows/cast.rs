@@ -58,6 +58,10 @@ pub(super) fn tag(
     kind: Option<TagType>,
     refused: &mut RefusedRows,
 ) -> Result<ArrayRef> {
+    if kind == Some(TagType::I64) && values.data_type().is_floating() {
+        // 5.0 is the series 5; a row with a fraction is refused.
+        return lossless(name, values, &TagType::I64.data_type(), refused);
+    }
     let own = tag_type(name, values.data_type())?;
     let kind = kind.unwrap_or(own);
     if own == TagType::String && kind == TagType::String {
@@ -130,13 +134,19 @@ pub(super) fn lossless(
     // A float may be between two integers: cast back and compare.
     if from.is_floating() && (to.is_integer() || to.is_temporal()) {
         let back = plain(&plain(&cast, &DataType::Int64)?, from)?;
-        let (back, values): (&dyn Datum, &dyn Datum) = (&back, values);
-        let differs = arrow::compute::kernels::cmp::neq(back, values)
+        let (back, numbers): (&dyn Datum, &ArrayRef) = (&back, values);
+        let is_zero = |row: &usize| {
+            let text = array_value_to_string(numbers, *row);
+            text.is_ok_and(|text| text.parse() == Ok(0.0_f64))
+        };
+        let differs = arrow::compute::kernels::cmp::neq(back, numbers as &dyn Datum)
             .map_err(|error| Error::Arrow(error.to_string()))?;
         for row in differs
             .values()
             .set_indices()
             .filter(|row| differs.is_valid(*row))
+            // The comparison tells the two zeros apart.
+            .filter(|row| !is_zero(row))
         {
             refused.add(row, || {
                 format!("column '{name}': a fraction is not {}", describe(to))

@@ -222,3 +222,20 @@ fn whole_numbers_that_a_double_rounds_are_refused() {
     );
     assert_eq!(converted.batch.times.len(), 2);
 }
+
+#[test]
+fn whole_floats_are_tags_of_whole_numbers() {
+    let mut schema = pumps();
+    schema.tags[0].kind = TagType::I64;
+    let site = Float64Array::from(vec![Some(5.0), Some(5.5), None, Some(f64::NAN), Some(-0.0)]);
+    let time: ArrayRef = Arc::new(Int64Array::from_iter_values(0..5));
+    let rows = batch(vec![("time", time), ("site", Arc::new(site))]);
+    let converted = convert("pump", &Roles::of(&schema), Some(&schema), &rows).unwrap();
+    assert_eq!(converted.batch.tags[0].value(0), Some(TagValueRef::I64(5)));
+    assert_eq!(converted.batch.tags[0].value(1), None);
+    assert_eq!(converted.batch.tags[0].value(2), Some(TagValueRef::I64(0)));
+    let refused: Vec<u32> = converted.rejected.iter().map(|row| row.row).collect();
+    assert_eq!(refused, [1, 3]);
+    // A new table has no tags with fractions.
+    assert!(convert("pump", &Roles::of(&schema), None, &rows).is_err());
+}

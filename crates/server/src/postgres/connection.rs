@@ -3,7 +3,7 @@
 
 use crate::failures::{RequestFailure, kind_of};
 use crate::postgres::cancel::RegistryEntry;
-use crate::postgres::control::ControlStatement;
+use crate::postgres::control::{ControlStatement, recognize};
 use crate::postgres::error::PgError;
 use crate::postgres::io::{ConnectionEnd, HaltWatch, PostgresSocket, StatementHalt};
 use crate::postgres::login::log_in;
@@ -18,8 +18,8 @@ use crate::postgres::{PostgresShared, SERVER_VERSION};
 use crate::slow_log::PEER;
 use crate::tls::ClientStream;
 use bytes::BufMut;
-use marigram_pgtext::split_script;
-use marigram_service::{Identity, ServiceError, Session};
+use marigram_pgtext::{ScriptPiece, split_script};
+use marigram_service::{Identity, ServiceError, Session, SessionTransaction, TransactionStep};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -276,6 +276,7 @@ impl<'a> PostgresConnection<'a> {
             let message = tokio::select! {
                 message = self.io.next() => message?,
                 () = self.shared.stop.cancelled() => return Err(ConnectionEnd::Stopping),
+                () = idle_in_transaction(&self.session) => return self.end_idle().await,
             };
             let begin = Instant::now();
             let done = match message {
@@ -326,6 +327,13 @@ impl<'a> PostgresConnection<'a> {
                 self.io.flush_if_much().await?;
             }
         }
+    }
+
+    /// Ends a connection whose transaction block others wait for, and which sends nothing.
+    async fn end_idle(&mut self) -> Result<(), ConnectionEnd> {
+        let message = "terminating connection due to idle-in-transaction timeout";
+        PgError::new("25P03", message).write(&mut self.io.out);
+        self.io.flush().await
     }
 
     /// Ends a cycle of messages: drops the portals outside of a block that nothing holds, and lets
@@ -391,6 +399,32 @@ impl<'a> PostgresConnection<'a> {
             self.io.out.bare(b'I');
             return Ok(());
         }
+        let is_one_transaction = statements.len() > 1
+            && self.block == TransactionState::Idle
+            && statements
+                .iter()
+                .all(|statement| recognize(statement.text).is_none());
+        if !is_one_transaction {
+            return self.in_turn(script, &statements).await;
+        }
+        self.step(TransactionStep::Begin {
+            is_serializable: None,
+        })
+        .await?;
+        let done = self.in_turn(script, &statements).await;
+        let end = match done {
+            Ok(()) => TransactionStep::Commit,
+            Err(_) => TransactionStep::RollBack,
+        };
+        let ended = self.step(end).await;
+        done.and(ended)
+    }
+
+    async fn in_turn(
+        &mut self,
+        script: &str,
+        statements: &[ScriptPiece<'_>],
+    ) -> Result<(), StatementHalt> {
         for statement in statements {
             self.one(statement.text).await.map_err(|halt| match halt {
                 StatementHalt::Error(mut error) => {
@@ -404,6 +438,14 @@ impl<'a> PostgresConnection<'a> {
         Ok(())
     }
 
+    /// Begins, ends or divides the transaction of the session.
+    async fn step(&mut self, step: TransactionStep) -> Result<(), StatementHalt> {
+        let watch = self.watch();
+        let query = &self.shared.server.services.query;
+        let work = query.transaction(&mut self.session, step);
+        self.io.guard(&watch, work).await
+    }
+
     async fn one(&mut self, sql: &str) -> Result<(), StatementHalt> {
         let kind = classify(sql)?;
         self.check_block(&kind)?;
@@ -412,7 +454,7 @@ impl<'a> PostgresConnection<'a> {
                 self.io.out.bare(b'I');
                 Ok(())
             }
-            StatementKind::Control(control) => self.control(&control),
+            StatementKind::Control(control) => self.control(&control).await,
             StatementKind::Copy(copy) => self.copy(&copy).await,
             StatementKind::Session(statement) => {
                 let mut portal = Portal {
@@ -459,8 +501,7 @@ impl<'a> PostgresConnection<'a> {
         self.session.transaction_read_only = None;
         let has_changed = std::mem::take(&mut self.has_changed) | self.savepoints.end();
         if has_changed && !is_committed {
-            let notice =
-                "each statement is durable on its own: what this block changed stays changed";
+            let notice = "what this block changed in tables of series stays changed";
             self.io.out.notice(notice);
         }
         if let Some(settings) = self.at_set_local.take() {
@@ -480,7 +521,10 @@ impl<'a> PostgresConnection<'a> {
     }
 
     /// Executes a statement about savepoints; returns its command tag.
-    fn savepoint(&mut self, control: &ControlStatement) -> Result<&'static str, PgError> {
+    async fn savepoint(
+        &mut self,
+        control: &ControlStatement,
+    ) -> Result<&'static str, StatementHalt> {
         let tag = match control {
             ControlStatement::Savepoint(_) => "SAVEPOINT",
             ControlStatement::Release(_) => "RELEASE SAVEPOINT",
@@ -488,23 +532,27 @@ impl<'a> PostgresConnection<'a> {
         };
         if self.block == TransactionState::Idle {
             let message = format!("{tag} can only be used in transaction blocks");
-            return Err(PgError::new("25P01", message));
+            return Err(PgError::new("25P01", message).into());
         }
         match control {
             ControlStatement::Savepoint(name) => {
                 self.savepoints.set(name, &mut self.has_changed)?;
+                self.step(TransactionStep::Savepoint(name.clone())).await?;
                 Ok("SAVEPOINT")
             }
             ControlStatement::Release(name) => {
                 self.savepoints.release(name, &mut self.has_changed)?;
+                self.step(TransactionStep::Release(name.clone())).await?;
                 Ok("RELEASE")
             }
             ControlStatement::RollbackTo(name) => {
+                let back = TransactionStep::RollBackTo(name.clone());
                 if self.savepoints.roll_back(name, &mut self.has_changed)? {
-                    let notice = "each statement is durable on its own: what was changed since \
-                                  the savepoint stays changed";
+                    let notice =
+                        "what was changed in tables of series since the savepoint stays changed";
                     self.io.out.notice(notice);
                 }
+                self.step(back).await?;
                 self.block = TransactionState::Open;
                 Ok("ROLLBACK")
             }
@@ -513,29 +561,37 @@ impl<'a> PostgresConnection<'a> {
     }
 
     /// Executes a control statement and reports it.
-    pub(super) fn control(&mut self, control: &ControlStatement) -> Result<(), StatementHalt> {
+    pub(super) async fn control(
+        &mut self,
+        control: &ControlStatement,
+    ) -> Result<(), StatementHalt> {
         let tag = match control {
-            ControlStatement::Begin(read_only) => {
+            ControlStatement::Begin(modes) => {
+                self.step(TransactionStep::Begin {
+                    is_serializable: modes.is_serializable,
+                })
+                .await?;
                 self.block = TransactionState::Open;
                 let before = self.session.is_transaction_read_only();
-                self.session.transaction_read_only = Some(read_only.unwrap_or(before));
+                let read_only = modes.read_only.unwrap_or(before);
+                self.session.transaction_read_only = Some(read_only);
                 "BEGIN"
             }
-            ControlStatement::Commit if self.block == TransactionState::Failed => {
-                self.end_block(false);
-                "ROLLBACK"
-            }
-            ControlStatement::Commit => {
-                self.end_block(true);
+            ControlStatement::Commit if self.block != TransactionState::Failed => {
+                let committed = self.step(TransactionStep::Commit).await;
+                self.end_block(committed.is_ok());
+                committed?;
                 "COMMIT"
             }
-            ControlStatement::Rollback => {
+            ControlStatement::Commit | ControlStatement::Rollback => {
+                let ended = self.step(TransactionStep::RollBack).await;
                 self.end_block(false);
+                ended?;
                 "ROLLBACK"
             }
             ControlStatement::Savepoint(_)
             | ControlStatement::Release(_)
-            | ControlStatement::RollbackTo(_) => self.savepoint(control)?,
+            | ControlStatement::RollbackTo(_) => self.savepoint(control).await?,
             ControlStatement::Nothing(tag) => tag,
             ControlStatement::Deallocate(Some(name)) => {
                 if self.statements.remove(name).is_none() {
@@ -565,6 +621,18 @@ impl<'a> PostgresConnection<'a> {
             kill: self.shared.server.kill.clone(),
             deadline,
         }
+    }
+}
+
+/// Waits until a transaction block has been idle for too long; for ever if nobody waits for it.
+async fn idle_in_transaction(session: &Session) {
+    let holds_others = session
+        .transaction
+        .as_ref()
+        .is_some_and(SessionTransaction::holds_others);
+    match session.idle_in_transaction_timeout {
+        Some(timeout) if holds_others => tokio::time::sleep(timeout).await,
+        _ => std::future::pending().await,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Statements that the protocol layer itself answers: transactions, and a connection's prepared
 //! statements.
 //!
-//! Each statement is durable by itself when it is answered: BEGIN, COMMIT and ROLLBACK change only
-//! the reported state of the session. After an error within BEGIN … COMMIT, statements are refused
+//! BEGIN, COMMIT and ROLLBACK are those of reference tables. A statement that changes tables of series is
+//! durable by itself when it is answered. After an error within BEGIN … COMMIT, statements are refused
 //! until the block ends, as drivers expect.
 
 use marigram_pgtext::{StatementLexer, Token};
@@ -10,8 +10,8 @@ use marigram_pgtext::{StatementLexer, Token};
 /// A statement that needs no database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ControlStatement {
-    /// `BEGIN`, `START TRANSACTION`; whether the block may only read, if it says so.
-    Begin(Option<bool>),
+    /// `BEGIN`, `START TRANSACTION`
+    Begin(TransactionModes),
     /// `COMMIT`, `END`.
     Commit,
     /// `ROLLBACK`, `ABORT`.
@@ -28,14 +28,32 @@ pub(super) enum ControlStatement {
     Deallocate(Option<String>),
 }
 
-/// Whether modes of a transaction say that it only reads.
-fn read_only(tokens: &[Token]) -> Option<bool> {
-    let is = |token: &Token, expected: &str| matches!(token, Token::Word(word) if word == expected);
-    let mut pairs = tokens.windows(2).filter(|pair| is(&pair[0], "read"));
-    pairs.find_map(|pair| {
-        let (only, write) = (is(&pair[1], "only"), is(&pair[1], "write"));
-        (only || write).then_some(only)
-    })
+/// The modes of a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TransactionModes {
+    /// Whether the block may only read, if it says so.
+    pub read_only: Option<bool>,
+    /// Whether its statements see one snapshot, if it says so.
+    pub is_serializable: Option<bool>,
+}
+
+impl TransactionModes {
+    fn from_tokens(tokens: &[Token]) -> Self {
+        let is =
+            |token: &Token, expected: &str| matches!(token, Token::Word(word) if word == expected);
+        let mut pairs = tokens.windows(2).filter(|pair| is(&pair[0], "read"));
+        let read_only = pairs.find_map(|pair| {
+            let (only, write) = (is(&pair[1], "only"), is(&pair[1], "write"));
+            (only || write).then_some(only)
+        });
+        let mut levels = tokens.windows(2).filter(|pair| is(&pair[0], "level"));
+        let level = levels.next().map(|pair| &pair[1]);
+        Self {
+            read_only,
+            is_serializable: level
+                .map(|level| is(level, "repeatable") || is(level, "serializable")),
+        }
+    }
 }
 
 /// The control statement in `sql`, if it is one.
@@ -58,8 +76,10 @@ pub(super) fn recognize(sql: &str) -> Option<ControlStatement> {
     let control = match word(0) {
         // There is nothing that these could commit: the database refuses them.
         "commit" | "rollback" if word(1) == "prepared" => return None,
-        "begin" => ControlStatement::Begin(read_only(&tokens)),
-        "start" if word(1) == "transaction" => ControlStatement::Begin(read_only(&tokens)),
+        "begin" => ControlStatement::Begin(TransactionModes::from_tokens(&tokens)),
+        "start" if word(1) == "transaction" => {
+            ControlStatement::Begin(TransactionModes::from_tokens(&tokens))
+        }
         "commit" | "end" => ControlStatement::Commit,
         "rollback" if word(1) == "to" || (transaction(1) && word(2) == "to") => {
             let at = if transaction(1) { 3 } else { 2 };
@@ -95,10 +115,16 @@ mod tests {
 
     #[test]
     fn what_drivers_send() {
-        assert_eq!(recognize("begin"), Some(ControlStatement::Begin(None)));
+        assert_eq!(
+            recognize("begin"),
+            Some(ControlStatement::Begin(TransactionModes::default()))
+        );
         assert_eq!(
             recognize("START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"),
-            Some(ControlStatement::Begin(Some(true)))
+            Some(ControlStatement::Begin(TransactionModes {
+                read_only: Some(true),
+                is_serializable: Some(true),
+            }))
         );
         assert_eq!(
             recognize("ROLLBACK TO SAVEPOINT a"),

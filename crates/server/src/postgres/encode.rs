@@ -26,6 +26,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::{BufMut, BytesMut};
 use chrono::NaiveDate;
 use marigram_model::DAY_NS;
+use marigram_pgtext::row_text;
 use text::{print, write_bytes, write_clock, write_float, write_integer, write_time};
 
 /// Microseconds from the Unix epoch to PostgreSQL's, 2000-01-01.
@@ -198,6 +199,12 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
         {
             return Err(ArrowError::NotYetImplemented(NESTED.to_owned()));
         }
+        DataType::Struct(_) => {
+            let columns = array.as_struct().columns().iter();
+            let values = columns.map(|column| ValueEncoder::new(column, false));
+            let values = values.collect::<Result<Vec<_>, _>>()?;
+            Box::new(move |row, out| write_row(&values, row, out))
+        }
         _ => {
             let format = ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())?;
             let texts: Vec<String> = (0..array.len())
@@ -206,6 +213,20 @@ fn writer(array: &ArrayRef, binary: bool) -> Result<WriteOneValue, ArrowError> {
             Box::new(move |row, out| out.put_slice(texts[row].as_bytes()))
         }
     })
+}
+
+/// A row of values, as PostgreSQL's text of a `record`.
+fn write_row(values: &[ValueEncoder], row: usize, out: &mut BytesMut) {
+    let texts = values.iter().map(|value| {
+        let mut text = BytesMut::new();
+        let is_null = value.is_null(row);
+        if !is_null {
+            value.write(row, &mut text);
+        }
+        (!is_null).then(|| String::from_utf8_lossy(&text).into_owned())
+    });
+    let texts: Vec<Option<String>> = texts.collect();
+    out.put_slice(row_text(texts.iter().map(Option::as_deref)).as_bytes());
 }
 
 /// Dates, times of day, and intervals.

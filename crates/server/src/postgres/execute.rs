@@ -40,6 +40,7 @@ impl PostgresConnection<'_> {
         let zone = self.session.time_zone.clone();
         let scope = self.before_setting(setting_scope(sql));
         let before = SessionSettings::of_session(&self.session);
+        let kept = self.session.kept_changes;
         let query = &self.shared.server.services.query;
         let answer = self
             .io
@@ -50,7 +51,7 @@ impl PostgresConnection<'_> {
         match answer {
             Answer::Done { tag, notices, .. } => {
                 self.notify(&notices);
-                self.note_change(&tag);
+                self.note_change(&tag, kept);
                 self.io.out.complete(&tag);
             }
             Answer::Rows(rows) => {
@@ -111,6 +112,7 @@ impl PostgresConnection<'_> {
         let zone = self.session.time_zone.clone();
         let scope = self.before_setting(portal.statement.scope);
         let before = SessionSettings::of_session(&self.session);
+        let kept = self.session.kept_changes;
         let query = &self.shared.server.services.query;
         let work = query.execute_prepared(&mut self.session, prepared.as_ref(), parameters);
         let answer = self.io.guard(watch, work).await?;
@@ -119,7 +121,7 @@ impl PostgresConnection<'_> {
         Ok(match answer {
             Answer::Done { tag, notices, .. } => {
                 self.notify(&notices);
-                self.note_change(&tag);
+                self.note_change(&tag, kept);
                 PortalProgress::Answered(tag)
             }
             Answer::Rows(rows) => {
@@ -134,14 +136,16 @@ impl PostgresConnection<'_> {
         })
     }
 
-    /// Remembers that the transaction block changed something, which ROLLBACK does not undo.
-    pub(super) fn note_change(&mut self, tag: &str) {
+    /// Remembers that the transaction block changed something that ROLLBACK does not undo: the session counts
+    /// more such changes than `before`.
+    pub(super) fn note_change(&mut self, tag: &str, before: u64) {
         const CHANGES: [&str; 8] = [
             "INSERT", "UPDATE", "DELETE", "COPY", "CREATE", "DROP", "ALTER", "CALL",
         ];
         let verb = tag.split(' ').next().unwrap_or_default();
         let is_change = CHANGES.contains(&verb) || verb == "TRUNCATE";
-        if self.block != TransactionState::Idle && is_change && !tag.ends_with(" 0") {
+        let is_kept = self.session.kept_changes != before;
+        if self.block != TransactionState::Idle && is_change && is_kept && !tag.ends_with(" 0") {
             self.has_changed = true;
         }
     }
@@ -338,7 +342,9 @@ impl PostgresConnection<'_> {
         };
         self.shared.server.telemetry.rows("postgres copy", stored);
         let tag = format!("COPY {stored}");
-        self.note_change(&tag);
+        let before = self.session.kept_changes;
+        self.session.kept_changes += 1;
+        self.note_change(&tag, before);
         self.io.out.complete(&tag);
         Ok(())
     }

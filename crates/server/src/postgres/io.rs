@@ -2,12 +2,13 @@
 //! query runs.
 
 use crate::admission::{AdmissionControl, MemoryPermit};
+use crate::held_bytes::HeldBytes;
 use crate::linger::LingeringConnection;
 use crate::postgres::cancel::CancelFlag;
 use crate::postgres::error::PgError;
 use crate::postgres::messages::{self, BackendMessages, FrontendMessage, StartupMessage};
 use crate::tls::{ClientStream, ServerTls, TlsProtocol};
-use crate::write_stall::WriteStall;
+use crate::write_stall::{StalledClients, WriteStall};
 use bytes::BytesMut;
 use marigram_service::{CommitPoint, timed_out};
 use std::future::{Future, poll_fn};
@@ -107,9 +108,11 @@ pub(super) struct PostgresSocket {
     bytes_max: usize,
     /// Memory reserved for the current message and for `input`.
     lease: MemoryPermit,
-    /// Memory reserved for `out`.
+    /// Memory reserved for `out`, and its count.
     out_lease: MemoryPermit,
+    out_held: HeldBytes,
     write_timeout: Option<Duration>,
+    stalled: StalledClients,
 }
 
 impl PostgresSocket {
@@ -123,14 +126,17 @@ impl PostgresSocket {
         write_timeout: Option<Duration>,
     ) -> Self {
         let input = BytesMut::with_capacity(8 << 10);
+        let out_held = HeldBytes::default();
         Self {
             stream,
             input,
             out: BackendMessages::default(),
             bytes_max,
             lease: gate.lease(),
-            out_lease: gate.lease(),
+            out_lease: gate.lease_of(&out_held),
+            out_held,
             write_timeout,
+            stalled: gate.stalled().clone(),
         }
     }
 
@@ -214,7 +220,8 @@ impl PostgresSocket {
 
     /// Sends the collected messages.
     pub(super) async fn flush(&mut self) -> Result<(), ConnectionEnd> {
-        let mut stall = WriteStall::new(self.write_timeout);
+        let stall = WriteStall::new(self.write_timeout);
+        let mut stall = stall.among(&self.stalled, &self.out_held);
         let stream = &mut self.stream;
         while !self.out.bytes.is_empty() {
             if in_time(&mut stall, stream.write_buf(&mut self.out.bytes)).await? == 0 {

@@ -172,7 +172,7 @@ impl PostgresConnection<'_> {
         let statement = portal.statement.clone();
         match &statement.kind {
             StatementKind::Empty => self.io.out.bare(b'I'),
-            StatementKind::Control(control) => self.control(control)?,
+            StatementKind::Control(control) => self.control(control).await?,
             StatementKind::Copy(copy) => self.copy(copy).await?,
             StatementKind::Session(session) => {
                 // Executed in part before: it continues in its current state.

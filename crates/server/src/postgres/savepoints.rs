@@ -1,7 +1,8 @@
 //! The savepoints of a transaction block.
 //!
-//! Nothing is undone: each statement is durable on its own. But a client learns of a savepoint that
-//! does not exist, and of changes that ROLLBACK TO leaves.
+//! The database takes back what changed in reference tables. Changes of tables of series stay; this module
+//! knows of them, so that a client learns of changes that ROLLBACK TO leaves, and of a savepoint that does not
+//! exist.
 
 use crate::postgres::error::PgError;
 

@@ -145,7 +145,7 @@ impl PostgresConnection<'_> {
                 }
                 self.advance(portal, rows_max).await
             }
-            StatementKind::Control(control) => self.control(control),
+            StatementKind::Control(control) => self.control(control).await,
             StatementKind::Empty => {
                 self.io.out.bare(b'I');
                 Ok(())
@@ -241,7 +241,7 @@ impl PostgresConnection<'_> {
                 self.io.guard(&watch, work).await?
             }
         };
-        if prepared.schema().is_none() {
+        if prepared.schema().is_none() || prepared.changes_rows() {
             let message = "DECLARE CURSOR takes a query";
             return Err(PgError::new("42601", message).into());
         }

@@ -3,6 +3,7 @@
 //! DataFusion's schema has Arrow's names, counts columns from 0, and lacks `udt_name`.
 
 use super::postgres_tables;
+use super::reference_information::{COLUMNS, DescribedDatabase};
 use crate::error::in_sql;
 use async_trait::async_trait;
 use datafusion::arrow::array::{AsArray, StringArray};
@@ -11,11 +12,13 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
+use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility, cast, col, lit,
+    ColumnarValue, Expr, JoinType, LogicalPlanBuilder, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility, cast, col, lit,
 };
 use marigram_model::TableSchema;
+use marigram_reference::ReferenceTable;
 use std::sync::{Arc, LazyLock};
 
 /// See the module documentation.
@@ -27,6 +30,10 @@ pub(super) struct InformationSchema {
     pub database: String,
     /// The tables of the database.
     pub tables: Vec<Arc<TableSchema>>,
+    /// The tables without times of the database.
+    pub reference: Vec<Arc<ReferenceTable>>,
+    /// Whether the client may read rows of the database.
+    pub may_read: bool,
 }
 
 impl InformationSchema {
@@ -49,7 +56,26 @@ impl InformationSchema {
         ]
     }
 
-    /// `table_constraints`: the primary keys.
+    /// The reference tables.
+    fn described(&self) -> DescribedDatabase<'_> {
+        DescribedDatabase {
+            database: &self.database,
+            tables: &self.reference,
+        }
+    }
+
+    /// A view about the constraints of reference tables; `None` if it is another one.
+    fn of_reference(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let rows = match name {
+            "referential_constraints" => self.described().referential_constraints(),
+            "constraint_column_usage" => self.described().constraint_column_usage(),
+            "check_constraints" => self.described().check_constraints(),
+            _ => return Ok(None),
+        };
+        postgres_tables::view_of(name, &rows)
+    }
+
+    /// `table_constraints`: the primary keys, and the constraints of reference tables.
     fn table_constraints(&self) -> Result<Arc<dyn TableProvider>> {
         let rows = self.with_keys().map(|table| {
             let mut row = self.of_key(table);
@@ -61,13 +87,69 @@ impl InformationSchema {
             ]);
             row
         });
+        let mut rows: Vec<_> = rows.collect();
+        rows.extend(self.described().table_constraints());
         let columns = "constraint_catalog constraint_schema constraint_name table_catalog \
                        table_schema table_name constraint_type is_deferrable initially_deferred \
                        enforced nulls_distinct";
-        postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
+        postgres_tables::texts(columns, &rows)
     }
 
-    /// `key_column_usage`: the tags and the time of each table.
+    /// `columns`, with the names of types that PostgreSQL has, and what is known of the columns of
+    /// reference tables.
+    fn columns(&self, table: &Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
+        let known = postgres_tables::texts(COLUMNS, &self.described().columns())?;
+        let known = LogicalPlanBuilder::scan("known", provider_as_source(known), None)?;
+        let plan =
+            LogicalPlanBuilder::scan("columns", provider_as_source(Arc::clone(table)), None)?
+                .join_on(
+                    known.build()?,
+                    JoinType::Left,
+                    [
+                        col("columns.table_name").eq(col("known.known_table")),
+                        col("columns.column_name").eq(col("known.known_column")),
+                    ],
+                )?;
+        let or = |name: &str, own: Expr| coalesce(vec![col(format!("known.known_{name}")), own]);
+        let mut columns: Vec<Expr> = Vec::new();
+        for field in table.schema().fields() {
+            let column = col(field.name());
+            let name = field.name().as_str();
+            let value = match name {
+                "data_type" => or(name, TYPE_NAME.call(vec![column, lit(false)])),
+                "is_nullable" => or(name, column),
+                "ordinal_position" => cast(column, DataType::Int32) + lit(1_i32),
+                "column_default"
+                | "character_maximum_length"
+                | "numeric_precision"
+                | "numeric_precision_radix"
+                | "numeric_scale" => {
+                    let known = cast(
+                        col(format!("known.known_{name}")),
+                        field.data_type().clone(),
+                    );
+                    coalesce(vec![known, column])
+                }
+                _ => column,
+            };
+            columns.push(value.alias(name));
+        }
+        let short = TYPE_NAME.call(vec![col("data_type"), lit(true)]);
+        columns.extend([
+            col("table_catalog").alias("udt_catalog"),
+            lit("pg_catalog").alias("udt_schema"),
+            or("udt_name", short).alias("udt_name"),
+            or("is_identity", lit("NO")).alias("is_identity"),
+            col("known.known_identity_generation").alias("identity_generation"),
+            lit("NEVER").alias("is_generated"),
+            lit(ScalarValue::Utf8(None)).alias("collation_name"),
+            lit(ScalarValue::Utf8(None)).alias("domain_name"),
+        ]);
+        let plan = plan.project(columns)?.build()?;
+        Ok(Arc::new(ViewTable::new(plan, None)))
+    }
+
+    /// `key_column_usage`: the tags and the time of each table, and the keys of reference tables.
     fn key_column_usage(&self) -> Result<Arc<dyn TableProvider>> {
         let mut rows = Vec::new();
         for table in self.with_keys() {
@@ -80,6 +162,7 @@ impl InformationSchema {
                 rows.push(row);
             }
         }
+        rows.extend(self.described().key_column_usage());
         let columns = "constraint_catalog constraint_schema constraint_name table_catalog \
                        table_schema table_name column_name ordinal_position# \
                        position_in_unique_constraint#";
@@ -102,37 +185,20 @@ impl SchemaProvider for InformationSchema {
             "key_column_usage" => return self.key_column_usage().map(Some),
             _ => {}
         }
+        if let Some(table) = self.of_reference(name)? {
+            return Ok(Some(table));
+        }
         if let Some(table) = postgres_tables::view(name)? {
             return Ok(Some(table));
         }
         let table = self.inner.table(name).await?;
+        if let (Some(table), "views", false) = (&table, name, self.may_read) {
+            return without_definitions(table).map(Some);
+        }
         let (Some(table), "columns") = (&table, name) else {
             return Ok(table);
         };
-        let plan = LogicalPlanBuilder::scan(name, provider_as_source(Arc::clone(table)), None)?;
-        let mut columns: Vec<Expr> = Vec::new();
-        for field in table.schema().fields() {
-            let column = col(field.name());
-            let value = match field.name().as_str() {
-                "data_type" => TYPE_NAME.call(vec![column, lit(false)]),
-                "ordinal_position" => cast(column, DataType::Int32) + lit(1_i32),
-                _ => column,
-            };
-            columns.push(value.alias(field.name()));
-        }
-        columns.push(col("table_catalog").alias("udt_catalog"));
-        columns.push(lit("pg_catalog").alias("udt_schema"));
-        columns.push(
-            TYPE_NAME
-                .call(vec![col("data_type"), lit(true)])
-                .alias("udt_name"),
-        );
-        columns.push(lit("NO").alias("is_identity"));
-        columns.push(lit("NEVER").alias("is_generated"));
-        columns.push(lit(ScalarValue::Utf8(None)).alias("collation_name"));
-        columns.push(lit(ScalarValue::Utf8(None)).alias("domain_name"));
-        let plan = plan.project(columns)?.build()?;
-        Ok(Some(Arc::new(ViewTable::new(plan, None))))
+        self.columns(table).map(Some)
     }
 
     fn table_exist(&self, name: &str) -> bool {
@@ -140,6 +206,22 @@ impl SchemaProvider for InformationSchema {
             || postgres_tables::has_view(name)
             || matches!(name, "table_constraints" | "key_column_usage")
     }
+}
+
+/// `views` for who may not read rows: a query may hold values.
+fn without_definitions(views: &Arc<dyn TableProvider>) -> Result<Arc<dyn TableProvider>> {
+    let schema = views.schema();
+    let columns = schema.fields().iter().map(|field| {
+        let value = match field.name().as_str() {
+            "definition" => lit(ScalarValue::Utf8(None)),
+            name => col(name),
+        };
+        value.alias(field.name())
+    });
+    let plan = LogicalPlanBuilder::scan("views", provider_as_source(Arc::clone(views)), None)?
+        .project(columns)?
+        .build()?;
+    Ok(Arc::new(ViewTable::new(plan, None)))
 }
 
 static TYPE_NAME: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 
 use crate::access::{check_administrator, check_database};
 use crate::rollup::RollupTableProvider;
+use crate::tables::reference::ReferenceTableProvider;
 use crate::tables::series::SeriesList;
 use crate::tables::table::SeriesTable;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -29,6 +30,9 @@ pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()
     plan.apply_with_subqueries(|node| {
         match node {
             LogicalPlan::TableScan(scan) => {
+                if let Some(database) = reference_database(&scan.source) {
+                    needs(database, DatabasePrivileges::READ)?;
+                }
                 if let Some(table) = schema_of(&scan.source)
                     && deleted_from != Some(table.id)
                 {
@@ -36,6 +40,9 @@ pub(crate) fn check_plan(rights: &AccessRights, plan: &LogicalPlan) -> Result<()
                 }
             }
             LogicalPlan::Dml(dml) => {
+                if let Some(database) = reference_database(&dml.target) {
+                    needs(database, DatabasePrivileges::WRITE)?;
+                }
                 if let Some(table) = schema_of(&dml.target) {
                     needs(&table.database, DatabasePrivileges::WRITE)?;
                     if dml.op == WriteOp::Delete && is_by_key(&dml.input, table) {
@@ -95,6 +102,15 @@ fn schema_of(source: &Arc<dyn TableSource>) -> Option<&Arc<TableSchema>> {
         let list = provider.downcast_ref::<SeriesList>()?;
         Some(list.table_schema())
     }
+}
+
+/// The database of a reference table.
+fn reference_database(source: &Arc<dyn TableSource>) -> Option<&str> {
+    let source = source.downcast_ref::<DefaultTableSource>()?;
+    let provider = source
+        .table_provider
+        .downcast_ref::<ReferenceTableProvider>()?;
+    Some(&provider.table().database)
 }
 
 /// A refusal among DataFusion's errors.

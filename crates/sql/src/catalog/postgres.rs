@@ -2,25 +2,29 @@
 //! and the library lacks.
 //!
 //! Every table has a primary key here: its tags and its time, since rows with the same key replace
-//! each other. So object-relational mappers can tell rows apart. There are no other indexes or
-//! constraints.
+//! each other. So object-relational mappers can tell rows apart. Tables of series have no other
+//! indexes or constraints. Reference tables have those that they were created with.
 
 use super::postgres_tables::{self, missing_columns};
+use super::reference_plans::{self, absent, as_field, class_value};
+use super::reference_rows::{self, DescribedRow};
+use super::reference_text::{self, BTREE_OID};
 use crate::access::AccessControl;
 use crate::dialect::timescale::EXTENSIONS;
+use crate::tables::reference::reads::seen_tables;
 use async_trait::async_trait;
 use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
-use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::datasource::{ViewTable, provider_as_source};
 use datafusion::functions::expr_fn::concat;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlanBuilder, cast, col, lit};
 use datafusion_pg_catalog::pg_catalog::context::{PgCatalogContextProvider, Role};
-use marigram_access::{AccessCatalog, AccessRights};
+use marigram_access::{AccessCatalog, AccessRights, DatabasePrivileges};
 use marigram_engine::Engine;
 use marigram_model::{TableColumn, TableSchema, quoted};
+use marigram_reference::{ReferenceStore, ReferenceTable};
 use std::sync::Arc;
 
 /// The OID of a primary key's index is the OID of its table plus this number.
@@ -30,8 +34,6 @@ const KEY_OID: i32 = 1_500_000_000;
 
 /// The end of a primary key's name, after the name of its table.
 const KEY_ENDING: &str = "_pkey";
-/// The OID of the access method `btree`.
-const BTREE_OID: i32 = 403;
 
 /// The name of a table's primary key and its index.
 fn key_name(table: &str) -> String {
@@ -85,6 +87,8 @@ pub(crate) struct PgCatalog {
     pub inner: Arc<dyn SchemaProvider>,
     /// The engine, which knows the databases.
     pub engine: Engine,
+    /// Tables without times.
+    pub reference: ReferenceStore,
     /// What the session's client may do.
     pub rights: Arc<AccessRights>,
     /// The session's database.
@@ -100,7 +104,51 @@ impl PgCatalog {
         tables
     }
 
-    /// `pg_indexes`: the indexes of the primary keys.
+    /// The reference tables of the session's database.
+    fn reference_tables(&self) -> Vec<Arc<ReferenceTable>> {
+        if self.rights.see(&self.database) {
+            seen_tables(&self.reference, &self.database)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// A plan, and rows about reference tables after its own. `schema`: that of the library's table.
+    async fn with_rows(
+        &self,
+        plan: LogicalPlanBuilder,
+        (name, schema): (&str, &SchemaRef),
+        rows: &[DescribedRow],
+    ) -> Result<LogicalPlanBuilder> {
+        if rows.is_empty() {
+            return Ok(plan);
+        }
+        let Some(classes) = self.inner.table("pg_class").await? else {
+            return Ok(plan);
+        };
+        let rows =
+            reference_plans::rows_plan(&classes, schema, |field| kind_of(name, field), rows)?;
+        plan.union(rows.build()?)
+    }
+
+    /// `pg_attrdef`: the defaults of reference tables.
+    async fn defaults(&self, table: Arc<dyn TableProvider>) -> Result<LogicalPlanBuilder> {
+        let rows = reference_rows::default_rows(&self.reference_tables());
+        let schema = table.schema();
+        let own = LogicalPlanBuilder::scan("pg_attrdef", provider_as_source(table), None)?;
+        self.with_rows(own, ("pg_attrdef", &schema), &rows).await
+    }
+
+    /// `pg_attribute`: the library's rows; it knows little of the columns of reference tables.
+    async fn attributes(&self, table: Arc<dyn TableProvider>) -> Result<LogicalPlanBuilder> {
+        let all = self.reference_tables();
+        match self.inner.table("pg_class").await? {
+            Some(classes) if !all.is_empty() => reference_plans::attributes(table, &classes, &all),
+            _ => LogicalPlanBuilder::scan("pg_attribute", provider_as_source(table), None),
+        }
+    }
+
+    /// `pg_indexes`: the indexes of the primary keys, and those of reference tables.
     fn indexes(&self) -> Result<Arc<dyn TableProvider>> {
         let tables = self.keyed_tables();
         let rows = tables.iter().map(|table| {
@@ -120,12 +168,36 @@ impl PgCatalog {
                 ("indexdef", definition),
             ]
         });
+        let mut rows: Vec<_> = rows.collect();
+        for table in self.reference_tables() {
+            rows.extend(reference_text::indexes(&table).into_iter().map(|index| {
+                vec![
+                    ("schemaname", "public".to_owned()),
+                    ("tablename", table.name.clone()),
+                    ("indexname", index.name.to_owned()),
+                    ("indexdef", index.definition(&table)),
+                ]
+            }));
+        }
         let columns = "schemaname tablename indexname tablespace indexdef";
-        postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
+        postgres_tables::texts(columns, &rows)
     }
 
-    /// `pg_class`: the library's rows, and those of the primary keys' indexes.
-    fn classes(&self, table: &Arc<dyn TableProvider>) -> Result<LogicalPlanBuilder> {
+    /// `pg_class`: the library's rows, and those of indexes.
+    async fn classes(&self, table: &Arc<dyn TableProvider>) -> Result<LogicalPlanBuilder> {
+        let all = self.reference_tables();
+        let own = self.own_classes(table, &all)?;
+        let rows = reference_rows::classes(&all);
+        self.with_rows(own, ("pg_class", &table.schema()), &rows)
+            .await
+    }
+
+    /// The library's rows of `pg_class`, and those of the primary keys' indexes of series tables.
+    fn own_classes(
+        &self,
+        table: &Arc<dyn TableProvider>,
+        all: &[Arc<ReferenceTable>],
+    ) -> Result<LogicalPlanBuilder> {
         let scan =
             || LogicalPlanBuilder::scan("pg_class", provider_as_source(Arc::clone(table)), None);
         let schema = table.schema();
@@ -135,17 +207,23 @@ impl PgCatalog {
             let is_table = col("pg_class.relkind").eq(lit("r"));
             is_table.and(col("pg_class.relname").in_list(names.clone(), false))
         };
-        if names.is_empty() {
+        if names.is_empty() && all.is_empty() {
             return scan();
         }
         let same = |field: &Field| col(format!("pg_class.{}", field.name()));
-        let tables = schema
-            .fields()
-            .iter()
-            .map(|field| match field.name().as_str() {
-                "relhasindex" => is_keyed().or(same(field)).alias(field.name()),
-                _ => same(field),
-            });
+        let tables = schema.fields().iter().map(|field| -> Result<Expr> {
+            let name = field.name().as_str();
+            let own = match name {
+                "relhasindex" if !names.is_empty() => is_keyed().or(same(field)),
+                "relhasindex" | "relhastriggers" | "relchecks" => same(field),
+                _ => return Ok(same(field)),
+            };
+            Ok(class_value(name, own, all)?.alias(name))
+        });
+        let tables = scan()?.project(tables.collect::<Result<Vec<_>>>()?)?;
+        if names.is_empty() {
+            return Ok(tables);
+        }
         let indexes = schema.fields().iter().map(|field| -> Result<Expr> {
             let kind = field.data_type().clone();
             let value = match field.name().as_str() {
@@ -156,27 +234,31 @@ impl PgCatalog {
                 "relnamespace" | "relowner" | "relpersistence" | "relreplident" => same(field),
                 _ => lit(absent(&kind)?),
             };
-            let metadata = FieldMetadata::from(field.as_ref());
-            Ok(cast(value, kind).alias_with_metadata(field.name(), Some(metadata)))
+            Ok(as_field(value, kind, field))
         });
         let indexes = scan()?
             .filter(is_keyed())?
             .project(indexes.collect::<Result<Vec<_>>>()?)?
             .build()?;
-        scan()?.project(tables)?.union(indexes)
+        tables.union(indexes)
     }
 
-    /// `pg_views`: the views and their queries, as they were written.
+    /// `pg_views`: the views and their queries, as they were written. A query may hold values: who may not
+    /// read rows does not see it.
     fn views(&self) -> Result<Arc<dyn TableProvider>> {
+        let may_read = self.rights.allow(&self.database, DatabasePrivileges::READ);
         // A database that was dropped has none.
         let tables = self.engine.tables(&self.database).unwrap_or_default();
         let rows = tables.iter().filter_map(|table| {
             let view = table.view.as_ref()?;
-            Some(vec![
+            let mut row = vec![
                 ("schemaname", "public".to_owned()),
                 ("viewname", table.name.clone()),
-                ("definition", view.query.clone()),
-            ])
+            ];
+            if may_read {
+                row.push(("definition", view.query.clone()));
+            }
+            Some(row)
         });
         let columns = "schemaname viewname viewowner definition";
         postgres_tables::texts(columns, &rows.collect::<Vec<_>>())
@@ -211,7 +293,11 @@ impl SchemaProvider for PgCatalog {
             return extensions(&table.schema()).map(Some);
         }
         let missing = missing_columns(name);
-        if missing.is_empty() && !matches!(name, "pg_database" | "pg_index" | "pg_constraint") {
+        let is_changed = matches!(
+            name,
+            "pg_database" | "pg_index" | "pg_constraint" | "pg_attrdef"
+        );
+        if missing.is_empty() && !is_changed {
             return Ok(Some(table));
         }
         let plan = match name {
@@ -224,8 +310,19 @@ impl SchemaProvider for PgCatalog {
                 LogicalPlanBuilder::scan(name, provider_as_source(table), None)?
                     .filter(col("datname").in_list(names, false))?
             }
-            "pg_class" => self.classes(&table)?,
-            "pg_index" | "pg_constraint" => self.of_keys(name, &table.schema()).await?,
+            "pg_class" => self.classes(&table).await?,
+            "pg_attrdef" => self.defaults(table).await?,
+            "pg_attribute" => self.attributes(table).await?,
+            "pg_index" | "pg_constraint" => {
+                let schema = table.schema();
+                let own = self.of_keys(name, &schema).await?;
+                let all = self.reference_tables();
+                let rows = match name {
+                    "pg_index" => reference_rows::index_rows(&all),
+                    _ => reference_rows::constraint_rows(&all),
+                };
+                self.with_rows(own, (name, &schema), &rows).await?
+            }
             _ => LogicalPlanBuilder::scan(name, provider_as_source(table), None)?,
         };
         let mut columns = Vec::new();
@@ -270,6 +367,16 @@ fn arrays_of(table: &str) -> &'static [(&'static str, DataType)] {
     }
 }
 
+/// The type of a column of a table of indexes or constraints.
+fn kind_of(table: &str, field: &Field) -> DataType {
+    let is_of_keys = matches!(table, "pg_index" | "pg_constraint");
+    let mut arrays = arrays_of(table).iter();
+    match arrays.find(|(array, _)| is_of_keys && array == field.name()) {
+        Some((_, element)) => DataType::new_list(element.clone(), true),
+        None => field.data_type().clone(),
+    }
+}
+
 impl PgCatalog {
     /// `pg_user` and `pg_shadow`: the roles, under other names.
     async fn users(&self) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -307,13 +414,7 @@ impl PgCatalog {
             [col("pg_class.relname").eq(col("keys.name"))],
         )?;
         let columns = schema.fields().iter().map(|field| {
-            let array = arrays_of(name)
-                .iter()
-                .find(|(array, _)| array == field.name());
-            let kind = match array {
-                Some((_, element)) => DataType::new_list(element.clone(), true),
-                None => field.data_type().clone(),
-            };
+            let kind = kind_of(name, field);
             let value = match of_primary_key(field.name()) {
                 Some(value) => cast(value, kind),
                 None => lit(absent(&kind)?),
@@ -407,13 +508,4 @@ fn of_primary_key(column: &str) -> Option<Expr> {
         | "indislive" | "convalidated" | "conislocal" => lit(true),
         _ => return None,
     })
-}
-
-/// The value of a column that Marigram cannot fill.
-fn absent(kind: &DataType) -> Result<ScalarValue> {
-    match kind {
-        DataType::Boolean => Ok(ScalarValue::Boolean(Some(false))),
-        number if number.is_integer() => ScalarValue::new_zero(number),
-        other => ScalarValue::try_new_null(other),
-    }
 }

@@ -1,5 +1,5 @@
 //! Tables and columns of PostgreSQL's catalogs that `datafusion-pg-catalog` lacks, or has with other
-//! types. All of them are empty: they describe what Marigram does not have.
+//! types. Most of them are empty: they describe what Marigram does not have.
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
 use datafusion::arrow::compute::cast;
@@ -222,6 +222,15 @@ pub(super) fn table(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
 pub(super) fn view(name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
     let found = INFORMATION_SCHEMA.iter().find(|(known, _)| *known == name);
     found.map(|(_, columns)| empty(columns)).transpose()
+}
+
+/// A view of `information_schema` with rows; `None` if this module has none of that name.
+pub(super) fn view_of(
+    name: &str,
+    rows: &[Vec<(&str, String)>],
+) -> Result<Option<Arc<dyn TableProvider>>> {
+    let found = INFORMATION_SCHEMA.iter().find(|(known, _)| *known == name);
+    found.map(|(_, columns)| texts(columns, rows)).transpose()
 }
 
 /// A table with rows of texts; the columns that are not given are null.

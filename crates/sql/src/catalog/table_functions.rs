@@ -10,6 +10,7 @@ use crate::dialect::timescale::readings::{
     TABLE_SIZES,
 };
 use crate::error::{SqlError, SqlResult};
+use crate::planning::moments::called_moment;
 use crate::planning::zones::SessionZone;
 use crate::tables::table_partitions::{
     PARTITION_SCHEMA, TablePartition, chosen, clock, partitions,
@@ -102,16 +103,18 @@ struct TableDescription {
 
 impl TableFunctionImpl for TableDescription {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
+        let zone = SessionZone::name(args.session().config_options());
         let values = args.exprs().iter().map(|expr| match expr {
             Expr::Literal(value, _) => Ok(value.clone()),
-            other => Err(failed(SqlError::named(
-                "0A000",
-                self.name,
-                format!("{}: {other} is not a constant", self.name),
-            ))),
+            other => called_moment(other, zone).unwrap_or_else(|| {
+                Err(failed(SqlError::named(
+                    "0A000",
+                    self.name,
+                    format!("{}: {other} is not a constant", self.name),
+                )))
+            }),
         });
         let values = values.collect::<Result<Vec<_>>>()?;
-        let zone = SessionZone::name(args.session().config_options());
         let (columns, rows) = self.rows(&values, zone).map_err(failed)?;
         table_of(columns, &rows)
     }

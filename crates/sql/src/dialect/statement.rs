@@ -1,5 +1,9 @@
 //! Parsed statements.
 
+mod reference;
+
+pub(crate) use reference::{GrammarError, ReferenceChange, ReferenceStatement};
+
 use crate::dialect::access_statement::AccessStatement;
 use crate::dialect::column_names::Names;
 use crate::dialect::hypertable_functions::FunctionDescription;
@@ -10,6 +14,7 @@ use datafusion::sql::sqlparser::ast::DataType;
 use marigram_model::{
     ColdCodec, ColumnCodec, Compressor, Encoding, FieldType, SeriesIdentity, TableOptions, TagType,
 };
+use marigram_service::TransactionStep;
 
 /// A table as a statement names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -352,6 +357,8 @@ pub(crate) enum Command {
         targets: Vec<TableReferenceName>,
         /// Whether they may be missing.
         if_exists: bool,
+        /// Whether foreign keys that refer to them go, too.
+        cascades: bool,
     },
     /// Calls of TimescaleDB that change something.
     Hypertable(HypertableStatement),
@@ -360,7 +367,16 @@ pub(crate) enum Command {
     /// `SUMMARIZE`, with the query to summarize.
     Summarize(DeepTree<Statement>),
     /// `TRUNCATE`
-    Truncate(Vec<TableReferenceName>),
+    Truncate {
+        /// The tables.
+        targets: Vec<TableReferenceName>,
+        /// Whether the numbers of identity columns begin anew.
+        restarts_identity: bool,
+        /// Whether tables that refer to them are emptied, too.
+        cascades: bool,
+    },
+    /// A statement about reference tables, or about a table that may be one.
+    Reference(ReferenceStatement),
     /// `CREATE VIEW`
     CreatePlainView(CreatePlainView),
     /// `DROP VIEW`
@@ -427,6 +443,8 @@ pub(crate) enum Command {
     CompactTable(TableReferenceName),
     /// A statement about users, roles, grants and tokens.
     Access(AccessStatement),
+    /// A statement about the transaction block, and its command tag.
+    Transaction(TransactionStep, &'static str),
     /// A statement that is accepted but has no effect; the command tag.
     Nothing(&'static str),
     /// A statement that is accepted, and tells the client that it has no effect.

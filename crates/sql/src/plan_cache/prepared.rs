@@ -3,14 +3,16 @@
 use crate::catalog::plan_dependencies::{are_current, may_be_kept_prepared, tables_of};
 use crate::dialect::column_names::{Names, named_schema};
 use crate::dialect::declared_parameters::is_castable;
+use crate::dialect::exact_numbers::exact_value;
 use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
 use crate::plan_cache::generic_plan::GenericPlan;
 use crate::plan_cache::text_memory::TextMemory;
 use crate::planning::answer_types::with_types;
-use crate::planning::parameter_types::counts_always;
+use crate::planning::parameter_types::{OPEN_NUMBER, counts_always};
 use crate::planning::zones::{plan_scope, times_of_integers};
 use crate::stack::DeepTree;
+use crate::tables::reference::reads::StatementReads;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -18,6 +20,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
+use marigram_reference::ReferenceStore;
 use marigram_service::{Prepared, Session};
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
@@ -49,6 +52,8 @@ pub(crate) struct PreparedStatement {
     tables: Vec<Arc<TableSchema>>,
     /// Whether it reads plain views, whose plans are not cached.
     pub reads_views: bool,
+    /// The version of the reference tables for which it was planned, if it names any.
+    reference_version: Option<u64>,
     /// The memory of its text while it exists.
     _memory: TextMemory,
 }
@@ -75,6 +80,7 @@ impl PreparedStatement {
             counting: BTreeSet::new(),
             tables: Vec::new(),
             reads_views: false,
+            reference_version: None,
             _memory: TextMemory::default(),
         }
     }
@@ -104,9 +110,14 @@ impl PreparedStatement {
                 _ => kind.clone(),
             },
             None | Some(DataType::Null) => DataType::Utf8,
+            // The text of an exact number has all of its digits.
+            Some(kind) if *kind == OPEN_NUMBER => DataType::Utf8,
             Some(other) => other.clone(),
         });
-        let generic_plan = if rows && !plan.need().is_deep() && may_be_kept_prepared(sql, &plan)? {
+        // The types of exact numbers differ from value to value.
+        let has_open_number = planned.contains(&Some(OPEN_NUMBER));
+        let may_be_generic = rows && !has_open_number && !plan.need().is_deep();
+        let generic_plan = if may_be_generic && may_be_kept_prepared(sql, &plan)? {
             GenericPlan::from_plan(&plan)?.map(Arc::new)
         } else {
             None
@@ -124,6 +135,7 @@ impl PreparedStatement {
             counting: BTreeSet::new(),
             tables: tables_of(&plan)?,
             reads_views: false,
+            reference_version: None,
             plan: Some(plan),
             _memory: TextMemory::default(),
         })
@@ -181,6 +193,12 @@ impl PreparedStatement {
         self
     }
 
+    /// The same, planned for this version of the reference tables.
+    pub(crate) fn at_reference_version(mut self, version: Option<u64>) -> Self {
+        self.reference_version = version;
+        self
+    }
+
     /// The same, holding the memory of its text while it exists.
     pub(crate) fn holding(self, memory: TextMemory) -> Self {
         Self {
@@ -189,9 +207,20 @@ impl PreparedStatement {
         }
     }
 
+    /// Whether it may serve other sessions: those that name no types of parameters, and see the same tables.
+    pub(crate) fn may_be_shared(&self) -> bool {
+        let names_none = self.named.iter().all(|kind| *kind == DataType::Null);
+        names_none && self.reference_version.is_none()
+    }
+
     /// Whether the tables of the plan are still those for which it was made.
-    pub(crate) fn is_current(&self, engine: &Engine) -> bool {
-        are_current(&self.tables, engine)
+    pub(crate) fn is_current(&self, engine: &Engine, store: &ReferenceStore) -> bool {
+        let has_same_tables = self.reference_version.is_none_or(|version| {
+            // Changes of its own transaction have no version yet.
+            let reads = StatementReads::of_task();
+            version == store.version() && !reads.is_some_and(|reads| reads.sees_own_changes())
+        });
+        has_same_tables && are_current(&self.tables, engine)
     }
 
     /// Converts the parameters to the plan's types.
@@ -218,12 +247,30 @@ impl PreparedStatement {
                 Some(kind @ DataType::Timestamp(..)) if array.data_type().is_numeric() => {
                     time_of_number(array, kind, at + 1)?
                 }
+                Some(kind) if *kind == OPEN_NUMBER => exact_number(value, at + 1)?,
                 Some(kind) if *kind != DataType::Null => value.cast_to(kind)?,
                 _ => value,
             });
         }
         Ok(values)
     }
+}
+
+/// An exact number with the decimal places that it is written with.
+fn exact_number(value: ScalarValue, number: usize) -> SqlResult<ScalarValue> {
+    if value.data_type().is_decimal() {
+        return Ok(value);
+    }
+    let text = value.cast_to(&DataType::Utf8)?;
+    let Some(text) = text.try_as_str().flatten() else {
+        return Ok(ScalarValue::try_from(&OPEN_NUMBER)?);
+    };
+    exact_value(text).ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        let message =
+            format!("parameter ${number}: \"{text}\" is no exact number of up to 76 digits");
+        SqlError::invalid("22P02", message)
+    })
 }
 
 /// A number as a time: as in the text of a statement, it must be a whole number that is plausible
@@ -297,6 +344,11 @@ impl Prepared for PreparedStatement {
 
     fn sql(&self) -> &str {
         &self.sql
+    }
+
+    fn changes_rows(&self) -> bool {
+        // No other plan is a node of our own at its top.
+        matches!(self.plan.as_deref(), Some(LogicalPlan::Extension(_)))
     }
 
     fn as_any(&self) -> &dyn Any {

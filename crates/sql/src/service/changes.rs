@@ -53,6 +53,17 @@ pub(super) fn missing_already(kind: &str, name: &str) -> String {
     format!("{kind} '{name}' does not exist, and nothing was done")
 }
 
+/// Tables by their databases and names.
+fn named<'a>(
+    session: &'a Session,
+    targets: &'a [TableReferenceName],
+) -> impl Iterator<Item = (String, &'a str)> + Clone {
+    targets.iter().map(|target| {
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        (database.clone(), target.table.as_str())
+    })
+}
+
 impl SqlServiceInner {
     fn drop_database(
         &self,
@@ -60,6 +71,10 @@ impl SqlServiceInner {
         name: &str,
         if_exists: bool,
     ) -> SqlResult<StatementDone> {
+        if session.transaction.is_some() {
+            let message = "DROP DATABASE cannot run inside a transaction block";
+            return Err(SqlError::invalid("25001", message));
+        }
         if *name == session.database {
             let message = format!("database '{name}' is in use by this session; USE another");
             return Err(SqlError::named("55006", name, message));
@@ -112,13 +127,13 @@ impl SqlServiceInner {
             } => {
                 let database = database(target);
                 let name = &target.table;
+                let done = StatementDone::new("ALTER TABLE");
                 if *if_exists && engine.table(&database, name).is_err() {
                     let notice = format!("table '{name}' does not exist, and was not changed");
-                    return Ok(StatementDone::new("ALTER TABLE").telling(vec![notice]));
+                    return Ok(done.telling(Some(notice)));
                 }
-                let notices = ddl_execution::notices(changes);
-                ddl_execution::alter_table(engine, &database, &target.table, changes)?;
-                Ok(StatementDone::new("ALTER TABLE").telling(notices))
+                ddl_execution::alter_table(engine, &database, name, changes)?;
+                Ok(done.telling(ddl_execution::notices(changes)))
             }
             Command::CreateIndex {
                 target,
@@ -140,23 +155,12 @@ impl SqlServiceInner {
                 self.rename_view(&database(target), &target.table, to)
             }
             Command::DropPlainView { targets, if_exists } => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.drop_plain_views(named, *if_exists)
+                self.drop_plain_views(named(session, targets), *if_exists)
             }
-            Command::Truncate(targets) => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.truncate(named)
-            }
-            Command::DropTable { targets, if_exists } => {
-                let named = targets
-                    .iter()
-                    .map(|target| (database(target), target.table.as_str()));
-                self.drop_tables(named, *if_exists)
-            }
+            Command::Truncate { targets, .. } => self.truncate(named(session, targets)),
+            Command::DropTable {
+                targets, if_exists, ..
+            } => self.drop_tables(named(session, targets), *if_exists),
             Command::AlterView { target, options } => {
                 self.alter_view(session, target, options)?;
                 let notices = options.notices.iter().cloned();

@@ -9,7 +9,7 @@ use super::hypertables;
 use super::materialized_views::CreateMaterializedView;
 use super::{SqlService, find_database};
 use crate::dialect::access_statement::AccessStatement;
-use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
+use crate::dialect::statement::{Command, ReferenceStatement, ShowStatement, TableReferenceName};
 use crate::error::{SqlError, SqlResult};
 use crate::execution::thread_pool::{StatementOutput, StatementStart};
 use crate::rollup;
@@ -33,10 +33,28 @@ impl SqlService {
         session: &mut Session,
         command: &Command,
     ) -> SqlResult<Option<Answer>> {
+        if let Some(answer) = self.change_reference_tables(session, command).await? {
+            return Ok(Some(answer));
+        }
+        if let Some(answer) = self.change_series_table(session, command).await? {
+            return Ok(Some(answer));
+        }
+        self.direct_command(session, command).await
+    }
+
+    async fn direct_command(
+        &self,
+        session: &mut Session,
+        command: &Command,
+    ) -> SqlResult<Option<Answer>> {
         let inner = Arc::clone(&self.inner);
         let answer = match command {
             Command::Plan(..) | Command::CopyFrom(_) => return Ok(None),
             Command::Nothing(tag) => done(tag),
+            Command::Transaction(step, tag) => {
+                self.transaction_step(session, step.clone()).await?;
+                done(tag)
+            }
             Command::Skipped { tag, notice } => {
                 StatementDone::new(tag).telling(vec![notice.clone()]).into()
             }
@@ -112,6 +130,35 @@ impl SqlService {
             }
         };
         Ok(Some(answer))
+    }
+
+    /// Executes a change of a table of series: it means what the grammar of series says. `None` for other
+    /// commands.
+    async fn change_series_table(
+        &self,
+        session: &mut Session,
+        command: &Command,
+    ) -> SqlResult<Option<Answer>> {
+        let Command::Reference(ReferenceStatement::Change {
+            target,
+            if_exists,
+            series,
+            ..
+        }) = command
+        else {
+            return Ok(None);
+        };
+        let database = target.database.as_ref().unwrap_or(&session.database);
+        let is_missing = || self.inner.engine.table(database, &target.table).is_err();
+        // A table that is not there is of neither kind.
+        if *if_exists && series.is_err() && is_missing() {
+            let name = &target.table;
+            let notice = format!("table '{name}' does not exist, and was not changed");
+            let done = StatementDone::new("ALTER TABLE").telling([notice]);
+            return Ok(Some(done.into()));
+        }
+        let series = series.clone()?;
+        Box::pin(self.direct(session, &series)).await
     }
 
     /// `CREATE MATERIALIZED VIEW`
@@ -201,10 +248,11 @@ impl SqlService {
         if let Some(shown) = self.show_view(session, what).await? {
             return Ok(shown);
         }
-        let (engine, session, what) = (self.inner.engine.clone(), session.clone(), what.clone());
+        let tables = (self.inner.engine.clone(), self.inner.reference.clone());
+        let (session, what) = (session.clone(), what.clone());
         self.inner
             .workers
-            .block(move || show::show(&engine, &session, &what))
+            .block(move || show::show((&tables.0, &tables.1), &session, &what))
             .await
     }
 

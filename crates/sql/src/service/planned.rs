@@ -2,7 +2,7 @@
 
 use super::SqlServiceInner;
 use super::explain_analyze;
-use crate::access::{check_administrator, check_sight};
+use crate::access::{check_administrator, check_database, check_sight};
 use crate::catalog::plain_views::one_snapshot;
 use crate::catalog::plan_rights::check_plan;
 use crate::dialect::aliased_calls::rename_aliased_calls;
@@ -10,7 +10,7 @@ use crate::dialect::column_names::{Names, may_collide, name_apart, named_batch, 
 use crate::dialect::parse;
 use crate::dialect::rewriting::rewrite;
 use crate::dialect::shorthand;
-use crate::dialect::statement::{Command, CopyFrom};
+use crate::dialect::statement::{Command, CopyFrom, TableReferenceName};
 use crate::dialect::wildcard_replacements::{check_replaced, replaced_names};
 use crate::error::{SqlError, SqlResult, nearest};
 use crate::execution::thread_pool::StatementOutput;
@@ -18,10 +18,13 @@ use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::{PlanRetention, inline};
 use crate::planning::counted_sets::with_counted_sets;
 use crate::planning::growth;
+use crate::planning::outer_references::check_outer_references;
 use crate::planning::using_joins::{UsingJoins, without_marks};
 use crate::planning::zones::plan_scope;
 use crate::statements::copy::{self, CopyToTsFile, FileUse};
 use crate::statements::delete::{self, DeletionPlan};
+use crate::statements::reference::execution;
+use crate::statements::reference::planning::{change_of, take_change};
 use crate::statements::{summarize, update};
 use crate::tables::notices::StatementNotices;
 use arrow::array::AsArray;
@@ -38,6 +41,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
+use marigram_access::DatabasePrivileges;
 use marigram_functions::interrupt;
 use marigram_operators::grouping_sets::check_grouping_sets;
 use marigram_service::{ServiceError, Session};
@@ -51,6 +55,8 @@ pub(super) enum PlannedStatementKind {
     Update,
     Copy,
     ExternalTable,
+    /// A change of a reference table.
+    Reference,
 }
 
 impl SqlServiceInner {
@@ -90,6 +96,8 @@ impl SqlServiceInner {
         session: &Session,
         mut statement: Statement,
     ) -> SqlResult<LogicalPlan> {
+        let table_of = |target: &TableReferenceName| self.reference_table(session, target);
+        let taken = take_change(&mut statement, &table_of)?;
         shorthand::expand(&self.engine, session, state, &mut statement)?;
         interrupt::check()?;
         let reads_views = !self.views_in(state, session, &statement)?.is_empty();
@@ -115,7 +123,15 @@ impl SqlServiceInner {
         growth::check_inlining(&plan)?;
         check_plan(&session.rights, &plan)?;
         check_grouping_sets(&plan)?;
-        Ok(plan)
+        match taken {
+            Some(taken) => {
+                if let Some(database) = taken.reads_from() {
+                    check_database(&session.rights, database, DatabasePrivileges::READ)?;
+                }
+                taken.around(state, plan)
+            }
+            None => Ok(explaining_rows(plan)),
+        }
     }
 
     /// An error of planning that names the table or database that does not exist.
@@ -193,6 +209,7 @@ impl SqlServiceInner {
                 WriteOp::Update => PlannedStatementKind::Update,
                 other => return Err(SqlError::unsupported(format!("{other} is not supported"))),
             },
+            plan if change_of(plan).is_some() => PlannedStatementKind::Reference,
             LogicalPlan::Copy(_) if self.options.allow_files || self.options.copy_dir.is_some() => {
                 PlannedStatementKind::Copy
             }
@@ -208,6 +225,7 @@ impl SqlServiceInner {
                 | PlannedStatementKind::Update
                 | PlannedStatementKind::Copy
                 | PlannedStatementKind::ExternalTable
+                | PlannedStatementKind::Reference
         );
         plan.apply_with_subqueries(|node| {
             let refused = match node {
@@ -344,7 +362,9 @@ impl SqlServiceInner {
     ) -> SqlResult<()> {
         match self.kind(&plan)? {
             PlannedStatementKind::Rows => {
-                let optimized = Arc::new(state.optimize(&plan)?);
+                let optimized = state.optimize(&plan);
+                let optimized = optimized.map_err(|e| with_far_reference(&plan, e.into()))?;
+                let optimized = Arc::new(optimized);
                 if let LogicalPlan::Analyze(analyze) = &plan {
                     let is_cacheable = keep.keeps_text(&analyze.input)?;
                     let rows = explain_analyze::rows(&state, &optimized, is_cacheable).await?;
@@ -352,7 +372,9 @@ impl SqlServiceInner {
                 }
                 match self.plans.retain(keep, &names, &plan, &optimized)? {
                     Some(cached) => cached_plan_rows(&state, &cached, out).await,
-                    None => rows(&state, &optimized, names, out).await,
+                    None => rows(&state, &optimized, names, out)
+                        .await
+                        .map_err(|error| with_far_reference(&plan, error)),
                 }
             }
             kind @ (PlannedStatementKind::Insert | PlannedStatementKind::Copy) => {
@@ -391,6 +413,7 @@ impl SqlServiceInner {
                 out.done(format!("UPDATE {rows}"), rows);
                 Ok(())
             }
+            PlannedStatementKind::Reference => change_reference_table(&state, &plan, out).await,
             PlannedStatementKind::ExternalTable => {
                 SessionContext::new_with_state(state)
                     .execute_logical_plan(plan)
@@ -400,6 +423,28 @@ impl SqlServiceInner {
             }
         }
     }
+}
+
+/// Changes a reference table.
+async fn change_reference_table(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    out: StatementOutput,
+) -> SqlResult<()> {
+    let node =
+        change_of(plan).ok_or_else(|| ServiceError::Internal("a change has no plan".to_owned()))?;
+    let outcome = execution::run(state, node).await?;
+    let Some(returned) = outcome.returned else {
+        out.done(outcome.tag, outcome.rows);
+        return Ok(());
+    };
+    let held = returned.held;
+    let batches = returned.batches.into_iter().map(move |batch| {
+        let _held = &held;
+        Ok::<_, SqlError>(batch)
+    });
+    out.rows(returned.schema, futures::stream::iter(batches))
+        .await
 }
 
 /// Whether a statement would change a view.
@@ -476,5 +521,35 @@ async fn tell(
 }
 
 async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn ExecutionPlan>> {
-    Ok(state.create_physical_plan(plan).await?)
+    let physical = state.create_physical_plan(plan).await;
+    physical.map_err(|error| with_far_reference(plan, error.into()))
+}
+
+/// Why a plan cannot be executed: for a reference to a query that is not directly around, an error that says so.
+fn with_far_reference(plan: &LogicalPlan, error: SqlError) -> SqlError {
+    let is_missing_column = matches!(&error, SqlError::DataFusion(error)
+        if matches!(error.find_root(), DataFusionError::SchemaError(..)));
+    match check_outer_references(plan) {
+        Err(far) if is_missing_column => far,
+        _ => error,
+    }
+}
+
+/// The plan of an EXPLAIN of UPDATE or DELETE: it shows how the rows are found, which are then changed.
+fn explaining_rows(plan: LogicalPlan) -> LogicalPlan {
+    let of = |inner: &LogicalPlan| match inner {
+        LogicalPlan::Dml(dml) if matches!(dml.op, WriteOp::Delete | WriteOp::Update) => {
+            Some(Arc::clone(&dml.input))
+        }
+        _ => None,
+    };
+    match plan {
+        LogicalPlan::Explain(mut explain) => {
+            if let Some(rows) = of(&explain.plan) {
+                explain.plan = rows;
+            }
+            LogicalPlan::Explain(explain)
+        }
+        other => other,
+    }
 }

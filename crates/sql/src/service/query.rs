@@ -22,12 +22,15 @@ use crate::planning::parameter_types::with_parameter_types;
 use crate::planning::zones::plan_scope;
 use crate::stack::{DeepTree, on_stack};
 use crate::statements::permissions;
+use crate::statements::reference::execution::reads_reference_tables;
+use crate::statements::reference::planning::answers_rows;
+use crate::tables::reference::reads::StatementReads;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use datafusion::sql::parser::Statement;
 use marigram_service::{
-    Answer, Identity, InlinePolicy, Prepared, Query, Result, ServiceError, Session,
+    Answer, Identity, InlinePolicy, Prepared, Query, Result, ServiceError, Session, TransactionStep,
 };
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -47,7 +50,45 @@ impl Query for SqlService {
         self.begin(database, identity, true).await
     }
 
+    async fn transaction(&self, session: &mut Session, step: TransactionStep) -> Result<()> {
+        let done = self.transaction_step(session, step).await;
+        done.map_err(|error| error.into_service(""))
+    }
+
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
+        let reads = StatementReads::for_statement(&self.inner.reference, session);
+        let done = reads.clone().scope(self.execute_text(session, statement));
+        reads.noting_failure(done.await)
+    }
+
+    async fn prepare_typed(
+        &self,
+        session: &Session,
+        statement: &str,
+        types: &[DataType],
+    ) -> Result<Arc<dyn Prepared>> {
+        let reads = StatementReads::for_statement(&self.inner.reference, session);
+        reads
+            .scope(self.prepare_text(session, statement, types))
+            .await
+    }
+
+    async fn execute_prepared(
+        &self,
+        session: &mut Session,
+        prepared: &dyn Prepared,
+        parameters: Vec<ArrayRef>,
+    ) -> Result<Answer> {
+        let reads = StatementReads::for_statement(&self.inner.reference, session);
+        let done = reads
+            .clone()
+            .scope(self.execute_kept(session, prepared, parameters));
+        reads.noting_failure(done.await)
+    }
+}
+
+impl SqlService {
+    async fn execute_text(&self, session: &mut Session, statement: &str) -> Result<Answer> {
         session.rights = self.inner.access.rights(&session.identity)?;
         if let Some(answer) = self.answer_from_plan_cache(session, statement).await? {
             return Ok(answer);
@@ -56,6 +97,8 @@ impl Query for SqlService {
         let held = self.inner.text_memory(statement).map_err(wrong)?;
         let command = self.parse(session, statement).await.map_err(wrong)?;
         admit(session, &command)?;
+        check_block(&command)?;
+        self.count_kept(session, &command);
         if let Some(answer) = self.direct(session, &command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -74,7 +117,7 @@ impl Query for SqlService {
             .await
     }
 
-    async fn prepare_typed(
+    async fn prepare_text(
         &self,
         session: &Session,
         statement: &str,
@@ -100,7 +143,7 @@ impl Query for SqlService {
                 let planned = self.plan_and_prepare(session, statement, command, parsed, types);
                 let prepared = Arc::new(planned.await.map_err(wrong)?.holding(held));
                 // The cached entry serves only clients that name no types.
-                if prepared.named.iter().all(|kind| *kind == DataType::Null) {
+                if prepared.may_be_shared() {
                     let kept = self.inner.plans.put_prepared(&prepared);
                     kept.map_err(|error| wrong(error.into()))?;
                 }
@@ -114,7 +157,7 @@ impl Query for SqlService {
         Ok(Arc::new(prepared))
     }
 
-    async fn execute_prepared(
+    async fn execute_kept(
         &self,
         session: &mut Session,
         prepared: &dyn Prepared,
@@ -129,6 +172,8 @@ impl Query for SqlService {
         };
         session.rights = self.inner.access.rights(&session.identity)?;
         admit(session, &known.command)?;
+        check_block(&known.command)?;
+        self.count_kept(session, &known.command);
         if let Some(answer) = self.direct(session, &known.command).await.map_err(wrong)? {
             return Ok(answer);
         }
@@ -152,20 +197,21 @@ impl Query for SqlService {
             return Ok(answer);
         }
         let made_anew;
-        let current =
-            if known.scope == plan_scope(&settings) && known.is_current(&self.inner.engine) {
-                known
-            } else {
-                let Command::Plan(parsed, _) = known.command.clone() else {
-                    return Err(ServiceError::Internal("a command was not executed".into()));
-                };
-                let command = known.command.clone();
-                made_anew = self
-                    .plan_and_prepare(&settings, &sql, command, parsed, known.named.clone())
-                    .await
-                    .map_err(wrong)?;
-                &made_anew
+        let current = if known.scope == plan_scope(&settings)
+            && known.is_current(&self.inner.engine, &self.inner.reference)
+        {
+            known
+        } else {
+            let Command::Plan(parsed, _) = known.command.clone() else {
+                return Err(ServiceError::Internal("a command was not executed".into()));
             };
+            let command = known.command.clone();
+            made_anew = self
+                .plan_and_prepare(&settings, &sql, command, parsed, known.named.clone())
+                .await
+                .map_err(wrong)?;
+            &made_anew
+        };
         let Some(plan) = current.plan.clone() else {
             return Err(ServiceError::Internal(
                 "a planned statement has no plan".into(),
@@ -217,6 +263,13 @@ impl Query for SqlService {
 }
 
 impl SqlService {
+    /// Counts a statement whose changes stay when its block is rolled back.
+    fn count_kept(&self, session: &mut Session, command: &Command) {
+        if session.transaction.is_some() && self.keeps_its_changes(session, command) {
+            session.kept_changes += 1;
+        }
+    }
+
     /// Answers a statement whose plan is cached; `None` for other statements.
     async fn answer_from_plan_cache(&self, session: &Session, sql: &str) -> Result<Option<Answer>> {
         let engine = &self.inner.engine;
@@ -284,12 +337,26 @@ impl SqlService {
             let views = inner.views_in(&state, &session, &statement)?;
             let plan = inner.plan(&state, &session, statement).await?;
             let plan = with_parameter_types(plan, &types)?;
-            let rows = matches!(inner.kind(&plan)?, PlannedStatementKind::Rows);
+            let rows = match inner.kind(&plan)? {
+                PlannedStatementKind::Rows => true,
+                PlannedStatementKind::Reference => answers_rows(&plan),
+                _ => false,
+            };
+            let reads_reference_tables = reads_reference_tables(&plan)?;
             let answer = final_types(&state, &plan)?;
             let plan = DeepTree::new(plan, need);
             let planned = PreparedStatement::planned(&sql, &session, command, plan, rows)?;
             let planned = planned.answering(answer.as_deref());
-            Ok(planned.through(views).naming(types, counting))
+            let planned = planned.through(views).naming(types, counting);
+            // Tables that are not committed have no version by which they could be recognized.
+            let sees_own = StatementReads::of_task().is_some_and(|it| it.sees_own_changes());
+            let version = if sees_own {
+                u64::MAX
+            } else {
+                inner.reference.version()
+            };
+            let version = reads_reference_tables.then_some(version);
+            Ok(planned.at_reference_version(version))
         });
         self.inner.workers.run(timeout, planning).await
     }
@@ -299,6 +366,17 @@ impl SqlService {
 fn admit(session: &Session, command: &Command) -> Result<()> {
     write_detection::check(session, command)?;
     permissions::check(session, command)
+}
+
+/// Refuses a statement in a transaction block that has failed, except those that end it.
+fn check_block(command: &Command) -> Result<()> {
+    let has_failed = StatementReads::of_task().is_some_and(|reads| reads.is_in_failed_block());
+    if !has_failed || matches!(command, Command::Transaction(..)) {
+        return Ok(());
+    }
+    let message =
+        "a statement of this transaction block failed; nothing is executed until ROLLBACK";
+    Err(SqlError::invalid("25P02", message).into_service(""))
 }
 
 impl SqlServiceInner {

@@ -5,7 +5,7 @@
 
 use crate::access::{check_administrator, check_database, check_sight};
 use crate::dialect::hypertable_functions::HypertableFunction;
-use crate::dialect::statement::{Command, ShowStatement, TableReferenceName};
+use crate::dialect::statement::{Command, ReferenceStatement, ShowStatement, TableReferenceName};
 use marigram_access::DatabasePrivileges;
 use marigram_service::{ServiceError, Session};
 
@@ -28,6 +28,7 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
         | Command::Summarize(_)
         | Command::Access(_)
         | Command::Nothing(_)
+        | Command::Transaction(..)
         | Command::Skipped { .. }
         | Command::Set { .. } => Ok(()),
         Command::Use(database) => check_sight(rights, database),
@@ -52,6 +53,7 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
                 })
         }
         Command::CreatePlainView(view) => define(&view.target),
+        Command::Reference(statement) => check_reference(session, statement),
         Command::CreateTableAs(asked) => {
             let database = asked.database.as_ref().unwrap_or(&session.database);
             check_database(rights, database, DatabasePrivileges::ALL)
@@ -63,7 +65,7 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
         Command::Maintain { targets, .. } => targets
             .iter()
             .try_for_each(|target| within(target, DatabasePrivileges::READ)),
-        Command::Truncate(targets) => targets
+        Command::Truncate { targets, .. } => targets
             .iter()
             .try_for_each(|target| within(target, DatabasePrivileges::WRITE)),
         Command::CreateDatabase { .. } => check_administrator(rights, "CREATE DATABASE"),
@@ -71,6 +73,21 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
         Command::Flush => check_administrator(rights, "FLUSH"),
         Command::Compact => check_administrator(rights, "COMPACT"),
         Command::CopyFrom(_) => check_administrator(rights, "COPY with a file of the server"),
+    }
+}
+
+/// Whoever may define tables of series may define reference tables.
+fn check_reference(session: &Session, statement: &ReferenceStatement) -> Result<(), ServiceError> {
+    let define = |database: Option<&String>| {
+        let database = database.unwrap_or(&session.database);
+        check_database(&session.rights, database, DatabasePrivileges::ALL)
+    };
+    match statement {
+        ReferenceStatement::CreateTable { database, .. } => define(database.as_ref()),
+        ReferenceStatement::Change { target, .. } => define(target.database.as_ref()),
+        ReferenceStatement::DropIndex { names, .. } => names
+            .iter()
+            .try_for_each(|name| define(name.database.as_ref())),
     }
 }
 

@@ -1,17 +1,19 @@
 //! Session variables, as `SET`, `RESET` and `SHOW` use them.
 //!
-//! Most of them exist because PostgreSQL's clients send them. Only `statement_timeout`, the
-//! database, the time zone, and whether transactions only read affect statements.
+//! Most of them exist because PostgreSQL's clients send them. Only the timeouts, the database, the time zone,
+//! and the modes of transactions affect statements.
 
 use crate::error::{SqlError, SqlResult};
+use crate::tables::reference::block::TransactionBlock;
 use marigram_functions::POSTGRES_VERSION;
 use marigram_functions::duration::parse_interval;
 use marigram_pgtext::{session_zone, zone_of_seconds};
-use marigram_service::Session;
+use marigram_service::{IDLE_IN_TRANSACTION_TIMEOUT, Session};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Variables with a fixed value: (name, displayed value, PostgreSQL's spelling of the name).
-const FIXED: [(&str, &str); 37] = [
+const FIXED: [(&str, &str); 34] = [
     ("application_name", ""),
     ("backslash_quote", "safe_encoding"),
     ("bytea_output", "hex"),
@@ -22,12 +24,10 @@ const FIXED: [(&str, &str); 37] = [
     ("default_table_access_method", "heap"),
     ("default_tablespace", ""),
     ("default_transaction_deferrable", "off"),
-    ("default_transaction_isolation", "read committed"),
     ("enable_seqscan", "on"),
     ("escape_string_warning", "on"),
     ("extra_float_digits", "1"),
     ("gin_fuzzy_search_limit", "0"),
-    ("idle_in_transaction_session_timeout", "0"),
     ("idle_session_timeout", "0"),
     ("integer_datetimes", "on"),
     ("intervalstyle", "postgres"),
@@ -45,7 +45,6 @@ const FIXED: [(&str, &str); 37] = [
     ("server_version_num", "160006"),
     ("standard_conforming_strings", "on"),
     ("synchronize_seqscans", "on"),
-    ("transaction_isolation", "read committed"),
     ("transaction_timeout", "0"),
     ("work_mem", "4MB"),
     ("xmloption", "content"),
@@ -61,15 +60,21 @@ const FORMS: [(&str, &str); 4] = [
 ];
 
 /// Variables that the session stores.
-pub(crate) const KEPT: [&str; 5] = [
+pub(crate) const KEPT: [&str; 8] = [
     "timezone",
     "statement_timeout",
     "database",
     DEFAULT_READ_ONLY,
     READ_ONLY,
+    DEFAULT_ISOLATION,
+    ISOLATION,
+    IDLE_IN_TRANSACTION,
 ];
 const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
 const READ_ONLY: &str = "transaction_read_only";
+const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
+const ISOLATION: &str = "transaction_isolation";
+const IDLE_IN_TRANSACTION: &str = "idle_in_transaction_session_timeout";
 
 fn on_or_off(is_on: bool) -> String {
     (if is_on { "on" } else { "off" }).to_owned()
@@ -107,8 +112,28 @@ pub(crate) fn set(session: &mut Session, variable: &str, value: Option<&str>) ->
             let read_only = is_on(variable, value)?;
             session.transaction_read_only = session.transaction_read_only.map(|_| read_only);
         }
+        DEFAULT_ISOLATION => session.default_serializable = is_serializable(value)?,
+        // Outside a block there is no transaction after the statement.
+        ISOLATION => {
+            if let Some(block) = block_of(session) {
+                block.set_serializable(is_serializable(value)?)?;
+            }
+        }
+        IDLE_IN_TRANSACTION => {
+            session.idle_in_transaction_timeout = match value {
+                Some(value) => timeout(value)?,
+                None => Some(IDLE_IN_TRANSACTION_TIMEOUT),
+            };
+        }
         "all" if value.is_none() => {
-            for variable in ["timezone", "statement_timeout", DEFAULT_READ_ONLY] {
+            let variables = [
+                "timezone",
+                "statement_timeout",
+                DEFAULT_READ_ONLY,
+                DEFAULT_ISOLATION,
+                IDLE_IN_TRANSACTION,
+            ];
+            for variable in variables {
                 set(session, variable, None)?;
             }
         }
@@ -144,10 +169,16 @@ pub(crate) fn get(session: &Session, variable: &str) -> SqlResult<String> {
         "database" => Ok(session.database.clone()),
         DEFAULT_READ_ONLY => Ok(on_or_off(session.default_transaction_read_only)),
         READ_ONLY => Ok(on_or_off(session.is_transaction_read_only())),
-        "statement_timeout" => Ok(match session.statement_timeout {
-            Some(timeout) => format!("{}ms", timeout.as_millis()),
-            None => "0".to_owned(),
-        }),
+        "statement_timeout" => Ok(shown_timeout(session.statement_timeout)),
+        IDLE_IN_TRANSACTION => Ok(shown_timeout(session.idle_in_transaction_timeout)),
+        DEFAULT_ISOLATION => Ok(shown_level(session.default_serializable)),
+        ISOLATION => {
+            let block = block_of(session);
+            let is_serializable = block.map(|block| block.is_serializable());
+            Ok(shown_level(
+                is_serializable.unwrap_or(session.default_serializable),
+            ))
+        }
         _ => {
             let fixed = FIXED.iter().find(|(name, _)| *name == variable);
             fixed
@@ -155,6 +186,39 @@ pub(crate) fn get(session: &Session, variable: &str) -> SqlResult<String> {
                 .ok_or_else(|| unknown(variable))
         }
     }
+}
+
+fn shown_timeout(timeout: Option<Duration>) -> String {
+    match timeout {
+        Some(timeout) => format!("{}ms", timeout.as_millis()),
+        None => "0".to_owned(),
+    }
+}
+
+fn shown_level(is_serializable: bool) -> String {
+    let level = if is_serializable {
+        "serializable"
+    } else {
+        "read committed"
+    };
+    level.to_owned()
+}
+
+/// Whether an isolation level means one snapshot.
+fn is_serializable(level: Option<&str>) -> SqlResult<bool> {
+    match level.unwrap_or("read committed").to_lowercase().as_str() {
+        "serializable" | "repeatable read" => Ok(true),
+        "read committed" | "read uncommitted" => Ok(false),
+        other => {
+            let message = format!("'{other}' is not an isolation level");
+            Err(SqlError::named("22023", other, message))
+        }
+    }
+}
+
+/// The transaction block of a session.
+fn block_of(session: &Session) -> Option<Arc<TransactionBlock>> {
+    session.transaction.as_ref()?.downcast()
 }
 
 /// Every variable and its value, by name.

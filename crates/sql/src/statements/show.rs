@@ -4,6 +4,7 @@ use crate::dialect::statement::{ShowStatement, TableReferenceName};
 use crate::error::{SqlError, SqlResult};
 use crate::statements::compactions;
 use crate::statements::session;
+use crate::statements::show_reference;
 use crate::statements::storage;
 use crate::tables::batches::{batch, text, texts};
 use crate::tables::written_settings::{settings, ttl};
@@ -16,6 +17,7 @@ use marigram_model::quoted;
 use marigram_model::{
     ColumnCodec, ColumnId, Compressor, Encoding, FieldColumn, TableColumn, TableSchema,
 };
+use marigram_reference::ReferenceStore;
 use marigram_service::{ServiceError, Session};
 use std::sync::Arc;
 
@@ -24,10 +26,13 @@ use std::sync::Arc;
 /// # Errors
 /// If what it names does not exist.
 pub(crate) fn show(
-    engine: &Engine,
+    (engine, reference): (&Engine, &ReferenceStore),
     session: &Session,
     what: &ShowStatement,
 ) -> SqlResult<RecordBatch> {
+    if let Some(shown) = show_reference::show(reference, session, what)? {
+        return Ok(shown);
+    }
     let database =
         |target: &TableReferenceName| target.database.clone().unwrap_or(session.database.clone());
     match what {
@@ -37,7 +42,10 @@ pub(crate) fn show(
             texts(vec![("database_name", names)])
         }
         ShowStatement::Tables(database) => {
-            tables(&engine.tables(database.as_ref().unwrap_or(&session.database))?)
+            let database = database.as_ref().unwrap_or(&session.database);
+            let names = reference.tables(database).into_iter();
+            let names = names.map(|table| table.name.clone());
+            tables(&engine.tables(database)?, names)
         }
         ShowStatement::Columns(target) => {
             columns(&*engine.table(&database(target), &target.table)?)
@@ -94,27 +102,33 @@ pub(crate) fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
     batch(compactions::done(done))
 }
 
-fn tables(tables: &[Arc<TableSchema>]) -> SqlResult<RecordBatch> {
+/// Tables of series, and the names of reference tables, of which there is nothing else to say here.
+fn tables(
+    tables: &[Arc<TableSchema>],
+    reference: impl Iterator<Item = String>,
+) -> SqlResult<RecordBatch> {
+    let series = tables.iter().map(|table| (table.name.clone(), Some(table)));
+    let mut rows: Vec<_> = series.chain(reference.map(|name| (name, None))).collect();
+    rows.sort_by(|(one, _), (other, _)| one.cmp(other));
     let count = |count: fn(&TableSchema) -> usize| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(
-            tables.iter().map(|table| count(table) as i64),
-        ))
+        let counts = rows.iter().map(|(_, table)| Some(count((*table)?) as i64));
+        Arc::new(counts.collect::<Int64Array>())
+    };
+    let setting = |setting: fn(&TableSchema) -> String| -> ArrayRef {
+        let settings = rows.iter().map(|(_, table)| Some(setting((*table)?)));
+        Arc::new(settings.collect::<StringArray>())
     };
     batch(vec![
         (
             "table_name",
-            text(tables.iter().map(|table| table.name.clone())),
+            text(rows.iter().map(|(name, _)| name.clone())),
         ),
         ("tags", count(|table| table.tags.len())),
         ("fields", count(|table| table.fields.len())),
-        ("ttl", text(tables.iter().map(|table| ttl(table)))),
+        ("ttl", setting(ttl)),
         (
             "partition",
-            text(
-                tables
-                    .iter()
-                    .map(|table| format_ns(table.options.partition_ns)),
-            ),
+            setting(|table| format_ns(table.options.partition_ns)),
         ),
     ])
 }

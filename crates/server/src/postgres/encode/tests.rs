@@ -4,11 +4,11 @@ use super::*;
 use arrow::array::{
     BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     DurationMillisecondArray, Float32Array, Float64Array, Int16Array, Int32Array, Int64Array,
-    IntervalMonthDayNanoArray, ListArray, StringArray, StringViewArray, Time64NanosecondArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray, UInt32Array,
-    UInt64Array,
+    IntervalMonthDayNanoArray, ListArray, StringArray, StringViewArray, StructArray,
+    Time64NanosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    TimestampSecondArray, UInt32Array, UInt64Array,
 };
-use arrow::datatypes::{IntervalMonthDayNano, UInt16Type};
+use arrow::datatypes::{Field, IntervalMonthDayNano, UInt16Type};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -31,6 +31,21 @@ fn binary(array: impl Array + 'static) -> Vec<u8> {
     let mut out = BytesMut::new();
     ValueEncoder::new(&array, true).unwrap().write(0, &mut out);
     out.to_vec()
+}
+
+#[test]
+fn rows_have_the_texts_of_their_values() {
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(Int32Array::from(vec![Some(1), Some(2)])),
+        Arc::new(StringArray::from(vec![Some("a b"), None])),
+        Arc::new(BooleanArray::from(vec![true, false])),
+    ];
+    let fields = columns.into_iter().enumerate().map(|(at, column)| {
+        let field = Field::new(format!("c{at}"), column.data_type().clone(), true);
+        (Arc::new(field), column)
+    });
+    let rows = StructArray::from(fields.collect::<Vec<_>>());
+    assert_eq!(texts(rows), ["(1,\"a b\",t)", "(2,,f)"]);
 }
 
 #[test]
@@ -177,7 +192,7 @@ fn lists() {
     expected.extend_from_slice(&(-1_i32).to_be_bytes());
     assert_eq!(binary(list), expected);
     let words = StringArray::from(vec!["plain", "a b", "", "null", "q\"\\"]);
-    let field = Arc::new(arrow::datatypes::Field::new("item", DataType::Utf8, true));
+    let field = Arc::new(Field::new("item", DataType::Utf8, true));
     let offsets = arrow::buffer::OffsetBuffer::from_lengths([5]);
     let list = ListArray::new(field, offsets, Arc::new(words), None);
     assert_eq!(texts(list), ["{plain,\"a b\",\"\",\"null\",\"q\\\"\\\\\"}"]);

@@ -11,9 +11,12 @@ use crate::error::{SqlError, SqlResult};
 use crate::planning::zones::times_of_integers;
 use crate::statements::tsfile::{DEVICE_TAG, TsFileRows};
 use crate::tables::sink::TableSink;
-use arrow::array::{ArrayRef, RecordBatch, new_null_array};
+use arrow::array::{ArrayRef, Datum, RecordBatch, new_null_array};
+use arrow::compute::kernels::cmp::distinct;
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::util::display::array_value_to_string;
 use datafusion::common::DataFusionError;
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::SendableRecordBatchStream;
@@ -172,10 +175,6 @@ fn fit(
         );
         return Err(fail("42703", message));
     }
-    let exact = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
     let columns = arrow
         .fields()
         .iter()
@@ -187,7 +186,7 @@ fn fit(
                 {
                     times_of_integers(values, field.data_type())
                 }
-                Some(values) => cast_with_options(values, field.data_type(), &exact)
+                Some(values) => exact_cast(values, field.data_type())
                     .map_err(|error| fail("22000", format!("column '{}': {error}", field.name()))),
                 None => Ok(new_null_array(field.data_type(), rows.num_rows())),
             }
@@ -200,4 +199,31 @@ fn fit(
         .map(|field| field.as_ref().clone().with_nullable(true));
     let loose = Arc::new(Schema::new(loose.collect::<Vec<_>>()));
     Ok(RecordBatch::try_new(loose, columns)?)
+}
+
+/// Converts values without loss: Arrow itself cuts the fraction of 5.5, and rounds a whole number beyond 2^53.
+fn exact_cast(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let cast = cast_with_options(values, to, &options)?;
+    let from = values.data_type();
+    let may_round =
+        (from.is_floating() && to.is_integer()) || (from.is_integer() && to.is_floating());
+    if !may_round {
+        return Ok(cast);
+    }
+    let back = cast_with_options(&cast, from, &options)?;
+    let differs = distinct(&back as &dyn Datum, values as &dyn Datum)?;
+    for row in differs.values().set_indices() {
+        let value = array_value_to_string(values, row)?;
+        // The comparison tells the two zeros apart.
+        if value != "-0.0" {
+            return Err(ArrowError::CastError(format!(
+                "{value} is no {to} without being rounded"
+            )));
+        }
+    }
+    Ok(cast)
 }
