@@ -17,8 +17,12 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
+use marigram_opentsdb::{
+    GroupMerge, LastQuery, LookupQuery, SeriesReducer, TelnetCommand, TsQuery, parse_put,
+};
 use marigram_protocol::flight::{ArrowLimits, ArrowMessages, FlightHandle, QueryTicket};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
+use marigram_protocol::opentsdb::metric_batches;
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
 use std::path::Path;
@@ -218,6 +222,67 @@ pub fn flight_ticket(data: &[u8]) {
     for message in handle.parameters {
         if reader.read(&message.header, message.body).is_err() {
             return;
+        }
+    }
+}
+
+/// Lines of OpenTSDB's telnet protocol, and the same bytes as the body of a put. What can be stored
+/// becomes batches.
+pub fn opentsdb_telnet(data: &[u8]) {
+    let lines = data.split(|byte| *byte == b'\n').map(TelnetCommand::parse);
+    let mut points: Vec<_> = lines
+        .filter_map(|command| match command {
+            TelnetCommand::Put(point) => point.ok(),
+            _ => None,
+        })
+        .collect();
+    if let Ok(put) = parse_put(data, 10, &mut |_| true) {
+        points.extend(put.points);
+    }
+    let rows: usize = metric_batches(&points)
+        .iter()
+        .map(|metric| {
+            assert_eq!(metric.batch.check(), Ok(()));
+            metric.batch.len()
+        })
+        .sum();
+    assert_eq!(rows, points.len());
+}
+
+/// A query of OpenTSDB: the bytes are the parameter `m`, or a body. What can be read is computed over
+/// a few points.
+pub fn opentsdb_query(data: &[u8]) {
+    const NOW_MS: i64 = 1_400_000_000_000;
+    let text = String::from_utf8_lossy(data);
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let (start, end) = (pair("start", "1h-ago"), pair("end", "now"));
+    let of_url = TsQuery::from_parameters(&[start, end, pair("m", &text)]);
+    let _ = LastQuery::from_json(data, NOW_MS);
+    let _ = LookupQuery::from_json(data);
+    for query in [of_url, TsQuery::from_json(data)].into_iter().flatten() {
+        let Ok(resolved) = query.resolved(NOW_MS) else {
+            continue;
+        };
+        for part in resolved.check(0).unwrap_or_default() {
+            let (from, to) = part.read_range_ms();
+            assert!(
+                from <= part.start_ms && part.start_ms < part.end_ms,
+                "{part:?}"
+            );
+            let mut reducer = SeriesReducer::new(&part);
+            let mut points = Vec::new();
+            for step in 0..20 {
+                let time_ms = from + (to - from) / 20 * step;
+                reducer.push(time_ms, step as f64, &mut points);
+            }
+            reducer.finish(&mut points);
+            assert!(
+                points.is_sorted_by(|a, b| a.time_ms < b.time_ms),
+                "{part:?}"
+            );
+            let mut merge = GroupMerge::new(&part, vec![points.clone(), points]);
+            let mut out = Vec::new();
+            while merge.next_points(100, &mut out) {}
         }
     }
 }

@@ -115,9 +115,12 @@ fn say(format: LogFormat, text: &str) {
 /// What an operator should know of listeners that others on the network can listen to.
 fn readable_wire(config: &ServerConfig, running: &RunningServers) -> Option<String> {
     let is_open = !config.tls.as_ref().is_some_and(|tls| tls.is_required);
-    let mut addresses = [running.http_addr(), running.postgres_addr()]
-        .into_iter()
-        .flatten();
+    let addresses = [
+        running.http_addr(),
+        running.postgres_addr(),
+        running.address("opentsdb"),
+    ];
+    let mut addresses = addresses.into_iter().flatten();
     let is_remote = addresses.any(|address| !address.ip().is_loopback());
     (is_open && is_remote).then(|| {
         let what = if running.has_tls() {
@@ -166,6 +169,7 @@ fn log_start(dir: &Path, db: &Marigram, running: &RunningServers) {
         http = address(running.http_addr()),
         postgres = address(running.postgres_addr()),
         flight = address(running.flight_addr()),
+        opentsdb = address(running.address("opentsdb")),
         memory_limit_bytes = db.engine().memory().limit() as u64,
         tables = status.tables as u64,
         series = status.series,

@@ -4,3 +4,4 @@
 
 pub mod flight;
 pub mod lines;
+pub mod opentsdb;

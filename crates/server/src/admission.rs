@@ -3,10 +3,13 @@
 //! A request beyond the limit is refused at once, with a time after which to retry, because a queue
 //! would only hide the overload and hold memory meanwhile. The memory for bodies comes from the
 //! database's accountant. If there is none, a body waits a little while the database makes room,
-//! which slows its client down; after that, it is refused.
+//! which slows its client down; after that, it is refused. Meanwhile, clients that hold some of it and take
+//! nothing of their answers lose their connections, the longest stalled first.
 //!
 //! Invariant: dropping the [`RequestPermit`] or [`MemoryPermit`] returns what it holds.
 
+use crate::held_bytes::HeldBytes;
+use crate::write_stall::StalledClients;
 use marigram_service::Status;
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +33,7 @@ struct BodyMemory {
     buffered: AtomicUsize,
     bytes_max: usize,
     database: Arc<dyn Status>,
+    stalled: StalledClients,
 }
 
 impl fmt::Debug for BodyMemory {
@@ -52,6 +56,8 @@ pub(crate) struct RequestPermit {
 pub(crate) struct MemoryPermit {
     memory: Arc<BodyMemory>,
     held: usize,
+    /// What all permits of the same connection hold.
+    of_connection: HeldBytes,
 }
 
 /// How large a body may be, and which setting limits it.
@@ -78,6 +84,7 @@ impl AdmissionControl {
             buffered: AtomicUsize::new(0),
             bytes_max: buffered_bytes_max,
             database,
+            stalled: StalledClients::default(),
         });
         Self { requests, memory }
     }
@@ -88,11 +95,22 @@ impl AdmissionControl {
         Some(RequestPermit { _permit: permit })
     }
 
-    /// A permit for no bytes yet.
+    /// The clients who take nothing of their answers.
+    pub(crate) fn stalled(&self) -> &StalledClients {
+        &self.memory.stalled
+    }
+
+    /// A permit for no bytes yet, which counts for the connection of the task.
     pub(crate) fn lease(&self) -> MemoryPermit {
+        self.lease_of(&HeldBytes::of_task())
+    }
+
+    /// The same for a given connection.
+    pub(crate) fn lease_of(&self, connection: &HeldBytes) -> MemoryPermit {
         MemoryPermit {
             memory: self.memory.clone(),
             held: 0,
+            of_connection: connection.clone(),
         }
     }
 
@@ -121,6 +139,7 @@ impl MemoryPermit {
             buffered,
             bytes_max,
             database,
+            ..
         } = &*self.memory;
         let take = |held: usize| held.checked_add(bytes).filter(|sum| sum <= bytes_max);
         if buffered
@@ -134,6 +153,7 @@ impl MemoryPermit {
             return false;
         }
         self.held += bytes;
+        self.of_connection.add(bytes);
         true
     }
 
@@ -149,6 +169,7 @@ impl MemoryPermit {
             if waited >= wait_max {
                 return false;
             }
+            self.memory.stalled.end_longest();
             tokio::time::sleep(ASK_EVERY).await;
             waited += ASK_EVERY;
         }
@@ -162,6 +183,7 @@ impl MemoryPermit {
             if waited >= WAIT_MAX {
                 return false;
             }
+            self.memory.stalled.end_longest();
             std::thread::sleep(ASK_EVERY);
             waited += ASK_EVERY;
         }
@@ -186,6 +208,7 @@ impl MemoryPermit {
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let bytes = bytes.min(self.held);
         self.held -= bytes;
+        self.of_connection.subtract(bytes);
         self.memory.buffered.fetch_sub(bytes, Ordering::AcqRel);
         self.memory.database.give_memory(bytes);
     }
@@ -249,6 +272,19 @@ pub(crate) mod tests {
         drop(first);
         assert!(second.grow(7));
         assert_eq!(second.held(), 10);
+    }
+
+    #[tokio::test]
+    async fn permits_count_for_the_connection_of_their_task() {
+        let gate = gate(100);
+        let connection = HeldBytes::default();
+        let mut permit = connection.scope(async { gate.lease() }).await;
+        assert!(gate.lease().grow(1) && !connection.are_some());
+        assert!(permit.grow(2));
+        permit.shrink(1);
+        assert!(connection.are_some(), "it counts outside of the task, too");
+        drop(permit);
+        assert!(!connection.are_some());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::audit::AuditSettings;
 use crate::tls::TlsSettings;
 use crate::web_token::WebTokenKey;
+use marigram_service::DEFAULT_DATABASE;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,6 +17,11 @@ pub struct ServerConfig {
     pub postgres: Option<SocketAddr>,
     /// Where Arrow Flight SQL listens; not at all if absent. Port 0 takes a free port.
     pub flight: Option<SocketAddr>,
+    /// Where OpenTSDB's protocols listen (HTTP and telnet); not at all if absent. Port 0 takes a free
+    /// port.
+    pub opentsdb: Option<SocketAddr>,
+    /// The database of OpenTSDB's clients, whose protocols know none.
+    pub opentsdb_database: String,
     /// The certificate with which connections are encrypted; none are if absent.
     pub tls: Option<TlsSettings>,
     /// Where logins, refusals and changes are noted; nowhere if absent.
@@ -62,6 +68,8 @@ impl Default for ServerConfig {
             http: local(8086),
             postgres: local(5432),
             flight: None,
+            opentsdb: None,
+            opentsdb_database: DEFAULT_DATABASE.to_owned(),
             tls: None,
             audit: None,
             web_token_key: None,

@@ -1,5 +1,5 @@
-//! The servers of Marigram: HTTP, the PostgreSQL protocol and Arrow Flight SQL over the traits of
-//! `marigram_service`.
+//! The servers of Marigram: HTTP, the PostgreSQL protocol, Arrow Flight SQL and OpenTSDB's protocols
+//! over the traits of `marigram_service`.
 //!
 //! [`start`] opens the listeners and returns at once; [`RunningServers`] reports their addresses
 //! and stops them. This crate knows bytes, protocols and limits. It leaves tables and queries to
@@ -19,10 +19,13 @@ mod audit;
 mod config;
 mod failures;
 mod flight;
+mod held_bytes;
 mod http;
 mod linger;
 mod listener;
 mod logins;
+mod metric_rows;
+mod opentsdb;
 mod outgoing;
 mod postgres;
 mod running_servers;
@@ -44,7 +47,12 @@ pub use web_token::WebTokenKey;
 use listener::ListenerKind;
 
 /// Every protocol that the server speaks, in the order of the banner.
-const LISTENERS: &[ListenerKind] = &[http::LISTENER, postgres::LISTENER, flight::LISTENER];
+const LISTENERS: &[ListenerKind] = &[
+    http::LISTENER,
+    postgres::LISTENER,
+    flight::LISTENER,
+    opentsdb::LISTENER,
+];
 
 /// Opens the listeners of `config` and serves `services` on them until [`RunningServers::shutdown`].
 /// Needs a tokio runtime with I/O and time.

@@ -63,18 +63,33 @@ pub(crate) fn loggable(sql: &str) -> String {
     let mut shown = if may_hold_secret(sql) {
         first_words(sql)
     } else {
-        let mut chars = sql.chars();
-        let mut start: String = chars.by_ref().take(STATEMENT_CHARS_MAX).collect();
-        if chars.next().is_some() {
-            start.push('…');
-        }
-        start
+        start_of(sql)
     };
-    // A line is a line, whatever the statement is.
-    if shown.contains(char::is_control) {
-        shown = shown.replace(char::is_control, " ");
-    }
+    in_one_line(&mut shown);
     shown
+}
+
+/// The text of a statement that was made of names, and of nothing else that a client said.
+pub(crate) fn loggable_names(sql: &str) -> String {
+    let mut shown = start_of(sql);
+    in_one_line(&mut shown);
+    shown
+}
+
+fn start_of(sql: &str) -> String {
+    let mut chars = sql.chars();
+    let mut start: String = chars.by_ref().take(STATEMENT_CHARS_MAX).collect();
+    if chars.next().is_some() {
+        start.push('…');
+    }
+    start
+}
+
+/// A line is a line, whatever the statement is.
+fn in_one_line(shown: &mut String) {
+    if shown.contains(char::is_control) {
+        *shown = shown.replace(char::is_control, " ");
+    }
 }
 
 /// Whether a text may be a statement with a password or a token.

@@ -16,6 +16,8 @@ mod http;
 mod influx;
 #[path = "server/malformed.rs"]
 mod malformed;
+#[path = "server/opentsdb.rs"]
+mod opentsdb;
 #[path = "server/postgres.rs"]
 mod postgres;
 #[path = "server/stalled.rs"]

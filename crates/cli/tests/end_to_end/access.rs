@@ -608,6 +608,28 @@ async fn nothing_tells_of_what_one_may_not_see() {
     assert_eq!(state_of(&error), "42501");
 }
 
+/// A view's query may hold values.
+#[test]
+fn only_who_may_read_rows_sees_the_queries_of_views() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path());
+    for (role, sees) in [("root", true), ("reader", true), ("writer", false)] {
+        let client = basic(role, &password_of(role));
+        for statement in [
+            "SELECT viewname, definition FROM pg_views",
+            "SELECT table_name, definition FROM information_schema.views",
+            "SELECT relname, pg_get_viewdef(oid) FROM pg_class WHERE relname = 'seen'",
+        ] {
+            let reply = sql_as(&server, &client, statement);
+            let told = (
+                reply.body.contains("seen"),
+                reply.body.contains("SELECT host"),
+            );
+            assert_eq!(told, (true, sees), "{role}: {statement}: {}", reply.body);
+        }
+    }
+}
+
 #[test]
 fn passwords_are_neither_logged_nor_stored() {
     let dir = tempfile::tempdir().unwrap();

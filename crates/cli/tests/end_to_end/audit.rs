@@ -87,6 +87,17 @@ async fn act(audited: &AuditedServer) {
     ] {
         assert_eq!(sql_anywhere(server, &root, sql).status, 200, "{sql}");
     }
+    // Rows that need a table and a column; those that fit create nothing.
+    for (path, lines) in [
+        ("/write?db=plant", "fresh,host=a v=1 1"),
+        ("/write?db=plant", "fresh,host=a v=2 2"),
+        ("/write?db=plant", "fresh,host=a,site=x v=2,n=3i 3"),
+        ("/api/v2/write?bucket=plant", "second v=1 1"),
+        ("/api/v3/write_lp?db=plant", "third v=1 1"),
+    ] {
+        let status = ask(server, ("POST", path), &root, lines).status;
+        assert_eq!(status, 204, "{path} {lines}");
+    }
     let reader = basic("reader", "readerreader");
     assert_eq!(sql_as(server, &reader, "DROP TABLE m").status, 403);
     let write = ("POST", "/write?db=plant");
@@ -117,6 +128,17 @@ async fn who_did_what_is_in_the_audit_log() {
     let (http, postgres) = (("listener", "http"), ("listener", "postgres"));
     let (done, refused) = (("outcome", "done"), ("outcome", "refused"));
     let (by_root, by_reader) = (("user", "root"), ("user", "reader"));
+    let created = |statement| {
+        let (action, database) = (("action", "definition"), ("database", "plant"));
+        vec![
+            action,
+            done,
+            by_root,
+            http,
+            database,
+            ("statement", statement),
+        ]
+    };
     for wanted in [
         vec![("action", "login"), done, by_root, http],
         vec![("action", "login"), done, by_reader, http],
@@ -168,12 +190,20 @@ async fn who_did_what_is_in_the_audit_log() {
             ("statement", "DROP TABLE plant.m"),
         ],
         vec![("action", "backup"), done, by_root, http],
+        created("CREATE TABLE fresh (host STRING TAG, v DOUBLE FIELD)"),
+        created("ALTER TABLE fresh ADD site STRING TAG, ADD n BIGINT FIELD"),
+        created("CREATE TABLE second (v DOUBLE FIELD)"),
+        created("CREATE TABLE third (v DOUBLE FIELD)"),
     ] {
         let found = lines.iter().any(|line| is_at(line, &wanted));
         assert!(found, "{wanted:?} is not in {lines:#?}");
     }
     let told = |text: &str| lines.iter().any(|line| line.to_string().contains(text));
     assert!(!told("INSERT") && !told("SELECT"), "{lines:#?}");
+    let of_fresh = lines
+        .iter()
+        .filter(|line| line.to_string().contains("fresh"));
+    assert_eq!(of_fresh.count(), 2, "{lines:#?}");
     for line in &lines {
         let address = line["address"].as_str().expect("an address");
         assert!(address.starts_with("127.0.0.1:"), "{line}");

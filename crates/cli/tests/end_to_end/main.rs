@@ -20,6 +20,7 @@ mod http;
 mod influx;
 mod kill_rounds;
 mod lab;
+mod opentsdb;
 mod other_databases;
 mod postgres;
 mod psql;

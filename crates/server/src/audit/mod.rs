@@ -1,5 +1,5 @@
-//! The audit log: who came in, who was refused, and who changed definitions, users and stored rows; a
-//! line of JSON each, in files of bounded size and number (`docs/guides/security.md`).
+//! The audit log: who came in, who was refused, and who changed definitions (by statements, or by writing rows
+//! that need new tables and columns), users and stored rows; a line of JSON each, in files of bounded size and number (`docs/guides/security.md`).
 //!
 //! Invariants: whoever notes an event never waits for the disk, and the events that wait for it are
 //! bounded; those beyond are counted, and the log says how many were lost. No password and no token is
@@ -14,6 +14,8 @@ pub(crate) use events::{AuditEvent, AuditOutcome, ClientAddress};
 pub(crate) use services::audited;
 
 use crate::logins::RecentLogins;
+use crate::slow_log::PEER;
+use crate::statement_text::loggable_names;
 use events::{LostEvents, line};
 use file::RotatedFile;
 use marigram_service::{Identity, ServiceError};
@@ -124,6 +126,31 @@ impl AuditLog {
             outcome: AuditOutcome::Refused,
             ..AuditEvent::for_client(client, AuditedAction::Login, user)
         });
+    }
+
+    /// Notes what rows that a client wrote created: a database, tables, columns.
+    pub(crate) fn note_created(
+        &self,
+        listener: &'static str,
+        user: &str,
+        database: &str,
+        created: &[String],
+    ) {
+        if !self.is_on() {
+            return;
+        }
+        let address = PEER.try_with(|peer| *peer).ok();
+        for statement in created {
+            self.note(&AuditEvent {
+                client: address.map(|address| ClientAddress { listener, address }),
+                action: AuditedAction::Definition,
+                outcome: AuditOutcome::Done,
+                user,
+                database: Some(database),
+                statement: Some(&loggable_names(statement)),
+                error: None,
+            });
+        }
     }
 
     /// Whether events go anywhere.

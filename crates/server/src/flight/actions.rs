@@ -3,6 +3,7 @@
 use super::call::FlightCall;
 use super::fault::FlightFault;
 use super::ingest::no_transactions;
+use super::running_statements::cancel_progress;
 use super::statements;
 use arrow::datatypes::{Field, Schema};
 use arrow::ipc::writer::IpcWriteOptions;
@@ -148,15 +149,10 @@ fn cancel(call: &FlightCall, info: Option<&FlightInfo>) -> CancelStatus {
         .iter()
         .filter_map(|endpoint| endpoint.ticket.as_ref());
     let ids = tickets.filter_map(|ticket| statement_id(&ticket.ticket));
-    let mut stopped = false;
-    for id in ids {
-        stopped |= call.shared.running.stop(&id, &call.identity);
-    }
-    if stopped {
-        CancelStatus::Cancelled
-    } else {
-        CancelStatus::NotCancellable
-    }
+    let statuses = ids.filter_map(|id| call.shared.running.stop(&id, &call.identity));
+    statuses
+        .max_by_key(|status| cancel_progress(*status))
+        .unwrap_or(CancelStatus::NotCancellable)
 }
 
 /// The number of the statement in a ticket.

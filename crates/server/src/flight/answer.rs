@@ -9,7 +9,7 @@
 
 use super::call::FlightCall;
 use super::fault::FlightFault;
-use super::running_statements::FlightStatementGuard;
+use super::running_statements::{FlightStatementGuard, STOPPED};
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::StopTime;
 use crate::outgoing::next_part;
@@ -212,13 +212,14 @@ impl AnswerHold {
         &self,
         work: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, FlightFault> {
-        let commit = CommitPoint::default();
+        let guard = self.guard.as_ref();
+        let commit = guard.map_or_else(CommitPoint::default, |guard| guard.commit.clone());
         let stopped = async {
-            match &self.guard {
+            match guard {
                 Some(guard) => guard.stop.cancelled().await,
                 None => std::future::pending().await,
             }
-            commit.stopped("the client stopped the statement").await
+            commit.stopped(STOPPED).await
         };
         tokio::select! {
             biased;

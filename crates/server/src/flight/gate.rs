@@ -62,13 +62,16 @@ impl Service<Request<Body>> for FlightGate {
             let busy = peer.busy();
             let begin = Instant::now();
             let (head, body) = request.into_parts();
-            let response = match admit(&shared, &peer, &head).await {
-                Ok(caller) => pass(service, &shared, caller, head, body).await,
-                Err(fault) => {
-                    shared.count("flight/refused", &fault, peer.remote(), begin);
-                    fault.to_status().into_http()
+            let answer = async {
+                match admit(&shared, &peer, &head).await {
+                    Ok(caller) => pass(service, &shared, caller, head, body).await,
+                    Err(fault) => {
+                        shared.count("flight/refused", &fault, peer.remote(), begin);
+                        fault.to_status().into_http()
+                    }
                 }
             };
+            let response = peer.held().scope(answer).await;
             Ok(response.map(|body| Body::new(BusyBody { body, _busy: busy })))
         })
     }

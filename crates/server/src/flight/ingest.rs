@@ -229,6 +229,8 @@ pub(super) async fn store(
             .write_arrow(&database, &target.table, batch, roles)
             .await;
         let report = report.map_err(|error| with_stored(error.into(), stored, batches))?;
+        let audit = &call.shared.server.audit;
+        audit.note_created("flight", &call.identity.user, &database, &report.created);
         stored += report.stored;
         batches += 1;
         refused.add(rows_before, report.rejected);

@@ -86,7 +86,12 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
         PLAIN_ANSWER,
         stop.clone(),
     );
-    let listener = HttpConnections::new(listener, &server.config, stop.clone());
+    let listener = HttpConnections::new(
+        listener,
+        &server.config,
+        server.gate.stalled(),
+        stop.clone(),
+    );
     let info = match ServerInfo::new() {
         Ok(info) => info,
         Err(error) => {

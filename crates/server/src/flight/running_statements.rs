@@ -1,8 +1,10 @@
 //! The statements that run, so that their clients can stop them by what `GetFlightInfo` gave.
 //!
-//! Invariant: nobody stops another user's statement; a statement is listed as long as it runs.
+//! Invariant: nobody stops another user's statement; a statement is listed as long as it runs. Nobody is
+//! told that a statement was stopped which then commits.
 
-use marigram_service::Identity;
+use arrow_flight::CancelStatus;
+use marigram_service::{CommitPoint, Identity};
 use rand::Rng;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +18,7 @@ pub(super) struct FlightStatements(Arc<Mutex<HashMap<Vec<u8>, Vec<FlightStatemen
 struct FlightStatement {
     user: Identity,
     stop: CancellationToken,
+    commit: CommitPoint,
 }
 
 /// A statement that runs; dropping it removes it from the list.
@@ -25,7 +28,12 @@ pub(super) struct FlightStatementGuard {
     id: Vec<u8>,
     /// Fires when the client stops the statement.
     pub stop: CancellationToken,
+    /// Its commit point.
+    pub commit: CommitPoint,
 }
+
+/// Why a statement stops that its client stopped.
+pub(super) const STOPPED: &str = "the client stopped the statement";
 
 /// A number for a statement, which nobody guesses.
 pub(super) fn new_statement_id() -> Vec<u8> {
@@ -37,10 +45,11 @@ pub(super) fn new_statement_id() -> Vec<u8> {
 impl FlightStatements {
     /// Lists a statement of `user`.
     pub(super) fn begin(&self, id: &[u8], user: &Identity) -> FlightStatementGuard {
-        let stop = CancellationToken::new();
+        let (stop, commit) = (CancellationToken::new(), CommitPoint::default());
         let statement = FlightStatement {
             user: user.clone(),
             stop: stop.clone(),
+            commit: commit.clone(),
         };
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         running.entry(id.to_vec()).or_default().push(statement);
@@ -48,22 +57,45 @@ impl FlightStatements {
             statements: self.clone(),
             id: id.to_vec(),
             stop,
+            commit,
         }
     }
 
-    /// Stops the statements with this number that `user` runs; says whether there were any.
-    pub(super) fn stop(&self, id: &[u8], user: &Identity) -> bool {
+    /// Stops the statements with this number that `user` runs, unless they commit. Says what came of it:
+    /// that of the one which is furthest from having stopped.
+    pub(super) fn stop(&self, id: &[u8], user: &Identity) -> Option<CancelStatus> {
         let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let all = running.get(id).map(Vec::as_slice).unwrap_or_default();
-        let mut found = false;
-        for statement in all
+        let own = all
             .iter()
-            .filter(|statement| statement.user.user == user.user)
-        {
-            statement.stop.cancel();
-            found = true;
+            .filter(|statement| statement.user.user == user.user);
+        own.map(FlightStatement::stop)
+            .max_by_key(|status| cancel_progress(*status))
+    }
+}
+
+impl FlightStatement {
+    fn stop(&self) -> CancelStatus {
+        let stored = self.commit.stop(STOPPED);
+        if stored.is_none() && self.commit.has_committed() {
+            return CancelStatus::NotCancellable;
         }
-        found
+        self.stop.cancel();
+        match stored {
+            Some(_) => CancelStatus::Cancelled,
+            // A step of a write ends first; no other begins.
+            None => CancelStatus::Cancelling,
+        }
+    }
+}
+
+/// How far from having stopped a statement with this status is.
+pub(super) fn cancel_progress(status: CancelStatus) -> u8 {
+    match status {
+        CancelStatus::Unspecified => 0,
+        CancelStatus::Cancelled => 1,
+        CancelStatus::Cancelling => 2,
+        CancelStatus::NotCancellable => 3,
     }
 }
 
@@ -99,11 +131,33 @@ mod tests {
         let id = new_statement_id();
         let first = running.begin(&id, &ann);
         let second = running.begin(&id, &ann);
-        assert!(!running.stop(&id, &bob) && !first.stop.is_cancelled());
+        assert_eq!(running.stop(&id, &bob), None);
+        assert!(!first.stop.is_cancelled());
         drop(first);
-        assert!(running.stop(&id, &ann) && second.stop.is_cancelled());
+        assert_eq!(running.stop(&id, &ann), Some(CancelStatus::Cancelled));
+        assert!(second.stop.is_cancelled());
         drop(second);
-        assert!(!running.stop(&id, &ann));
+        assert_eq!(running.stop(&id, &ann), None);
         assert!(running.0.lock().expect("no panic").is_empty());
+    }
+
+    #[test]
+    fn a_statement_that_commits_is_not_stopped() {
+        let running = FlightStatements::default();
+        let ann = Identity::of_password("ann", 1);
+        let id = new_statement_id();
+        let commits = running.begin(&id, &ann);
+        let last = commits.commit.begin_write(true).expect("it runs");
+        let status = running.stop(&id, &ann);
+        assert_eq!(status, Some(CancelStatus::NotCancellable));
+        assert!(!commits.stop.is_cancelled());
+        drop((last, commits));
+        let writes = running.begin(&id, &ann);
+        let step = writes.commit.begin_write(false).expect("it runs");
+        let status = running.stop(&id, &ann);
+        assert_eq!(status, Some(CancelStatus::Cancelling));
+        drop(step);
+        assert!(writes.commit.begin_write(true).is_err());
+        assert_eq!(running.stop(&id, &ann), Some(CancelStatus::Cancelled));
     }
 }

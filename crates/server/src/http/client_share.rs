@@ -2,6 +2,7 @@
 //! bytes that its client did not take yet.
 
 use crate::admission::{AdmissionControl, MemoryPermit, RequestPermit};
+use crate::held_bytes::HeldBytes;
 use crate::http::HttpShared;
 use bytes::Bytes;
 use marigram_service::{CommitPoint, ServiceError, timed_out};
@@ -72,6 +73,8 @@ impl StopTime {
 /// The resources of the server that a client may hold for its answer.
 pub(super) struct ClientShare {
     gate: AdmissionControl,
+    /// What the client's connection holds.
+    held: HeldBytes,
     /// For bytes that are formatted and not ready to be sent.
     lease: MemoryPermit,
     /// How long to wait for memory after the answer began.
@@ -84,6 +87,7 @@ impl ClientShare {
     pub(super) fn new(shared: &HttpShared, ticket: RequestPermit) -> Self {
         Self {
             gate: shared.server.gate.clone(),
+            held: HeldBytes::of_task(),
             lease: shared.server.gate.lease(),
             wait_max: shared.server.config.write_timeout().unwrap_or(WAIT_MAX),
             _ticket: ticket,
@@ -112,7 +116,7 @@ impl ClientShare {
         if bytes.len() <= BYTES_FREE {
             return Ok(Bytes::from(bytes));
         }
-        let mut lease = self.gate.lease();
+        let mut lease = self.gate.lease_of(&self.held);
         if !lease.grow_within(bytes.len(), wait_max).await {
             return Err(ServiceError::Busy {
                 message: "answers that wait for their readers fill the memory set aside for \

@@ -8,6 +8,7 @@
 //!
 //! Invariant: a busy connection is never closed for another.
 
+use crate::held_bytes::HeldBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -20,7 +21,11 @@ const BETWEEN_REQUESTS_MAX: Duration = Duration::from_millis(500);
 
 /// The recent use of a connection.
 #[derive(Debug)]
-pub(crate) struct ConnectionActivity(Mutex<ConnectionUse>);
+pub(crate) struct ConnectionActivity {
+    recent: Mutex<ConnectionUse>,
+    /// The memory that its requests and answers hold.
+    held: HeldBytes,
+}
 
 /// What is known of a connection.
 #[derive(Debug)]
@@ -47,7 +52,7 @@ pub(crate) struct ConnectionUse {
 
 impl Default for ConnectionActivity {
     fn default() -> Self {
-        Self(Mutex::new(ConnectionUse {
+        let recent = ConnectionUse {
             requests: 0,
             unread: false,
             is_stalled: false,
@@ -55,7 +60,11 @@ impl Default for ConnectionActivity {
             has_asked: false,
             gives_way: false,
             reader: None,
-        }))
+        };
+        Self {
+            recent: Mutex::new(recent),
+            held: HeldBytes::default(),
+        }
     }
 }
 
@@ -63,7 +72,12 @@ impl ConnectionActivity {
     /// What is known, for reading and changing.
     pub(crate) fn used(&self) -> MutexGuard<'_, ConnectionUse> {
         // No holder of the lock can panic halfway.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The memory that its requests and answers hold.
+    pub(crate) fn held(&self) -> &HeldBytes {
+        &self.held
     }
 
     /// Notes the begin of a request with a body, or without.

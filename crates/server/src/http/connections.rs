@@ -10,9 +10,10 @@
 
 use super::connection_activity::{BusyGuard, ConnectionActivity, OpenConnections};
 use crate::config::ServerConfig;
+use crate::held_bytes::HeldBytes;
 use crate::linger::LingeringConnection;
 use crate::tls::{ClientListener, ClientStream};
-use crate::write_stall::WriteStall;
+use crate::write_stall::{StalledClients, WriteStall};
 use axum::body::{Body, HttpBody};
 use axum::extract::Request;
 use axum::extract::connect_info::Connected;
@@ -44,14 +45,16 @@ pub(crate) struct HttpConnections {
     reserved: Arc<Semaphore>,
     idle_max: Duration,
     write_max: Option<Duration>,
+    stalled: StalledClients,
     stop: CancellationToken,
 }
 
 impl HttpConnections {
-    /// Accepts from a listener until `stop` fires.
+    /// Accepts from a listener until `stop` fires. Clients who read nothing are listed in `stalled`.
     pub(crate) fn new(
         listener: ClientListener,
         config: &ServerConfig,
+        stalled: &StalledClients,
         stop: CancellationToken,
     ) -> Self {
         let connections_max = config.connections_max.clamp(1, Semaphore::MAX_PERMITS);
@@ -63,6 +66,7 @@ impl HttpConnections {
             reserved: Arc::new(Semaphore::new(RESERVED_PLACES)),
             idle_max: Duration::from_millis(config.http_idle_timeout_ms.max(1)),
             write_max: config.write_timeout(),
+            stalled: stalled.clone(),
             stop,
         }
     }
@@ -120,12 +124,13 @@ impl Listener for HttpConnections {
             activity: activity.clone(),
             place: Some(place.clone()),
         };
+        let stall = WriteStall::new(self.write_max).among(&self.stalled, activity.held());
         let connection = HttpConnection {
             stream,
             activity,
             timer: Box::pin(sleep(self.idle_max)),
             idle_max: self.idle_max,
-            stall: WriteStall::new(self.write_max),
+            stall,
             linger: None,
             stop: self.stop.clone(),
             _place: place,
@@ -205,6 +210,11 @@ impl ConnectedPeer {
     /// Whether the connection is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.is_encrypted
+    }
+
+    /// The memory that the connection's requests and answers hold.
+    pub(crate) fn held(&self) -> &HeldBytes {
+        self.activity.held()
     }
 
     /// Marks the connection as busy until the returned guard is dropped, for a protocol whose

@@ -13,6 +13,7 @@ mod influx;
 mod influx_v2;
 mod influx_v3;
 mod json;
+mod opentsdb;
 mod refusal;
 mod request_context;
 mod response_body;
@@ -28,7 +29,7 @@ use crate::config::ServerConfig;
 use crate::failures::RequestFailure;
 use crate::listener::{ListenerContext, ListenerKind, ServerState};
 use crate::slow_log::PEER;
-use crate::tls::{ClientListener, TlsProtocol};
+use crate::tls::{ClientListener, SecondProtocol, TlsProtocol};
 use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{ConnectInfo, Request, State};
@@ -62,6 +63,8 @@ struct HttpShared {
     server: ServerState,
     rules: Arc<BrowserRules>,
     sessions: Arc<WebSessions>,
+    /// The setting of the listener.
+    listener: &'static str,
     /// The client of a request.
     identity: Identity,
 }
@@ -94,9 +97,12 @@ const PLAIN_ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: application/json\r\nContent-Length: 83\r\nConnection: close\r\n\r\n\
     {\"error\":\"this server encrypts its connections: its address begins with https://\"}\n";
 
+/// The setting of the listener for HTTP.
+const SETTING: &str = "http";
+
 /// How the server offers HTTP.
 pub(crate) const LISTENER: ListenerKind = ListenerKind {
-    setting: "http",
+    setting: SETTING,
     protocol: "HTTP",
     title: "HTTP",
     address: |config| config.http,
@@ -117,6 +123,27 @@ pub(crate) fn check_settings(config: &ServerConfig) -> Result<(), (&'static str,
 
 /// Serves HTTP on `listener` until the server stops, then finishes running requests.
 async fn serve(listener: TcpListener, context: ListenerContext) {
+    serve_routes((listener, None), context, SETTING, routes()).await;
+}
+
+/// Serves OpenTSDB's API on `listener` in the same way; connections that do not speak HTTP go to
+/// `telnet`. `setting` is that of the listener.
+pub(crate) async fn serve_opentsdb(
+    listener: TcpListener,
+    telnet: SecondProtocol,
+    context: ListenerContext,
+    setting: &'static str,
+) {
+    let routes = opentsdb::routes();
+    serve_routes((listener, Some(telnet)), context, setting, routes).await;
+}
+
+async fn serve_routes(
+    (listener, second): (TcpListener, Option<SecondProtocol>),
+    context: ListenerContext,
+    setting: &'static str,
+    routes: Router<HttpShared>,
+) {
     let ListenerContext { server, tls, stop } = context;
     let rules = match BrowserRules::new(&server.config) {
         Ok(rules) => Arc::new(rules),
@@ -125,16 +152,37 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
             return;
         }
     };
-    let listener =
+    let mut listener =
         ClientListener::new(listener, tls, TlsProtocol::Http, PLAIN_ANSWER, stop.clone());
-    let listener = HttpConnections::new(listener, &server.config, stop.clone());
+    if let Some(second) = second {
+        listener = listener.with_second(second);
+    }
+    let listener = HttpConnections::new(
+        listener,
+        &server.config,
+        server.gate.stalled(),
+        stop.clone(),
+    );
     let shared = HttpShared {
         server,
         rules,
         sessions: Arc::default(),
+        listener: setting,
         identity: Identity::unproved(NOBODY),
     };
-    let router = Router::new()
+    let router = routes
+        .layer(from_fn_with_state(shared.clone(), measure))
+        .with_state(shared);
+    let router = router.into_make_service_with_connect_info::<ConnectedPeer>();
+    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
+    if let Err(error) = served.await {
+        tracing::error!(%error, "the HTTP server ended");
+    }
+}
+
+/// The routes of the listener for HTTP.
+fn routes() -> Router<HttpShared> {
+    Router::new()
         .route("/health", get(status::health))
         .route("/ping", get(status::ping))
         .route("/write", post(write::write))
@@ -156,13 +204,6 @@ async fn serve(listener: TcpListener, context: ListenerContext) {
         .route("/metrics", get(status::metrics))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(shared.clone(), measure))
-        .with_state(shared);
-    let router = router.into_make_service_with_connect_info::<ConnectedPeer>();
-    let served = axum::serve(listener, router).with_graceful_shutdown(stop.cancelled_owned());
-    if let Err(error) = served.await {
-        tracing::error!(%error, "the HTTP server ended");
-    }
 }
 
 /// Counts and times a request, refuses what a web page may not do, and stops the request when the
@@ -182,6 +223,7 @@ async fn measure(
             .into_iter()
             .find(|known| is_of(path, known))
     });
+    let known = known.or_else(|| opentsdb::known_path(path));
     let route = known.unwrap_or("other");
     let answer = async {
         if !STATUS_PATHS.contains(&route) && !peer.has_slot(SLOT_WAIT_MAX).await {
@@ -206,7 +248,7 @@ async fn measure(
         }
     };
     let mut response = tokio::select! {
-        response = answer => response,
+        response = peer.held().scope(answer) => response,
         () = shared.server.kill.cancelled() => {
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping")
                 .retry(Duration::from_secs(5))
@@ -217,14 +259,9 @@ async fn measure(
         // Otherwise the client would send its next request to a connection that is closing.
         close_after(&mut response);
     }
-    let version = HeaderValue::from_static(concat!("marigram-", env!("CARGO_PKG_VERSION")));
-    response
-        .headers_mut()
-        .insert(HeaderName::from_static("x-influxdb-version"), version);
-    let build = HeaderValue::from_static("OSS");
-    response
-        .headers_mut()
-        .insert(HeaderName::from_static("x-influxdb-build"), build);
+    if shared.listener == SETTING {
+        name_influx_version(&mut response);
+    }
     let status = response.status().as_u16();
     shared.server.telemetry.request(route, status, begin);
     if let Some(failure) = response.extensions_mut().remove::<RequestFailure>() {
@@ -236,6 +273,15 @@ async fn measure(
         }
     }
     busy_until_sent(response, busy)
+}
+
+/// Adds the headers by which clients of InfluxDB know what they talk to.
+fn name_influx_version(response: &mut Response) {
+    let version = HeaderValue::from_static(concat!("marigram-", env!("CARGO_PKG_VERSION")));
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static("x-influxdb-version"), version);
+    let build = HeaderValue::from_static("OSS");
+    headers.insert(HeaderName::from_static("x-influxdb-build"), build);
 }
 
 /// Tells the client that its connection closes after the answer.
@@ -264,6 +310,7 @@ async fn run_authenticated(
             }
             response
         }
+        Err(error) if opentsdb::is_listener(shared.listener) => opentsdb::refusal(error),
         Err(error) => refusal(request.uri().path(), error),
     }
 }
@@ -274,6 +321,7 @@ fn audited_path<'a>(shared: &HttpShared, request: &'a Request) -> Option<(Audite
         return None;
     }
     match request.uri().path() {
+        path if opentsdb::is_statement(path) => None,
         "/api/v1/sql" | "/query" | "/api/v3/query_sql" | "/api/v3/query_influxql" => None,
         path @ "/api/v1/backup" => Some((AuditedAction::Backup, path)),
         path => Some((AuditedAction::Request, path)),
@@ -294,7 +342,7 @@ fn note_request(
         _ => AuditOutcome::Failed,
     };
     let client = ClientAddress {
-        listener: "http",
+        listener: shared.listener,
         address,
     };
     shared.server.audit.note(&AuditEvent {
@@ -315,10 +363,11 @@ fn is_of(path: &str, known: &str) -> bool {
 /// Whether the log reports a refused request. Wrong statements are not reported: they concern only
 /// the client and its user.
 fn is_logged(route: &str, status: u16) -> bool {
-    !matches!(
+    let is_statement = matches!(
         route,
         "/api/v1/sql" | "/query" | "/api/v2/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"
-    ) || !matches!(status, 400 | 404 | 409)
+    );
+    !(is_statement || opentsdb::is_statement(route)) || !matches!(status, 400 | 404 | 409)
 }
 
 /// The same answer; if it streams, its connection stays busy until the stream ends.

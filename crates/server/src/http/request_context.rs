@@ -84,7 +84,7 @@ impl HttpShared {
             )),
         };
         let client = ClientAddress {
-            listener: "http",
+            listener: self.listener,
             address: peer,
         };
         match &found {

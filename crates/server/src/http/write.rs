@@ -356,7 +356,12 @@ pub(super) async fn store(
             }
             LineTables::Literal => ingest.write(database, batches, create).await,
         };
-        written.map_err(|error| not_found(database, error))?
+        let reports = written.map_err(|error| not_found(database, error))?;
+        for report in &reports {
+            let (audit, user) = (&shared.server.audit, &shared.identity.user);
+            audit.note_created("http", user, database, &report.created);
+        }
+        reports
     };
     let stored: usize = reports.iter().map(|report| report.stored).sum();
     shared.server.telemetry.rows(target.route, stored as u64);

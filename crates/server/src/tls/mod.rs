@@ -16,7 +16,7 @@ mod settings;
 mod stream;
 
 pub(crate) use certificate::TlsError;
-pub(crate) use listener::{ClientListener, tell_failed};
+pub(crate) use listener::{ClientListener, SecondProtocol, tell_failed};
 pub(crate) use openings::OpeningConnections;
 pub use settings::{ClientCertificates, TlsSettings, TlsVersion};
 pub(crate) use stream::ClientStream;

@@ -5,13 +5,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 /// A connection.
 #[derive(Debug)]
-pub(crate) struct ClientStream(StreamState);
+pub(crate) struct ClientStream {
+    state: StreamState,
+    /// The first byte, if it was looked at and not taken.
+    ahead: Option<u8>,
+}
 
 #[derive(Debug)]
 enum StreamState {
@@ -27,15 +31,32 @@ enum StreamState {
 impl ClientStream {
     /// A connection without TLS.
     pub(crate) fn plain(socket: TcpStream) -> Self {
-        Self(StreamState::Plain(socket))
+        Self::new(StreamState::Plain(socket))
     }
 
     /// A connection after its handshake, with the certificate's hash for channel binding.
     pub(crate) fn encrypted(stream: TlsStream<TcpStream>, end_point: Option<Arc<[u8]>>) -> Self {
-        Self(StreamState::Encrypted {
+        Self::new(StreamState::Encrypted {
             stream: Box::new(stream),
             end_point,
         })
+    }
+
+    const fn new(state: StreamState) -> Self {
+        Self { state, ahead: None }
+    }
+
+    /// The first byte that the client sends. It is read again later.
+    ///
+    /// # Errors
+    /// If the client leaves, or the network fails.
+    pub(crate) async fn first_byte(&mut self) -> io::Result<u8> {
+        if let Some(byte) = self.ahead {
+            return Ok(byte);
+        }
+        let byte = self.read_u8().await?;
+        self.ahead = Some(byte);
+        Ok(byte)
     }
 
     /// Performs the handshake on a connection that is not encrypted yet. Nothing can be read or
@@ -45,13 +66,13 @@ impl ClientStream {
         tls: &ServerTls,
         protocol: TlsProtocol,
     ) -> io::Result<()> {
-        match std::mem::replace(&mut self.0, StreamState::Broken) {
+        match std::mem::replace(&mut self.state, StreamState::Broken) {
             StreamState::Plain(socket) => {
                 *self = tls.encrypt(socket, protocol).await?;
                 Ok(())
             }
             other => {
-                self.0 = other;
+                self.state = other;
                 Err(io::Error::other("the connection is encrypted already"))
             }
         }
@@ -59,12 +80,12 @@ impl ClientStream {
 
     /// Whether it is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
-        matches!(self.0, StreamState::Encrypted { .. })
+        matches!(self.state, StreamState::Encrypted { .. })
     }
 
     /// Whether client and server agreed on a protocol by ALPN.
     pub(crate) fn has_named_protocol(&self) -> bool {
-        match &self.0 {
+        match &self.state {
             StreamState::Encrypted { stream, .. } => stream.get_ref().1.alpn_protocol().is_some(),
             StreamState::Plain(_) | StreamState::Broken => false,
         }
@@ -72,7 +93,7 @@ impl ClientStream {
 
     /// The hash of the server's certificate for channel binding.
     pub(crate) fn end_point(&self) -> Option<Arc<[u8]>> {
-        match &self.0 {
+        match &self.state {
             StreamState::Encrypted { end_point, .. } => end_point.clone(),
             StreamState::Plain(_) | StreamState::Broken => None,
         }
@@ -80,7 +101,7 @@ impl ClientStream {
 
     /// The socket, without what protects it.
     pub(crate) fn socket(&self) -> Option<&TcpStream> {
-        match &self.0 {
+        match &self.state {
             StreamState::Plain(socket) => Some(socket),
             StreamState::Encrypted { stream, .. } => Some(stream.get_ref().0),
             StreamState::Broken => None,
@@ -98,7 +119,13 @@ impl AsyncRead for ClientStream {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match &mut self.0 {
+        if into.remaining() > 0
+            && let Some(byte) = self.ahead.take()
+        {
+            into.put_slice(&[byte]);
+            return Poll::Ready(Ok(()));
+        }
+        match &mut self.state {
             StreamState::Plain(socket) => Pin::new(socket).poll_read(context, into),
             StreamState::Encrypted { stream, .. } => Pin::new(stream).poll_read(context, into),
             StreamState::Broken => broken(),
@@ -112,7 +139,7 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.0 {
+        match &mut self.state {
             StreamState::Plain(socket) => Pin::new(socket).poll_write(context, bytes),
             StreamState::Encrypted { stream, .. } => Pin::new(stream).poll_write(context, bytes),
             StreamState::Broken => broken(),
@@ -124,7 +151,7 @@ impl AsyncWrite for ClientStream {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.0 {
+        match &mut self.state {
             StreamState::Plain(socket) => Pin::new(socket).poll_write_vectored(context, parts),
             StreamState::Encrypted { stream, .. } => {
                 Pin::new(stream).poll_write_vectored(context, parts)
@@ -134,7 +161,7 @@ impl AsyncWrite for ClientStream {
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.0 {
+        match &self.state {
             StreamState::Plain(socket) => socket.is_write_vectored(),
             StreamState::Encrypted { stream, .. } => stream.is_write_vectored(),
             StreamState::Broken => false,
@@ -142,7 +169,7 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.0 {
+        match &mut self.state {
             StreamState::Plain(socket) => Pin::new(socket).poll_flush(context),
             StreamState::Encrypted { stream, .. } => Pin::new(stream).poll_flush(context),
             StreamState::Broken => broken(),
@@ -150,7 +177,7 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.0 {
+        match &mut self.state {
             StreamState::Plain(socket) => Pin::new(socket).poll_shutdown(context),
             StreamState::Encrypted { stream, .. } => Pin::new(stream).poll_shutdown(context),
             StreamState::Broken => broken(),

@@ -71,6 +71,7 @@ pub(crate) async fn serve(change: impl FnOnce(&mut ServerConfig)) -> (RunningSer
         http: any,
         postgres: any,
         flight: any,
+        opentsdb: any,
         ..ServerConfig::default()
     };
     change(&mut config);
@@ -233,6 +234,7 @@ impl Ingest for Fake {
             WriteReport {
                 stored: batch.len() - rejected.len(),
                 rejected,
+                created: Vec::new(),
             }
         });
         let reports = reports.collect();
@@ -298,7 +300,11 @@ impl Ingest for Fake {
             .collect();
         let stored = batch.num_rows() - rejected.len();
         self.copied.lock().unwrap().push(batch);
-        Ok(WriteReport { stored, rejected })
+        Ok(WriteReport {
+            stored,
+            rejected,
+            created: Vec::new(),
+        })
     }
 }
 

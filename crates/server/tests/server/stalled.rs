@@ -132,6 +132,34 @@ async fn a_client_that_takes_nothing_for_too_long_is_gone_and_its_query_stops() 
 }
 
 #[tokio::test]
+async fn who_reads_gets_the_memory_of_those_who_do_not() {
+    // Room for the parts of two answers.
+    let (running, fake) = serve(|config| config.buffered_bytes_max = 1 << 20).await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(postgres_client(&running).await);
+        clients.push(http_client(&running).await);
+    }
+    until("the memory is taken", || {
+        fake.memory_taken.load(Ordering::SeqCst) > 700 << 10
+    })
+    .await;
+    until_still(&fake).await;
+    let mut reader = postgres_client(&running).await;
+    let mut answer = vec![0; 12 << 20];
+    let reads = reader.read_exact(&mut answer);
+    let read = tokio::time::timeout(SOON, reads).await;
+    read.expect("it goes on").expect("all of it arrives");
+    let refused = answer.windows(5).any(|five| five == b"53200");
+    assert!(!refused, "there was no memory");
+    drop((clients, reader));
+    until("all is given back", || {
+        fake.memory_taken.load(Ordering::SeqCst) == 0
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_client_that_reads_slowly_is_not_gone() {
     let (running, fake) = serve(|config| config.write_timeout_ms = 2_000).await;
     let mut clients = [http_client(&running).await, postgres_client(&running).await];

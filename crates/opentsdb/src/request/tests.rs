@@ -1,0 +1,50 @@
+//! Tests of requests as text.
+
+use super::*;
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+#[test]
+fn requests_come_back_from_their_text() {
+    let query = TsQuery::from_parameters(&pairs(&[("start", "1h-ago"), ("m", "sum:m{host=*}")]));
+    let suggest =
+        SuggestQuery::from_parameters(&pairs(&[("type", "tagk"), ("q", "ho"), ("max", "3")]));
+    let lookup = LookupQuery::from_parameters(&pairs(&[("m", "m{host=a|b}")]));
+    let body = r#"{"queries":[{"metric":"m","tags":{"host":"a"}}],"backScan":24}"#;
+    let last = LastQuery::from_json(body.as_bytes(), 86_400_000_000).unwrap();
+    assert_eq!(last.since_ms, 86_313_600_000);
+    for request in [
+        ReadRequest::Query(query.unwrap()),
+        ReadRequest::Suggest(suggest.unwrap()),
+        ReadRequest::Lookup(lookup.unwrap()),
+        ReadRequest::Last(last),
+    ] {
+        assert_eq!(ReadRequest::from_text(&request.to_text()), Ok(request));
+    }
+    assert!(ReadRequest::from_text("{}").is_err());
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    assert!(SuggestQuery::from_parameters(&pairs(&[("q", "a")])).is_err());
+    assert!(SuggestQuery::from_parameters(&pairs(&[("type", "x")])).is_err());
+    assert!(SuggestQuery::from_parameters(&pairs(&[("type", "tagk"), ("max", "-1")])).is_err());
+    assert!(LookupQuery::from_parameters(&[]).is_err());
+    assert!(LastQuery::from_parameters(&pairs(&[("back_scan", "1")]), 0).is_err());
+    assert!(LastQuery::from_json(b"{}", 0).is_err());
+    let tags: BTreeMap<_, _> = (0..257).map(|tag| (format!("t{tag}"), "a")).collect();
+    let many = serde_json::json!({"queries": [{"metric": "m", "tags": tags}]});
+    assert_eq!(
+        LastQuery::from_json(many.to_string().as_bytes(), 0).map_err(|fault| fault.message),
+        Err("There are more than 256 filters".to_owned())
+    );
+    let any =
+        LookupQuery::from_json(br#"{"tags":[{"key":"host","value":"*"},{"key":"*","value":"x"}]}"#);
+    let any = any.unwrap();
+    assert_eq!((any.series.metric.as_str(), any.series.tags.len()), ("", 1));
+}
