@@ -6,6 +6,7 @@
 //! stored, and bad ones are reported with their line; nothing is dropped silently.
 
 mod column_roles;
+mod content;
 mod csv_plan;
 mod csv_rows;
 mod duplicate_advice;
@@ -26,6 +27,7 @@ mod refusals;
 mod repeated_hours;
 mod row_values;
 mod seen_rows;
+mod series_steps;
 mod source;
 mod tables;
 mod time_columns;
@@ -50,7 +52,6 @@ pub(crate) use prepared::layout_path;
 use prepared::{PreparedFile, check_types, unify};
 use refusals::RefusedLines;
 use seen_rows::SeenRows;
-use source::RereadableInput;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -85,7 +86,7 @@ pub(crate) enum ImportFormat {
 #[derive(Args)]
 pub(crate) struct Import {
     /// Files (- for stdin); the extension selects the format: .csv, .tsv, .jsonl, .lp, .line,
-    /// .txt, .parquet, .tsfile, each also with .gz
+    /// .txt, .parquet, .tsfile, each also with .gz or .zst
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -252,8 +253,9 @@ pub(crate) fn copy_in(
 ) -> Result<String> {
     let mut options = options.clone();
     let asked = options.table.clone();
-    let is_lines = form_of(path, options.format).is_ok_and(|form| form == ImportFormat::Lines);
-    if is_lines && line_rows::layout(RereadableInput::open(path)?.source()?)?.is_none() {
+    let opened = content::open(path, options.format).with_context(|| name_of(path))?;
+    let is_lines = opened.form == ImportFormat::Lines;
+    if is_lines && line_rows::layout(opened.input.source()?, None)?.is_none() {
         // Lines name their tables; below, they must be the one that was asked for.
         options.table = None;
     }
@@ -285,7 +287,9 @@ pub(crate) fn copy_in(
     if checked.existing.changed > 0 && !replace {
         bail!("{}", checked.existing.reason(&names(&files), "(replace)"));
     }
-    for note in checked.seen.iter().flat_map(|seen| seen.notes(None)) {
+    let contents = files.iter().filter_map(|file| file.content_note.clone());
+    let rows = checked.seen.iter().flat_map(|seen| seen.notes(None));
+    for note in contents.chain(rows) {
         erroutln!("note: {note}");
     }
     tables::create(client, &mut files, &checked.columns)?;
@@ -368,7 +372,8 @@ pub(crate) fn read_csv(
 ) -> Result<()> {
     let open = || -> Result<Box<dyn Read>> { Ok(Box::new(csv)) };
     let plan = csv_plan::plan(&open, reading, csv_plan::TextKind::Csv)?;
-    csv_rows::read(open()?, reading, &plan, send)
+    let steps = Arc::new(plan.series_steps(&open, &reading.options)?);
+    csv_rows::read(open()?, reading, (&plan, steps), send)
 }
 
 /// The result of one file.
@@ -569,14 +574,24 @@ fn name_of(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The extension without `.gz`, in lower case, and the name before it.
+/// The extension without that of a compression, in lower case, and the name before it.
 fn ending(path: &Path) -> (Option<String>, String) {
-    let name = name_of(path);
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let mut name = name_of(path);
+    let lower = name.to_lowercase();
+    let packed = [".gz", ".zst", ".zstd"];
+    if let Some(end) = packed.into_iter().find(|end| lower.ends_with(end)) {
+        name.truncate(name.len() - end.len());
+    }
     match name.rsplit_once('.') {
         Some((stem, ending)) => (Some(ending.to_ascii_lowercase()), stem.to_owned()),
-        None => (None, name.to_owned()),
+        None => (None, name),
     }
+}
+
+/// Whether a name is that of a spreadsheet.
+fn is_spreadsheet(path: &Path) -> bool {
+    let ending = ending(path).0;
+    ending.is_some_and(|ending| ["xlsx", "xlsm", "xls", "ods"].contains(&ending.as_str()))
 }
 
 fn form_of(path: &Path, told: Option<ImportFormat>) -> Result<ImportFormat> {
@@ -645,6 +660,8 @@ mod tests {
         let form = |name: &str| form_of(Path::new(name), None).ok();
         assert_eq!(form("a/b.csv"), Some(ImportFormat::Csv));
         assert_eq!(form("b.CSV.gz"), Some(ImportFormat::Csv));
+        assert_eq!(form("b.CSV.GZ"), Some(ImportFormat::Csv));
+        assert_eq!(form("b.tsv.zst"), Some(ImportFormat::Csv));
         assert_eq!(form("b.lp.gz"), Some(ImportFormat::Lines));
         assert_eq!(form("b.parquet"), Some(ImportFormat::Parquet));
         assert_eq!(form("b.tsfile"), Some(ImportFormat::Tsfile));

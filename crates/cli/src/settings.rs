@@ -95,6 +95,11 @@ settings! {
     "MARIGRAM_POSTGRES" "ADDRESS" postgres: String,
     /// Where Arrow Flight SQL listens, such as 127.0.0.1:8815, or "off" [default: off]
     "MARIGRAM_FLIGHT" "ADDRESS" flight: String,
+    /// Where OpenTSDB's protocols listen (HTTP and telnet), such as 127.0.0.1:4242, or "off" [default:
+    /// off]
+    "MARIGRAM_OPENTSDB" "ADDRESS" opentsdb: String,
+    /// Database of OpenTSDB's clients [default: main]
+    "MARIGRAM_OPENTSDB_DATABASE" "NAME" opentsdb_database: String,
     /// PEM file with the certificate that encrypts connections, and its intermediate certificates
     /// [default: no encryption]
     "MARIGRAM_TLS_CERT" "FILE" tls_cert: PathBuf,
@@ -237,8 +242,15 @@ impl Settings {
         if let Some(flight) = &self.flight {
             config.flight = address("flight", flight)?;
         }
-        if config.http.is_none() && config.postgres.is_none() && config.flight.is_none() {
-            bail!("http, postgres and flight are all off: nothing would listen");
+        if let Some(opentsdb) = &self.opentsdb {
+            config.opentsdb = address("opentsdb", opentsdb)?;
+        }
+        if let Some(database) = &self.opentsdb_database {
+            config.opentsdb_database.clone_from(database);
+        }
+        let addresses = [config.http, config.postgres, config.flight, config.opentsdb];
+        if addresses.iter().all(Option::is_none) {
+            bail!("http, postgres, flight and opentsdb are all off: nothing would listen");
         }
         self.refuse_zeros()?;
         config.tls = self.tls()?;
@@ -538,5 +550,12 @@ mod tests {
             ..Settings::default()
         };
         assert!(deaf.server_config().is_err());
+        let metrics: Settings = toml::from_str(
+            "http = 'off'\npostgres = 'off'\nopentsdb = '127.0.0.1:4242'\nopentsdb_database = 'm'",
+        )
+        .unwrap();
+        let config = metrics.server_config().unwrap();
+        assert_eq!(config.opentsdb.map(|address| address.port()), Some(4242));
+        assert_eq!(config.opentsdb_database, "m");
     }
 }

@@ -4,7 +4,6 @@
 use crate::terminal;
 use anyhow::{Result, bail};
 use clap::Args;
-use marigram::{Engine, Env};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,7 +31,7 @@ pub(crate) fn run(dir: &Path) -> Result<ExitCode> {
     }
     let begin = Instant::now();
     let mut damaged = 0u64;
-    Engine::verify(&Env::real(), dir, &mut |message| {
+    marigram::verify(dir, &mut |message| {
         damaged += 1;
         outln!("{message}");
     })?;

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 /// Markers for a missing value in columns of numbers, truth values and times. In text columns, only
 /// an empty cell is missing: `NA` may be Namibia.
-pub const NULLS: [&str; 41] = [
+pub const NULLS: [&str; 43] = [
     "",
     "-",
     "--",
     "---",
+    "\u{2013}",
+    "\u{2014}",
     "#N/A",
     "#NA",
     "N/A",
@@ -170,11 +172,18 @@ pub fn read_integer(cell: &str, decimal: DecimalMark) -> Option<i128> {
 /// Digits of the largest whole number that is read; the largest integer of a table has 20.
 const DIGITS_MAX: usize = 38;
 
-/// A number whose sign is the minus of typography (U+2212), with that of ASCII.
+/// The minus of typography, and the dashes and wide signs that programs put in its place.
+pub const MINUSES: [char; 5] = ['\u{2212}', '\u{2012}', '\u{2013}', '\u{fe63}', '\u{ff0d}'];
+
+/// A number whose sign is one of [`MINUSES`], with that of ASCII.
 pub fn with_ascii_minus(cell: &str) -> Cow<'_, str> {
-    match cell.strip_prefix('\u{2212}') {
-        Some(rest) => Cow::Owned(format!("-{rest}")),
-        None => Cow::Borrowed(cell),
+    match cell.strip_prefix(MINUSES) {
+        Some(rest)
+            if rest.starts_with(|char: char| char.is_ascii_digit() || ",.".contains(char)) =>
+        {
+            Cow::Owned(format!("-{rest}"))
+        }
+        _ => Cow::Borrowed(cell),
     }
 }
 
@@ -338,6 +347,9 @@ mod tests {
             ("1\u{202f}234", Some(1234.0), Some(1234.0)),
             ("12'345'678.5", Some(12_345_678.5), None),
             ("\u{2212}3,6", None, Some(-3.6)),
+            ("\u{2013}3.6", Some(-3.6), None),
+            ("\u{2013}", None, None),
+            ("\u{2013}\u{2013}3", None, None),
             ("030 123", None, None),
             ("1 2", None, None),
         ] {

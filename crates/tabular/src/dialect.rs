@@ -127,7 +127,7 @@ struct SampleRows {
 impl SampleRows {
     fn read(sample: &str, delimiter: u8, skip: u64) -> io::Result<Self> {
         let mut records = Vec::new();
-        let mut reader = TextRecords::new(sample.as_bytes(), delimiter, skip)?;
+        let mut reader = TextRecords::new(sample.as_bytes(), delimiter, skip)?.skipping_marks();
         let mut record = TextRecord::default();
         while records.len() < ROWS_MAX && reader.read(&mut record)? {
             if !is_end_mark(&record) {

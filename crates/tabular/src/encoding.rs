@@ -10,6 +10,17 @@ pub fn named(name: &str) -> Option<&'static Encoding> {
 
 const BUFFER_BYTES: usize = 1 << 16;
 
+/// First bytes of an export that show its encoding: its header or its layout.
+pub const EXPORT_HEAD_BYTES: u64 = 64;
+
+/// The encoding of an export that begins with `head`: UTF-8, as exports are written, or the UTF-16 into which
+/// a program converted it.
+pub fn of_export(head: &[u8]) -> &'static Encoding {
+    let head = &head[..head.len().min(EXPORT_HEAD_BYTES as usize)];
+    let marked = Encoding::for_bom(head).map(|(encoding, _)| encoding);
+    marked.or_else(|| by_zero_bytes(head)).unwrap_or(UTF_8)
+}
+
 /// The encoding of everything that `reader` returns.
 ///
 /// Text is UTF-8 unless it has a byte order mark of UTF-16, is half zero bytes, or has more invalid
@@ -265,6 +276,30 @@ mod tests {
             .collect();
         assert_eq!(text(&big), ("UTF-16BE", "a;ü\n".into()));
         assert_eq!(text(b""), ("UTF-8", String::new()));
+    }
+
+    #[test]
+    fn exports_are_utf_8_unless_a_program_converted_them() {
+        let wide = |text: &str, big: bool| -> Vec<u8> {
+            let bytes = |unit: u16| {
+                if big {
+                    unit.to_be_bytes()
+                } else {
+                    unit.to_le_bytes()
+                }
+            };
+            text.encode_utf16().flat_map(bytes).collect()
+        };
+        for (head, name) in [
+            (b"#marigram {}\n".to_vec(), "UTF-8"),
+            (b"time,v\xe4\n".to_vec(), "UTF-8"),
+            (Vec::new(), "UTF-8"),
+            (wide("\u{feff}#marigram {}\n", false), "UTF-16LE"),
+            (wide("#marigram {}\n", false), "UTF-16LE"),
+            (wide("time,v\n", true), "UTF-16BE"),
+        ] {
+            assert_eq!(of_export(&head).name(), name, "{head:?}");
+        }
     }
 
     #[test]

@@ -60,8 +60,14 @@ impl<R: Read> HeaderedRecords<R> {
     /// # Errors
     /// Errors of the reader.
     pub fn new(reader: R, dialect: &TextDialect, exact: bool) -> io::Result<Self> {
+        let records = TextRecords::new(reader, dialect.delimiter, dialect.data_after)?;
         Ok(Self {
-            records: TextRecords::new(reader, dialect.delimiter, dialect.data_after)?,
+            // The texts of an export may begin with such a mark.
+            records: if exact {
+                records
+            } else {
+                records.skipping_marks()
+            },
             names: dialect.names.clone(),
             dialect: dialect.clone(),
             exact,
@@ -263,6 +269,17 @@ mod tests {
         let text = "time,temp\n,°C\n2026-01-01,20\ntime,temp\n,°C\n2026-01-02,21\n";
         let (_, rows, headers) = rows(text);
         assert_eq!(rows.len(), 2);
+        assert_eq!(headers.again, 1);
+    }
+
+    #[test]
+    fn joined_files_may_have_byte_order_marks() {
+        let text =
+            "time,temp\n2026-01-01,20\n\u{feff}time,temp\n2026-01-02,21\n\u{feff}2026-01-03,22\n";
+        let (names, rows, headers) = rows(text);
+        assert_eq!(names, ["time", "temp"]);
+        assert_eq!(rows.len(), 3);
+        assert_eq!(rows[2], ["2026-01-03", "22"]);
         assert_eq!(headers.again, 1);
     }
 

@@ -11,6 +11,7 @@ pub mod duplicate_keys;
 pub mod encoding;
 pub mod headered;
 pub mod layout;
+pub mod missing_codes;
 pub mod names;
 pub mod numerals;
 pub mod profile;

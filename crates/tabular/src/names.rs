@@ -2,7 +2,7 @@
 //! ambiguous.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Names of time columns, the preferred ones first.
 const TIME_NAMES: [&str; 45] = [
@@ -165,25 +165,28 @@ pub enum NameError {
 /// # Errors
 /// If a name could be two columns, or two names would match the same one.
 pub fn matched(names: &[String], known: &[String]) -> Result<Vec<String>, NameError> {
+    let exact: HashSet<&String> = known.iter().collect();
+    let own: HashSet<&String> = names.iter().collect();
+    let mut folded: HashMap<String, Vec<&String>> = HashMap::new();
+    for column in known {
+        folded
+            .entry(column.to_lowercase())
+            .or_default()
+            .push(column);
+    }
     let mut taken: HashMap<String, &String> = HashMap::new();
     let mut found = Vec::with_capacity(names.len());
     for name in names {
-        let column = if known.contains(name) {
-            name.clone()
-        } else {
-            let folded = name.to_lowercase();
-            let mut alike = known
-                .iter()
-                .filter(|column| column.to_lowercase() == folded);
-            match (alike.next(), alike.next()) {
-                (Some(one), Some(other)) => {
-                    let (name, one, other) = (name.clone(), one.clone(), other.clone());
-                    return Err(NameError::Ambiguous { name, one, other });
-                }
-                // A column with exactly this name takes precedence.
-                (Some(one), None) if !names.contains(one) => one.clone(),
-                _ => name.clone(),
+        let alike = folded.get(&name.to_lowercase()).map(Vec::as_slice);
+        let column = match alike {
+            _ if exact.contains(name) => name.clone(),
+            Some([one, other, ..]) => {
+                let (name, one, other) = (name.clone(), (*one).clone(), (*other).clone());
+                return Err(NameError::Ambiguous { name, one, other });
             }
+            // A column with exactly this name takes precedence.
+            Some([one]) if !own.contains(one) => (*one).clone(),
+            _ => name.clone(),
         };
         if let Some(other) = taken.insert(column.clone(), name) {
             let (one, other) = (other.clone(), name.clone());
@@ -218,16 +221,21 @@ pub fn header_name(cell: &str) -> Cow<'_, str> {
 /// duplicates.
 pub fn names_from_header<'a>(header: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
+    let mut taken: HashSet<String> = HashSet::new();
+    // The next number of each name: a header may have thousands of columns, all named alike.
+    let mut numbers: HashMap<String, u64> = HashMap::new();
     for (at, name) in header.enumerate() {
         let name = match &*header_name(name) {
             "" => format!("column{}", at + 1),
             name => name.to_owned(),
         };
-        let numbered = (2..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.clone())
-            .chain(numbered)
-            .find(|name| !names.contains(name));
-        names.extend(free);
+        let mut free = name.clone();
+        while !taken.insert(free.clone()) {
+            let number = numbers.entry(name.clone()).or_insert(1);
+            *number += 1;
+            free = format!("{name}_{number}");
+        }
+        names.push(free);
     }
     names
 }
@@ -285,5 +293,17 @@ mod tests {
         assert_eq!(names, owned(&["a", "column2", "a_2", "b"]));
         let names = names_from_header(["Temp\n[°C]", " a \r\n b", "\n"].into_iter());
         assert_eq!(names, owned(&["Temp [°C]", "a b", "column3"]));
+    }
+
+    #[test]
+    fn thousands_of_columns_are_named_in_time() {
+        let names = names_from_header(std::iter::repeat_n("x", 50_000));
+        assert_eq!(names[49_999], "x_50000");
+        let distinct: HashSet<&String> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        let known: Vec<String> = names.iter().map(|name| name.to_uppercase()).collect();
+        assert_eq!(matched(&names, &known).unwrap(), known);
+        let names = names_from_header(["x", "x_2", "x", "x"].into_iter());
+        assert_eq!(names, owned(&["x", "x_2", "x_3", "x_4"]));
     }
 }

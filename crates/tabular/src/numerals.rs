@@ -1,7 +1,7 @@
 //! What the cells of a column look like that are numbers, or nearly so: whole numbers that are rather
 //! identifiers, and numbers that no reader understands without a guess.
 
-use crate::cell::{DecimalMark, NumberStyle, read_f64};
+use crate::cell::{DecimalMark, MINUSES, NumberStyle, read_f64};
 use std::collections::HashSet;
 
 /// Lines to remember of cells that look like identifiers.
@@ -55,7 +55,11 @@ impl NumberLike {
             let number = number.trim_start_matches(['=', ' ']);
             return is_number(number).then_some(Self::Bound);
         }
-        if !cell.starts_with(['(', '+', '-', '.', ',', '\u{2212}'])
+        if let Some(amount) = without_currency(cell) {
+            return is_number(amount).then_some(Self::Unit);
+        }
+        if !cell.starts_with(['(', '+', '-', '.', ','])
+            && !cell.starts_with(MINUSES)
             && !cell.starts_with(|char: char| char.is_ascii_digit())
         {
             return None;
@@ -73,7 +77,8 @@ impl NumberLike {
         {
             return is_number(inner.trim()).then_some(Self::Parentheses);
         }
-        if let Some(before) = cell.strip_suffix(['-', '\u{2212}']) {
+        let before = cell.strip_suffix('-').or(cell.strip_suffix(MINUSES));
+        if let Some(before) = before {
             return is_number(before.trim_end()).then_some(Self::TrailingMinus);
         }
         let is_grouped = |byte: u8| byte.is_ascii_digit() || byte == b',' || byte == b'.';
@@ -100,6 +105,28 @@ impl NumberLike {
             Self::TooLarge => "is a whole number that no DOUBLE holds exactly",
         }
     }
+}
+
+/// A cell without the currency before its amount: `€ 12.50`, `-$5`, `EUR 3,20`.
+fn without_currency(cell: &str) -> Option<&str> {
+    let unsigned = cell.strip_prefix(['-', '+']).unwrap_or(cell);
+    if let Some(amount) = unsigned.strip_prefix(['€', '$', '£', '¥', '₹', '₽']) {
+        return Some(amount.trim_start());
+    }
+    let (code, amount) = unsigned.split_at_checked(3)?;
+    let is_code = code.bytes().all(|byte| byte.is_ascii_uppercase());
+    (is_code && amount.starts_with([' ', '\u{a0}', '\u{202f}'])).then(|| amount.trim_start())
+}
+
+/// Digits of the shortest number that a plus makes a telephone number.
+const PHONE_DIGITS_MIN: usize = 8;
+
+/// Whether a cell is a plus and many digits, as telephone numbers are written: `+4915112345678`. Measured
+/// values have no plus, or have a fraction, fewer digits, or zeros before them.
+fn is_phone(cell: &str) -> bool {
+    let digits = cell.strip_prefix('+').unwrap_or_default();
+    let is_long = digits.len() >= PHONE_DIGITS_MIN && !digits.starts_with('0');
+    is_long && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a text is a unit: `°C`, `%`, `kWh`, `m/s`, `µg/m³`, `m3`.
@@ -161,6 +188,8 @@ pub struct NumeralEvidence {
     whole: u64,
     /// Numbers with a sign or a decimal mark: measured values have them, identifiers do not.
     measured: u64,
+    /// A plus and many digits.
+    phones: AlikeCells,
     /// Numbers with a decimal point only, and with a decimal comma only.
     marked: [AlikeCells; 2],
     /// Cells that look like numbers, by kind.
@@ -176,6 +205,8 @@ impl NumeralEvidence {
                 self.padded.add(cell, line);
             } else if is_bare_exponent(cell) {
                 self.exponents.add(cell, line);
+            } else if is_phone(cell) {
+                self.phones.add(cell, line);
             } else if cell.bytes().all(|byte| byte.is_ascii_digit()) {
                 self.whole += 1;
             } else {
@@ -195,13 +226,16 @@ impl NumeralEvidence {
     }
 
     /// A cell that a number would change, if the cells look like identifiers: one begins with a zero
-    /// (`01067`), or has an E between whole numbers (`1E5`).
+    /// (`01067`), has an E between whole numbers (`1E5`), or a plus before many digits (`+4915112345678`).
     pub fn identifier(&self, refused: &HashSet<u64>) -> Option<&str> {
         if self.measured > 0 {
             return None;
         }
         if self.padded.counts_without(refused) {
             return self.padded.first.as_deref();
+        }
+        if self.phones.counts_without(refused) {
+            return self.phones.first.as_deref();
         }
         let has_whole = self.whole + self.padded.count > 0;
         let is_among = has_whole && self.exponents.counts_without(refused);
@@ -260,6 +294,12 @@ mod tests {
             ("(1.234,5)", Some(Parentheses)),
             ("3,5-", Some(TrailingMinus)),
             ("<0,5", Some(Bound)),
+            ("€ 12,50", Some(Unit)),
+            ("-$5", Some(Unit)),
+            ("EUR 3,20", Some(Unit)),
+            ("USD", None),
+            ("ABC 5 x", None),
+            ("\u{2013}80 %", Some(Unit)),
             (">= 100", Some(Bound)),
             ("12,34,567.5", Some(Grouping)),
             ("13.01.2026", None),
@@ -293,6 +333,15 @@ mod tests {
         assert_eq!(identifier(&["-03", "05"]), None);
         assert_eq!(identifier(&["100", "1E5"]).as_deref(), Some("1E5"));
         assert_eq!(identifier(&["1E5", "2e6"]), None);
+        let phone = "+4915112345678";
+        assert_eq!(
+            identifier(&[phone, "0301234567"]).as_deref(),
+            Some("0301234567")
+        );
+        assert_eq!(identifier(&["110", phone]).as_deref(), Some(phone));
+        assert_eq!(identifier(&["+12", "+3"]), None);
+        assert_eq!(identifier(&["-5", "+12345678"]), None);
+        assert_eq!(identifier(&["+00000012", "+12345678"]), None);
         assert_eq!(identifier(&["1.5E5", "100", "1E5"]), None);
         assert_eq!(identifier(&["1E-5", "100", "1E5"]), None);
         // Lines that are refused have no say.

@@ -1,6 +1,7 @@
 //! What the cells of a column have in common, collected one by one over a whole file.
 
 use crate::cell::{DecimalMark, is_nan, is_null, numeral, read_bool, with_ascii_minus};
+use crate::missing_codes::MissingCodes;
 use crate::numerals::NumeralEvidence;
 use crate::record::RecordCell;
 use crate::time::TimeEvidence;
@@ -10,6 +11,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Distinct values that are counted; a column with more does not have low cardinality.
 pub const DISTINCT_MAX: usize = 10_000;
+
+/// Distinct values that are counted of all columns of a file together, 16 bytes each, and of a column in any
+/// case.
+const DISTINCT_TOTAL: usize = 4_000_000;
+const DISTINCT_MIN: usize = 100;
 
 /// Cells to name if they rule out a type.
 const EXCEPTIONS_NAMED: usize = 5;
@@ -45,6 +51,8 @@ pub struct ColumnProfile {
     exact_unsigned: u64,
     truths: u64,
     distinct: HashSet<u64>,
+    /// How many distinct values are counted, if fewer than usual.
+    distinct_max: Option<usize>,
     is_many: bool,
     /// Cells that are not numbers, with a point and with a comma as decimal mark.
     exceptions: [Vec<(u64, String)>; 2],
@@ -53,6 +61,8 @@ pub struct ColumnProfile {
     lines_missing: Vec<u64>,
     /// What its numbers look like.
     numerals: NumeralEvidence,
+    /// Numbers such as -9999.
+    codes: MissingCodes,
     /// What the cells reveal about times.
     pub times: TimeEvidence,
 }
@@ -69,6 +79,15 @@ pub struct FewExceptions {
 }
 
 impl ColumnProfile {
+    /// One of so many columns: the more there are, the fewer distinct values of each are counted.
+    pub fn one_of(columns: usize) -> Self {
+        let most = DISTINCT_TOTAL / columns.max(1);
+        Self {
+            distinct_max: Some(most.clamp(DISTINCT_MIN, DISTINCT_MAX)),
+            ..Self::default()
+        }
+    }
+
     /// Adds a cell; `nulls` are additional markers.
     pub fn add(&mut self, cell: RecordCell<'_>, line: u64, nulls: &[String]) {
         let text = cell.text.trim();
@@ -80,7 +99,7 @@ impl ColumnProfile {
         self.values += 1;
         if !self.is_many {
             self.distinct.insert(xxh3_64(text.as_bytes()));
-            if self.distinct.len() > DISTINCT_MAX {
+            if self.distinct.len() > self.distinct_max.unwrap_or(DISTINCT_MAX) {
                 self.is_many = true;
                 self.distinct = HashSet::new();
             }
@@ -106,6 +125,9 @@ impl ColumnProfile {
             self.exact_unsigned += 1;
         }
         self.numerals.add(text, number, line);
+        if number.point || number.comma {
+            self.codes.add(text);
+        }
         if read_bool(text).is_some() {
             self.truths += 1;
         } else {
@@ -138,6 +160,11 @@ impl ColumnProfile {
     /// The first texts that stand for a missing value, and how often each does.
     pub fn marker_texts(&self) -> &[(String, u64)] {
         &self.marker_texts
+    }
+
+    /// A number that may mean a missing value, such as -9999, and how often it occurs.
+    pub fn missing_code(&self) -> Option<(&str, u64)> {
+        self.codes.found()
     }
 
     /// A number whose mark may be one of thousands.
@@ -342,6 +369,21 @@ mod tests {
         assert_eq!(kind(&["1", "x"]), FieldType::String);
         assert_eq!(kind(&[]), FieldType::F64);
         assert_eq!(kind(&["NA", "NA"]), FieldType::String);
+    }
+
+    #[test]
+    fn of_many_columns_fewer_values_are_counted() {
+        let distinct = |columns: usize| {
+            let mut profile = ColumnProfile::one_of(columns);
+            for number in 0..1000_u64 {
+                let text = &number.to_string();
+                let quoted = false;
+                profile.add(RecordCell { text, quoted }, number, &[]);
+            }
+            profile.distinct()
+        };
+        assert_eq!(distinct(10), Some(1000));
+        assert_eq!(distinct(10_000), None);
     }
 
     #[test]

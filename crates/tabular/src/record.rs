@@ -12,6 +12,9 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Size of a record, in bytes, beyond which a quotation mark must be unclosed.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
+/// The byte order mark of UTF-8.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
+
 /// The cells of a record.
 #[derive(Clone, Debug, Default)]
 pub struct TextRecord {
@@ -46,6 +49,11 @@ impl TextRecord {
     /// Number of cells.
     pub fn len(&self) -> usize {
         self.ends.len()
+    }
+
+    /// OneByteReader of all cells.
+    pub fn bytes(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
     }
 
     /// Whether there are no cells.
@@ -135,6 +143,8 @@ pub struct TextRecords<R> {
     at: usize,
     len: usize,
     line: u64,
+    /// Whether a byte order mark before a record is no part of it.
+    skips_marks: bool,
 }
 
 impl<R: Read> TextRecords<R> {
@@ -150,6 +160,7 @@ impl<R: Read> TextRecords<R> {
             at: 0,
             len: 0,
             line: 1,
+            skips_marks: false,
         };
         while records.line <= skip && records.fill()? {
             let rest = &records.buffer[records.at..records.len];
@@ -162,6 +173,13 @@ impl<R: Read> TextRecords<R> {
             }
         }
         Ok(records)
+    }
+
+    /// The same without byte order marks before records, which files have that were joined.
+    #[must_use]
+    pub fn skipping_marks(mut self) -> Self {
+        self.skips_marks = true;
+        self
     }
 
     /// The line at which the next record can begin, from 1.
@@ -179,6 +197,25 @@ impl<R: Read> TextRecords<R> {
         Ok(self.at < self.len)
     }
 
+    /// Whether a byte order mark comes next.
+    fn has_mark(&mut self) -> io::Result<bool> {
+        if self.buffer[self.at] != MARK[0] {
+            return Ok(false);
+        }
+        // The mark may lie across two reads.
+        self.buffer.copy_within(self.at..self.len, 0);
+        self.len -= self.at;
+        self.at = 0;
+        while self.len < MARK.len() {
+            let read = self.reader.read(&mut self.buffer[self.len..])?;
+            if read == 0 {
+                break;
+            }
+            self.len += read;
+        }
+        Ok(self.buffer[..self.len].starts_with(&MARK))
+    }
+
     /// Reads the next record; `false` at the end. Skips blank lines.
     ///
     /// # Errors
@@ -191,9 +228,11 @@ impl<R: Read> TextRecords<R> {
             if !self.fill()? {
                 return Ok(false);
             }
-            match self.buffer[self.at] {
+            let byte = self.buffer[self.at];
+            match byte {
                 b'\n' => self.line += 1,
                 b'\r' => {}
+                _ if self.skips_marks && self.has_mark()? => self.at += MARK.len() - 1,
                 _ => break,
             }
             self.at += 1;
@@ -291,6 +330,39 @@ mod tests {
         }
         assert_eq!(rows(text, 2, 2), expected[1..]);
         assert_eq!(rows("", 3, 1), []);
+    }
+
+    #[test]
+    fn byte_order_marks_before_records_are_skipped() {
+        struct OneByteReader<'a>(&'a [u8]);
+        impl Read for OneByteReader<'_> {
+            fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                let count = self.0.len().min(buf.len()).min(1);
+                buf[..count].copy_from_slice(&self.0[..count]);
+                self.0 = &self.0[count..];
+                Ok(count)
+            }
+        }
+        let text = "\u{feff}a,b\n\u{feff}\"c\",\u{feff}d\né,\u{feff}";
+        let records = TextRecords::new(OneByteReader(text.as_bytes()), b',', 0).unwrap();
+        let (mut records, mut record) = (records.skipping_marks(), TextRecord::default());
+        let mut rows = Vec::new();
+        while records.read(&mut record).unwrap() {
+            let cells = record.cells().map(|cell| cell.text.to_owned());
+            rows.push((record.line, cells.collect::<Vec<_>>()));
+        }
+        let expected = [
+            (1, ["a", "b"]),
+            (2, ["c", "\u{feff}d"]),
+            (3, ["é", "\u{feff}"]),
+        ];
+        for ((line, cells), (expected_line, expected)) in rows.iter().zip(expected) {
+            assert_eq!(
+                (*line, cells.as_slice()),
+                (expected_line, &expected.map(str::to_owned)[..])
+            );
+        }
+        assert_eq!(rows.len(), 3);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 mod columns;
 mod notes;
+mod times;
 
 use super::column_roles::ImportRole;
 use super::json_records::{self, JsonColumns, JsonRecords};
-use super::repeated_hours::RepeatedHours;
 use super::time_columns::{TimeColumns, TimeSearch};
 use super::time_search;
 use super::{ReadOptions, ReadPlanOptions};
@@ -23,10 +23,13 @@ use marigram_tabular::time::{TimePart, TimeReader};
 use marigram_tabular::totals::{self, HeldRecords};
 use std::collections::HashSet;
 use std::io::Read;
-use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes from which the dialect is detected.
 const SAMPLE_BYTES: u64 = 256 << 10;
+
+/// Lines that it must have, if the file has them, and the bytes up to which they are looked for.
+const SAMPLE_LINES: usize = 20;
+const SAMPLE_BYTES_MAX: usize = 32 << 20;
 
 /// A column of the file.
 #[derive(Clone, Debug)]
@@ -157,51 +160,6 @@ impl CsvPlan {
         Ok(PlannedRecords::Csv(Box::new(records)))
     }
 
-    /// The time of a record.
-    pub(crate) fn time_of(&self, record: &TextRecord) -> Result<i64, String> {
-        self.time_by(record, &self.time)
-    }
-
-    /// The time of a record, as `reader` reads it.
-    fn time_by(&self, record: &TextRecord, reader: &TimeReader) -> Result<i64, String> {
-        let names = |at: usize| self.columns[at].file_name.clone();
-        self.time_columns
-            .time_of(record, reader, &names, &self.time_name)
-    }
-
-    /// The time of a record, where the order of the records decides which hour is meant.
-    pub(crate) fn ordered_time_of(
-        &self,
-        record: &TextRecord,
-        hours: &mut RepeatedHours,
-    ) -> Result<i64, String> {
-        let first = self.time_of(record)?;
-        let second = self.time_by(record, &hours.second)?;
-        let mut series = Xxh3::new();
-        for (at, column) in self.columns.iter().enumerate() {
-            if column.role == ImportRole::Tag {
-                series.update(record.cell(at).text.trim().as_bytes());
-                series.update(&[0xff]);
-            }
-        }
-        hours
-            .place(series.digest(), first, second)
-            .map_err(|reason| {
-                let cells = self.time_columns.parts.iter();
-                let cells: Vec<&str> = cells.map(|(_, at)| record.cell(*at).text.trim()).collect();
-                format!(
-                    "column '{}': '{}' {reason}",
-                    self.time_name,
-                    cells.join(" ")
-                )
-            })
-    }
-
-    /// Whether clocks showed the time of a record twice.
-    fn is_repeated(&self, record: &TextRecord, hours: &RepeatedHours) -> bool {
-        self.time_of(record).ok() != self.time_by(record, &hours.second).ok()
-    }
-
     /// Whether the record holds a total of the rows above it.
     pub(crate) fn is_total(&self, record: &TextRecord) -> bool {
         self.totals.iter().any(|(line, _)| *line == record.line)
@@ -277,6 +235,9 @@ fn planned(
         dialect::sniff(&sample, &told)?
     };
     let Some(dialect) = dialect.filter(|dialect| !dialect.names.is_empty()) else {
+        if is_json {
+            bail!("none of its lines is a JSON object with a value");
+        }
         bail!("it holds no rows");
     };
     let mut plan = CsvPlan::undecided(kind, encoding, exact, dialect);
@@ -357,8 +318,19 @@ fn time_name(
     match (known, parts) {
         (Some(known), _) => known.time.clone(),
         (None, [(_, at)]) => names[*at].clone(),
-        (None, _) => "time".to_owned(),
+        (None, _) => free_name(parts, names),
     }
+}
+
+/// A name for a time that is made of several columns: `time`, unless another column has it.
+fn free_name(parts: &[(TimePart, usize)], names: &[String]) -> String {
+    let is_part = |at: usize| parts.iter().any(|(_, part)| *part == at);
+    let others = names.iter().enumerate().filter(|(at, _)| !is_part(*at));
+    let others: HashSet<String> = others.map(|(_, name)| name.to_lowercase()).collect();
+    let numbered = (2..).map(|number| format!("time_{number}"));
+    let wanted = ["time", "timestamp"].map(ToOwned::to_owned);
+    let mut free = wanted.into_iter().chain(numbered);
+    free.find(|name| !others.contains(name)).unwrap_or_default()
 }
 
 /// The encoding that the options name, or else the one that the file's bytes tell.
@@ -370,8 +342,14 @@ fn encoding_of(
     match &reading.options.encoding {
         Some(name) => encoding::named(name)
             .with_context(|| format!("'{name}' is no encoding; give utf-8, latin1, utf-16le, …")),
-        // An export is UTF-8, whatever its texts look like.
-        None if reading.layout.is_some() || is_json => Ok(encoding_rs::UTF_8),
+        // An export is UTF-8, whatever its texts look like, unless another program made it UTF-16.
+        None if reading.layout.is_some() => {
+            let mut head = Vec::new();
+            let mut begin = open()?.take(encoding::EXPORT_HEAD_BYTES);
+            begin.read_to_end(&mut head).context("cannot be read")?;
+            Ok(encoding::of_export(&head))
+        }
+        None if is_json => Ok(encoding_rs::UTF_8),
         None => encoding::detect(open()?).context("cannot be read"),
     }
 }
@@ -414,16 +392,25 @@ fn dialect_options(options: &ReadOptions, tabbed: bool) -> DialectOptions {
     }
 }
 
-/// The first lines, and whether they are all.
+/// The first lines. They are more bytes than usual if lines are long, so that a header of thousands of columns
+/// is whole.
 fn first_lines(open: OpenFile<'_>, encoding: &'static encoding_rs::Encoding) -> Result<String> {
     let mut bytes = Vec::new();
-    let mut reader = Utf8::new(open()?, encoding).take(SAMPLE_BYTES);
-    reader.read_to_end(&mut bytes).context("cannot be read")?;
-    let is_whole = (bytes.len() as u64) < SAMPLE_BYTES;
-    if !is_whole && let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') {
-        bytes.truncate(end + 1);
+    let mut reader = Utf8::new(open()?, encoding);
+    loop {
+        let mut part = reader.by_ref().take(SAMPLE_BYTES);
+        let read = part.read_to_end(&mut bytes).context("cannot be read")?;
+        let is_whole = (read as u64) < SAMPLE_BYTES;
+        let lines = memchr::memchr_iter(b'\n', &bytes).count();
+        let is_enough = lines >= SAMPLE_LINES || bytes.len() >= SAMPLE_BYTES_MAX;
+        if !is_whole && !is_enough {
+            continue;
+        }
+        if !is_whole && let Some(end) = memchr::memrchr(b'\n', &bytes) {
+            bytes.truncate(end + 1);
+        }
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The dialect of JSON lines: their names serve as a header.
@@ -512,7 +499,8 @@ fn profiles(
     holds: bool,
 ) -> Result<(Vec<ColumnProfile>, Vec<TextRecord>)> {
     let width = plan.dialect.names.len();
-    let mut profiles = vec![ColumnProfile::default(); width];
+    let fresh = ColumnProfile::one_of(width);
+    let mut profiles = vec![fresh.clone(); width];
     let mut records = plan.records(open()?)?;
     let (mut record, mut held) = (TextRecord::default(), HeldRecords::default());
     let mut is_empty = true;
@@ -522,7 +510,7 @@ fn profiles(
         if let PlannedRecords::Csv(records) = &records
             && profiles.len() < records.names().len()
         {
-            profiles.resize(records.names().len(), ColumnProfile::default());
+            profiles.resize(records.names().len(), fresh.clone());
         }
         if !has_width(&record, width, profiles.len()) || record.is_open {
             continue;
@@ -550,9 +538,10 @@ fn profiles(
         plan.dialect.names = records.names().to_vec();
         plan.dialect.added_later = plan.dialect.names.len() - width;
         plan.headers = records.headers().clone();
-        profiles.resize(plan.dialect.names.len(), ColumnProfile::default());
+        profiles.resize(plan.dialect.names.len(), fresh);
     }
     plan.notes.extend(notes::skipped_lines(plan));
+    plan.notes.extend(notes::damaged_name(plan));
     Ok((profiles, held.into_held()))
 }
 

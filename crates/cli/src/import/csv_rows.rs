@@ -5,6 +5,7 @@ mod cells;
 use super::column_roles::ImportRole;
 use super::csv_plan::{CsvColumn, CsvPlan, TextKind, text_of};
 use super::repeated_hours::RepeatedHours;
+use super::series_steps::SeriesSteps;
 use super::{BATCH_ROWS, ParsedBatch, ReadOptions, ReadPlanOptions};
 use anyhow::Result;
 use arrow::array::builder::{
@@ -14,9 +15,9 @@ use arrow::array::builder::{
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Field, Schema};
-use cells::{bytes, not_whole, truth, whole};
+use cells::{bytes, not_whole, tag_types, tag_value, truth, whole};
 use marigram::Roles;
-use marigram_model::{FieldType, quoted};
+use marigram_model::{FieldType, TagType, quoted};
 use marigram_tabular::cell::{DecimalMark, is_infinite, is_nan, is_null, read_f64};
 use marigram_tabular::numerals::NumberLike;
 use marigram_tabular::record::{RecordCell, TextRecord};
@@ -24,14 +25,19 @@ use marigram_tabular::time::{TimeReader, has_short_year};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Reads a file and passes its rows to `send`, until `send` returns false.
+/// Cells and bytes of a batch, beyond which it gets no more rows.
+const BATCH_CELLS: usize = 4_000_000;
+const BATCH_BYTES: usize = 32 << 20;
+
+/// Reads a file and passes its rows to `send`, until `send` returns false. `steps` are the distances between
+/// its rows, which repeated hours need.
 pub(crate) fn read(
     source: Box<dyn Read>,
     reading: &ReadPlanOptions,
-    plan: &CsvPlan,
+    (plan, steps): (&CsvPlan, Arc<SeriesSteps>),
     send: &dyn Fn(Result<ParsedBatch>) -> bool,
 ) -> Result<()> {
-    let mut rows = CsvRows::new(reading, plan);
+    let mut rows = CsvRows::new(reading, plan, steps);
     let mut records = plan.records(source)?;
     let mut record = TextRecord::default();
     while records.read(&mut record)? {
@@ -39,7 +45,7 @@ pub(crate) fn read(
             continue;
         }
         rows.push(&record);
-        if rows.times.len() + rows.bad.len() >= BATCH_ROWS && !send(rows.take()) {
+        if rows.is_full() && !send(rows.take()) {
             return Ok(());
         }
     }
@@ -107,6 +113,9 @@ impl CsvFieldValues {
             (Self::F64(b), CsvValue::F64(v)) => b.append_value(v),
             (Self::F64(b), _) => b.append_null(),
             (Self::Text(b), CsvValue::Text(v)) => b.append_value(v),
+            // A tag in the notation of its type.
+            (Self::Text(b), CsvValue::I64(v)) => b.append_value(v.to_string()),
+            (Self::Text(b), CsvValue::Bool(v)) => b.append_value(v.to_string()),
             (Self::Text(b), _) => b.append_null(),
             (Self::Bytes(b), CsvValue::Bytes(v)) => b.append_value(v),
             (Self::Bytes(b), _) => b.append_null(),
@@ -133,7 +142,7 @@ impl CsvFieldValues {
 /// Parses a cell with the type of its column; returns the reason if it does not fit.
 fn value_of<'a>(
     cell: RecordCell<'a>,
-    column: &CsvColumn,
+    (column, tag): (&CsvColumn, TagType),
     exact: bool,
     options: &ReadOptions,
 ) -> Result<CsvValue<'a>, String> {
@@ -141,7 +150,10 @@ fn value_of<'a>(
     let kind = match column.role {
         ImportRole::Tag => {
             let text = text_of(cell, exact, nulls).filter(|text| !text.is_empty());
-            return Ok(text.map_or(CsvValue::None, CsvValue::Text));
+            return match text {
+                Some(text) if !exact => tag_value(text, column, tag),
+                text => Ok(text.map_or(CsvValue::None, CsvValue::Text)),
+            };
         }
         ImportRole::Field(FieldType::String) => {
             return Ok(text_of(cell, exact, nulls).map_or(CsvValue::None, CsvValue::Text));
@@ -210,6 +222,8 @@ struct CsvRows<'a> {
     reading: &'a ReadPlanOptions,
     plan: &'a CsvPlan,
     columns: Vec<CsvFieldValues>,
+    /// The type of each column as a tag of the table; STRING for other columns.
+    tag_types: Vec<TagType>,
     /// Tells repeated hours apart, if the order of the rows does.
     hours: Option<RepeatedHours>,
     times: Vec<i64>,
@@ -217,10 +231,13 @@ struct CsvRows<'a> {
     bad: Vec<(u64, String)>,
     /// Rows of delimiters only, as spreadsheets write them below a table.
     blank: u64,
+    /// Bytes of the cells of the batch.
+    bytes: usize,
 }
 
 impl<'a> CsvRows<'a> {
-    fn new(reading: &'a ReadPlanOptions, plan: &'a CsvPlan) -> Self {
+    fn new(reading: &'a ReadPlanOptions, plan: &'a CsvPlan, steps: Arc<SeriesSteps>) -> Self {
+        let hours = RepeatedHours::if_ordered(&reading.options, &plan.time);
         Self {
             reading,
             plan,
@@ -229,15 +246,24 @@ impl<'a> CsvRows<'a> {
                 .iter()
                 .map(|column| CsvFieldValues::new(column.role))
                 .collect(),
-            hours: RepeatedHours::if_ordered(&reading.options, &plan.time),
+            tag_types: tag_types(reading, plan),
+            hours: hours.map(|hours| hours.with_steps(steps)),
             times: Vec::new(),
             lines: Vec::new(),
             bad: Vec::new(),
             blank: 0,
+            bytes: 0,
         }
     }
 
+    /// Whether the batch has enough rows; if they are wide or long, fewer are enough.
+    fn is_full(&self) -> bool {
+        let rows = self.times.len() + self.bad.len();
+        rows >= BATCH_ROWS || rows * self.columns.len() >= BATCH_CELLS || self.bytes >= BATCH_BYTES
+    }
+
     fn push(&mut self, record: &TextRecord) {
+        self.bytes += record.bytes();
         let is_blank = |cell: RecordCell<'_>| !cell.quoted && cell.text.trim().is_empty();
         if self.plan.kind != TextKind::Json && !record.is_empty() && record.cells().all(is_blank) {
             self.blank += 1;
@@ -264,8 +290,8 @@ impl<'a> CsvRows<'a> {
                  line {ended} is in one cell"
             ));
         }
-        if record.is_empty() && self.plan.kind == TextKind::Json {
-            return Err("it is no JSON object".to_owned());
+        if record.misfit.is_some() && self.plan.kind == TextKind::Json {
+            return Err(record.cell(0).text.to_owned());
         }
         if !self.plan.fits(record) {
             let (found, expected) = record
@@ -291,7 +317,8 @@ impl<'a> CsvRows<'a> {
         };
         let options = &self.reading.options;
         let cells = self.plan.columns.iter().enumerate().map(|(at, column)| {
-            let value = value_of(record.cell(at), column, self.plan.exact, options);
+            let typed = (column, self.tag_types[at]);
+            let value = value_of(record.cell(at), typed, self.plan.exact, options);
             value.map_err(|reason| {
                 let text = record.cell(at).text.trim();
                 let is_number = read_f64(text, column.decimal).is_some();
@@ -358,6 +385,7 @@ impl<'a> CsvRows<'a> {
 
     /// Takes the rows so far, and starts an empty batch.
     fn take(&mut self) -> Result<ParsedBatch> {
+        self.bytes = 0;
         let mut fields = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let times = Int64Array::from(std::mem::take(&mut self.times));

@@ -35,8 +35,22 @@ pub(crate) struct JsonColumns {
 /// A line of a file of objects.
 enum JsonLine {
     Object(Map<String, Value>),
-    /// No object.
-    Other,
+    /// No object, and why.
+    Other(String),
+}
+
+const NO_OBJECT: &str = "it is no JSON object";
+
+/// Why a line is no JSON; Python and others write NaN, which is none.
+fn why_none(text: &[u8], error: &serde_json::Error) -> String {
+    let text = String::from_utf8_lossy(text);
+    if ["NaN", "Infinity"].iter().any(|word| text.contains(word)) {
+        return format!("{NO_OBJECT}: JSON has no NaN and no Infinity; write null instead");
+    }
+    // The position that the parser names is one in this line.
+    let error = error.to_string();
+    let reason = error.split(" at line ").next().unwrap_or_default();
+    format!("{NO_OBJECT}: {reason}")
 }
 
 impl<R: Read> JsonRecords<R> {
@@ -85,20 +99,26 @@ impl<R: Read> JsonRecords<R> {
             }
             return Ok(Some(match serde_json::from_slice(text) {
                 Ok(Value::Object(object)) => JsonLine::Object(object),
-                _ => JsonLine::Other,
+                Ok(_) => JsonLine::Other(NO_OBJECT.to_owned()),
+                Err(error) => JsonLine::Other(why_none(text, &error)),
             }));
         }
     }
 
-    /// Reads the next record; a line that holds no object has no cell. Returns whether there is one.
+    /// Reads the next record; a line that holds no object is a misfit, whose only cell says why. Returns
+    /// whether there is one.
     pub(crate) fn read(&mut self, record: &mut TextRecord) -> Result<bool> {
         let Some(line) = self.next()? else {
             return Ok(false);
         };
         record.begin(self.line);
-        let JsonLine::Object(object) = line else {
-            record.misfit = Some((0, self.places.len()));
-            return Ok(true);
+        let object = match line {
+            JsonLine::Object(object) => object,
+            JsonLine::Other(reason) => {
+                record.misfit = Some((0, self.places.len()));
+                record.push(&reason, true);
+                return Ok(true);
+            }
         };
         let mut cells: Vec<Option<(String, bool)>> = vec![None; self.places.len()];
         flatten(object, "", &mut |name, value| {

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail};
 use arrow::array::StringArray;
 use marigram_model::{BatchTag, WriteBatch};
 use marigram_protocol::lines;
+use marigram_tabular::encoding::{self, Utf8};
 use marigram_tabular::layout::{COMMENT, ColumnLayout};
-use std::io::{BufRead, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
 
 /// Approximate size of a block, in bytes.
@@ -124,15 +125,18 @@ fn add_constant_tags(batch: &mut WriteBatch, tags: &[(String, String)]) -> Resul
     Ok(())
 }
 
-/// The layout in the comment with which an export begins.
-pub(super) fn layout(mut source: ImportSource) -> Result<Option<ColumnLayout>> {
+/// The layout in the comment with which an export begins, in the encoding that is `told`; by default UTF-8,
+/// or UTF-16 if the first bytes say so.
+pub(super) fn layout(mut source: ImportSource, told: Option<&str>) -> Result<Option<ColumnLayout>> {
+    let encoding = match told.and_then(encoding::named) {
+        Some(told) => told,
+        None => encoding::of_export(source.fill_buf()?),
+    };
     let mut line = Vec::new();
-    source
-        .by_ref()
+    BufReader::new(Utf8::new(source, encoding))
         .take(LAYOUT_BYTES_MAX)
         .read_until(b'\n', &mut line)?;
     let text = String::from_utf8_lossy(&line);
-    let text = text.trim_start_matches('\u{feff}');
     match text.trim_end().strip_prefix(COMMENT) {
         Some(json) => Ok(Some(ColumnLayout::parse(json)?)),
         None => Ok(None),

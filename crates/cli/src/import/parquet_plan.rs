@@ -5,7 +5,7 @@
 
 use super::column_roles::{self, ImportRole, inferred_tags};
 use super::new_columns::new_column;
-use super::parquet_values::{with_exact_numbers, with_moments};
+use super::parquet_values::{whole_tags, with_exact_numbers, with_moments};
 use super::source::{ImportSource, RereadableInput};
 use super::{BATCH_ROWS, Precision, ReadPlanOptions};
 use anyhow::{Context, Result, bail};
@@ -228,7 +228,11 @@ impl ParquetPlan {
 
     /// Gives the fields the types that they have in the table, or get in a new one.
     fn add_types(&mut self, reading: &ReadPlanOptions, schema: &Schema) -> Result<()> {
-        let fields = self.columns.iter().map(|column| {
+        // A tag that is a whole number in the table may be a float in the file.
+        let whole_tags = whole_tags(reading)?;
+        let typed = self.columns.iter();
+        let typed = typed.filter(|column| !whole_tags.contains(&column.name));
+        let fields = typed.map(|column| {
             let field = schema.field(column.at).clone();
             field.with_name(&column.name)
         });

@@ -2,7 +2,9 @@
 
 use super::csv_rows::parsed;
 use super::parquet_plan::{self, ParquetPlan};
-use super::parquet_values::{renamed, with_constant_tags, with_exact_numbers, with_moments};
+use super::parquet_values::{
+    renamed, whole_tags, with_constant_tags, with_exact_numbers, with_moments, with_whole_tags,
+};
 use super::source::ImportSource;
 use super::{BATCH_ROWS, ParsedBatch, ReadPlanOptions};
 use anyhow::{Context, Result};
@@ -21,6 +23,7 @@ pub(crate) fn read(
     let builder = parquet_plan::builder(source)?;
     let roles = plan.roles(reading);
     let names = plan.names();
+    let whole_tags = whole_tags(reading)?;
     let kept: Vec<usize> = plan.places().collect();
     let kept_schema = Arc::new(builder.schema().project(&kept)?);
     let mask = ProjectionMask::roots(builder.parquet_schema(), kept);
@@ -35,7 +38,8 @@ pub(crate) fn read(
         let count = rows.num_rows() as u64;
         let lines = (before + 1..=before + count).collect();
         before += count;
-        if !send(parsed(reading, &roles, &rows, lines, Vec::new())) {
+        let (rows, lines, bad) = with_whole_tags(rows, &whole_tags, lines)?;
+        if !send(parsed(reading, &roles, &rows, lines, bad)) {
             return Ok(());
         }
     }
@@ -43,6 +47,7 @@ pub(crate) fn read(
         // Its columns make a table nevertheless.
         let rows = renamed(&RecordBatch::new_empty(kept_schema), &names)?;
         let rows = with_constant_tags(reading, with_exact_numbers(&rows)?)?;
+        let (rows, _, _) = with_whole_tags(rows, &whole_tags, Vec::new())?;
         let schema = reading.schema.as_deref();
         let batch = marigram::convert(&reading.table, &roles, schema, &rows)?.batch;
         send(Ok(ParsedBatch {

@@ -1,12 +1,14 @@
 //! A file together with its import plan.
 
 use super::column_roles::ImportRole;
+use super::content::FileContent;
 use super::csv_plan::{self, CsvPlan, TextKind};
 use super::parquet_plan::{self, ParquetPlan};
+use super::series_steps::SeriesSteps;
 use super::source::{ImportSource, RereadableInput};
 use super::{
-    ImportFormat, KnownColumns, ParsedBatch, ReadOptions, ReadPlanOptions, csv_rows, ending,
-    form_of, line_rows, name_of, option_check, parquet_rows, plan_text, tsfile_rows,
+    ImportFormat, KnownColumns, ParsedBatch, ReadOptions, ReadPlanOptions, content, csv_rows,
+    ending, line_rows, name_of, option_check, parquet_rows, plan_text, tsfile_rows,
 };
 use crate::client::DataClient;
 use crate::table_columns::known_table;
@@ -15,9 +17,11 @@ use jiff::Timestamp;
 use marigram_model::FieldType;
 use marigram_tabular::layout::{ColumnLayout, ENDING};
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 /// A file and its plan.
 pub(crate) struct PreparedFile {
@@ -35,6 +39,10 @@ pub(crate) struct PreparedFile {
     pub parquet: Option<ParquetPlan>,
     /// The existing tables, for line protocol and TsFile.
     pub tables: tsfile_rows::TableSchemas,
+    /// What the user should know of its content: that it is another one than its name says.
+    pub content_note: Option<String>,
+    /// The distances between the rows of a CSV file, once they were measured.
+    steps: OnceLock<Arc<SeriesSteps>>,
 }
 
 impl PreparedFile {
@@ -44,12 +52,15 @@ impl PreparedFile {
         options: &ReadOptions,
         client: Option<&mut DataClient>,
     ) -> Result<Self> {
-        let form = form_of(path, options.format)?;
-        let input = RereadableInput::open(path)?;
+        let FileContent {
+            input,
+            form,
+            note: content_note,
+        } = content::open(path, options.format)?;
         let layout = match form {
-            ImportFormat::Lines => line_rows::layout(input.source()?)?,
+            ImportFormat::Lines => line_rows::layout(input.source()?, None)?,
             ImportFormat::Csv => match layout_beside(path)? {
-                None => line_rows::layout(input.source()?)?,
+                None => line_rows::layout(input.source()?, options.encoding.as_deref())?,
                 beside => beside,
             },
             ImportFormat::Tsfile => layout_beside(path)?,
@@ -91,12 +102,14 @@ impl PreparedFile {
             csv,
             parquet,
             tables: tsfile_rows::TableSchemas::new(),
+            content_note,
+            steps: OnceLock::new(),
         })
     }
 
     /// The plan as text.
     pub(crate) fn describe(&self) -> String {
-        match (&self.csv, &self.parquet, self.form) {
+        let mut text = match (&self.csv, &self.parquet, self.form) {
             (Some(plan), ..) => plan_text::csv(&self.name, plan, &self.reading),
             (None, Some(plan), _) => plan_text::parquet(&self.name, plan, &self.reading),
             (None, None, form) => {
@@ -107,7 +120,12 @@ impl PreparedFile {
                 let form = option_check::name(form);
                 plan_text::other(&self.name, form, self.reading.layout.as_ref(), table)
             }
+        };
+        if let Some(note) = &self.content_note {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "  note    {note}");
         }
+        text
     }
 
     /// Reads the file and passes its rows to `send`, until `send` returns false.
@@ -117,13 +135,27 @@ impl PreparedFile {
         send: &dyn Fn(Result<ParsedBatch>) -> bool,
     ) -> Result<()> {
         match (&self.csv, &self.parquet, self.form) {
-            (Some(plan), ..) => csv_rows::read(Box::new(source), &self.reading, plan, send),
+            (Some(plan), ..) => {
+                let steps = self.series_steps(plan)?;
+                csv_rows::read(Box::new(source), &self.reading, (plan, steps), send)
+            }
             (None, Some(plan), _) => parquet_rows::read(source, &self.reading, plan, send),
             (None, None, ImportFormat::Tsfile) => {
                 tsfile_rows::read(source, &self.reading, &self.tables, send)
             }
             (None, None, _) => line_rows::read(source, &self.reading, send),
         }
+    }
+
+    /// The distances between the rows of a CSV file, measured once: the roles of its columns are final when
+    /// its rows are read.
+    fn series_steps(&self, plan: &CsvPlan) -> Result<Arc<SeriesSteps>> {
+        if let Some(steps) = self.steps.get() {
+            return Ok(Arc::clone(steps));
+        }
+        let open = || -> Result<Box<dyn Read>> { Ok(Box::new(self.input.source()?)) };
+        let steps = Arc::new(plan.series_steps(&open, &self.reading.options)?);
+        Ok(Arc::clone(self.steps.get_or_init(|| steps)))
     }
 
     /// The layout of a new table, if it is known before the rows are read.

@@ -1,4 +1,4 @@
-//! An input file that is read once or several times, plain, gzipped or from stdin; it counts the
+//! An input file that is read once or several times, plain, compressed or from stdin; it counts the
 //! bytes that were read.
 
 use anyhow::{Context, Result};
@@ -8,9 +8,11 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use zstd::stream::read::Decoder as ZstdDecoder;
 
 const BUFFER_BYTES: usize = 1 << 18;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// How far a file has been read; shared with the progress bar.
 #[derive(Clone, Debug, Default)]
@@ -92,8 +94,12 @@ fn spool(mut from: impl Read) -> Result<File> {
     Ok(copy)
 }
 
+fn unpacked(decoder: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder))
+}
+
 impl ImportSource {
-    /// Wraps a file. Detects gzip by its first bytes, not by its name.
+    /// Wraps a file. Detects gzip and zstd by its first bytes, not by its name.
     fn new(file: File) -> Result<Self> {
         let position = ReadPosition::default();
         let bytes_total = file.metadata().map_or(0, |metadata| metadata.len());
@@ -102,21 +108,19 @@ impl ImportSource {
             position: position.clone(),
         };
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, counting);
-        let is_gzip = reader
-            .fill_buf()
-            .context("cannot be read")?
-            .starts_with(&GZIP_MAGIC);
+        let head = reader.fill_buf().context("cannot be read")?;
+        let (is_gzip, is_zstd) = (head.starts_with(&GZIP_MAGIC), head.starts_with(&ZSTD_MAGIC));
         let reader: Box<dyn BufRead + Send> = if is_gzip {
-            Box::new(BufReader::with_capacity(
-                BUFFER_BYTES,
-                MultiGzDecoder::new(reader),
-            ))
+            unpacked(MultiGzDecoder::new(reader))
+        } else if is_zstd {
+            let decoder = ZstdDecoder::with_buffer(reader).context("cannot be unpacked")?;
+            unpacked(decoder)
         } else {
             Box::new(reader)
         };
         Ok(Self {
             reader,
-            plain: Some(file).filter(|_| !is_gzip),
+            plain: Some(file).filter(|_| !is_gzip && !is_zstd),
             bytes_total,
             position,
         })

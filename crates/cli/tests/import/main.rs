@@ -5,9 +5,11 @@
     reason = "these tests are outside the database and use the machine as a person would"
 )]
 
+mod contents;
 mod devices;
 mod directories;
 mod headers;
+mod hostile;
 mod json;
 mod messy;
 mod mixtures;

@@ -55,3 +55,48 @@ fn an_order_that_says_nothing_is_refused() {
     );
     assert!(said.out.contains("4 refused"), "{}", said.out);
 }
+
+/// Imports a file whose order decides; returns its times.
+fn ordered(text: &str) -> String {
+    let place = ImportFixture::new();
+    let file = place.file("m.csv", text);
+    let said = place.import(&["--tz", "Europe/Berlin", "--repeated-hour", "order", &file]);
+    assert!(said.ok, "{}{}", said.out, said.err);
+    place.csv("SELECT time, a, b FROM m ORDER BY time")
+}
+
+#[test]
+fn a_file_may_begin_with_two_rows_of_one_minute_in_the_hour() {
+    // Each minute has a row for either sensor, and the hour comes twice.
+    let mut text = "time,a,b\n".to_owned();
+    let mut expected = text.clone();
+    for pass in 0..2 {
+        for minute in 0..60 {
+            text += &format!(
+                "2026-10-25 02:{minute:02},{minute},\n2026-10-25 02:{minute:02},,{pass}\n"
+            );
+            expected += &format!("2026-10-25T0{pass}:{minute:02}:00Z,{minute}.0,{pass}.0\n");
+        }
+    }
+    assert_eq!(ordered(&text), expected);
+    // Behind a pause.
+    let text = text.replace("time,a,b\n", "time,a,b\n2026-10-24 20:00,1,1\n");
+    let expected = expected.replace("time,a,b\n", "time,a,b\n2026-10-24T18:00:00Z,1.0,1.0\n");
+    assert_eq!(ordered(&text), expected);
+}
+
+#[test]
+fn rows_of_one_repeated_time_alone_are_refused() {
+    let place = ImportFixture::new();
+    let file = place.file(
+        "m.csv",
+        "time,a,b\n2026-10-25 02:00,1,\n2026-10-25 02:00,,2\n",
+    );
+    let said = place.import(&["--tz", "Europe/Berlin", "--repeated-hour", "order", &file]);
+    assert!(!said.ok && said.out.contains("1 refused"), "{}", said.out);
+    assert!(
+        said.err.contains("give --repeated-hour first or second"),
+        "{}",
+        said.err
+    );
+}

@@ -66,6 +66,17 @@ pub(crate) fn skipped_lines(plan: &CsvPlan) -> Vec<String> {
     notes
 }
 
+/// The note for a header that has characters which are none in the encoding of the file.
+pub(crate) fn damaged_name(plan: &CsvPlan) -> Option<String> {
+    let mut names = plan.dialect.names.iter();
+    let name = names.find(|name| name.contains('\u{fffd}'))?;
+    Some(format!(
+        "the header has characters that are not {} or were damaged before: '{name}'; --encoding latin1 reads \
+         it otherwise",
+        plan.encoding.name()
+    ))
+}
+
 /// Refuses a header between the rows that names no time, because its rows would have none.
 pub(crate) fn refuse_headers_without_time(plan: &CsvPlan) -> Result<()> {
     for other in &plan.headers.others {
@@ -188,6 +199,13 @@ fn note_numbers(plan: &mut CsvPlan, at: usize, profile: &ColumnProfile) {
              {mark}; --decimal {other} reads it otherwise"
         ));
     }
+    if let Some((code, count)) = profile.missing_code() {
+        plan.notes.push(format!(
+            "column '{name}': '{code}' ({}) is stored as a number; if it stands for no value, --null={code} \
+             reads it as such",
+            terminal::count(count)
+        ));
+    }
     let markers = profile.marker_texts();
     if !markers.is_empty() {
         let texts: Vec<String> = markers
@@ -216,6 +234,8 @@ fn note_identifiers(
     let (name, role) = (&plan.columns[at].name, plan.columns[at].role);
     let what = if cell.starts_with('0') {
         format!("'{cell}' begins with a zero")
+    } else if cell.starts_with('+') {
+        format!("'{cell}' begins with a plus, as telephone numbers do")
     } else {
         format!("'{cell}' among whole numbers may be a name")
     };

@@ -103,7 +103,7 @@ fn columns_match_those_of_the_table_without_case() {
     let known = marigram_tabular::layout::ColumnLayout::new(
         "pump",
         "ts",
-        [("dev".to_owned(), marigram_model::TagType::String)],
+        [("dev".to_owned(), TagType::String)],
         [("v".to_owned(), FieldType::I64)],
     );
     let text = "TS,DEV,V,new\n2026-01-01,a,1,2\n";
