@@ -6,10 +6,10 @@
 
 use crate::arithmetic::overflow;
 use crate::refusal::refused;
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::Result;
+use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int32Type};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
@@ -25,13 +25,9 @@ use datafusion::logical_expr::{
 use std::sync::Arc;
 
 /// Functions of arrays that return an INTEGER.
-const INTEGERS: [&str; 5] = [
-    "array_length",
-    "array_ndims",
-    "array_position",
-    "array_positions",
-    "cardinality",
-];
+const INTEGERS: [&str; 3] = ["array_position", "array_positions", "cardinality"];
+/// Functions of arrays that return an INTEGER, and NULL for an array without elements.
+const DIMENSIONS: [&str; 2] = ["array_length", "array_ndims"];
 /// Functions of floats that can overflow.
 const OVERFLOWING: [&str; 3] = ["degrees", "exp", "power"];
 /// Functions that are not defined for all numbers.
@@ -42,6 +38,7 @@ const LOGARITHMS: [&str; 4] = ["ln", "log", "log10", "log2"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Adaptation {
     Integer,
+    Dimension,
     Finite,
     Logarithm,
     Domain,
@@ -55,6 +52,7 @@ enum Adaptation {
 pub(crate) fn adapt_functions(state: &mut SessionState) -> Result<()> {
     let kinds = [
         (&INTEGERS[..], Adaptation::Integer),
+        (&DIMENSIONS[..], Adaptation::Dimension),
         (&OVERFLOWING[..], Adaptation::Finite),
         (&LOGARITHMS[..], Adaptation::Logarithm),
         (&DOMAINS[..], Adaptation::Domain),
@@ -116,7 +114,37 @@ fn value_of_row(values: &ArrayRef, row: usize) -> Option<f64> {
     values.is_valid(row).then(|| values.value(row))
 }
 
+/// The sizes of arrays, without those of arrays that have no elements: an empty array has no dimensions.
+fn null_of_empty(sizes: ColumnarValue, array: &ColumnarValue) -> Result<ColumnarValue> {
+    let is_one = matches!(sizes, ColumnarValue::Scalar(_));
+    let sizes = sizes.into_array(1)?;
+    let rows = sizes.len();
+    let lists = array.to_array(rows)?;
+    let Some(sizes) = sizes.as_primitive_opt::<Int32Type>() else {
+        return Ok(ColumnarValue::Array(sizes));
+    };
+    let is_empty = |row: usize| match lists.as_list_opt::<i32>() {
+        Some(lists) => lists.value_length(row) == 0,
+        None => false,
+    };
+    let sizes: Int32Array = sizes
+        .iter()
+        .enumerate()
+        .map(|(row, size)| size.filter(|size| *size > 0 && !is_empty(row)))
+        .collect();
+    Ok(if is_one {
+        ColumnarValue::Scalar(ScalarValue::try_from_array(&sizes, 0)?)
+    } else {
+        ColumnarValue::Array(Arc::new(sizes))
+    })
+}
+
 impl AdaptedFunction {
+    /// Whether the results of the function are integers that DataFusion has without a sign.
+    fn is_integer(&self) -> bool {
+        matches!(self.adaptation, Adaptation::Integer | Adaptation::Dimension)
+    }
+
     /// Checks results whose arguments do not explain them.
     fn check(&self, args: &[ColumnarValue], made: &ColumnarValue) -> Result<()> {
         let Some(results) = floats(made)? else {
@@ -196,14 +224,14 @@ impl ScalarUDFImpl for AdaptedFunction {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         let data_type = self.inner.return_type(types)?;
         Ok(match self.adaptation {
-            Adaptation::Integer => integer_type(&data_type),
+            Adaptation::Integer | Adaptation::Dimension => integer_type(&data_type),
             _ => data_type,
         })
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let field = self.inner.return_field_from_args(args)?;
-        if self.adaptation != Adaptation::Integer {
+        if !self.is_integer() {
             return Ok(field);
         }
         let data_type = integer_type(field.data_type());
@@ -211,13 +239,18 @@ impl ScalarUDFImpl for AdaptedFunction {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if self.adaptation == Adaptation::Integer {
+        if self.is_integer() {
             let to = args.return_field.data_type().clone();
             let types: Vec<DataType> = args.args.iter().map(ColumnarValue::data_type).collect();
             let own = self.inner.return_type(&types)?;
             let field = Field::clone(&args.return_field).with_data_type(own);
             args.return_field = Arc::new(field);
-            return cast_value(self.inner.invoke_with_args(args)?, &to);
+            let array = args.args.first().cloned();
+            let made = cast_value(self.inner.invoke_with_args(args)?, &to)?;
+            return match array.filter(|_| self.adaptation == Adaptation::Dimension) {
+                Some(array) => null_of_empty(made, &array),
+                None => Ok(made),
+            };
         }
         let given = args.args.clone();
         let made = self.inner.invoke_with_args(args)?;
@@ -227,7 +260,9 @@ impl ScalarUDFImpl for AdaptedFunction {
 
     fn evaluate_bounds(&self, input: &[&Interval]) -> Result<Interval> {
         match self.adaptation {
-            Adaptation::Integer => Interval::make_unbounded(&DataType::Int32),
+            Adaptation::Integer | Adaptation::Dimension => {
+                Interval::make_unbounded(&DataType::Int32)
+            }
             Adaptation::Domain | Adaptation::Root | Adaptation::Logarithm => {
                 let float = DataType::Float64;
                 let kind = input.first().map_or(float, |argument| argument.data_type());
@@ -313,13 +348,25 @@ impl ExprPlanner for SignedCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::common::ScalarValue;
+    use arrow::array::ListArray;
 
     #[test]
     fn lists_of_positions_are_signed() {
         let list = |item| DataType::List(Arc::new(Field::new_list_field(item, true)));
         assert_eq!(integer_type(&list(DataType::UInt64)), list(DataType::Int32));
         assert_eq!(integer_type(&DataType::Int64), DataType::Int64);
+    }
+
+    #[test]
+    fn an_empty_array_has_no_length() {
+        let lists = [Some(vec![Some(1)]), Some(Vec::new()), None];
+        let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(lists);
+        let lists = ColumnarValue::Array(Arc::new(lists));
+        let sizes = Int32Array::from(vec![Some(1), Some(1), None]);
+        let made = null_of_empty(ColumnarValue::Array(Arc::new(sizes)), &lists).unwrap();
+        let made = made.into_array(3).unwrap();
+        let made: Vec<_> = made.as_primitive::<Int32Type>().iter().collect();
+        assert_eq!(made, [Some(1), None, None]);
     }
 
     #[test]

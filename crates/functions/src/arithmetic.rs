@@ -5,7 +5,10 @@
 //! [`CheckedArithmetic`] replaces them with functions of ours as soon as types are known, before
 //! constants are folded. These functions are displayed as the operators that they replace, so that
 //! columns keep their names. Division and remainder of whole numbers already check their results.
+//! Long chains of operators become one call before that (`chain`).
 
+mod argument;
+pub(crate) mod chain;
 mod floats;
 mod functions;
 mod kernel;

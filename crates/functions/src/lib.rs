@@ -3,7 +3,7 @@
 //! Functions: Marigram's own (`time_bucket`, aggregates of time series, and marker functions that
 //! the plans of operators replace) and those of PostgreSQL that clients call; [`register`] adds
 //! them to a session. Functions that produce large values are [`bounded`]. Operators:
-//! [`arithmetic`] of whole numbers, [`interval_arithmetic`], [`long_sums`], the [`comparison`] of intervals, the
+//! [`arithmetic`] of whole numbers, [`interval_arithmetic`], [`operator_chains`], the [`comparison`] of intervals, the
 //! order of [`floats`] and of intervals ([`interval_order`]). Both use [`zoned`] times, [`duration`]s
 //! as people write them, and the [`interrupt`] that stops long loops.
 //!
@@ -26,6 +26,8 @@ mod collected;
 pub mod comparison;
 mod date_part;
 mod date_trunc;
+mod decimal_scales;
+mod degrees;
 mod descriptors;
 pub mod duration;
 mod epoch_times;
@@ -44,24 +46,27 @@ mod interval_text;
 mod json;
 mod keys;
 mod letter_case;
-pub mod long_sums;
 mod lttb;
 pub mod marker_functions;
 mod mean;
 mod min_max;
 mod mode;
 mod named_cast;
+mod null_counts;
 mod number_forms;
 mod numbers;
 pub mod numeric_division;
+pub mod operator_chains;
 mod over_time;
 mod overlaps;
 mod pairs;
 mod plan_expressions;
 mod postgres;
 mod postgres_values;
+mod quoted_identifiers;
 mod refusal;
 mod regexps;
+mod repeated_key;
 mod series;
 mod sleep;
 mod sliding;
@@ -76,6 +81,7 @@ mod top_n;
 mod two_step;
 mod type_names;
 pub mod value_casts;
+mod value_texts;
 pub mod zone_functions;
 pub mod zoned;
 
@@ -85,11 +91,12 @@ pub use array_comparisons::{ARRAY_COMPARISONS, compared_with_array};
 pub use bounded::{BoundConstants, BoundFunctions, bounded};
 pub use bucket::TimeBuckets;
 pub use calls::buckets_of;
+pub use decimal_scales::TRIM_SCALE;
 pub use descriptors::{
     AggregateDescriptor, FoldMethod, NumericResult, RollupMethod, TimeEdge, aggregate_descriptor,
 };
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
-pub use json::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS};
+pub use json::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS};
 pub use mean::{
     exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
 };
@@ -99,6 +106,7 @@ pub use postgres::{ConstantFunction, POSTGRES_VERSION};
 pub use postgres_values::ARRAY_OR_EMPTY;
 pub use refusal::{Refusal, refused, refused_at};
 pub use regexps::REGEXP_MATCH_LIST;
+pub use repeated_key::REPEATED_KEY;
 pub use text_forms::{SIMILAR_TO_REGEX, TIME_FROM_PATTERN};
 pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
@@ -168,6 +176,17 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in postgres_values::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    for udf in degrees::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in null_counts::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    for udf in decimal_scales::functions() {
+        state.register_udf(Arc::new(udf))?;
+    }
+    state.register_udf(Arc::new(quoted_identifiers::function()))?;
+    state.register_udf(Arc::new(repeated_key::function()))?;
     state.register_udf(Arc::new(date_part::function()))?;
     state.register_udf(Arc::new(date_trunc::function()))?;
     state.register_udf(Arc::new(overlaps::function()))?;

@@ -1,23 +1,19 @@
 //! Casts to which PostgreSQL and Arrow give different values: decimal numbers to whole numbers,
 //! which are rounded and not truncated; text to BYTES, in PostgreSQL's forms `\x00ff` and `\000`;
-//! text to intervals and times of day; intervals, times, floats and BYTES to text.
+//! text to intervals and times of day; intervals, times, floats, BYTES and rows to text.
 
-use crate::arguments::TIME;
 use crate::clock_texts::{ClockTextError, parse_clock};
-use crate::date_part::of_difference;
 use crate::float_casts::{is_narrow, is_read_exactly, narrow_floats, read_floats};
 use crate::plan_expressions::replace_in_expressions;
 use crate::refusal::refused;
+use crate::value_texts::{float_texts, hexadecimal_bytes, row_texts, time_texts};
 use crate::{format_postgres_interval, parse_postgres_interval};
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, Decimal256Array, Int32Array, Int64Array,
-    IntervalMonthDayNanoArray, StringArray, StringBuilder, Time64NanosecondArray, UInt64Array,
+    IntervalMonthDayNanoArray, StringArray, Time64NanosecondArray, UInt64Array,
 };
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{
-    DataType, Decimal256Type, Float32Type, Float64Type, IntervalMonthDayNanoType, IntervalUnit,
-    TimeUnit, TimestampNanosecondType, i256,
-};
+use arrow::datatypes::{DataType, Decimal256Type, Float64Type, IntervalMonthDayNanoType, i256};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
@@ -27,11 +23,9 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
-use marigram_pgtext::{ZoneClock, double_text, real_text};
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+pub use crate::value_texts::as_intervals;
 
 /// See the module documentation. The rule runs after DataFusion's type coercion, which adds such
 /// casts.
@@ -59,6 +53,7 @@ enum ValueCastKind {
     WriteTime,
     WriteFloat,
     WriteBytes,
+    WriteRow,
     CountBytes,
     ReadFloat,
     ReadClock,
@@ -134,6 +129,7 @@ fn kind_of_cast(expr: &Expr, schema: &DFSchema) -> Option<ValueCastKind> {
         (DataType::Binary | DataType::LargeBinary | DataType::BinaryView, to) if to.is_string() => {
             Some(ValueCastKind::WriteBytes)
         }
+        (DataType::Struct(_), to) if to.is_string() => Some(ValueCastKind::WriteRow),
         (DataType::Duration(_), DataType::Interval(_)) => Some(ValueCastKind::ReadDifference),
         (DataType::Interval(_) | DataType::Duration(_), to) if to.is_string() => {
             Some(ValueCastKind::WriteInterval)
@@ -209,6 +205,7 @@ impl ScalarUDFImpl for ValueCast {
             ValueCastKind::WriteTime => "write_time",
             ValueCastKind::WriteFloat => "write_float",
             ValueCastKind::WriteBytes => "write_bytes",
+            ValueCastKind::WriteRow => "write_row",
             ValueCastKind::CountBytes => "count_bytes",
             ValueCastKind::ReadClock => "read_clock",
             ValueCastKind::ReadFloat => "read_float",
@@ -270,6 +267,7 @@ impl ScalarUDFImpl for ValueCast {
                 let texts: StringArray = texts.map(|bytes| bytes.map(hexadecimal_bytes)).collect();
                 cast(&texts, &self.to)?
             }
+            ValueCastKind::WriteRow => cast(&row_texts(values.as_struct())?, &self.to)?,
             ValueCastKind::CountBytes => {
                 let bytes = cast(&values, &DataType::Binary)?;
                 let lengths = bytes.as_binary::<i32>().iter();
@@ -294,17 +292,6 @@ impl ScalarUDFImpl for ValueCast {
     }
 }
 
-/// Bytes as PostgreSQL prints them.
-pub(crate) fn hexadecimal_bytes(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(2 + 2 * bytes.len());
-    out.push_str("\\x");
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
-}
-
 fn clock_refusal(text: &str, error: ClockTextError) -> DataFusionError {
     let text = text.escape_debug();
     match error {
@@ -317,47 +304,6 @@ fn clock_refusal(text: &str, error: ClockTextError) -> DataFusionError {
             format!("date/time field value out of range: \"{text}\""),
         ),
     }
-}
-
-/// Times as PostgreSQL prints them.
-fn time_texts(values: &ArrayRef) -> Result<StringArray> {
-    let out_of_range = || refused("22008", "timestamp out of range");
-    let times = cast(values, &TIME)?;
-    let utc = marigram_pgtext::zone_of("UTC").map_err(|_| out_of_range())?;
-    let mut clock = ZoneClock::new(utc);
-    let mut texts = StringBuilder::with_capacity(times.len(), 20 * times.len());
-    for time in times.as_primitive::<TimestampNanosecondType>() {
-        let text = match time {
-            Some(time) => Some(clock.text(time).ok_or_else(out_of_range)?),
-            None => None,
-        };
-        let text = text.as_deref();
-        texts.append_option(text.map(|text| text.strip_suffix("+00").unwrap_or(text)));
-    }
-    Ok(texts.finish())
-}
-
-/// Floats as PostgreSQL prints them.
-pub(crate) fn float_texts(values: &ArrayRef) -> Result<StringArray> {
-    if let Some(reals) = values.as_primitive_opt::<Float32Type>() {
-        return Ok(reals.iter().map(|real| real.map(real_text)).collect());
-    }
-    let doubles = cast(values, &DataType::Float64)?;
-    let doubles = doubles.as_primitive::<Float64Type>().iter();
-    Ok(doubles.map(|double| double.map(double_text)).collect())
-}
-
-/// Converts a column to intervals; it may hold differences of times, which have days and a time.
-pub fn as_intervals(values: &ArrayRef) -> Result<ArrayRef> {
-    if !matches!(values.data_type(), DataType::Duration(_)) {
-        return Ok(cast(values, &INTERVAL)?);
-    }
-    let nanos = cast(values, &DataType::Duration(TimeUnit::Nanosecond))?;
-    let nanos = cast(&nanos, &DataType::Int64)?;
-    let nanos = nanos.as_primitive::<arrow::datatypes::Int64Type>().iter();
-    let intervals: IntervalMonthDayNanoArray =
-        nanos.map(|nanos| nanos.map(of_difference)).collect();
-    Ok(Arc::new(intervals))
 }
 
 /// Whether an expression is a cast of a literal that a float can hold.

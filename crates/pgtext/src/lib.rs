@@ -1,10 +1,11 @@
 //! Text as PostgreSQL reads and writes it: times in all their forms, the patterns of `to_char`, those
-//! of `SIMILAR TO`, regular expressions, and the words and statements of a script. This crate knows no database, and does no I/O.
+//! of `SIMILAR TO`, regular expressions, rows and arrays, and the words and statements of a script. This crate knows no database, and does no I/O.
 //!
 //! The rules come from PostgreSQL 15's documentation (appendix B, sections 8.5, 9.7.2 and 9.8); the
 //! expected results in `tests/` come from PostgreSQL 15.
 
 mod abbreviations;
+mod composites;
 mod error;
 mod fields;
 mod floats;
@@ -21,6 +22,7 @@ mod times;
 mod to_char;
 mod zones;
 
+pub use composites::{array_text, row_text};
 pub use error::TimeTextError;
 pub use floats::{double_text, real_text};
 pub use from_pattern::{PatternTime, PatternTimeError, time_from_pattern};

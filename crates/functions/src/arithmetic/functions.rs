@@ -1,8 +1,9 @@
 //! The operators as functions.
 
+use super::argument::OperatorArgument;
+use super::chain::unchained;
 use super::floats::compute_floats;
 use super::kernel::{ArithmeticOp, KernelOperand, compute};
-use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
@@ -59,13 +60,7 @@ pub(super) fn negate(operand: Expr) -> Expr {
 impl CheckedOperator {
     /// The operator as it was written; `None` means the minus sign.
     fn operator(&self) -> Option<Operator> {
-        self.op.map(|op| match op {
-            ArithmeticOp::Add => Operator::Plus,
-            ArithmeticOp::Subtract => Operator::Minus,
-            ArithmeticOp::Multiply => Operator::Multiply,
-            ArithmeticOp::Divide => Operator::Divide,
-            ArithmeticOp::BitwiseXor => Operator::BitwiseXor,
-        })
+        self.op.map(ArithmeticOp::operator)
     }
 
     /// The operator expression that a call replaces.
@@ -137,7 +132,8 @@ pub fn unchecked(expr: Expr) -> Result<Expr> {
                 .func
                 .inner()
                 .downcast_ref::<CheckedOperator>()
-                .and_then(|checked| checked.written(&call.args)),
+                .and_then(|checked| checked.written(&call.args))
+                .or_else(|| unchained(call)),
             _ => None,
         };
         Ok(match written {
@@ -216,33 +212,6 @@ impl ScalarUDFImpl for CheckedOperator {
     }
 }
 
-/// An argument as an array.
-struct OperatorArgument {
-    array: ArrayRef,
-    is_scalar: bool,
-}
-
-impl OperatorArgument {
-    fn operand(&self) -> KernelOperand<'_> {
-        KernelOperand {
-            array: &self.array,
-            is_scalar: self.is_scalar,
-        }
-    }
-}
-
 fn columns(args: Vec<ColumnarValue>) -> Result<Vec<OperatorArgument>> {
-    let column = |arg| {
-        Ok(match arg {
-            ColumnarValue::Array(array) => OperatorArgument {
-                array,
-                is_scalar: false,
-            },
-            ColumnarValue::Scalar(scalar) => OperatorArgument {
-                array: scalar.to_array()?,
-                is_scalar: true,
-            },
-        })
-    };
-    args.into_iter().map(column).collect()
+    args.into_iter().map(OperatorArgument::new).collect()
 }

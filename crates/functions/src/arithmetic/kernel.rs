@@ -15,6 +15,7 @@ use arrow::datatypes::{
     UInt64Type,
 };
 use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::Operator;
 use std::ops::{BitOr, BitXor};
 use std::sync::Arc;
 
@@ -31,6 +32,19 @@ pub(super) enum ArithmeticOp {
     Divide,
     /// `a # b`, of whole numbers
     BitwiseXor,
+}
+
+impl ArithmeticOp {
+    /// The operator in an expression.
+    pub(super) fn operator(self) -> Operator {
+        match self {
+            Self::Add => Operator::Plus,
+            Self::Subtract => Operator::Minus,
+            Self::Multiply => Operator::Multiply,
+            Self::Divide => Operator::Divide,
+            Self::BitwiseXor => Operator::BitwiseXor,
+        }
+    }
 }
 
 /// Whole numbers of one width. Each result has *flags*; their union over all rows says whether any

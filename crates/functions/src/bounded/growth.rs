@@ -1,6 +1,6 @@
 //! Estimates from its arguments how large the values of a function can become.
 
-use crate::json::{JSON_LISTS, JSON_OBJECT_LISTS};
+use crate::json::{JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS};
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{cast, max};
@@ -104,6 +104,12 @@ impl ValueGrowth {
             "to_json" | "to_jsonb" | "row_to_json" | "array_to_json" | "json_build_object"
             | "jsonb_build_object" | "json_build_array" | "jsonb_build_array" => Self::Json,
             name if JSON_LISTS.contains(&name) || JSON_OBJECT_LISTS.contains(&name) => Self::Json,
+            name if TEXT_OBJECTS.contains(&name) => Self::Json,
+            // A number in jsonb has no exponent, and up to 310 digits for five characters.
+            name if name == JSON_READERS[1] || JSON_PARTS.iter().any(|[_, it]| *it == name) => {
+                Self::Times(64)
+            }
+            name if JSON_PARTS.iter().any(|[it, _]| *it == name) => Self::Times(24),
             "string_to_array" | "regexp_split_to_array" | "parse_ident" => Self::Times(24),
             "concat"
             | "overlay"

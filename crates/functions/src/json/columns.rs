@@ -3,7 +3,7 @@
 use super::JSON_FIELD;
 use crate::interval_text::format_postgres_interval;
 use crate::refusal::refused;
-use crate::value_casts::{as_intervals, float_texts, hexadecimal_bytes};
+use crate::value_texts::{as_intervals, float_texts, hexadecimal_bytes};
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, IntervalMonthDayNanoType};

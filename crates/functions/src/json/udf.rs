@@ -42,7 +42,7 @@ struct JsonUdf {
 }
 
 /// All functions of this module.
-pub(crate) fn functions() -> Vec<ScalarUDF> {
+pub(super) fn functions() -> Vec<ScalarUDF> {
     use JsonShape::{Array, List, Members, Object, Value};
     [
         ("to_json", Value, false),
