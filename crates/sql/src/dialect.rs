@@ -1,12 +1,12 @@
 //! From text to statements: what a client writes becomes a [`Command`](statement::Command).
 //!
-//! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`],
+//! [`parse`] is the entry point. It reads Marigram's own statements from the tokens ([`ddl`], [`reference`],
 //! [`session_syntax`], [`copy_syntax`], [`other_statements`]) and passes everything else to sqlparser with our
 //! [`grammar`], after rewriting the text ([`rewriting`], [`from_first`], [`sample`], [`shorthand`],
 //! [`foreign_names`], [`inserted_columns`]) and before rewriting the syntax tree ([`ast_walk`] and its visitors:
 //! [`named`], [`named_windows`], [`aliased_calls`], [`asof_syntax`], [`at_time_zone`],
-//! [`latest_on`], [`exact_numbers`], [`array_literals`], [`inserted_lists`], [`casts`], [`declared_parameters`], [`deleted_alias`],
-//! [`index_definitions`], [`rows`], [`series`], [`set_returning`], [`grouping_forms`], [`json_calls`],
+//! [`latest_on`], [`exact_numbers`], [`literal_scales`], [`array_literals`], [`array_fills`], [`inserted_lists`], [`casts`], [`declared_parameters`], [`deleted_alias`],
+//! [`index_definitions`], [`rows`], [`nested_exists`], [`series`], [`set_returning`], [`json_rows`], [`grouping_forms`], [`json_calls`], [`json_casts`],
 //! [`table_queries`], [`column_names`]). [`timescale`] has what TimescaleDB adds to SQL. Deep statements are refused or balanced ([`nesting`],
 //! [`balance`], [`recursions`]).
 //!
@@ -15,6 +15,7 @@
 pub(crate) mod access_statement;
 pub(crate) mod access_syntax;
 pub(crate) mod aliased_calls;
+mod array_fills;
 pub(crate) mod array_literals;
 pub(crate) mod array_subqueries;
 pub(crate) mod asof_syntax;
@@ -41,9 +42,13 @@ pub(crate) mod index_definitions;
 pub(crate) mod inserted_columns;
 pub(crate) mod inserted_lists;
 pub(crate) mod json_calls;
+mod json_casts;
+mod json_rows;
 pub(crate) mod latest_on;
+mod literal_scales;
 pub(crate) mod named;
 pub(crate) mod named_windows;
+mod nested_exists;
 pub(crate) mod nesting;
 pub(crate) mod other_statements;
 pub(crate) mod parse;
@@ -52,6 +57,7 @@ pub(crate) mod postgres_forms;
 #[cfg(test)]
 pub(crate) mod random_texts;
 pub(crate) mod recursions;
+pub(crate) mod reference;
 pub(crate) mod rewriting;
 pub(crate) mod rows;
 pub(crate) mod sample;
@@ -65,6 +71,7 @@ pub(crate) mod statement;
 pub(crate) mod system_columns;
 pub(crate) mod table_queries;
 pub(crate) mod timescale;
+pub(crate) mod transactions;
 pub(crate) mod trim_from;
 pub(crate) mod types;
 pub(crate) mod wildcard_replacements;

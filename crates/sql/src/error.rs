@@ -22,6 +22,7 @@ use marigram_functions::Refusal;
 use marigram_model::SchemaError as ModelError;
 pub(crate) use marigram_model::nearest;
 use marigram_model::suggested;
+use marigram_reference::ReferenceError;
 use marigram_service::{ServiceError, stored_note};
 use std::time::Duration;
 
@@ -50,6 +51,9 @@ pub enum SqlError {
     /// An error in the form that servers take.
     #[error(transparent)]
     Service(#[from] ServiceError),
+    /// The store of reference tables refused.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
     /// A statement failed after some of its rows were stored.
     #[error("{error}{}", stored_note(*stored))]
     AfterRows {
@@ -118,10 +122,25 @@ impl SqlError {
             Self::Parser(error) => parser(&error, sql),
             Self::Tokenizer(error) => parser(&ParserError::from(error), sql),
             Self::Service(error) => error,
+            Self::Reference(error) => reference(error),
             Self::AfterRows { stored, error } => {
                 error.into_service(sql).with_note(&stored_note(stored))
             }
         }
+    }
+}
+
+/// An error of the store of reference tables.
+fn reference(error: ReferenceError) -> ServiceError {
+    let message = match error.detail {
+        // Protocols have one text; the sentence of the detail follows.
+        Some(detail) => format!("{}: {detail}", error.message),
+        None => error.message,
+    };
+    ServiceError::Invalid {
+        message,
+        position: None,
+        sqlstate: error.sqlstate,
     }
 }
 
@@ -376,6 +395,7 @@ fn shared_own(error: &SqlError, sql: &str) -> ServiceError {
         SqlError::Engine(error) => engine(error, sql),
         SqlError::DataFusion(error) => shared_error(error, sql),
         SqlError::Service(error) => error.clone(),
+        SqlError::Reference(error) => reference(error.clone()),
         SqlError::Refused(refusal) => refused(refusal.clone(), sql),
         SqlError::AfterRows { stored, error } => {
             shared_own(error, sql).with_note(&stored_note(*stored))

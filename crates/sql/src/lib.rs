@@ -41,6 +41,7 @@ pub use access::{AccessControl, check_administrator, check_database};
 pub use dialect::types::{ROLE_KEY, arrow_schema};
 pub use error::{SqlError, SqlResult, disk_full, schema_sqlstate};
 pub use marigram_functions::POSTGRES_VERSION;
+pub use marigram_reference::ReferenceStore;
 pub use plan_cache::PlanCacheStats;
 pub use rollup::{RollupStatus, touched_ns};
 pub use service::SqlService;

@@ -1,8 +1,9 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
-//! [`time_texts`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
+//! [`time_texts`], [`moments`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
 //! [`using_joins`], [`row_functions`], [`counted_sets`]),
 //! repairs of what DataFusion's own rules break ([`repair`], [`logical_repair`],
-//! [`empty_subqueries`], [`sort_keys`], [`any_pattern`]), and limits on the size of a plan ([`growth`]).
+//! [`empty_subqueries`], [`sort_keys`], [`any_pattern`]), what is refused because they do not know it
+//! ([`outer_references`]), and limits on the size of a plan ([`growth`]).
 
 pub(crate) mod answer_types;
 pub(crate) mod any_pattern;
@@ -11,6 +12,8 @@ pub(crate) mod empty_subqueries;
 pub(crate) mod growth;
 pub(crate) mod list_conditions;
 pub(crate) mod logical_repair;
+pub(crate) mod moments;
+pub(crate) mod outer_references;
 pub(crate) mod parameter_types;
 pub(crate) mod repair;
 pub(crate) mod row_functions;

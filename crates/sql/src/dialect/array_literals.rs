@@ -45,7 +45,7 @@ impl VisitorMut for ArrayLiterals {
 }
 
 /// The array that a literal text denotes; `None` for other expressions.
-fn elements_of(text: &Expr) -> Result<Option<Expr>, SqlError> {
+pub(super) fn elements_of(text: &Expr) -> Result<Option<Expr>, SqlError> {
     let Expr::Value(value) = text else {
         return Ok(None);
     };

@@ -35,7 +35,7 @@ fn naming_select(query: &Query) -> Option<&Select> {
 }
 
 /// The name of a selected column; `None` for a `*`.
-fn name_of_item(item: &SelectItem) -> Option<String> {
+pub(crate) fn name_of_item(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::UnnamedExpr(expr) => Some(figure::name_of(expr)),
         SelectItem::ExprWithAlias { alias, .. } => Some(fold_case(alias)),

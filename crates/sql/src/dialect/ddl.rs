@@ -82,9 +82,14 @@ pub(crate) fn drop_table(parser: &mut Parser<'_>) -> SqlResult<Command> {
     while parser.consume_token(&Token::Comma) {
         targets.push(parse_target(parser)?);
     }
-    // Nothing is dropped on which something else depends, whatever the word.
-    let _ = accept_word(parser, "CASCADE") || accept_word(parser, "RESTRICT");
-    Ok(Command::DropTable { targets, if_exists })
+    // Views that read a table of series keep it from being dropped, whatever the word.
+    let cascades = accept_word(parser, "CASCADE");
+    let _ = cascades || accept_word(parser, "RESTRICT");
+    Ok(Command::DropTable {
+        targets,
+        if_exists,
+        cascades,
+    })
 }
 
 /// `CREATE TABLE [IF NOT EXISTS] name (column, …) [WITH (setting = value, …)]`, where a column is
@@ -272,7 +277,7 @@ const UNCHANGEABLE: &[(&[&str], &str)] = &[
 ];
 
 /// Whether an expression is a column, or a cast of it to a type.
-fn is_cast_to(expr: &Expr, column: &str, to: &DataType) -> bool {
+pub(crate) fn is_cast_to(expr: &Expr, column: &str, to: &DataType) -> bool {
     match expr {
         Expr::Identifier(name) => match name.quote_style {
             Some(_) => name.value == column,
@@ -445,6 +450,7 @@ fn tag_devices(
 mod tests {
     use super::*;
     use crate::dialect::parse::parse;
+    use crate::dialect::statement::ReferenceStatement;
     use marigram_model::{ColumnCodec, Compressor, DAY_NS, Encoding, TagType};
 
     fn field(kind: FieldType) -> ColumnKind {
@@ -455,6 +461,17 @@ mod tests {
         match parse(sql)? {
             Command::CreateTable { columns, .. } => Ok(columns),
             other => panic!("{other:?}"),
+        }
+    }
+
+    /// The changes of a table of series.
+    fn changes(sql: &str) -> Vec<TableAlteration> {
+        let Ok(Command::Reference(ReferenceStatement::Change { series, .. })) = parse(sql) else {
+            panic!("{sql}: {:?}", parse(sql));
+        };
+        match series.map(|command| *command) {
+            Ok(Command::AlterTable { changes, .. }) => changes,
+            other => panic!("{sql}: {other:?}"),
         }
     }
 
@@ -477,7 +494,7 @@ mod tests {
     #[test]
     fn tables_without_a_time_or_with_odd_types_are_refused() {
         for sql in [
-            "create table t (x double)",
+            "create table t (x double field)",
             "create table t (time timestamp, x double tag)",
             "create table t (time timestamp, x point)",
             "create table t (time timestamp, x double tag field)",
@@ -513,12 +530,8 @@ mod tests {
         assert_eq!(codec(1), (Some(Encoding::Alp), Some(Compressor::Lz4)));
         assert_eq!(codec(2), (Some(Encoding::Delta), Some(Compressor::Zstd)));
         assert_eq!(codec(3), (None, None));
-        let Command::AlterTable { changes, .. } =
-            parse("alter table t alter column a set encoding auto, alter b set compression gzip")
-                .unwrap()
-        else {
-            panic!("an alteration");
-        };
+        let changes =
+            changes("alter table t alter column a set encoding auto, alter b set compression gzip");
         let change = |name: &str, change| TableAlteration::Codec {
             name: name.to_owned(),
             change,
@@ -536,11 +549,7 @@ mod tests {
 
     #[test]
     fn settings_change_what_they_name() {
-        let Command::AlterTable { changes, .. } =
-            parse("alter table t set (ttl = '30d'), add column h real").unwrap()
-        else {
-            panic!("an alteration");
-        };
+        let changes = changes("alter table t set (ttl = '30d'), add column h real");
         let set = OptionChanges {
             ttl_ns: Some(Some(30 * DAY_NS)),
             ..OptionChanges::default()

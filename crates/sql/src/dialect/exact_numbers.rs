@@ -6,6 +6,8 @@
 //! exactly its decimal places.
 
 use crate::error::SqlError;
+use arrow::datatypes::DataType as ArrowType;
+use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, UnaryOperator, Value, VisitorMut,
 };
@@ -125,7 +127,7 @@ fn is_integer(data_type: &DataType) -> bool {
 }
 
 /// The text of a numeric literal.
-fn written_number(expr: &Expr) -> Option<String> {
+pub(super) fn written_number(expr: &Expr) -> Option<String> {
     let is_number = |expr: &Expr| match expr {
         Expr::Value(value) => matches!(value.value, Value::Number(..)),
         _ => false,
@@ -135,6 +137,52 @@ fn written_number(expr: &Expr) -> Option<String> {
         inner = nested;
     }
     literal(expr).filter(|_| is_number(inner))
+}
+
+/// A number as a text that is cast to an exact number with its decimal places; `None` if no type has so many
+/// digits.
+pub(super) fn exact_literal(text: &str) -> Option<Expr> {
+    let text = without_exponent(text)?;
+    let data_type = ExactDecimal::from_text(&text)?.data_type()?;
+    Some(Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(Expr::value(Value::SingleQuotedString(text))),
+        data_type,
+        array: false,
+        format: None,
+    })
+}
+
+/// The text of a literal that is cast to an exact number, if the cast keeps all of its decimal places.
+pub(super) fn literal_places(expr: &Expr) -> Option<String> {
+    let Expr::Cast {
+        expr, data_type, ..
+    } = expr
+    else {
+        return None;
+    };
+    let text = literal(expr)?;
+    let number = ExactDecimal::from_text(&text)?;
+    let places = i64::try_from(number.places).ok()?;
+    let scale = match numeric_digits(data_type)? {
+        ExactNumberInfo::PrecisionAndScale(_, scale) => scale,
+        _ => 0,
+    };
+    (places <= scale).then_some(text)
+}
+
+/// The value of a number's text, with exactly its decimal places; `None` if it is no number, or has more
+/// digits than a type.
+pub(crate) fn exact_value(text: &str) -> Option<ScalarValue> {
+    let text = without_exponent(text.trim())?;
+    let number = ExactDecimal::from_text(&text)?;
+    let places = i8::try_from(number.places).ok()?;
+    let kind = match number.whole + number.places {
+        0..=DIGITS => ArrowType::Decimal128(DIGITS as u8, places),
+        digits if digits <= DIGITS_MAX => ArrowType::Decimal256(DIGITS_MAX as u8, places),
+        _ => return None,
+    };
+    ScalarValue::Utf8(Some(text)).cast_to(&kind).ok()
 }
 
 /// The text of a literal, which may have a sign or be in parentheses.
@@ -248,6 +296,17 @@ mod tests {
         assert_eq!(of(&"9".repeat(77)), None);
         assert!(ExactDecimal::from_text("1e5").is_none() && ExactDecimal::from_text("").is_none());
         assert!(ExactDecimal::from_text("NaN").is_none());
+    }
+
+    #[test]
+    fn values_keep_their_decimal_places() {
+        let shown = |text: &str| exact_value(text).map(|value| value.to_string());
+        let kind = |text: &str| exact_value(text).map(|value| value.data_type());
+        assert_eq!(kind("1.50"), Some(ArrowType::Decimal128(38, 2)));
+        assert_eq!(kind(" -1e-11 "), Some(ArrowType::Decimal128(38, 11)));
+        assert_eq!(kind(&"9".repeat(40)), Some(ArrowType::Decimal256(76, 0)));
+        assert!(shown("1.50").is_some_and(|text| text.contains("150")));
+        assert_eq!(["NaN", "x", ""].map(exact_value), [None, None, None]);
     }
 
     #[test]

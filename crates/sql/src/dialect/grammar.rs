@@ -112,6 +112,11 @@ impl Dialect for MarigramDialect {
         }))
     }
 
+    /// As in PostgreSQL, `ON` is no alias: in `INSERT … SELECT 1 ON CONFLICT …`, it begins a clause.
+    fn is_column_alias(&self, kw: &Keyword, parser: &mut Parser) -> bool {
+        *kw != Keyword::ON && POSTGRES.is_column_alias(kw, parser)
+    }
+
     fn parse_infix(
         &self,
         parser: &mut Parser,

@@ -2,7 +2,8 @@
 //! with rows of keys (`ROLLUP ((a, b), c)`), with sets in sets, and with keys by number.
 //!
 //! Such a GROUP BY becomes one list of sets, as the standard defines it: each set has a key once, and the
-//! sets of several parts are combined. One set is a plain GROUP BY.
+//! sets of several parts are combined. One set is a plain GROUP BY. Two selected columns with the same
+//! expression are two keys if their numbers are given (`SELECT n, n … ROLLUP (1, 2)`).
 
 use crate::dialect::rewriting::{CopiedText, binary, call, nested};
 use crate::error::SqlError;
@@ -11,7 +12,8 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Select,
     SelectItem, Value, VisitorMut,
 };
-use std::collections::HashSet;
+use marigram_functions::REPEATED_KEY;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// The most sets of one GROUP BY, as in PostgreSQL.
@@ -73,6 +75,7 @@ impl GroupingForms {
             sets = combined.collect();
         }
         let is_single = select.from.len() == 1 && select.from[0].joins.is_empty();
+        tell_numbered_apart(&sets, &mut select.projection, is_single);
         for set in &mut sets {
             for key in set.iter_mut() {
                 if let Some(selected) = selected_by_number(key, &select.projection) {
@@ -258,14 +261,38 @@ fn cube(rows: &[KeySet], copied: &mut CopiedText) -> Result<Vec<KeySet>, SqlErro
     Ok(selections.map(set).collect())
 }
 
-/// What `GROUP BY 2` stands for.
-fn selected_by_number(key: &Expr, projection: &[SelectItem]) -> Option<Expr> {
+/// The place of the column for which `GROUP BY 2` stands.
+fn place_of_number(key: &Expr) -> Option<usize> {
     let Expr::Value(value) = key else { return None };
     let Value::Number(number, _) = &value.value else {
         return None;
     };
-    let at = number.parse::<usize>().ok()?.checked_sub(1)?;
-    match projection.get(at)? {
+    number.parse::<usize>().ok()?.checked_sub(1)
+}
+
+/// Gives the columns whose numbers are keys different expressions, where they have the same.
+fn tell_numbered_apart(sets: &[KeySet], projection: &mut [SelectItem], is_single: bool) {
+    let places = sets.iter().flatten().filter_map(place_of_number);
+    let places: BTreeSet<usize> = places.collect();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for place in places {
+        let Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) =
+            projection.get_mut(place)
+        else {
+            continue;
+        };
+        let count = seen.entry(name_of(expr, is_single)).or_default();
+        *count += 1;
+        if *count > 1 {
+            let number = Expr::value(Value::Number(count.to_string(), false));
+            *expr = call(REPEATED_KEY, vec![expr.clone(), number]);
+        }
+    }
+}
+
+/// What `GROUP BY 2` stands for.
+fn selected_by_number(key: &Expr, projection: &[SelectItem]) -> Option<Expr> {
+    match projection.get(place_of_number(key)?)? {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
             Some(expr.clone())
         }

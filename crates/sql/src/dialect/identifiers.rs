@@ -33,6 +33,18 @@ pub(crate) fn accept_words(parser: &mut Parser<'_>, expected: &[&str]) -> bool {
     true
 }
 
+/// Requires the end of the statement.
+///
+/// # Errors
+/// If something follows.
+pub(crate) fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
+    while parser.consume_token(&Token::SemiColon) {}
+    match parser.peek_token() {
+        found if found.token == Token::EOF => Ok(()),
+        found => Ok(parser.expected("the end of the statement", found)?),
+    }
+}
+
 /// Reads a name; an unquoted name is folded to lower case, as in PostgreSQL.
 pub(crate) fn parse_name(parser: &mut Parser<'_>) -> SqlResult<String> {
     Ok(fold_case(&parser.parse_identifier()?))

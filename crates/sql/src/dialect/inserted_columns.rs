@@ -1,17 +1,19 @@
 //! `INSERT INTO t` without names of columns, and with fewer values than the table has columns: as in
 //! PostgreSQL, they are those of the first columns, and the others stay NULL.
 
+use crate::dialect::inserted_lists::fill_inserted;
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::fold_case;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    self, Ident, Insert, ObjectName, Query, SelectItem, SetExpr, TableObject,
+    self, Expr, Ident, Insert, ObjectName, Query, SelectItem, SetExpr, TableObject, Value,
 };
 
 /// The columns of a table in their order, by the parts of its name; `None` if there is no such table.
 pub(crate) type ColumnsOf<'a> = &'a dyn Fn(&[String]) -> Option<Vec<String>>;
 
-/// Names the columns of an INSERT that gives fewer values than the table has columns.
+/// Names the columns of an INSERT that gives fewer values than the table has columns, and replaces the word
+/// DEFAULT: the default of every column is NULL.
 ///
 /// # Errors
 /// 42601 if it gives more.
@@ -19,7 +21,11 @@ pub(crate) fn name_columns(statement: &mut Statement, columns_of: ColumnsOf<'_>)
     match statement {
         Statement::Explain(explain) => name_columns(&mut explain.statement, columns_of),
         Statement::Statement(statement) => match &mut **statement {
-            ast::Statement::Insert(insert) => name(insert, columns_of),
+            ast::Statement::Insert(insert) => {
+                // Those of reference tables were filled in before.
+                fill_inserted(insert, &mut |_| Expr::value(Value::Null));
+                name(insert, columns_of)
+            }
             _ => Ok(()),
         },
         _ => Ok(()),

@@ -5,12 +5,15 @@
 //! `INSERT INTO t SELECT b, a FROM (VALUES (1.5, 2)) AS q(a, b)` it would truncate 1.5 to the type
 //! of the table's first column. Such a list becomes a UNION ALL of its rows, which has types of its
 //! own. So does a list with a subquery, which the planner does not accept in a list.
+//!
+//! The word DEFAULT in a row stands for NULL in tables of series, and for the column's default in reference
+//! tables. So it stays until the table is known.
 
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement, Value,
+    Expr, Ident, Insert, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Statement,
     Values, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
@@ -30,13 +33,6 @@ pub(crate) fn rewrite_inserted_lists(statement: &mut Statement) -> SqlResult<()>
     let Some(source) = insert.source.as_mut() else {
         return Ok(());
     };
-    if let SetExpr::Values(values) = source.body.as_mut() {
-        let rows = values.rows.iter_mut();
-        let inserted = rows.flat_map(|row| row.content.iter_mut());
-        inserted.filter(|expr| is_default(expr)).for_each(|expr| {
-            *expr = Expr::value(Value::Null);
-        });
-    }
     let mut lists = InnerLists { level: 0 };
     match walk_mut(source.as_mut(), &mut lists) {
         ControlFlow::Continue(()) => Ok(()),
@@ -68,10 +64,49 @@ impl VisitorMut for InnerLists {
     }
 }
 
-/// Whether an inserted value is the word DEFAULT: the default of every column is NULL.
-fn is_default(expr: &Expr) -> bool {
+/// Whether an inserted value is the word DEFAULT.
+pub(crate) fn is_default(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(word)
         if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default"))
+}
+
+/// Replaces the word DEFAULT in the rows of an INSERT by the value for its column, of which the position in
+/// the row is known. Rows may have become queries, as [`rewrite_inserted_lists`] makes them.
+pub(crate) fn fill_inserted(insert: &mut Insert, value: &mut dyn FnMut(usize) -> Expr) {
+    let Some(source) = insert.source.as_mut() else {
+        return;
+    };
+    // Without recursion: a chain of UNIONs may be long.
+    let mut rest = vec![source.body.as_mut()];
+    while let Some(body) = rest.pop() {
+        match body {
+            SetExpr::Values(values) => {
+                for row in &mut values.rows {
+                    let exprs = row.content.iter_mut().enumerate();
+                    for (at, expr) in exprs.filter(|(_, expr)| is_default(expr)) {
+                        *expr = value(at);
+                    }
+                }
+            }
+            SetExpr::Select(select) => {
+                for (at, item) in select.projection.iter_mut().enumerate() {
+                    if let SelectItem::ExprWithAlias { expr, alias } = item
+                        && is_default(expr)
+                        && alias.value == column_name(at)
+                    {
+                        *expr = value(at);
+                    }
+                }
+            }
+            SetExpr::SetOperation { left, right, .. } => rest.extend([&mut **left, &mut **right]),
+            _ => {}
+        }
+    }
+}
+
+/// The name of a value in a row that became a query.
+fn column_name(at: usize) -> String {
+    format!("column{}", at + 1)
 }
 
 /// Whether a list contains a subquery.
@@ -140,7 +175,7 @@ fn row_select(template: &Select, row: Vec<Expr>) -> SetExpr {
         .enumerate()
         .map(|(at, expr)| SelectItem::ExprWithAlias {
             expr,
-            alias: Ident::new(format!("column{}", at + 1)),
+            alias: Ident::new(column_name(at)),
         });
     SetExpr::Select(Box::new(Select {
         projection: named.collect(),

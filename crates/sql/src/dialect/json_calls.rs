@@ -1,14 +1,17 @@
 //! Functions that make JSON: the aggregates `json_agg` and `json_object_agg` become functions of
 //! `array_agg`, rows get the names of their values, and JSON in JSON is marked, so that it is not quoted.
+//! Casts to JSON are those of [`json_casts`](super::json_casts).
 
+use crate::dialect::array_literals::elements_of;
+use crate::dialect::json_casts::read_json;
 use crate::dialect::rewriting::call;
 use crate::error::SqlError;
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select,
-    SelectItem, SetExpr, TableFactor, Value, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, SelectItem,
+    SetExpr, TableFactor, Value, VisitorMut,
 };
-use marigram_functions::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS};
+use marigram_functions::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_READERS, TEXT_OBJECTS};
 use std::collections::HashMap;
 use std::mem;
 use std::ops::ControlFlow;
@@ -62,12 +65,22 @@ impl VisitorMut for JsonCalls {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<SqlError> {
+        if let Some(read) = read_json(expr) {
+            *expr = read;
+            return ControlFlow::Continue(());
+        }
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };
         let Some(name) = name_of(function) else {
             return ControlFlow::Continue(());
         };
+        if TEXT_OBJECTS.contains(&name.as_str()) {
+            return match read_arrays(function) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            };
+        }
         let list = AGGREGATES.iter().find(|(aggregate, _)| *aggregate == name);
         if list.is_none() && !MAKERS.contains(&name.as_str()) {
             return ControlFlow::Continue(());
@@ -117,6 +130,21 @@ fn name_of(function: &Function) -> Option<String> {
         [name] => name.as_ident().map(fold_case),
         _ => None,
     }
+}
+
+/// Reads the literal texts among the arguments of a call as arrays.
+fn read_arrays(function: &mut Function) -> Result<(), SqlError> {
+    let FunctionArguments::List(arguments) = &mut function.args else {
+        return Ok(());
+    };
+    for argument in &mut arguments.args {
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) = argument
+            && let Some(array) = elements_of(value)?
+        {
+            *value = array;
+        }
+    }
+    Ok(())
 }
 
 fn text_argument(text: &str) -> FunctionArg {
@@ -171,10 +199,6 @@ impl JsonCalls {
             while let Expr::Nested(inner) = json {
                 json = *inner;
             }
-            // JSON is text, and there is no type to cast it to.
-            if let Expr::Cast { data_type, .. } = &mut json {
-                *data_type = DataType::Text;
-            }
             *value = named_struct([(JSON_FIELD.to_owned(), json)].into_iter());
             return;
         }
@@ -223,7 +247,6 @@ impl JsonCalls {
 fn is_json(expr: &Expr) -> bool {
     match expr {
         Expr::Nested(expr) => is_json(expr),
-        Expr::Cast { data_type, .. } => matches!(data_type, DataType::JSON | DataType::JSONB),
         Expr::Subquery(query) => match query.body.as_ref() {
             SetExpr::Select(select) => match select.projection.as_slice() {
                 [SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }] => {
@@ -236,6 +259,8 @@ fn is_json(expr: &Expr) -> bool {
         Expr::Function(function) => name_of(function).is_some_and(|name| {
             let name = name.as_str();
             MAKERS.contains(&name)
+                || JSON_READERS.contains(&name)
+                || TEXT_OBJECTS.contains(&name)
                 || JSON_LISTS.contains(&name)
                 || JSON_OBJECT_LISTS.contains(&name)
         }),

@@ -1,4 +1,4 @@
-//! Turns named arguments (`start => …`) into positional ones.
+//! Turns named arguments (`start => …`) into positional ones, and the range of `time_bucket_gapfill`.
 //!
 //! DataFusion only accepts names if every preceding argument has a value, but callers of these
 //! functions omit some. The start or end of a range becomes a struct of that name, which is the
@@ -6,15 +6,15 @@
 
 use crate::error::SqlError;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Value,
-    VisitorMut,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments,
+    Ident, ObjectName, TypedString, Value, VisitorMut,
 };
 use marigram_functions::marker_functions::{BUCKET, ENDS, INTERPOLATE, LOCF};
 use std::ops::ControlFlow;
 
 /// Whether a statement may name arguments.
 pub(crate) fn may_name(sql: &str) -> bool {
-    sql.contains("=>") || sql.contains(":=")
+    sql.contains("=>") || sql.contains(":=") || sql.contains(BUCKET)
 }
 
 /// The names of the arguments of `time_bucket`: the width, the time, and the others in any order.
@@ -22,6 +22,55 @@ const TIME_BUCKET: &[&str] = &["bucket_width", "ts", "time", "timezone", "origin
 
 /// Rewrites a statement.
 pub(crate) struct NamedArguments;
+
+/// Whether an expression is plainly a time.
+fn is_time(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(expr) => is_time(expr),
+        Expr::TypedString(TypedString { data_type, .. }) | Expr::Cast { data_type, .. } => {
+            matches!(data_type, DataType::Timestamp(..) | DataType::Date)
+        }
+        Expr::BinaryOp { left, .. } => is_time(left),
+        Expr::Function(call) => {
+            let name = call.name.to_string().to_lowercase();
+            ["now", "current_timestamp", "current_date", "date_trunc"].contains(&name.as_str())
+        }
+        Expr::Value(value) => match &value.value {
+            // Offsets are texts, too: `1 day`.
+            Value::SingleQuotedString(text) => {
+                text.len() > 4
+                    && text.bytes().take(4).all(|byte| byte.is_ascii_digit())
+                    && text.as_bytes()[4] == b'-'
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Names the last two arguments of a call of `time_bucket_gapfill` if both are times: TimescaleDB has the ends of
+/// the range there. There is one origin at most.
+fn name_ends(arguments: &mut [FunctionArg]) {
+    let [_, _, .., start, finish] = arguments else {
+        return;
+    };
+    let times = [&*start, &*finish].map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => is_time(expr),
+        _ => false,
+    });
+    if times != [true, true] {
+        return;
+    }
+    for (argument, name) in [start, finish].into_iter().zip(ENDS) {
+        if let FunctionArg::Unnamed(value) = argument {
+            *argument = FunctionArg::Named {
+                name: Ident::new(name),
+                arg: value.clone(),
+                operator: FunctionArgOperator::RightArrow,
+            };
+        }
+    }
+}
 
 impl VisitorMut for NamedArguments {
     type Break = SqlError;
@@ -41,6 +90,9 @@ impl VisitorMut for NamedArguments {
         let FunctionArguments::List(list) = &mut call.args else {
             return ControlFlow::Continue(());
         };
+        if name == BUCKET {
+            name_ends(&mut list.args);
+        }
         if name == "time_bucket" {
             // The width and the time come first; the types of the others tell what they are.
             list.args.sort_by_key(|argument| match argument {

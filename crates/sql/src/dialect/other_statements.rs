@@ -100,10 +100,17 @@ fn skip_rest(parser: &mut Parser<'_>) {
     }
 }
 
+/// Where the statement begins: behind blanks and comments, over which the parser does not step back.
+fn begin(parser: &mut Parser<'_>) -> usize {
+    parser.next_token();
+    parser.prev_token();
+    parser.index()
+}
+
 /// `CREATE SCHEMA` of a schema that every database has; `None` for another.
 fn schema(parser: &mut Parser<'_>) -> SqlResult<Option<Command>> {
     const ALWAYS: [&str; 3] = ["public", "pg_catalog", "information_schema"];
-    let begin = parser.index();
+    let begin = begin(parser);
     accept_words(parser, &["CREATE", "SCHEMA"]);
     let may_exist = accept_words(parser, &["IF", "NOT", "EXISTS"]);
     let next = parser.peek_token();
@@ -154,7 +161,7 @@ fn extension(parser: &mut Parser<'_>) -> SqlResult<Command> {
 
 /// `DROP EXTENSION [IF EXISTS] name …` of an extension that every database has; `None` for another.
 fn built_in_extension(parser: &mut Parser<'_>) -> SqlResult<Option<Command>> {
-    let begin = parser.index();
+    let begin = begin(parser);
     accept_words(parser, &["DROP", "EXTENSION"]);
     accept_words(parser, &["IF", "EXISTS"]);
     let name = parse_name(parser)?;
@@ -269,9 +276,6 @@ fn absent(
     }
     let message = format!("{kind} '{name}' does not exist: Marigram has no {kind}");
     let message = match kind {
-        "index" => format!(
-            "index '{name}' does not exist: rows are found by their tags and times, without an index"
-        ),
         "schema" => format!(
             "schema '{name}' does not exist: a database has the one schema public; DROP DATABASE \
              drops a database"
@@ -325,7 +329,6 @@ mod tests {
                 "create extension if not exists pgcrypto with schema public cascade;",
                 "CREATE EXTENSION",
             ),
-            ("drop index if exists public.i cascade", "DROP INDEX"),
             ("drop function if exists f(int, text)", "DROP FUNCTION"),
             ("drop trigger if exists t on r", "DROP TRIGGER"),
             ("checkpoint", "CHECKPOINT"),
@@ -337,6 +340,18 @@ mod tests {
                 }
                 other => panic!("{sql}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_comment_may_stand_before_what_is_refused() {
+        for sql in [
+            "create schema plant",
+            " create schema plant",
+            "-- dump\ncreate schema plant",
+            "/* dump */ drop extension postgis",
+        ] {
+            assert!(parse(sql).is_err(), "{sql}");
         }
     }
 

@@ -23,20 +23,23 @@ use crate::dialect::exact_numbers::{self, ExactNumbers};
 use crate::dialect::from_first::{self, FromFirst};
 use crate::dialect::grammar::MarigramDialect;
 use crate::dialect::grouping_forms::{self, GroupingForms};
-use crate::dialect::identifiers::{accept_words, parse_name, parse_target};
+use crate::dialect::identifiers::{accept_words, end, parse_name, parse_target};
 use crate::dialect::index_definitions::{self, IndexDefinitions};
 use crate::dialect::inserted_lists::rewrite_inserted_lists;
 use crate::dialect::json_calls::{self, JsonCalls};
 use crate::dialect::latest_on;
+use crate::dialect::literal_scales::{self, LiteralScales};
 use crate::dialect::named;
 use crate::dialect::named_windows::{self, NamedWindows};
+use crate::dialect::nested_exists::{self, NestedExists};
 use crate::dialect::nesting::StatementNesting;
 use crate::dialect::other_statements;
 use crate::dialect::postgres_calls::{self, PostgresCalls};
 use crate::dialect::recursions;
+use crate::dialect::reference;
 use crate::dialect::rewriting::{
     ExpandSubscripts, OtherEscapes, RefuseIgnoredClauses, RenameDuplicateColumns, RewriteSimilarTo,
-    rewrite,
+    explained, rewrite,
 };
 use crate::dialect::sample::syntax as sample;
 use crate::dialect::series::{self, SeriesInFrom};
@@ -46,6 +49,7 @@ use crate::dialect::statement::{Command, ShowStatement};
 use crate::dialect::table_queries;
 use crate::dialect::timescale::accessors::{self, SummaryAccessors};
 use crate::dialect::timescale::{calls, readings};
+use crate::dialect::transactions;
 use crate::dialect::trim_from;
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::fold_case;
@@ -173,15 +177,6 @@ fn leading_words(tokens: &[TokenWithSpan]) -> Vec<String> {
         .collect()
 }
 
-/// Requires the end of the statement.
-pub(crate) fn end(parser: &mut Parser<'_>) -> SqlResult<()> {
-    while parser.consume_token(&Token::SemiColon) {}
-    match parser.peek_token() {
-        found if found.token == Token::EOF => Ok(()),
-        found => Ok(parser.expected("the end of the statement", found)?),
-    }
-}
-
 /// The text between two locations of a statement.
 fn between(sql: &str, start: Location, end: Location) -> String {
     let mut offsets = TextOffsets::new(sql);
@@ -231,19 +226,30 @@ fn own_statement(
     let command = match leading {
         ["CREATE", "DATABASE", ..] => ddl::create_database(parser)?,
         ["CREATE", "TABLE", ..] => {
-            ddl::create_table(parser, |start, end| between(sql, start, end))?
+            reference::create_table(parser, tokenize(sql)?, |start, end| {
+                between(sql, start, end)
+            })?
+        }
+        ["CREATE", "TEMP" | "TEMPORARY" | "GLOBAL" | "LOCAL", ..] => {
+            match reference::create_temporary_table(parser, tokenize(sql)?)? {
+                Some(table) => table,
+                None => return other_statements::other_statement(parser, leading),
+            }
         }
         ["CREATE", "VIEW", ..] | ["CREATE", "OR", "REPLACE", "VIEW", ..] => {
             query::create_view(parser, |start, end| between(sql, start, end))?
         }
         ["DROP", "VIEW", ..] => query::drop_view(parser)?,
         ["ALTER", "VIEW", ..] => query::rename_view(parser)?,
-        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => query::create_index(parser)?,
+        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => {
+            reference::create_index(parser, tokenize(sql)?)?
+        }
+        ["DROP", "INDEX", ..] => reference::drop_index(parser)?,
         ["TRUNCATE", ..] => query::truncate(parser)?,
         ["SUMMARIZE", ..] => summarized(parser, sql)?,
         ["DROP", "DATABASE", ..] => ddl::drop_database(parser)?,
         ["DROP", "TABLE", ..] => ddl::drop_table(parser)?,
-        ["ALTER", "TABLE", ..] => ddl::alter_table(parser)?,
+        ["ALTER", "TABLE", ..] => reference::alter_table(parser, tokenize(sql)?)?,
         ["CREATE", "MATERIALIZED", "VIEW", ..] => {
             materialized_views::create(parser, |start, end| between(sql, start, end))?
         }
@@ -287,14 +293,14 @@ fn own_statement(
         },
         ["COMMIT" | "ROLLBACK", "PREPARED", ..] => {
             return Err(SqlError::unsupported(
-                "prepared transactions are not supported: each statement is durable on its own",
+                "prepared transactions are not supported; COMMIT or ROLLBACK the transaction",
             ));
         }
-        ["BEGIN", ..] | ["START", "TRANSACTION", ..] => rest_of(parser, "BEGIN"),
-        ["COMMIT" | "END", ..] => rest_of(parser, "COMMIT"),
-        ["ROLLBACK" | "ABORT", ..] => rest_of(parser, "ROLLBACK"),
-        ["SAVEPOINT", ..] => rest_of(parser, "SAVEPOINT"),
-        ["RELEASE", ..] => rest_of(parser, "RELEASE"),
+        [
+            "BEGIN" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT" | "RELEASE",
+            ..,
+        ]
+        | ["START", "TRANSACTION", ..] => transactions::parse_step(parser)?,
         ["DEALLOCATE", ..] => rest_of(parser, "DEALLOCATE"),
         ["CLOSE", ..] => rest_of(parser, "CLOSE CURSOR"),
         ["UNLISTEN", ..] => rest_of(parser, "UNLISTEN"),
@@ -425,6 +431,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         if exact_numbers::may_cast_to_numeric(&folded) {
             rewrite(statement, &mut ExactNumbers)?;
         }
+        if literal_scales::may_have_some(&folded) {
+            rewrite(statement, &mut LiteralScales)?;
+        }
         if named::may_name(&folded) {
             rewrite(statement, &mut named::NamedArguments)?;
         }
@@ -433,6 +442,9 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
         if asof_syntax::may_join(&folded) {
             rewrite(statement, &mut asof_syntax::AsOfJoinMarker)?;
+        }
+        if nested_exists::may_have_some(&folded) {
+            rewrite(statement, &mut NestedExists)?;
         }
         if standard_forms::may_have_some(&folded) {
             rewrite(statement, &mut StandardForms::default())?;
@@ -478,25 +490,31 @@ fn foreign_statement(sql: &str, leading: &[&str], nesting: StatementNesting) -> 
         }
     }
     if let Command::Plan(statement, _) = &mut command
-        && let Statement::Statement(statement) = &mut **statement
+        && let Some(statement) = explained(statement)
     {
-        if folded.contains("into") {
-            other_statements::refuse_into(statement)?;
-        }
-        if let ast::Statement::Update(update) = &mut **statement {
-            fold_assigned(update)?;
-        }
-        if let ast::Statement::Delete(delete) = &mut **statement {
-            unalias_deleted(delete)?;
-        }
-        rewrite_inserted_lists(statement)?;
-        // The visitor never breaks.
-        let _ = walk_mut(&mut **statement, &mut RenameDuplicateColumns);
-        if casts::may_cast(&folded) {
-            let _ = walk_mut(&mut **statement, &mut NamedCasts);
-        }
+        rewrite_changes(statement, &folded)?;
     }
     Ok(command)
+}
+
+/// Rewrites what changes something in a statement, or in the one that is explained.
+fn rewrite_changes(statement: &mut ast::Statement, folded: &str) -> SqlResult<()> {
+    if folded.contains("into") {
+        other_statements::refuse_into(statement)?;
+    }
+    if let ast::Statement::Update(update) = statement {
+        fold_assigned(update)?;
+    }
+    if let ast::Statement::Delete(delete) = statement {
+        unalias_deleted(delete)?;
+    }
+    rewrite_inserted_lists(statement)?;
+    // The visitor never breaks.
+    let _ = walk_mut(statement, &mut RenameDuplicateColumns);
+    if casts::may_cast(folded) {
+        let _ = walk_mut(statement, &mut NamedCasts);
+    }
+    Ok(())
 }
 
 /// Folds the names that an UPDATE assigns, which the planner takes as they are written.
@@ -606,6 +624,13 @@ fn rewritten_tokens(sql: &str, folded: &str) -> SqlResult<Option<Vec<TokenWithSp
         }
         .or(tokens);
     }
+    if folded.contains("overriding") {
+        tokens = match &tokens {
+            Some(tokens) => reference::overriding_marked(tokens),
+            None => reference::overriding_marked(&tokenize(sql)?),
+        }
+        .or(tokens);
+    }
     if sample::may_sample(folded) {
         let marked = match &tokens {
             Some(tokens) => sample::marked(tokens)?,
@@ -687,12 +712,15 @@ mod tests {
 
     #[test]
     fn names_are_folded_unless_quoted() {
-        let Command::DropTable { targets, if_exists } =
-            parse("drop table if exists Plant.Pump, \"Kiln\";").unwrap()
+        let Command::DropTable {
+            targets,
+            if_exists,
+            cascades,
+        } = parse("drop table if exists Plant.Pump, \"Kiln\";").unwrap()
         else {
             panic!("a drop");
         };
-        assert!(if_exists);
+        assert!(if_exists && !cascades);
         let target = |database: Option<&str>, table: &str| TableReferenceName {
             database: database.map(str::to_owned),
             table: table.to_owned(),

@@ -1,6 +1,7 @@
 //! Functions of PostgreSQL that are written with others: `format`, `to_timestamp` and `to_date` with
-//! a pattern, `make_timestamptz`, and the aggregates `percentile_disc` and `mode` with WITHIN GROUP.
+//! a pattern, `make_timestamptz`, `array_fill`, and the aggregates `percentile_disc` and `mode` with WITHIN GROUP.
 
+use crate::dialect::array_fills::filled;
 use crate::dialect::rewriting::call;
 use crate::error::{SqlError, SqlResult};
 use datafusion::sql::sqlparser::ast::{
@@ -10,7 +11,8 @@ use datafusion::sql::sqlparser::ast::{
 use marigram_functions::TIME_FROM_PATTERN;
 
 /// The names of the functions.
-pub(crate) const NAMES: [&str; 6] = [
+pub(crate) const NAMES: [&str; 7] = [
+    "array_fill",
     "format",
     "to_timestamp",
     "to_date",
@@ -49,6 +51,8 @@ pub(crate) fn expanded(name: &str, function: &Function) -> SqlResult<Option<Expr
         ("make_timestamptz", parts) if parts.len() == 6 => {
             Some(cast(call("make_timestamp", cloned(parts)), zoned()))
         }
+        ("array_fill", [value, sizes]) => Some(filled(value, sizes, None)?),
+        ("array_fill", [value, sizes, bounds]) => Some(filled(value, sizes, Some(bounds))?),
         ("format", [text, values @ ..]) => Some(format(text, values)?),
         ("percentile_disc", [fraction]) => Some(percentile_disc(fraction, function)?),
         ("mode", []) => match &function.within_group[..] {

@@ -5,9 +5,9 @@ use crate::error::{SqlError, SqlResult};
 use crate::name_forms::fold_case;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableFactor, Value, Visitor, VisitorMut,
+    self, BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, OrderByKind,
+    Query, Select, SelectItem, SetExpr, TableFactor, Value, Visitor, VisitorMut,
 };
 use marigram_functions::SIMILAR_TO_REGEX;
 use std::collections::{HashMap, HashSet};
@@ -34,6 +34,15 @@ pub(crate) fn rewrite(
     match broken {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// The statement itself, which may be inside EXPLAIN.
+pub(crate) fn explained(statement: &mut Statement) -> Option<&mut ast::Statement> {
+    match statement {
+        Statement::Statement(statement) => Some(statement.as_mut()),
+        Statement::Explain(explain) => explained(&mut explain.statement),
+        _ => None,
     }
 }
 

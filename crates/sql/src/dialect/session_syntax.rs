@@ -22,10 +22,14 @@ pub(crate) fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
     }
     accept_words(parser, &["SET"]);
     if accept_words(parser, &["TRANSACTION"]) {
-        return Ok(transaction_modes(parser, "transaction_read_only"));
+        return transaction_modes(parser, ["transaction_read_only", "transaction_isolation"]);
     }
     if accept_words(parser, &["SESSION", "CHARACTERISTICS"]) {
-        return Ok(transaction_modes(parser, "default_transaction_read_only"));
+        let variables = [
+            "default_transaction_read_only",
+            "default_transaction_isolation",
+        ];
+        return transaction_modes(parser, variables);
     }
     if accept_words(parser, &["CONSTRAINTS"]) {
         while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
@@ -65,11 +69,30 @@ pub(crate) fn parse_set(parser: &mut Parser<'_>) -> SqlResult<Command> {
     })
 }
 
-/// The modes of transactions, of which `READ ONLY` and `READ WRITE` set a variable.
-fn transaction_modes(parser: &mut Parser<'_>, variable: &str) -> Command {
-    let mut read_only = None;
+/// The modes of transactions: `READ ONLY` and `READ WRITE` set the first variable, an isolation level the second.
+fn transaction_modes(
+    parser: &mut Parser<'_>,
+    [read_only_variable, level_variable]: [&str; 2],
+) -> SqlResult<Command> {
+    const LEVELS: [&str; 4] = [
+        "SERIALIZABLE",
+        "REPEATABLE READ",
+        "READ COMMITTED",
+        "READ UNCOMMITTED",
+    ];
+    let (mut read_only, mut level) = (None, None);
     while !matches!(parser.peek_token().token, Token::EOF | Token::SemiColon) {
-        if accept_words(parser, &["READ", "ONLY"]) {
+        if accept_words(parser, &["ISOLATION", "LEVEL"]) {
+            let accepted = |level: &&str| {
+                let words: Vec<&str> = level.split(' ').collect();
+                accept_words(parser, &words)
+            };
+            level = LEVELS.into_iter().find(accepted);
+            if level.is_none() {
+                let found = parser.peek_token();
+                return Ok(parser.expected("an isolation level", found)?);
+            }
+        } else if accept_words(parser, &["READ", "ONLY"]) {
             read_only = Some("on");
         } else if accept_words(parser, &["READ", "WRITE"]) {
             read_only = Some("off");
@@ -77,12 +100,17 @@ fn transaction_modes(parser: &mut Parser<'_>, variable: &str) -> Command {
             parser.next_token();
         }
     }
-    match read_only {
-        Some(value) => Command::Set {
-            name: variable.to_owned(),
-            value: Some(value.to_owned()),
-        },
-        None => Command::Nothing("SET"),
+    let set = |name: &str, value: &str| Command::Set {
+        name: name.to_owned(),
+        value: Some(value.to_lowercase()),
+    };
+    match (read_only, level) {
+        (Some(value), None) => Ok(set(read_only_variable, value)),
+        (None, Some(level)) => Ok(set(level_variable, level)),
+        (None, None) => Ok(Command::Nothing("SET")),
+        (Some(_), Some(_)) => Err(SqlError::unsupported(
+            "set the isolation level and READ ONLY in two statements",
+        )),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Functions that return rows: `unnest`, `generate_series`, `regexp_matches`, `regexp_split_to_table` and
-//! `string_to_table`.
+//! Functions that return rows: `unnest`, `generate_series`, `regexp_matches`, `regexp_split_to_table`,
+//! `string_to_table`, and those of [`json_rows`].
 //!
 //! In the select list, each becomes `unnest` of the array that a scalar function returns; a series of
 //! literals without FROM becomes a table, so that its rows stream. In FROM, each becomes an UNNEST with the
@@ -8,6 +8,7 @@
 
 use crate::dialect::ast_walk::{walk, walk_mut};
 use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::json_rows;
 use crate::dialect::rewriting::{binary, call, nested, subscripts};
 use crate::dialect::series::{is_literal_series, is_number};
 use crate::error::SqlError;
@@ -40,7 +41,7 @@ const MOVED: &str = "\u{1f}series";
 pub(crate) fn may_have_some(folded: &str) -> bool {
     let others = ["generate_subscripts", "pg_sleep"];
     let mut names = ARRAYS.iter().map(|(name, _)| *name).chain(others);
-    names.any(|name| folded.contains(name))
+    names.any(|name| folded.contains(name)) || json_rows::may_have_some(folded)
 }
 
 /// See the module documentation.
@@ -48,6 +49,11 @@ pub(crate) struct SetReturning;
 
 impl VisitorMut for SetReturning {
     type Break = SqlError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<SqlError> {
+        json_rows::name_values(query);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<SqlError> {
         if let Some(replaced) = rows_in_from(factor) {
@@ -76,13 +82,27 @@ impl VisitorMut for SetReturning {
     }
 }
 
-/// The function's name, if it is one of [`ARRAYS`], and the one that returns an array.
+/// The function's name, if it returns rows, and the one that returns an array.
 fn array_function(name: &ObjectName) -> Option<(&'static str, &'static str)> {
     let [name] = name.0.as_slice() else {
         return None;
     };
     let name = fold_case(name.as_ident()?);
-    ARRAYS.into_iter().find(|(rows, _)| *rows == name)
+    let mut functions = ARRAYS.into_iter().chain(json_rows::LISTS);
+    functions.find(|(rows, _)| *rows == name)
+}
+
+/// The function's name, if it returns rows, and the arrays of its columns.
+fn arrays_of(name: &ObjectName, args: Vec<Expr>) -> Option<(&'static str, Vec<Expr>)> {
+    if let Some(lists) = json_rows::member_lists(name, &args) {
+        return Some(lists);
+    }
+    let (name, array) = array_function(name)?;
+    let arrays = match array {
+        "" => args,
+        array => vec![call(array, args)],
+    };
+    Some((name, arrays))
 }
 
 /// The arguments of a call; `None` if one has a name or is `*`.
@@ -247,18 +267,16 @@ fn rows_in_from(factor: &mut TableFactor) -> Option<TableFactor> {
             ..
         } => {
             let args = plain(&args.args)?;
-            let Some((name, array)) = array_function(name) else {
-                return other_in_from(name, args, alias, *with_ordinality);
-            };
-            if name == "generate_series" {
-                return series_in_from(args, alias, *with_ordinality);
+            match array_function(name) {
+                Some(("generate_series", _)) => {
+                    return series_in_from(args, alias, *with_ordinality);
+                }
+                Some(_) => {}
+                None if json_rows::member_lists(name, &args).is_some() => {}
+                None => return other_in_from(name, args, alias, *with_ordinality),
             }
-            (
-                name,
-                vec![call(array, args)],
-                alias.take(),
-                *with_ordinality,
-            )
+            let (name, arrays) = arrays_of(name, args)?;
+            (name, arrays, alias.take(), *with_ordinality)
         }
         TableFactor::Function {
             name,
@@ -267,12 +285,7 @@ fn rows_in_from(factor: &mut TableFactor) -> Option<TableFactor> {
             with_ordinality,
             ..
         } => {
-            let (name, array) = array_function(name)?;
-            let args = plain(args)?;
-            let arrays = match array {
-                "" => args,
-                array => vec![call(array, args)],
-            };
+            let (name, arrays) = arrays_of(name, plain(args)?)?;
             (name, arrays, alias.take(), *with_ordinality)
         }
         TableFactor::UNNEST {
@@ -395,10 +408,11 @@ fn complete_alias(
     };
     for at in alias.columns.len()..values {
         // A single column is called like its table.
-        let name = match at {
-            0 if values == 1 => alias.name.clone(),
-            0 => Ident::new(function),
-            at => Ident::new(format!("{function}_{at}")),
+        let name = match (json_rows::columns_of(function).get(at), at) {
+            (Some(own), _) => Ident::new(*own),
+            (None, 0) if values == 1 => alias.name.clone(),
+            (None, 0) => Ident::new(function),
+            (None, at) => Ident::new(format!("{function}_{at}")),
         };
         alias.columns.push(column(name));
     }

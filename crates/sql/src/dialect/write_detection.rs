@@ -33,11 +33,12 @@ pub(crate) fn check(session: &Session, command: &Command) -> Result<(), ServiceE
 }
 
 /// Whether a statement changes nothing, the session included.
-fn only_reads(command: &Command) -> bool {
+pub(crate) fn only_reads(command: &Command) -> bool {
     match command {
         // Statements about transactions have no effect except their answer.
         Command::Show(_)
         | Command::Nothing(_)
+        | Command::Transaction(..)
         | Command::Skipped { .. }
         | Command::Maintain { .. }
         | Command::Access(
@@ -53,7 +54,8 @@ fn only_reads(command: &Command) -> bool {
         | Command::CreateIndex { .. }
         | Command::DropTable { .. }
         | Command::CreateTableAs(_)
-        | Command::Truncate(_)
+        | Command::Truncate { .. }
+        | Command::Reference(_)
         | Command::CreatePlainView(_)
         | Command::DropPlainView { .. }
         | Command::RenameView { .. }
@@ -183,6 +185,9 @@ mod tests {
             "alter materialized view v set (lag = '1s')",
             "drop materialized view v",
             "refresh materialized view v",
+            "create table t (id int primary key)",
+            "create temp table t (id int)",
+            "drop index if exists i",
             "create external table x stored as csv location '/etc/passwd'",
             "create view v as select 1",
             "copy t to 'x.csv'",

@@ -4,6 +4,7 @@
 use crate::SqlOptions;
 use crate::access::AccessControl;
 use crate::catalog::plain_views::ViewPlans;
+use crate::catalog::reference_functions;
 use crate::catalog::table_functions::{self, DescribedTables};
 use crate::catalog::{CatalogRoles, DatabaseCatalogs, ExternalTables, PgCatalog};
 use crate::error::{SqlError, SqlResult, know_functions};
@@ -13,6 +14,7 @@ use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
 use crate::planning::list_conditions::ListConditions;
 use crate::planning::logical_repair::repaired_logical;
+use crate::planning::moments::read_moment;
 use crate::planning::repair::repaired;
 use crate::planning::row_functions::RowFunctionPlanner;
 use crate::planning::sort_keys::DistinctSortKeys;
@@ -49,8 +51,8 @@ use marigram_functions::comparison::DurationComparison;
 use marigram_functions::floats::FloatOrderRule;
 use marigram_functions::interval_arithmetic::IntervalArithmetic;
 use marigram_functions::interval_order::IntervalOrder;
-use marigram_functions::long_sums::LongSums;
 use marigram_functions::numeric_division::NumericDivision;
+use marigram_functions::operator_chains::OperatorChains;
 use marigram_functions::value_casts::ValueCasts;
 use marigram_functions::zoned::UTC;
 use marigram_operators::asof::AsOfJoinRule;
@@ -63,6 +65,7 @@ use marigram_operators::reduce::{GroupCache, SeriesAggregateRule};
 use marigram_operators::scan::{NewestRowsRule, PartitionRows};
 use marigram_operators::spilling_joins::SpillingJoins;
 use marigram_operators::yielding::YieldingOperators;
+use marigram_reference::ReferenceStore;
 use marigram_service::{ServiceError, Session};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -77,6 +80,7 @@ const BASE: &str = "base";
 #[derive(Debug)]
 pub(crate) struct SessionStates {
     engine: Engine,
+    reference: ReferenceStore,
     access: Arc<AccessControl>,
     options: SqlOptions,
     runtime: Arc<RuntimeEnv>,
@@ -119,10 +123,13 @@ impl SessionPrototype {
         let config = SessionConfig::new()
             .with_default_catalog_and_schema(BASE, "public")
             .with_create_default_catalog_and_schema(false);
-        let state = SessionStateBuilder::new()
+        let mut builder = SessionStateBuilder::new()
             .with_config(config)
-            .with_default_features()
-            .build();
+            .with_default_features();
+        // Before the planners that ask for types, which takes long in a long chain.
+        let planners = builder.expr_planners().get_or_insert_default();
+        planners.insert(0, Arc::new(OperatorChains));
+        let state = builder.build();
         let context = SessionContext::new_with_state(state);
         let catalog: Arc<dyn CatalogProvider> = Arc::new(MemoryCatalogProvider::new());
         context.register_catalog(BASE, catalog);
@@ -130,13 +137,13 @@ impl SessionPrototype {
             .map_err(|error: Box<DataFusionError>| SqlError::DataFusion(*error))?;
         let mut state = context.state();
         marigram_functions::register(&mut state)?;
+        state.register_udf(Arc::new(read_moment()))?;
         for udf in describing_functions() {
             state.register_udf(Arc::new(udf))?;
         }
         for udf in marigram_functions::zone_functions::functions() {
             state.register_udf(Arc::new(udf))?;
         }
-        state.register_expr_planner(Arc::new(LongSums))?;
         state.register_expr_planner(Arc::new(DurationComparison))?;
         state.register_expr_planner(Arc::new(IntervalArithmetic))?;
         state.register_expr_planner(Arc::new(NumericDivision))?;
@@ -162,12 +169,12 @@ pub(crate) fn warm() {
 }
 
 impl SessionStates {
-    /// Creates session states over an engine.
+    /// Creates session states over an engine and the reference tables beside it.
     ///
     /// # Errors
     /// If the spill directory cannot be used.
     pub(crate) fn new(
-        engine: Engine,
+        (engine, reference): (Engine, ReferenceStore),
         access: Arc<AccessControl>,
         options: SqlOptions,
     ) -> SqlResult<Self> {
@@ -182,6 +189,7 @@ impl SessionStates {
         let files = ExternalTables::default();
         Ok(Self {
             engine,
+            reference,
             access,
             options,
             runtime,
@@ -436,6 +444,7 @@ impl SessionStates {
     ) -> SqlResult<SessionState> {
         let plain = DatabaseCatalogs {
             engine: self.engine.clone(),
+            reference: self.reference.clone(),
             current: name.to_owned(),
             rights: Arc::clone(rights),
             files: Arc::clone(&self.files),
@@ -452,6 +461,7 @@ impl SessionStates {
         let pg = PgCatalog {
             inner: Arc::new(pg),
             engine: self.engine.clone(),
+            reference: self.reference.clone(),
             rights: Arc::clone(rights),
             database: name.to_owned(),
         };
@@ -468,6 +478,7 @@ impl SessionStates {
             rights: Arc::clone(rights),
         };
         table_functions::register(&mut state, &tables)?;
+        reference_functions::register(&mut state, &self.reference, name, rights)?;
         Ok(state)
     }
 }

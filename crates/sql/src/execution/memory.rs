@@ -1,5 +1,6 @@
 //! Makes DataFusion's memory a part of the engine's memory ceiling.
 
+use super::unread_memory::{LaneMemory, UNREAD_PART};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
@@ -7,6 +8,7 @@ use datafusion::execution::memory_pool::{
 use marigram_engine::{Holder, MemoryAccountant};
 use parking_lot::Mutex;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -14,7 +16,8 @@ use std::sync::Arc;
 /// evenly what is available to queries at the moment (at least the queries' reserve), so that one
 /// does not starve the others. An operator that is refused memory spills if it can, and otherwise
 /// fails the query. One eighth is left for operators that need little, so that short statements
-/// continue while sorts take all that they can get.
+/// continue while sorts take all that they can get. An operator that cannot spill may get what statements
+/// hold whose answers nobody reads ([`unread_memory`](super::unread_memory)).
 #[derive(Debug)]
 pub(crate) struct AccountedPool {
     accountant: Arc<MemoryAccountant>,
@@ -27,6 +30,8 @@ struct AccountedPoolState {
     spilling: usize,
     /// The bytes of operators that cannot spill.
     unspillable: usize,
+    /// The lanes on which operators began, by the number of the operator.
+    lanes: HashMap<usize, Arc<LaneMemory>>,
 }
 
 /// The fraction of the available memory that is left for operators that need little, and the
@@ -114,30 +119,31 @@ impl MemoryPool for AccountedPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
+        let lane = LaneMemory::of_thread();
+        let mut state = self.state.lock();
         if consumer.can_spill() {
-            self.state.lock().spilling += 1;
+            state.spilling += 1;
+        }
+        if let Some(lane) = lane {
+            state.lanes.insert(consumer.id(), lane);
         }
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
+        let mut state = self.state.lock();
         if consumer.can_spill() {
-            let mut state = self.state.lock();
             state.spilling = state.spilling.saturating_sub(1);
         }
+        state.lanes.remove(&consumer.id());
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
-        if !reservation.consumer().can_spill() {
-            self.state.lock().unspillable += additional;
-        }
+        self.state.lock().grow(reservation.consumer(), additional);
         self.accountant.grow(Holder::Query, additional);
     }
 
     fn shrink(&self, reservation: &MemoryReservation, bytes: usize) {
-        if !reservation.consumer().can_spill() {
-            let mut state = self.state.lock();
-            state.unspillable = state.unspillable.saturating_sub(bytes);
-        }
+        self.state.lock().shrink(reservation.consumer(), bytes);
         self.accountant.shrink(Holder::Query, bytes);
     }
 
@@ -146,6 +152,54 @@ impl MemoryPool for AccountedPool {
         if additional == 0 {
             return Ok(());
         }
+        let refused = match self.try_reserve(reservation, additional) {
+            Err(refused) if !reservation.consumer().can_spill() => refused,
+            reserved_or_spills => return reserved_or_spills,
+        };
+        // Only threads of lanes may wait.
+        let Some(own) = LaneMemory::of_thread() else {
+            return Err(refused);
+        };
+        let keep_max = self.accountant.available(Holder::Query) / UNREAD_PART;
+        own.ask_again(keep_max, refused, || {
+            self.try_reserve(reservation, additional)
+        })
+    }
+
+    fn reserved(&self) -> usize {
+        self.accountant.used_by(Holder::Query)
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        MemoryLimit::Finite(self.accountant.share(Holder::Query))
+    }
+}
+
+impl AccountedPoolState {
+    /// Notes that an operator got more.
+    fn grow(&mut self, operator: &MemoryConsumer, bytes: usize) {
+        if !operator.can_spill() {
+            self.unspillable += bytes;
+        }
+        if let Some(lane) = self.lanes.get(&operator.id()) {
+            lane.grow(bytes);
+        }
+    }
+
+    /// Notes that an operator returned some.
+    fn shrink(&mut self, operator: &MemoryConsumer, bytes: usize) {
+        if !operator.can_spill() {
+            self.unspillable = self.unspillable.saturating_sub(bytes);
+        }
+        if let Some(lane) = self.lanes.get(&operator.id()) {
+            lane.shrink(bytes);
+        }
+    }
+}
+
+impl AccountedPool {
+    /// Reserves memory with the accountant if the operator can have that much.
+    fn try_reserve(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
         let can_spill = reservation.consumer().can_spill();
         let mut state = self.state.lock();
         let available = self.accountant.available(Holder::Query);
@@ -168,18 +222,8 @@ impl MemoryPool for AccountedPool {
         if !self.accountant.try_grow(Holder::Query, additional) {
             return Err(self.refuse(reservation, additional, reservation.size()));
         }
-        if !can_spill {
-            state.unspillable += additional;
-        }
+        state.grow(reservation.consumer(), additional);
         Ok(())
-    }
-
-    fn reserved(&self) -> usize {
-        self.accountant.used_by(Holder::Query)
-    }
-
-    fn memory_limit(&self) -> MemoryLimit {
-        MemoryLimit::Finite(self.accountant.share(Holder::Query))
     }
 }
 
@@ -223,6 +267,40 @@ mod tests {
         assert_eq!(memory.used_by(Holder::Query), all / 2 * 2);
         drop((first, second));
         assert_eq!(memory.used_by(Holder::Query), 0);
+    }
+
+    #[test]
+    fn what_nobody_reads_is_released_for_who_cannot_spill() {
+        let memory = Arc::new(MemoryAccountant::new(3200));
+        let pool: Arc<dyn MemoryPool> = Arc::new(AccountedPool::new(memory.clone()));
+        let unread = Arc::default();
+        let (paused, asks) = (LaneMemory::new(&unread), LaneMemory::new(&unread));
+        // On a thread of a lane, operators are its statement's.
+        let on_lane = |lane: &Arc<LaneMemory>| {
+            let (lane, pool) = (Arc::clone(lane), Arc::clone(&pool));
+            let work = move || {
+                lane.adopt();
+                consumer(&pool, "sort", false)
+            };
+            std::thread::spawn(work).join().unwrap()
+        };
+        let held = on_lane(&paused);
+        let available = memory.available(Holder::Query);
+        held.try_grow(available / 2).unwrap();
+        let mut wait = paused.wait_for_reader();
+        let ends = std::thread::spawn(move || {
+            futures::executor::block_on(wait.ended());
+            drop(held);
+        });
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
+        let needs = on_lane(&asks);
+        assert!(needs.try_grow(available / 2).is_err(), "no lane's thread");
+        let grown = std::thread::spawn(move || {
+            asks.adopt();
+            needs.try_grow(available / 2)
+        });
+        grown.join().unwrap().unwrap();
+        ends.join().unwrap();
     }
 
     #[test]

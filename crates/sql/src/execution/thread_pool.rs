@@ -19,6 +19,7 @@ mod watchdog;
 
 use crate::error::{SqlError, SqlResult};
 use crate::stack::{StackNeed, WORKER_STACK_BYTES};
+use crate::tables::reference::reads::StatementReads;
 use futures::StreamExt;
 use lanes::{LaneLease, LanePool};
 use marigram_service::{Answer, CommitPoint, RowStream, ServiceError, run_blocking_on, timed_out};
@@ -150,7 +151,7 @@ impl StatementThreadPool {
             // If sending fails, nobody waits for it.
             let _ = tell.send(why);
         });
-        let work = within(limits.clone(), work);
+        let work = within(limits.clone(), keeping_reads(work));
         let (task, _stop) = self.seat(lease, &limits, on_given_up, work)?;
         tokio::pin!(given_up);
         tokio::select! {
@@ -255,8 +256,9 @@ impl StatementThreadPool {
         let told = Arc::clone(&last);
         let limits = StatementLimits::new(timeout);
         let own_limits = limits.clone();
+        let work = keeping_reads(work(outlet));
         let statement = Box::pin(async move {
-            let ended = within(own_limits, work(outlet)).await;
+            let ended = within(own_limits, work).await;
             let mut told = told.lock();
             match ended {
                 Ok(()) => _ = told.get_or_insert(OutputMessage::End),
@@ -342,6 +344,17 @@ impl StatementThreadPool {
     /// The number of statements that began and ended on the calling thread.
     pub(crate) fn inline_statements(&self) -> u64 {
         self.inline_statements.load(Ordering::Relaxed)
+    }
+}
+
+/// Work that sees reference tables as the current task does, on whichever thread it runs.
+fn keeping_reads<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let reads = StatementReads::of_task();
+    async move {
+        match reads {
+            Some(reads) => reads.scope(work).await,
+            None => work.await,
+        }
     }
 }
 

@@ -12,6 +12,10 @@ use marigram_functions::compared_with_array;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// The type of a parameter that the client named as an exact number, if nothing else tells its type: its value
+/// has a type with as many decimal places as it is written with. It is wide enough for each.
+pub(crate) const OPEN_NUMBER: DataType = DataType::Decimal256(76, 38);
+
 /// Whether types that a client named count although a statement tells others.
 pub(crate) fn counts_always(named: &[DataType]) -> bool {
     let counts = |kind: &DataType| {
@@ -56,11 +60,12 @@ pub(crate) fn with_parameter_types(plan: LogicalPlan, named: &[DataType]) -> Res
     })?;
     for id in &open {
         let kind = named_type(id, named);
-        // An exact number has as many digits as its value, which no type of Arrow says beforehand.
-        let is_told = |kind: &DataType| !matches!(kind, DataType::Null | DataType::Decimal128(..));
-        if let Some(kind) = kind.filter(|kind| is_told(kind)) {
-            types.entry(id.clone()).or_insert_with(|| kind.clone());
-        }
+        let kind = match kind {
+            None | Some(DataType::Null) => continue,
+            Some(DataType::Decimal128(..)) => OPEN_NUMBER,
+            Some(other) => other.clone(),
+        };
+        types.entry(id.clone()).or_insert(kind);
     }
     types.retain(|id, _| open.contains(id) && !known.contains(id));
     types.extend(numbers);

@@ -2,7 +2,7 @@
 //!
 //! DataFusion only reads ISO 8601 with seconds. So a function of ours performs each cast of text to
 //! a time or a date. A text without a zone is in the session's zone if it becomes a `timestamptz`, otherwise
-//! in UTC.
+//! in UTC. The ends of the range that `time_bucket_gapfill` fills have the type of its times.
 
 use crate::error::SqlError;
 use crate::planning::zones::SessionZone;
@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion::optimizer::AnalyzerRule;
+use marigram_functions::marker_functions::{BUCKET, ENDS};
 use marigram_functions::replace_in_expressions;
 use marigram_functions::zoned::{UTC, relabelled};
 use marigram_pgtext::{ReferenceClock, TimeText, TimeTextError, session_zone};
@@ -35,11 +36,59 @@ impl AnalyzerRule for TimeTexts {
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let zone = SessionZone::name(config);
         let read = |expr: Expr, schema: &DFSchema| read(expr, schema, zone);
+        let plan = replace_in_expressions(plan, is_gap_filling, with_ends)?;
         replace_in_expressions(plan, |expr| cast_to_time(expr).is_some(), read)
     }
 
     fn name(&self) -> &'static str {
         "time_texts"
+    }
+}
+
+fn is_gap_filling(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if call.name() == BUCKET)
+}
+
+/// Casts the ends of the range that a call fills, if its times are moments and an end names no zone: it is a
+/// wall time of the session, and the other rules read it as one.
+fn with_ends(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let Expr::ScalarFunction(mut call) = expr else {
+        return Transformed::no(expr);
+    };
+    let time = call.args.get(1).and_then(|time| time.get_type(schema).ok());
+    let zoned = match time {
+        Some(zoned @ DataType::Timestamp(_, Some(_))) if call.name() == BUCKET => zoned,
+        _ => return Transformed::no(Expr::ScalarFunction(call)),
+    };
+    let mut is_cast = false;
+    for argument in call.args.iter_mut().skip(2) {
+        let Some(end) = end_of_range(argument) else {
+            continue;
+        };
+        let names_no_zone = end.get_type(schema).is_ok_and(|kind| {
+            kind.is_string() || matches!(kind, DataType::Timestamp(_, None) | DataType::Date32)
+        });
+        if names_no_zone {
+            let value = std::mem::replace(end, Expr::Literal(ScalarValue::Null, None));
+            *end = Expr::Cast(Cast::new(Box::new(value), zoned.clone()));
+            is_cast = true;
+        }
+    }
+    Transformed::new_transformed(Expr::ScalarFunction(call), is_cast)
+}
+
+/// The value of an argument that is an end of the range: the dialect makes a structure of it.
+fn end_of_range(argument: &mut Expr) -> Option<&mut Expr> {
+    match argument {
+        Expr::Alias(alias) => end_of_range(&mut alias.expr),
+        Expr::ScalarFunction(call) if call.name() == "named_struct" => {
+            let [Expr::Literal(name, _), value] = call.args.as_mut_slice() else {
+                return None;
+            };
+            let name = name.try_as_str().flatten()?;
+            ENDS.contains(&name).then_some(value)
+        }
+        _ => None,
     }
 }
 
@@ -108,7 +157,8 @@ struct ReadTime {
     gives_null: bool,
 }
 
-fn error_of(error: &TimeTextError) -> DataFusionError {
+/// The error for a text that is no time.
+pub(super) fn error_of(error: &TimeTextError) -> DataFusionError {
     let sqlstate = match error {
         TimeTextError::Form(_) | TimeTextError::Moment(_) => "22007",
         TimeTextError::Range(..) => "22008",

@@ -409,6 +409,19 @@ fn what_programs_generate_works() {
             ),
             ("a sum of 2,000", sum.clone(), 1),
             (
+                "a sum of 4,000 columns, as a condition",
+                format!(
+                    "select a from t where 1.0{} > 12003000.0 limit 7",
+                    " + x + a - x".repeat(1333)
+                ),
+                7,
+            ),
+            (
+                "products and differences of 4,000, in an aggregate",
+                format!("select max(1.0{}) from t", " - x * 2 + a".repeat(1333)),
+                1,
+            ),
+            (
                 "a text of 2,000",
                 format!(
                     "select s{} from t where dev = 'd' limit 7",
@@ -432,6 +445,13 @@ fn what_programs_generate_works() {
             assert_eq!(answer.unwrap(), rows, "{what}");
         }
         assert_eq!(db.prepared(&sum).unwrap(), 1);
+        // The types of parameters are not known while the chain is planned.
+        let unknown = format!("select 1{}", " + $1".repeat(1000));
+        let refused = db.prepared(&unknown).unwrap_err();
+        assert_eq!(refused.sqlstate(), "54001", "{refused}");
+        let known = format!("select 1{}", " + $1::bigint".repeat(1000));
+        let unbound = db.prepared(&known).unwrap_err();
+        assert_ne!(unbound.sqlstate(), "54001", "{unbound}");
     });
 }
 

@@ -1,8 +1,10 @@
 //! The memory that a statement uses is reserved in the shared pool, and returned.
 
 use super::{Database, MEMORY_LIMIT, ask, forget_peak, in_own_process, resident_peak};
+use futures::StreamExt;
 use futures::future::join_all;
 use marigram_engine::Holder;
+use marigram_service::{Answer, Query, ServiceError};
 
 const DEVICES: usize = 200_000;
 /// Names of this many bytes; a group also needs a table entry and a number.
@@ -33,6 +35,52 @@ fn groups_of_unique_tags_are_accounted() {
         // Groups that may be requested again are cached, within a part of the limit.
         assert!(after.bytes < before.bytes + (2 << 20), "{sql}: {after:?}");
     }
+}
+
+/// Clients that read the first rows of a sorted answer, and nothing after that.
+const PAUSED: usize = 20;
+
+#[test]
+fn answers_that_nobody_reads_do_not_keep_memory_from_others() {
+    let database = Database::open();
+    let sorted = "SELECT concat('text', value * 7919 % 1000003) AS s \
+                  FROM generate_series(1, 400000) ORDER BY s";
+    let begin = async || {
+        let mut session = database.session.clone();
+        let answer = database.sql.execute(&mut session, sorted).await;
+        let Answer::Rows(rows) = answer.unwrap() else {
+            panic!("it has rows")
+        };
+        rows
+    };
+    let paused: Vec<_> = (0..PAUSED)
+        .map(|_| database.clients.block_on(begin()))
+        .collect();
+    let available = database.engine.memory().available(Holder::Query);
+    let held = database.engine.memory().usage(Holder::Query).bytes;
+    assert!(held > available / 4, "{held} of {available} bytes");
+    let needs = "SELECT count(a) FROM (SELECT array_agg(s ORDER BY s DESC) AS a FROM \
+                 (SELECT concat('text', value) AS s FROM generate_series(1, 300000)))";
+    assert_eq!(database.must(needs), 1);
+    // Who was ended for it learns the reason; the others get all their rows.
+    let mut ended = 0;
+    for mut rows in paused {
+        let answer = database.clients.block_on(async {
+            let mut count = 0;
+            while let Some(batch) = rows.batches.next().await {
+                count += batch?.num_rows();
+            }
+            Ok::<_, ServiceError>(count)
+        });
+        match answer {
+            Ok(count) => assert_eq!(count, 400_000),
+            Err(error) => {
+                assert_eq!(error.sqlstate(), "53200", "{error}");
+                ended += usize::from(error.to_string().contains("did not read"));
+            }
+        }
+    }
+    assert!(ended > 0 && ended < PAUSED, "{ended} were ended");
 }
 
 /// What the test itself takes: code, threads, and what the allocator retains in its arenas, which only a

@@ -124,6 +124,36 @@ fn columns_of_a_file_without_a_header_are_in_the_declared_order() {
 }
 
 #[test]
+fn numbers_that_would_be_rounded_are_refused() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = open(dir.path(), SqlOptions::default()).await;
+        db.done("CREATE TABLE f (time TIMESTAMP, x DOUBLE, l BIGINT)")
+            .await;
+        db.done("INSERT INTO f VALUES ('2024-01-01', 5, 1), ('2024-01-02', 5.5, 2), ('2024-01-03', -0.0, 3),
+            ('2024-01-04', NULL, 9007199254740993)")
+            .await;
+        db.done("CREATE TABLE w (time TIMESTAMP, x BIGINT, l DOUBLE)")
+            .await;
+        for (day, number) in [("02", "5.5"), ("04", "9007199254740993")] {
+            let copy =
+                format!("COPY (SELECT * FROM f WHERE time = '2024-01-{day}') TO 'f.parquet'");
+            assert_eq!(db.done(&copy).await, "COPY 1");
+            let found = error(&mut db, "COPY w FROM 'f.parquet'").await;
+            assert!(
+                found.contains(&format!("{number} is no")),
+                "{number}: {found}"
+            );
+        }
+        let copy = "COPY (SELECT * FROM f WHERE x = 5 OR x = 0) TO 'f.parquet'";
+        assert_eq!(db.done(copy).await, "COPY 2");
+        assert_eq!(db.done("COPY w FROM 'f.parquet'").await, "COPY 2");
+        let found = db.rows("SELECT x, l FROM w ORDER BY time").await;
+        assert_eq!(found, [["5", "1.0"], ["0", "3.0"]]);
+    });
+}
+
+#[test]
 fn times_that_would_be_cut_are_refused() {
     block_on(async {
         let dir = tempfile::tempdir().unwrap();

@@ -248,6 +248,57 @@ fn intervals_and_exact_numbers_that_a_client_names_hold_beside_times_and_integer
 }
 
 #[test]
+fn exact_numbers_that_a_client_names_keep_their_decimal_places() {
+    block_on(async {
+        let mut db = Database::open().await.unwrap();
+        let named = [DataType::Decimal128(38, 18)];
+        for (sql, value, shown) in [
+            ("SELECT $1", Some("1.50"), "1.50"),
+            ("SELECT $1", Some("-1e-11"), "-0.00000000001"),
+            (
+                "SELECT $1",
+                Some("12345678901234567890123456789012345678901"),
+                "12345678901234567890123456789012345678901",
+            ),
+            ("SELECT $1", None, "NULL"),
+            ("SELECT round($1, 1)", Some("1.25"), "1.3"),
+            ("SELECT round($1)", Some("2.5"), "3"),
+            ("SELECT abs($1)", Some("-0.10"), "0.10"),
+            ("SELECT pg_typeof($1)", Some("7"), "numeric"),
+            (
+                "SELECT x FROM (SELECT $1 AS x) AS s WHERE x > 1",
+                Some("1.5"),
+                "1.5",
+            ),
+        ] {
+            let prepared = db.sql.prepare_typed(&db.session, sql, &named).await;
+            let prepared = prepared.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(prepared.parameters(), [DataType::Utf8], "{sql}");
+            let schema = prepared.schema().unwrap();
+            let is_number = schema.field(0).data_type().is_decimal();
+            assert!(is_number || sql.contains("pg_typeof"), "{sql}: {schema}");
+            let service = db.sql.clone();
+            let values: Vec<ArrayRef> = vec![Arc::new(StringArray::from(vec![value]))];
+            let answer = service.execute_prepared(&mut db.session, prepared.as_ref(), values);
+            let answer = answer
+                .await
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+            let found = rows(answer)
+                .await
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert_eq!(found, [[shown]], "{sql} of {value:?}");
+        }
+        let prepared = db.sql.prepare_typed(&db.session, "SELECT $1", &named).await;
+        let prepared = prepared.unwrap();
+        let service = db.sql.clone();
+        let values: Vec<ArrayRef> = vec![Arc::new(StringArray::from(vec!["many"]))];
+        let session = &mut db.session;
+        let answer = service.execute_prepared(session, prepared.as_ref(), values);
+        assert_eq!(answer.await.err().unwrap().sqlstate(), "22P02");
+    });
+}
+
+#[test]
 fn the_types_of_columns_are_told_as_they_will_be() {
     block_on(async {
         let mut db = Database::open().await.unwrap();

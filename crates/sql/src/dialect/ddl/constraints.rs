@@ -375,20 +375,23 @@ mod tests {
     fn other_constraints_are_refused() {
         for (sql, words) in [
             (
-                "create table t (time timestamp, id bigint primary key)",
+                "create table t (time timestamp, dev text tag, id bigint primary key)",
                 "identify a row, here time",
             ),
-            ("create table t (time timestamp, id serial)", "no number"),
             (
-                "create table t (time timestamp, v real check (v > 0))",
+                "create table t (time timestamp, dev text tag, id serial)",
+                "no number",
+            ),
+            (
+                "create table t (time timestamp, v real field check (v > 0))",
                 "CHECK is not supported",
             ),
             (
-                "create table t (time timestamp, v real, check (v > 0))",
+                "create table t (time timestamp, v real field, check (v > 0))",
                 "CHECK is not supported",
             ),
             (
-                "create table t (time timestamp default now())",
+                "create table t (time timestamp default now(), dev text tag)",
                 "DEFAULT is not supported",
             ),
             (
@@ -396,11 +399,11 @@ mod tests {
                 "REFERENCES is not supported",
             ),
             (
-                "create table t (time timestamp, d text, foreign key (d) references r)",
+                "create table t (time timestamp, d text tag, foreign key (d) references r)",
                 "FOREIGN KEY is not supported",
             ),
             (
-                "create table t (time timestamp, n bigint generated always as identity)",
+                "create table t (time timestamp, dev text tag, n bigint generated always as identity)",
                 "GENERATED is not supported",
             ),
             ("create table t (like r)", "LIKE is not supported"),

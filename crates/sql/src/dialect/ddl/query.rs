@@ -127,17 +127,22 @@ pub(crate) fn rename_view(parser: &mut Parser<'_>) -> SqlResult<Command> {
     Ok(Command::RenameView { target, to })
 }
 
-/// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. Marigram
-/// has neither sequences nor references, so the words after the names have no effect.
+/// `TRUNCATE [TABLE] name, … [RESTART IDENTITY | CONTINUE IDENTITY] [CASCADE | RESTRICT]`. The words after
+/// the names mean something to reference tables only.
 pub(crate) fn truncate(parser: &mut Parser<'_>) -> SqlResult<Command> {
     parser.next_token();
     accept_words(parser, &["TABLE"]);
     accept_words(parser, &["ONLY"]);
     let targets = targets(parser)?;
-    let _ = accept_words(parser, &["RESTART", "IDENTITY"])
-        || accept_words(parser, &["CONTINUE", "IDENTITY"]);
-    let _ = accept_word(parser, "CASCADE") || accept_word(parser, "RESTRICT");
-    Ok(Command::Truncate(targets))
+    let restarts_identity = accept_words(parser, &["RESTART", "IDENTITY"]);
+    let _ = restarts_identity || accept_words(parser, &["CONTINUE", "IDENTITY"]);
+    let cascades = accept_word(parser, "CASCADE");
+    let _ = cascades || accept_word(parser, "RESTRICT");
+    Ok(Command::Truncate {
+        targets,
+        restarts_identity,
+        cascades,
+    })
 }
 
 /// `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON table [USING method] (column

@@ -118,7 +118,7 @@ pub(super) const REFUSED: &[(&[&str], &str)] = &[
     ),
     (
         &["ALTER", "INDEX"],
-        "rows are found by their tags and times, without an index",
+        "ALTER TABLE t RENAME CONSTRAINT a TO b renames an index of a reference table",
     ),
     (
         &["COMMENT", "ON"],
@@ -178,7 +178,6 @@ pub(super) const ABSENT: &[(&[&str], &str, &str)] = &[
     (&["DROP", "EXTENSION"], "extension", "42704"),
     (&["DROP", "FOREIGN", "TABLE"], "foreign table", "42P01"),
     (&["DROP", "FUNCTION"], "function", "42883"),
-    (&["DROP", "INDEX"], "index", "42704"),
     (&["DROP", "LANGUAGE"], "language", "42704"),
     (&["DROP", "POLICY"], "policy", "42704"),
     (&["DROP", "PROCEDURE"], "procedure", "42883"),
@@ -212,7 +211,6 @@ pub(super) const TAGS: &[&str] = &[
     "DROP EXTENSION",
     "DROP FOREIGN TABLE",
     "DROP FUNCTION",
-    "DROP INDEX",
     "DROP LANGUAGE",
     "DROP POLICY",
     "DROP PROCEDURE",

@@ -4,14 +4,17 @@
 //! them: without names of arguments, without casts to `regclass`, and those that return rows in FROM.
 
 use super::calls::{matched, without_cast, without_storage_calls};
+use crate::dialect::ast_walk::walk_mut;
 use crate::dialect::grammar::MarigramDialect;
+use crate::dialect::rewriting::call;
 use crate::error::SqlError;
 use crate::name_forms::fold_case;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select, SelectItem,
-    SetExpr, Statement, TableFactor, Value, VisitorMut,
+    DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, Select,
+    SelectItem, SetExpr, Statement, TableFactor, TimezoneInfo, TypedString, Value, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::Parser;
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// A function that describes a table: its name, the names of its arguments, and whether it returns rows.
@@ -39,6 +42,9 @@ pub(crate) const CHUNK_COMPRESSION: [&str; 2] =
     ["chunk_compression_stats", "chunk_columnstore_stats"];
 /// The names of the functions that return the bytes of a table.
 pub(crate) const TABLE_SIZE: [&str; 2] = ["hypertable_size", "hypertable_approximate_size"];
+/// The function that reads a text as a `timestamptz`. Arguments of functions in FROM are evaluated by the planner,
+/// which would read the text in UTC.
+pub(crate) const READ_MOMENT: &str = "read_moment";
 /// `approximate_row_count`
 pub(crate) const ROW_COUNT: &str = "approximate_row_count";
 
@@ -109,10 +115,46 @@ fn ordered(
     if let Some(table) = values.first_mut() {
         *table = without_cast(table).clone();
     }
+    for value in values.iter_mut().skip(1) {
+        let _ = walk_mut(value, &mut ReadMoments);
+    }
     let values = values.into_iter();
     Ok(values
         .map(|value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value)))
         .collect())
+}
+
+/// Replaces literals of the type `timestamptz` by calls.
+struct ReadMoments;
+
+impl VisitorMut for ReadMoments {
+    type Break = Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        let (value, data_type) = match &*expr {
+            Expr::TypedString(TypedString {
+                data_type, value, ..
+            }) => (value, data_type),
+            Expr::Cast {
+                expr: value,
+                data_type,
+                ..
+            } => match value.as_ref() {
+                Expr::Value(value) => (value, data_type),
+                _ => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        let is_text = matches!(value.value, Value::SingleQuotedString(_));
+        let is_moment = matches!(
+            data_type,
+            DataType::Timestamp(_, TimezoneInfo::Tz | TimezoneInfo::WithTimeZone)
+        );
+        if is_text && is_moment {
+            *expr = call(READ_MOMENT, vec![Expr::Value(value.clone())]);
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// `SELECT show_chunks('t')` as `SELECT show_chunks FROM show_chunks('t')`.

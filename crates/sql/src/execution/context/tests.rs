@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 
 /// Scalar functions whose values need no more memory than their arguments, except for a constant.
 const BOUNDED: &str = "
-    abs acos acosh age all_equal all_greater all_greater_equal all_less all_less_equal
+    abs acos acosd acosh age all_equal all_greater all_greater_equal all_less all_less_equal
     all_unequal any_equal any_greater any_greater_equal any_less any_less_equal any_unequal
     array_add array_any_value array_avg array_compact array_contains array_dims array_distance
     array_distinct array_element array_empty array_except array_extract array_has array_has_all
@@ -20,9 +20,9 @@ const BOUNDED: &str = "
     array_ndims array_normalize array_or_empty array_pop_back array_pop_front array_position
     array_positions array_product array_remove array_remove_all array_remove_n array_reverse
     array_scale array_slice array_sort array_subtract array_sum array_upper arrays_overlap
-    arrow_field arrow_metadata arrow_typeof ascii asin asinh asof_match atan atan2 atanh
+    arrow_field arrow_metadata arrow_typeof ascii asin asind asinh asof_match atan atan2 atan2d atand atanh
     bit_length btrim cardinality cast_to_type cbrt ceil char_length character_length chr
-    col_description contains cos cosh cosine_distance cot current_database current_date
+    col_description contains cos cosd cosh cosine_distance cot cotd current_database current_date
     current_schema current_schemas current_setting current_time current_timestamp date_bin
     date_trunc date_trunc_in_zone datetrunc decode degrees digest dot_product element_at empty
     ends_with exp factorial file_row_index fill_value find_in_set flatten floor format_type
@@ -38,7 +38,7 @@ const BOUNDED: &str = "
     list_pop_front list_position list_positions list_product list_remove list_remove_all
     list_remove_n list_reverse list_scale list_slice list_sort list_subtract list_sum ln locf
     log log10 log2 lower ltrim make_date make_interval make_time make_timestamp map_entries
-    map_extract map_keys map_values md5 named_cast named_oid nanvl now obj_description
+    map_extract map_keys map_values md5 min_scale named_cast named_oid nanvl now num_nonnulls num_nulls obj_description
     octet_length overlaps pg_advisory_unlock_all pg_backend_pid pg_char_to_encoding
     pg_client_encoding pg_collation_is_visible pg_column_size pg_conf_load_time
     pg_conversion_is_visible pg_current_xact_id pg_database_size pg_describe_object
@@ -53,9 +53,9 @@ const BOUNDED: &str = "
     pg_stat_get_numscans pg_statistics_obj_is_visible pg_table_is_visible pg_table_size
     pg_tablespace_location pg_tablespace_size pg_total_relation_size pg_ts_config_is_visible
     pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
-    pg_typeof pi position pow power radians rand random regexp_count regexp_instr regexp_like
-    regexp_substr reverse right round rtrim session_user set_config sha224 sha256 sha384 sha512
-    shobj_description sign signum similar_to_regex sin sinh split_part sqrt starts_with strpos substr
+    pg_typeof pi position pow power radians rand random read_json read_moment regexp_count regexp_instr regexp_like
+    regexp_substr repeated_key reverse right round rtrim scale session_user set_config sha224 sha256 sha384 sha512
+    shobj_description sign signum similar_to_regex sin sind sinh split_part sqrt starts_with strpos substr
     summary_average summary_average_x summary_average_y summary_sum summary_sum_x summary_sum_y
     summary_num_vals summary_stddev summary_stddev_x summary_stddev_y summary_variance
     summary_variance_x summary_variance_y summary_skewness summary_skewness_x summary_skewness_y
@@ -67,10 +67,10 @@ const BOUNDED: &str = "
     summary_num_resets summary_open summary_high summary_low summary_close summary_open_time
     summary_high_time summary_low_time summary_close_time summary_volume summary_vwap
     summary_approx_percentile summary_approx_percentile_rank summary_mean summary_error
-    substr_index substring substring_index tan tanh time_bucket time_bucket_gapfill
+    substr_index substring substring_index tan tand tanh time_bucket time_bucket_gapfill
     time_from_pattern timezone to_date to_hex to_local_time to_number to_regtype to_time to_timestamp
     to_timestamp_micros to_timestamp_millis to_timestamp_nanos to_timestamp_seconds to_unixtime
-    today trim trunc try_cast_to_type txid_current txid_current_if_assigned union_extract
+    today trim trim_scale trunc try_cast_to_type txid_current txid_current_if_assigned union_extract
     union_tag upper uuid version width_bucket with_metadata
 ";
 
@@ -162,7 +162,8 @@ fn every_rule_asks_whether_it_is_wanted() {
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options);
     let engine = engine.unwrap();
     let access = Arc::new(AccessControl::open(engine.clone()).unwrap());
-    let contexts = SessionStates::new(engine, access, SqlOptions::default()).unwrap();
+    let reference = ReferenceStore::in_memory().unwrap();
+    let contexts = SessionStates::new((engine, reference), access, SqlOptions::default()).unwrap();
     let state = contexts
         .state(&Session::new("d", Identity::owner("u")))
         .unwrap();
@@ -195,7 +196,8 @@ fn what_needs_no_memory_runs_where_all_is_taken() {
     let engine = Engine::open(Env::real(), &dir.path().join("data"), options).unwrap();
     let memory = Arc::clone(engine.memory());
     let access = Arc::new(AccessControl::open(engine.clone()).unwrap());
-    let contexts = SessionStates::new(engine, access, SqlOptions::default()).unwrap();
+    let reference = ReferenceStore::in_memory().unwrap();
+    let contexts = SessionStates::new((engine, reference), access, SqlOptions::default()).unwrap();
     memory.grow(Holder::Query, 2 * memory.limit());
     let runtime = Builder::new_multi_thread().build().unwrap();
     for _ in 0..20 {

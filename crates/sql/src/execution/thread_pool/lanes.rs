@@ -11,6 +11,7 @@
 //! to.
 
 use super::priority::{self, ThreadId};
+use crate::execution::unread_memory::{LaneMemory, UnreadStatements};
 use crate::stack::WORKER_STACK_BYTES;
 use marigram_functions::interrupt::StatementInterrupt;
 use parking_lot::Mutex;
@@ -39,6 +40,7 @@ pub(super) struct LanePool {
     regular: Arc<Semaphore>,
     express: Arc<Semaphore>,
     unread: Arc<Semaphore>,
+    unread_statements: Arc<UnreadStatements>,
 }
 
 /// The threads for one statement at a time.
@@ -52,6 +54,7 @@ struct StatementLane {
 #[derive(Debug, Default)]
 pub(super) struct LaneThreads {
     interrupt: Arc<StatementInterrupt>,
+    memory: Arc<LaneMemory>,
     ids: Mutex<Vec<ThreadId>>,
     /// Whether their priority has been lowered.
     is_low: AtomicBool,
@@ -100,6 +103,11 @@ impl LaneThreads {
         &self.interrupt
     }
 
+    /// What the operators of their statement hold.
+    pub(super) fn memory(&self) -> &Arc<LaneMemory> {
+        &self.memory
+    }
+
     /// Lowers their priority below all other threads, permanently.
     pub(super) fn stand_back(&self) {
         let ids = self.ids.lock();
@@ -121,6 +129,7 @@ impl LaneThreads {
 
     fn thread_starts(&self) {
         StatementInterrupt::adopt(Arc::clone(&self.interrupt));
+        Arc::clone(&self.memory).adopt();
         let mut ids = self.ids.lock();
         let id = priority::this_thread();
         ids.push(id);
@@ -137,8 +146,11 @@ impl LaneThreads {
 }
 
 impl StatementLane {
-    fn new(threads: usize) -> io::Result<Self> {
-        let shared = Arc::<LaneThreads>::default();
+    fn new(threads: usize, unread: &Arc<UnreadStatements>) -> io::Result<Self> {
+        let shared = Arc::new(LaneThreads {
+            memory: LaneMemory::new(unread),
+            ..LaneThreads::default()
+        });
         let (starting, stopping) = (Arc::clone(&shared), Arc::clone(&shared));
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
@@ -180,6 +192,7 @@ impl LanePool {
             regular: Arc::new(Semaphore::new(LANES_MAX)),
             express: Arc::new(Semaphore::new(EXPRESS_LANES_MAX)),
             unread: Arc::new(Semaphore::new(UNREAD_LANES_MAX)),
+            unread_statements: Arc::default(),
         })
     }
 
@@ -223,13 +236,19 @@ impl LanePool {
         };
         let lane = match idle {
             Some(lane) => lane,
-            None => StatementLane::new(self.threads)?,
+            None => StatementLane::new(self.threads, &self.unread_statements)?,
         };
         lane.shared.move_to(admission);
         Ok(LaneLease {
             lanes: Arc::clone(self),
             lane: Some(lane),
         })
+    }
+
+    /// The right to a regular lane, if one is free.
+    #[cfg(test)]
+    pub(super) fn try_admit_regular(&self) -> Option<LaneAdmission> {
+        LaneAdmission::try_new(&self.regular, false)
     }
 
     /// The number of lanes that run statements, or whose threads have not ended yet.

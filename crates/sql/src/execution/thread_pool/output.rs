@@ -146,7 +146,7 @@ impl StatementOutput {
     }
 
     /// Waits for a reader that does not read. In the meantime, another statement may use this one's
-    /// admission.
+    /// admission, and may end it if it needs its memory.
     async fn wait_for_reader(&self) -> SqlResult<mpsc::Permit<'_, OutputMessage>> {
         let LanePlacement { lanes, threads } = &*self.lane;
         if let Some(threads) = threads.get() {
@@ -156,17 +156,35 @@ impl StatementOutput {
             })?;
             threads.move_to(unread);
         }
-        let slot = self
-            .sender
-            .reserve()
-            .await
-            .map_err(|_| reader_gone_error())?;
+        let mut wait = threads.get().map(|own| own.memory().wait_for_reader());
+        let ended = async {
+            match &mut wait {
+                Some(wait) => wait.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        let slot = tokio::select! {
+            biased;
+            slot = self.sender.reserve() => slot.map_err(|_| reader_gone_error())?,
+            () = ended => return Err(unread_error().into()),
+        };
+        drop(wait);
         if let Some(threads) = threads.get()
             && let Some(admission) = lanes.admit_again().await
         {
             threads.move_to(admission);
         }
         Ok(slot)
+    }
+}
+
+/// Tells a client, when it reads, why the rest of its answer is missing.
+fn unread_error() -> ServiceError {
+    ServiceError::Busy {
+        message: "the statement was ended because its client did not read the answer while others \
+                  needed the memory that it held; read the rows as they come, or ask for fewer"
+            .to_owned(),
+        retry_after: Duration::from_secs(1),
     }
 }
 

@@ -5,6 +5,7 @@ use arrow::array::{ArrayRef, Int64Array};
 use arrow::record_batch::RecordBatch;
 use futures::executor::block_on;
 use marigram_functions::interrupt;
+use marigram_service::{WriteStep, write_blocking};
 use parking_lot::Mutex;
 use std::thread;
 
@@ -151,6 +152,34 @@ fn a_timeout_ends_no_statement_that_commits() {
     let late = commit.scope(workers.commit(move || Ok(slow())));
     let error = block_on(late).unwrap_err().to_string();
     assert_eq!(error, "enough");
+}
+
+#[test]
+fn a_write_on_an_express_lane_is_told_to_come_again() {
+    let workers = StatementThreadPool::new(1).unwrap();
+    let mut regular = Vec::new();
+    while let Some(admission) = workers.lanes.try_admit_regular() {
+        regular.push(admission);
+    }
+    // The watchdog's stop comes during the first step, and the second does not begin.
+    let two_steps = |rows| async move {
+        for _ in 0..2 {
+            let step = move |step: &mut WriteStep| {
+                thread::sleep(Duration::from_millis(1_200));
+                step.stored(rows);
+                Ok::<_, ServiceError>(())
+            };
+            write_blocking(false, step).await?;
+        }
+        Ok(())
+    };
+    let error = block_on(workers.run(None, two_steps(0))).unwrap_err();
+    let error = error.into_service("");
+    assert!(matches!(error, ServiceError::Busy { .. }), "{error:?}");
+    // Whoever came again would store the rows of the first step twice.
+    let error = block_on(workers.run(None, two_steps(2))).unwrap_err();
+    let error = error.into_service("");
+    assert!(matches!(error, ServiceError::Cancelled(_)), "{error:?}");
 }
 
 #[test]

@@ -228,14 +228,17 @@ impl WatchedStatement {
         if age < EXPRESS_MAX || !self.threads.is_express() {
             return None;
         }
-        let reason =
-            "too many long statements run at once, and this one is not short; try again later";
-        Some(match self.limits.commit.stop(reason)? {
-            0 => ServiceError::Busy {
-                message: reason.to_owned(),
-                retry_after: EXPRESS_MAX,
-            },
-            stored => stopped_error(reason, stored),
+        let message = "too many long statements run at once, and this one is not short; try again \
+                       later";
+        let reason = ServiceError::Busy {
+            message: message.to_owned(),
+            retry_after: EXPRESS_MAX,
+        };
+        let stored = self.limits.commit.stop_with(&reason)?;
+        // A client that repeats the statement would store the rows a second time.
+        Some(match stored {
+            0 => reason,
+            stored => stopped_error(message, stored),
         })
     }
 }
