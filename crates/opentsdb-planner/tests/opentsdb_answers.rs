@@ -394,7 +394,7 @@ async fn a_group_that_does_not_fit_in_memory_is_refused() {
         .collect();
     let data = Harness::new(48 << 20, &lines.join("\n"));
     // Half a million buckets of each series.
-    let m = "sum:7ms-sum-zero:big";
+    let m = "sum:9ms-sum-zero:big";
     let given = pairs(&[("start", "3600"), ("end", "7100"), ("m", m)]);
     let error = data
         .ask(TsQuery::from_parameters(&given).unwrap())

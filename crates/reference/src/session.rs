@@ -81,7 +81,7 @@ struct TransactionSavepoint {
 
 /// The state of a transaction. The fields are dropped in their order: first the connection goes back, then the
 /// next writer may come.
-pub(crate) struct TransactionState {
+pub(crate) struct OpenTransaction {
     /// None as long as there is no file.
     lease: Option<Lease>,
     writer: Option<WriterGuard>,
@@ -92,16 +92,16 @@ pub(crate) struct TransactionState {
     shared: Arc<StoreShared>,
 }
 
-impl fmt::Debug for TransactionState {
+impl fmt::Debug for OpenTransaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionState")
+        f.debug_struct("OpenTransaction")
             .field("is_write", &self.is_write())
             .field("version", &self.catalog.version)
             .finish_non_exhaustive()
     }
 }
 
-impl TransactionState {
+impl OpenTransaction {
     fn new(shared: Arc<StoreShared>, lease: Option<Lease>, catalog: Arc<ReferenceCatalog>) -> Self {
         let (base, savepoints) = (catalog.clone(), Vec::new());
         Self {
@@ -378,7 +378,7 @@ impl TransactionState {
     }
 }
 
-impl Drop for TransactionState {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         self.roll_back();
     }

@@ -10,7 +10,7 @@ use crate::identity::{check_range, stored};
 use crate::insert::{self, Inserted, OnConflict};
 use crate::modify;
 use crate::scan::{self, ReferenceScanRequest, ScanPage};
-use crate::session::{StoreShared, TransactionState};
+use crate::session::{OpenTransaction, StoreShared};
 use arrow::array::RecordBatch;
 use parking_lot::Mutex;
 use rusqlite::InterruptHandle;
@@ -22,7 +22,7 @@ use std::time::Duration;
 ///
 /// Each method changes all of what it is asked to change, or nothing. A full disk or a failure of the disk ends the
 /// whole transaction; then all methods refuse with 25P02.
-pub struct ReferenceTransaction(Mutex<TransactionState>, Interruption);
+pub struct ReferenceTransaction(Mutex<OpenTransaction>, Interruption);
 
 /// How a call is interrupted. Once the transaction ends, its connection may serve another one.
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl fmt::Debug for ReferenceTransaction {
 impl ReferenceTransaction {
     /// A snapshot from now on.
     pub(crate) fn read(shared: Arc<StoreShared>) -> Result<Self> {
-        Ok(Self::with_session(TransactionState::read(shared)?))
+        Ok(Self::with_session(OpenTransaction::read(shared)?))
     }
 
     /// A transaction that writes.
@@ -48,12 +48,12 @@ impl ReferenceTransaction {
         patience: Duration,
         stop: &dyn Fn() -> bool,
     ) -> Result<Self> {
-        Ok(Self::with_session(TransactionState::write(
+        Ok(Self::with_session(OpenTransaction::write(
             shared, patience, stop,
         )?))
     }
 
-    fn with_session(session: TransactionState) -> Self {
+    fn with_session(session: OpenTransaction) -> Self {
         let handle = session.interrupt_handle();
         Self(Mutex::new(session), Interruption(Mutex::new(handle)))
     }

@@ -123,6 +123,8 @@ fn a_damaged_header_is_named() {
 #[test]
 fn whole_numbers_with_a_fraction_of_zero_are_tags_of_whole_numbers() {
     let place = ImportFixture::new();
+    let first = place.file("first.csv", "time,v\n2026-01-01T00:00:00Z,1\n");
+    assert!(place.import(&[&first]).ok);
     let create = "CREATE TABLE m (time TIMESTAMP, unit BIGINT TAG, running BOOLEAN TAG, v DOUBLE)";
     place.csv(create);
     let text = "time;unit;running;v\n2026-01-01T00:00:00Z;5,0;on;1,5\n2026-01-01T00:00:00Z;6;OFF;2,5\n\
@@ -157,6 +159,8 @@ fn whole_numbers_with_a_fraction_of_zero_are_tags_of_whole_numbers() {
 #[test]
 fn a_float_of_a_parquet_file_is_a_tag_of_whole_numbers() {
     let place = ImportFixture::new();
+    let first = place.file("first.csv", "time,v\n2026-01-01T00:00:00Z,1\n");
+    assert!(place.import(&[&first]).ok);
     place.csv("CREATE TABLE m (time TIMESTAMP, unit BIGINT TAG, v DOUBLE)");
     let file = place.path("m.parquet");
     let query = "SELECT TIMESTAMP '2026-01-01 00:00:00' AS time, 5.0::DOUBLE AS unit, 1.5::DOUBLE AS v \
@@ -183,6 +187,9 @@ fn mixed_ends_of_lines_lose_no_row() {
 
 #[test]
 fn times_without_a_date_say_what_is_missing() {
-    let error = refused("clock,v\n00:00:01,1\n00:00:02,2\n", &[]);
+    let error = refused(
+        "clock,v\n00:00:01,1\n00:00:02,2\n",
+        &["--time-column", "clock"],
+    );
     assert!(error.contains("times of day without a date"), "{error}");
 }

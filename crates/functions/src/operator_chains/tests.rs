@@ -165,12 +165,10 @@ fn others_stay_trees() {
     with_stack(async {
         let days = chain("DATE '2024-01-01'", &[" + INTERVAL '1 day'"], 100);
         check_equal(&days, true, false).await;
-        for expression in [
-            chain("f", &[" / 1.5"], LONG),
-            chain("n", &[" % 5", " + 7", " / 2", " * 3"], LONG),
-        ] {
-            check_equal(&expression, true, false).await;
-        }
+        check_equal(&chain("f", &[" / 1.5"], LONG), true, false).await;
+        // The sums are a chain, whose operands are small trees.
+        let sums = chain("n", &[" % 5", " + 7", " / 2", " * 3"], LONG);
+        check_equal(&sums, true, true).await;
     });
 }
 

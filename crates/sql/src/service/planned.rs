@@ -527,10 +527,9 @@ async fn physical(state: &SessionState, plan: &LogicalPlan) -> SqlResult<Arc<dyn
 
 /// Why a plan cannot be executed: for a reference to a query that is not directly around, an error that says so.
 fn with_far_reference(plan: &LogicalPlan, error: SqlError) -> SqlError {
-    let is_missing_column = matches!(&error, SqlError::DataFusion(error)
-        if matches!(error.find_root(), DataFusionError::SchemaError(..)));
+    let is_of_planning = matches!(&error, SqlError::DataFusion(_));
     match check_outer_references(plan) {
-        Err(far) if is_missing_column => far,
+        Err(far) if is_of_planning => far,
         _ => error,
     }
 }

@@ -258,7 +258,7 @@ mod tests {
         }
         .array();
         assert!(gate.enter().is_none(), "the answer is not sent");
-        assert!(!gate.lease().grow(699) && gate.lease().grow(600));
+        assert!(!gate.lease().grow(699) && gate.lease().grow(200));
         let body = axum::body::to_bytes(response.into_body(), 1000).await;
         let body = body.unwrap();
         assert_eq!(body.len(), 302);
