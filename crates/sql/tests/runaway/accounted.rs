@@ -60,7 +60,7 @@ fn answers_that_nobody_reads_do_not_keep_memory_from_others() {
     let held = database.engine.memory().usage(Holder::Query).bytes;
     assert!(held > available / 4, "{held} of {available} bytes");
     let needs = "SELECT count(a) FROM (SELECT array_agg(s ORDER BY s DESC) AS a FROM \
-                 (SELECT concat('text', value) AS s FROM generate_series(1, 300000)))";
+                 (SELECT concat('text', value) AS s FROM generate_series(1, 1500000)))";
     assert_eq!(database.must(needs), 1);
     // Who was ended for it learns the reason; the others get all their rows.
     let mut ended = 0;
