@@ -7,7 +7,7 @@ from schema import name_of, names_of
 from statement import Statement
 from values import literal
 
-# Families of which there is always another value.
+# Families whose values never run out.
 UNUSED = ("int", "text", "uuid", "numeric")
 # Types that hold the results of expressions.
 CALCULATED = ("integer", "bigint", "text", "numeric(8,2)", "date", "timestamp")

@@ -53,7 +53,7 @@ with psycopg.connect(**address, autocommit=True) as connection:
         " RETURNING name"
     )
     assert value(connection, upsert, (2, "s", "!")) == "s!"
-    assert value(connection, upsert, (9, "new", "!")) == "new"
+    assert value(connection, upsert, (900, "new", "!")) == "new"
 
 # Transactions.
 with psycopg.connect(**address) as one, psycopg.connect(**address, autocommit=True) as other:

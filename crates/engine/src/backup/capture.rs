@@ -83,7 +83,7 @@ pub(super) fn capture(
     Ok(moment)
 }
 
-/// The error for reference tables of which there is no copy.
+/// The error for a backup that lacks a copy of the reference tables.
 fn not_copied(dir: &Path, reason: &str) -> EngineError {
     EngineError::Invalid(format!(
         "the reference tables in {} cannot be copied: {reason}",

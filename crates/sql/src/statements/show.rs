@@ -102,7 +102,7 @@ pub(crate) fn compacted(done: &TableCompaction) -> SqlResult<RecordBatch> {
     batch(compactions::done(done))
 }
 
-/// Tables of series, and the names of reference tables, of which there is nothing else to say here.
+/// Tables of series with their figures, and reference tables by name alone.
 fn tables(
     tables: &[Arc<TableSchema>],
     reference: impl Iterator<Item = String>,
