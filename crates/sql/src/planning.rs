@@ -2,11 +2,12 @@
 //! [`time_texts`], [`moments`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
 //! [`using_joins`], [`row_functions`], [`counted_sets`]),
 //! repairs of what DataFusion's own rules break ([`repair`], [`logical_repair`],
-//! [`empty_subqueries`], [`sort_keys`], [`any_pattern`]), what is refused because they do not know it
+//! [`empty_subqueries`], [`sort_keys`], [`any_pattern`], [`called_tables`]), what is refused because they do not know it
 //! ([`outer_references`]), and limits on the size of a plan ([`growth`]).
 
 pub(crate) mod answer_types;
 pub(crate) mod any_pattern;
+pub(crate) mod called_tables;
 pub(crate) mod counted_sets;
 pub(crate) mod empty_subqueries;
 pub(crate) mod growth;

@@ -155,7 +155,9 @@ pub(crate) fn with_whole_tags(
             is_whole.then_some(value as i64)
         });
         columns.push(Arc::new(whole.collect::<Int64Array>()) as ArrayRef);
-        fields.push(field.as_ref().clone().with_data_type(DataType::Int64));
+        // A column without nulls has them until the rows with another float are taken out.
+        let whole = field.as_ref().clone().with_data_type(DataType::Int64);
+        fields.push(whole.with_nullable(true));
     }
     let schema = Schema::new_with_metadata(fields, rows.schema_ref().metadata().clone());
     let rows = RecordBatch::try_new(Arc::new(schema), columns)?;

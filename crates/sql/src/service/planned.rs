@@ -16,6 +16,7 @@ use crate::error::{SqlError, SqlResult, nearest};
 use crate::execution::thread_pool::StatementOutput;
 use crate::plan_cache::cached_plan::CachedPlan;
 use crate::plan_cache::{PlanRetention, inline};
+use crate::planning::called_tables::with_distinct_calls;
 use crate::planning::counted_sets::with_counted_sets;
 use crate::planning::growth;
 use crate::planning::outer_references::check_outer_references;
@@ -113,7 +114,7 @@ impl SqlServiceInner {
             planned = state.statement_to_plan(again).await;
         }
         let mut plan = planned.map_err(|error| self.plan_error(session, error))?;
-        plan = with_counted_sets(without_marks(plan)?)?;
+        plan = with_distinct_calls(with_counted_sets(without_marks(plan)?)?)?;
         if reads_views {
             plan = one_snapshot(plan)?;
         }
@@ -370,12 +371,18 @@ impl SqlServiceInner {
                     let rows = explain_analyze::rows(&state, &optimized, is_cacheable).await?;
                     return tell(rows, names, out).await;
                 }
-                match self.plans.retain(keep, &names, &plan, &optimized)? {
+                // The optimized plan no longer shows which query a column belongs to.
+                let is_far = check_outer_references(&plan).is_err();
+                let keep = if is_far {
+                    PlanRetention::Nothing
+                } else {
+                    keep
+                };
+                let answered = match self.plans.retain(keep, &names, &plan, &optimized)? {
                     Some(cached) => cached_plan_rows(&state, &cached, out).await,
-                    None => rows(&state, &optimized, names, out)
-                        .await
-                        .map_err(|error| with_far_reference(&plan, error)),
-                }
+                    None => rows(&state, &optimized, names, out).await,
+                };
+                answered.map_err(|error| with_far_reference(&plan, error))
             }
             kind @ (PlannedStatementKind::Insert | PlannedStatementKind::Copy) => {
                 let notices = StatementNotices::for_statement(&mut state);
