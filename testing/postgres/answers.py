@@ -25,6 +25,8 @@ class Answer:
     sqlstate: str | None = None
     message: str = ""
     constraint: str | None = None
+    # The table and the column of a violated constraint.
+    named: tuple = (None, None)
     names: list | None = None
     rows: list = field(default_factory=list)
     count: int = 0
@@ -73,7 +75,8 @@ class Session:
         except psycopg.Error as error:
             message = str(error).split("\n")[0]
             state = error.sqlstate or ("08006" if self.connection.broken else "unreadable answer")
-            return Answer(sqlstate=state, message=message, constraint=error.diag.constraint_name)
+            named = (error.diag.table_name, error.diag.column_name)
+            return Answer(sqlstate=state, message=message, constraint=error.diag.constraint_name, named=named)
         except (ValueError, OverflowError) as error:
             return Answer(sqlstate="unreadable answer", message=repr(error))
 
@@ -125,7 +128,10 @@ def what_differs(statement, ours, theirs):
         if ours.sqlstate != theirs.sqlstate:
             return "SQLSTATE"
         is_named = ours.sqlstate in ("23505", "23503", "23514")
-        return "name of the constraint" if is_named and ours.constraint != theirs.constraint else None
+        if is_named and ours.constraint != theirs.constraint:
+            return "name of the constraint"
+        is_named = is_named or ours.sqlstate == "23502"
+        return "table and column of the constraint" if is_named and ours.named != theirs.named else None
     if ours.names != theirs.names:
         return "names of columns"
     if ours.count != theirs.count:

@@ -189,7 +189,8 @@ class Tally:
             finally:
                 databases.close()
 
-        if os.environ.get("MARIGRAM_POSTGRES_MINIMIZE", "1") == "1":
+        # It takes longer than CI waits.
+        if os.environ.get("MARIGRAM_POSTGRES_MINIMIZE", "0" if os.environ.get("CI") else "1") == "1":
             history = minimized(history, try_again)
         print("  to repeat it:")
         for each in history:
@@ -225,7 +226,8 @@ def main():
     theirs = Server(int(os.environ["POSTGRES_PORT"]), "postgres")
     servers = [ours, theirs]
     tally, began = Tally(servers), time.monotonic()
-    while tally.total() < wanted:
+    seconds = float(os.environ.get("MARIGRAM_POSTGRES_SECONDS") or (100 if os.environ.get("CI") else "inf"))
+    while tally.total() < wanted and time.monotonic() - began < seconds:
         Round(servers, seed, tally).run(min(STATEMENTS_OF_A_ROUND, wanted - tally.total()))
         seed += 1
     return tally.summary(first, seed - 1, time.monotonic() - began)

@@ -9,11 +9,13 @@ mod binary;
 mod columns;
 mod escapes;
 mod parts;
+mod steps;
 mod text_objects;
 mod udf;
 
 use datafusion::logical_expr::ScalarUDF;
 pub use parts::{JSON_PARTS, JSON_READERS};
+pub use steps::json_operation;
 pub use text_objects::TEXT_OBJECTS;
 pub use udf::{JSON_LISTS, JSON_OBJECT_LISTS};
 

@@ -80,6 +80,7 @@ mod to_number;
 mod top_n;
 mod two_step;
 mod type_names;
+mod uuid_texts;
 pub mod value_casts;
 mod value_texts;
 pub mod zone_functions;
@@ -96,7 +97,10 @@ pub use descriptors::{
     AggregateDescriptor, FoldMethod, NumericResult, RollupMethod, TimeEdge, aggregate_descriptor,
 };
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
-pub use json::{JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS};
+pub use json::{
+    JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS,
+    json_operation,
+};
 pub use mean::{
     exact_mean, mean_of_parts_udf, parts_out_of_range, sum_high_udaf, sum_low_udaf, sum_parts,
 };
@@ -112,6 +116,7 @@ pub use time_bucket::buckets as time_buckets;
 pub use time_zones::find_zone;
 pub use two_step::{ACCESSORS, SummaryPlace, accessor_function};
 pub use type_names::in_sql;
+pub use uuid_texts::UUID_READER;
 
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
@@ -164,6 +169,7 @@ pub fn register(state: &mut SessionState) -> datafusion::common::Result<()> {
     for udf in letter_case::functions() {
         state.register_udf(Arc::new(udf))?;
     }
+    state.register_udf(Arc::new(uuid_texts::uuid_reader()))?;
     for udf in json::functions() {
         state.register_udf(Arc::new(udf))?;
     }

@@ -71,6 +71,8 @@ pub(crate) fn open(
             message: NOTHING_THERE.to_owned(),
             detail: None,
             constraint: None,
+            table: None,
+            column: None,
         };
         return Err(advised(error, dir));
     }

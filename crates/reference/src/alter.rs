@@ -3,7 +3,8 @@
 use crate::catalog::{ReferenceCatalog, has_index};
 use crate::condition::{mentions, renamed};
 use crate::constraint::{
-    add, check_constraint_name, check_identity, check_relation_name, check_types, relation_exists,
+    add, check_constraint_name, check_identity, check_relation_name, check_types, dependents,
+    relation_exists,
 };
 use crate::context::Context;
 use crate::convert::convert;
@@ -62,8 +63,22 @@ pub(crate) fn alter_table(
         ReferenceAlteration::RenameConstraint(from, to) => {
             rename_constraint(context.catalog, &mut new, from, to)?;
         }
-        ReferenceAlteration::DropConstraint { name, if_exists } => {
-            drop_constraint(context.catalog, &mut new, name, *if_exists)?;
+        ReferenceAlteration::DropConstraint {
+            name,
+            if_exists,
+            cascades,
+        } => {
+            let catalog = if *cascades {
+                drop_dependents(context, table, name)?
+            } else {
+                context.catalog.clone()
+            };
+            // It may have referred to itself.
+            let old = catalog.by_id(table.id).unwrap_or(table);
+            let mut new = old.as_ref().clone();
+            drop_constraint(&catalog, &mut new, name, *if_exists)?;
+            store_definition(context.connection, Some(old), &new)?;
+            return Ok(catalog.with(Arc::new(new)));
         }
         ReferenceAlteration::Default { column, default } => {
             column_mut(&mut new, column)?.default.clone_from(default);
@@ -147,7 +162,10 @@ fn drop_column(
     let id = column.id;
     let mut changed = catalog.clone();
     for (child, key) in catalog.referring_keys(table.id) {
-        if child.id == table.id || !key.parent_columns.contains(&id) {
+        let is_own = child.id == table.id;
+        let goes = is_own && (cascades || key.columns.contains(&id));
+        if goes || !key.parent_columns.contains(&id) {
+            // Its own foreign keys go with the column, below.
             continue;
         }
         if !cascades {
@@ -214,6 +232,27 @@ fn rename_constraint(
         }
     }
     Ok(())
+}
+
+/// Drops the foreign keys that need a key; returns the catalog after it.
+fn drop_dependents(
+    context: &Context<'_>,
+    table: &ReferenceTable,
+    name: &str,
+) -> Result<ReferenceCatalog> {
+    let Context {
+        connection,
+        catalog,
+        ..
+    } = *context;
+    let mut changed = catalog.clone();
+    let mut keys = table.keys.iter();
+    if let Some(key) = keys.find(|key| key.name == name && key.is_constraint) {
+        for (child, foreign) in dependents(catalog, table, &key.columns) {
+            changed = drop_foreign_key(connection, &changed, child.id, &foreign.name)?;
+        }
+    }
+    Ok(changed)
 }
 
 fn drop_constraint(
@@ -323,7 +362,7 @@ pub(crate) fn check_not_null(
         "column \"{}\" of relation \"{}\" contains null values",
         column.name, table.name
     );
-    Err(ReferenceError::new("23502", message))
+    Err(ReferenceError::new("23502", message).with_column(&table.name, &column.name))
 }
 
 fn change_type(

@@ -358,6 +358,8 @@ pub enum ReferenceAlteration {
         name: String,
         /// Whether it may be missing.
         if_exists: bool,
+        /// Whether the foreign keys that need it are dropped, too.
+        cascades: bool,
     },
     /// `ALTER COLUMN … SET DEFAULT` or `DROP DEFAULT`.
     Default {

@@ -18,6 +18,10 @@ pub struct ReferenceError {
     pub detail: Option<String>,
     /// The constraint that refused.
     pub constraint: Option<String>,
+    /// The table of that constraint.
+    pub table: Option<String>,
+    /// The column that lacks a value.
+    pub column: Option<String>,
 }
 
 impl ReferenceError {
@@ -28,7 +32,26 @@ impl ReferenceError {
             message: message.into(),
             detail: None,
             constraint: None,
+            table: None,
+            column: None,
         }
+    }
+
+    /// A row without a value in a column that needs one.
+    #[must_use]
+    pub fn missing_value(table: &str, column: &str) -> Self {
+        let message = format!(
+            "null value in column \"{column}\" of relation \"{table}\" violates not-null constraint"
+        );
+        Self::new("23502", message).with_column(table, column)
+    }
+
+    /// A row for which a CHECK constraint is false.
+    #[must_use]
+    pub fn failed_check(table: &str, name: &str) -> Self {
+        let message =
+            format!("new row for relation \"{table}\" violates check constraint \"{name}\"");
+        Self::new("23514", message).with_constraint(table, name)
     }
 
     /// The error with a detail.
@@ -37,9 +60,17 @@ impl ReferenceError {
         self
     }
 
-    /// The error with the name of a constraint.
-    pub(crate) fn with_constraint(mut self, name: &str) -> Self {
+    /// The error with the name of a table's constraint.
+    pub(crate) fn with_constraint(mut self, table: &str, name: &str) -> Self {
         self.constraint = Some(name.to_owned());
+        self.table = Some(table.to_owned());
+        self
+    }
+
+    /// The error with the column of a table.
+    pub(crate) fn with_column(mut self, table: &str, column: &str) -> Self {
+        self.table = Some(table.to_owned());
+        self.column = Some(column.to_owned());
         self
     }
 

@@ -267,7 +267,7 @@ fn check_unreferenced(
     );
     Err(ReferenceError::new("23503", message)
         .with_detail(detail)
-        .with_constraint(&key.name))
+        .with_constraint(&child.name, &key.name))
 }
 
 /// Checks that every row of a child, or every one with an id in a range, has its parent.
@@ -331,5 +331,5 @@ pub(crate) fn check_orphans(
     );
     Err(ReferenceError::new("23503", message)
         .with_detail(detail)
-        .with_constraint(&key.name))
+        .with_constraint(&child.name, &key.name))
 }

@@ -49,12 +49,14 @@ struct Numbering<'a> {
     current: Option<i64>,
 }
 
-/// Inserts the rows of a batch, all or none.
+/// Inserts the rows of a batch, all or none. `overrides`: whether they may have values for columns that are
+/// always generated.
 pub(crate) fn insert(
     context: &Context<'_>,
     table: &ReferenceTable,
     rows: &RecordBatch,
     on_conflict: &OnConflict,
+    overrides: bool,
 ) -> Result<Inserted> {
     if rows.num_columns() != table.columns.len() {
         let message = format!(
@@ -80,6 +82,7 @@ pub(crate) fn insert(
             arrays: &arrays,
             arbiter,
             next_row: first,
+            overrides,
         }
         .run(rows.num_rows())?;
         let end = first.saturating_add(inserted.row_ids.len() as i64);
@@ -122,6 +125,7 @@ struct Insertion<'a> {
     arrays: &'a [ArrayRef],
     arbiter: Arbiter<'a>,
     next_row: i64,
+    overrides: bool,
 }
 
 impl Insertion<'_> {
@@ -192,7 +196,7 @@ impl Insertion<'_> {
         for (position, (column, array)) in columns.enumerate() {
             let mut value = cell(column.kind, array, row)?;
             if let Some(kind) = column.identity {
-                if !value.is_null() && kind == IdentityKind::Always {
+                if !value.is_null() && kind == IdentityKind::Always && !self.overrides {
                     return Err(given_identity(column));
                 }
                 if let Some(Some(numbering)) = numberings.get_mut(position) {

@@ -103,7 +103,7 @@ impl Conflict<'_> {
     pub(crate) fn error(&self, table: &ReferenceTable) -> ReferenceError {
         let name = &self.key.name;
         let message = format!("duplicate key value violates unique constraint \"{name}\"");
-        let error = ReferenceError::new("23505", message).with_constraint(name);
+        let error = ReferenceError::new("23505", message).with_constraint(&table.name, name);
         match columns_of(table, &self.key.columns) {
             Ok(columns) => {
                 let key = text::key(&columns, &self.cells);
@@ -116,9 +116,5 @@ impl Conflict<'_> {
 
 /// The error for a row without a value in a column.
 pub(crate) fn null_value(table: &ReferenceTable, column: &ReferenceColumn) -> ReferenceError {
-    let message = format!(
-        "null value in column \"{}\" of relation \"{}\" violates not-null constraint",
-        column.name, table.name
-    );
-    ReferenceError::new("23502", message)
+    ReferenceError::missing_value(&table.name, &column.name)
 }

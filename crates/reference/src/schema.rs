@@ -165,7 +165,7 @@ pub(crate) fn create_physical_index(
     }
     let mut refusal =
         ReferenceError::new("23505", format!("could not create unique index \"{name}\""))
-            .with_constraint(name);
+            .with_constraint(&table.name, name);
     refusal.detail = duplicate(connection, table, &columns, &expressions)?;
     Err(refusal)
 }

@@ -203,7 +203,19 @@ impl ReferenceTransaction {
         on_conflict: &OnConflict,
     ) -> Result<Inserted> {
         self.0.lock().change_rows(table, |context, table| {
-            insert::insert(context, table, rows, on_conflict)
+            insert::insert(context, table, rows, on_conflict, false)
+        })
+    }
+
+    /// The same, also with values for columns that the table alone numbers otherwise.
+    pub fn insert_overriding(
+        &self,
+        table: &ReferenceTable,
+        rows: &RecordBatch,
+        on_conflict: &OnConflict,
+    ) -> Result<Inserted> {
+        self.0.lock().change_rows(table, |context, table| {
+            insert::insert(context, table, rows, on_conflict, true)
         })
     }
 

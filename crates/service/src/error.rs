@@ -3,6 +3,7 @@
 //! Each case stands for one reaction of a client: correct the request, retry later, or tell the
 //! operator. Messages are complete sentences for people: what was wrong, where, and what to do.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Result of a service call.
@@ -22,6 +23,9 @@ pub enum ServiceError {
         /// PostgreSQL's SQLSTATE.
         sqlstate: &'static str,
     },
+    /// The rows that a request gives, or those that it would leave, violate a constraint.
+    #[error("{0}")]
+    Violation(Box<ViolatedConstraint>),
     /// Something that the request names does not exist: the message, and the SQLSTATE.
     #[error("{0}")]
     NotFound(String, &'static str),
@@ -59,20 +63,51 @@ pub enum ServiceError {
     Internal(String),
 }
 
+/// What rows violate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViolatedConstraint {
+    /// What is wrong.
+    pub message: String,
+    /// Which values are at fault.
+    pub detail: Option<String>,
+    /// PostgreSQL's SQLSTATE.
+    pub sqlstate: &'static str,
+    /// The table of the constraint.
+    pub table: Option<String>,
+    /// The column that lacks a value.
+    pub column: Option<String>,
+    /// The name of the constraint.
+    pub constraint: Option<String>,
+}
+
+impl fmt::Display for ViolatedConstraint {
+    /// In one sentence, for protocols that have one text.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match &self.detail {
+            Some(detail) => write!(f, ": {detail}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl ServiceError {
     /// The same error, with `note` after its message.
     #[must_use]
     pub fn with_note(mut self, note: &str) -> Self {
-        let (Self::Invalid { message, .. }
-        | Self::NotFound(message, _)
-        | Self::AlreadyExists(message, _)
-        | Self::Busy { message, .. }
-        | Self::Unauthenticated(message)
-        | Self::Forbidden(message)
-        | Self::ChangesRefused(message)
-        | Self::ReadOnly(message)
-        | Self::Cancelled(message)
-        | Self::Internal(message)) = &mut self;
+        let message = match &mut self {
+            Self::Violation(violated) => &mut violated.message,
+            Self::Invalid { message, .. }
+            | Self::NotFound(message, _)
+            | Self::AlreadyExists(message, _)
+            | Self::Busy { message, .. }
+            | Self::Unauthenticated(message)
+            | Self::Forbidden(message)
+            | Self::ChangesRefused(message)
+            | Self::ReadOnly(message)
+            | Self::Cancelled(message)
+            | Self::Internal(message) => message,
+        };
         message.push_str(note);
         self
     }
@@ -84,6 +119,7 @@ impl ServiceError {
             Self::Invalid { sqlstate, .. }
             | Self::NotFound(_, sqlstate)
             | Self::AlreadyExists(_, sqlstate) => sqlstate,
+            Self::Violation(violated) => violated.sqlstate,
             // The resource that is short is nearly always memory.
             Self::Busy { .. } => "53200",
             Self::Unauthenticated(_) => "28P01",

@@ -30,7 +30,7 @@ pub use blocking::{run_blocking, run_blocking_on, run_inline_if};
 pub use commit_point::{
     CommitPoint, WriteStep, stopped_error, stored_note, timed_out, write_blocking,
 };
-pub use error::{Result, ServiceError};
+pub use error::{Result, ServiceError, ViolatedConstraint};
 pub use ingest::{ArrowRoles, Ingest, RejectedRow, WriteReport};
 pub use inline::{InlineDecision, InlinePolicy, InlineRefusal, ScanSize};
 pub use language::{

@@ -23,7 +23,7 @@ use marigram_model::SchemaError as ModelError;
 pub(crate) use marigram_model::nearest;
 use marigram_model::suggested;
 use marigram_reference::ReferenceError;
-use marigram_service::{ServiceError, stored_note};
+use marigram_service::{ServiceError, ViolatedConstraint, stored_note};
 use std::time::Duration;
 
 /// Result of the SQL layer.
@@ -132,6 +132,16 @@ impl SqlError {
 
 /// An error of the store of reference tables.
 fn reference(error: ReferenceError) -> ServiceError {
+    if error.sqlstate.starts_with("23") {
+        return ServiceError::Violation(Box::new(ViolatedConstraint {
+            message: error.message,
+            detail: error.detail,
+            sqlstate: error.sqlstate,
+            table: error.table,
+            column: error.column,
+            constraint: error.constraint,
+        }));
+    }
     let message = match error.detail {
         // Protocols have one text; the sentence of the detail follows.
         Some(detail) => format!("{}: {detail}", error.message),

@@ -1,6 +1,6 @@
 //! Marigram's planning rules: PostgreSQL's semantics that DataFusion lacks ([`zones`],
 //! [`time_texts`], [`moments`], [`unknown_literals`], [`subqueries`], [`tag_patterns`], [`parameter_types`],
-//! [`using_joins`], [`row_functions`], [`counted_sets`]),
+//! [`using_joins`], [`row_functions`], [`counted_sets`], [`json_operators`]),
 //! repairs of what DataFusion's own rules break ([`repair`], [`logical_repair`],
 //! [`empty_subqueries`], [`sort_keys`], [`any_pattern`], [`called_tables`]), what is refused because they do not know it
 //! ([`outer_references`]), and limits on the size of a plan ([`growth`]).
@@ -11,6 +11,7 @@ pub(crate) mod called_tables;
 pub(crate) mod counted_sets;
 pub(crate) mod empty_subqueries;
 pub(crate) mod growth;
+pub(crate) mod json_operators;
 pub(crate) mod list_conditions;
 pub(crate) mod logical_repair;
 pub(crate) mod moments;

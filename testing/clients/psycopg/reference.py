@@ -43,6 +43,9 @@ with psycopg.connect(**address, autocommit=True) as connection:
             connection.execute(sql)
         except what as error:
             assert constraint in str(error), error
+            names = (error.diag.constraint_name, error.diag.column_name)
+            assert what is errors.GeneratedAlways or constraint in names, names
+            assert what is errors.GeneratedAlways or error.diag.table_name in ("depots", "vans"), error
         else:
             raise AssertionError(f"{sql} must be refused")
 
@@ -54,6 +57,41 @@ with psycopg.connect(**address, autocommit=True) as connection:
     )
     assert value(connection, upsert, (2, "s", "!")) == "s!"
     assert value(connection, upsert, (900, "new", "!")) == "new"
+    tagged = connection.execute("UPDATE vans SET load = load WHERE depot = 1 RETURNING id")
+    assert (tagged.statusmessage, len(tagged.fetchall())) == ("UPDATE 3", 3), tagged.statusmessage
+
+    # Indexes, as SQLAlchemy reads them.
+    index = "SELECT indkey, indoption FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relname = 'depots' AND indisprimary"
+    assert connection.execute(index).fetchone() == ("1", "0")
+    assert connection.execute(index, prepare=True).fetchone() == ("1", "0")
+
+    # COPY: all rows or none.
+    connection.execute("CREATE TABLE copied (id INT PRIMARY KEY, name TEXT DEFAULT 'none', raw BYTEA, bought DATE)")
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY copied FROM STDIN") as copy:
+            copy.write_row((1, "a\tb", b"\x00\xff", date(2024, 2, 29)))
+            copy.write_row((2, None, None, None))
+        assert cursor.rowcount == 2, cursor.rowcount
+        with cursor.copy("COPY copied (id) FROM STDIN (FORMAT csv)") as copy:
+            copy.write("3\n4\n")
+        try:
+            with cursor.copy("COPY copied (id) FROM STDIN") as copy:
+                copy.write("5\n1\n")
+        except errors.UniqueViolation as error:
+            assert error.diag.constraint_name == "copied_pkey", error
+        else:
+            raise AssertionError("1 is there already")
+        rows = cursor.execute("SELECT * FROM copied ORDER BY id").fetchall()
+        assert rows == [
+            (1, "a\tb", b"\x00\xff", date(2024, 2, 29)),
+            (2, None, None, None),
+            (3, "none", None, None),
+            (4, "none", None, None),
+        ], rows
+        with cursor.copy("COPY copied (id, name) TO STDOUT (FORMAT csv)") as copy:
+            text = b"".join(copy).decode()
+        assert sorted(text.splitlines()) == ["1,a\tb", "2,", "3,none", "4,none"], text
+    connection.execute("DROP TABLE copied")
 
 # Transactions.
 with psycopg.connect(**address) as one, psycopg.connect(**address, autocommit=True) as other:

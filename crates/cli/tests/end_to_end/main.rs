@@ -24,6 +24,7 @@ mod opentsdb;
 mod other_databases;
 mod postgres;
 mod psql;
+mod reference_kills;
 mod refused_bodies;
 mod scram;
 mod server;

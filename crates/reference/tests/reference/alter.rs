@@ -252,6 +252,7 @@ fn constraints_are_checked_against_the_rows_there_are() {
         let change = Alteration::DropConstraint {
             name: name.into(),
             if_exists,
+            cascades: false,
         };
         transaction.alter_table("d", table, &change)
     };

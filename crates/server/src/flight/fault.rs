@@ -155,7 +155,7 @@ impl From<ServiceError> for FlightFault {
             ServiceError::Invalid { sqlstate, .. } if *sqlstate == UNSUPPORTED => {
                 Code::Unimplemented
             }
-            ServiceError::Invalid { .. } => Code::InvalidArgument,
+            ServiceError::Invalid { .. } | ServiceError::Violation(_) => Code::InvalidArgument,
             ServiceError::NotFound(..) => Code::NotFound,
             ServiceError::AlreadyExists(..) => Code::AlreadyExists,
             ServiceError::Busy { .. } => Code::Unavailable,

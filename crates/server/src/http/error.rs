@@ -157,6 +157,7 @@ impl From<ServiceError> for HttpError {
                     ..new(StatusCode::BAD_REQUEST, "invalid")
                 },
             },
+            ServiceError::Violation(_) => new(StatusCode::BAD_REQUEST, "invalid"),
             ServiceError::ChangesRefused(_) => Self {
                 allow: Some("POST"),
                 ..new(StatusCode::METHOD_NOT_ALLOWED, "read_only_request")

@@ -439,7 +439,7 @@ impl<'a> PostgresConnection<'a> {
     }
 
     /// Begins, ends or divides the transaction of the session.
-    async fn step(&mut self, step: TransactionStep) -> Result<(), StatementHalt> {
+    pub(super) async fn step(&mut self, step: TransactionStep) -> Result<(), StatementHalt> {
         let watch = self.watch();
         let query = &self.shared.server.services.query;
         let work = query.transaction(&mut self.session, step);

@@ -6,8 +6,10 @@
 
 mod rows;
 mod text;
+mod vectors;
 
 pub(super) use rows::RowWriter;
+pub(super) use vectors::vector_texts;
 
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;

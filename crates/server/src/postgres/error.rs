@@ -1,7 +1,7 @@
 //! Errors in the format of PostgreSQL clients.
 
 use crate::postgres::messages::BackendMessages;
-use marigram_service::ServiceError;
+use marigram_service::{ServiceError, ViolatedConstraint};
 
 /// An error to send to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) struct PgError {
     pub detail: Option<String>,
     /// Where in the data the error is, for COPY.
     pub context: Option<String>,
+    /// The constraint that rows violate.
+    pub violated: Option<Box<ViolatedConstraint>>,
     /// Whether the connection ends.
     pub fatal: bool,
 }
@@ -29,6 +31,7 @@ impl PgError {
             position: None,
             detail: None,
             context: None,
+            violated: None,
             fatal: false,
         }
     }
@@ -67,12 +70,33 @@ impl PgError {
         fields.extend(position.as_deref().map(|text| (b'P', text)));
         fields.extend(self.detail.as_deref().map(|text| (b'D', text)));
         fields.extend(self.context.as_deref().map(|text| (b'W', text)));
+        if let Some(violated) = &self.violated {
+            let names = [
+                (b's', violated.table.as_ref().map(|_| "public")),
+                (b't', violated.table.as_deref()),
+                (b'c', violated.column.as_deref()),
+                (b'n', violated.constraint.as_deref()),
+            ];
+            fields.extend(
+                names
+                    .into_iter()
+                    .filter_map(|(sign, name)| Some((sign, name?))),
+            );
+        }
         backend.error(&fields);
     }
 }
 
 impl From<ServiceError> for PgError {
     fn from(error: ServiceError) -> Self {
+        if let ServiceError::Violation(violated) = error {
+            let plain = Self::new(violated.sqlstate, violated.message.clone());
+            return Self {
+                detail: violated.detail.clone(),
+                violated: Some(violated),
+                ..plain
+            };
+        }
         let position = error.position();
         Self {
             position,

@@ -7,17 +7,20 @@ use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{CopyDataFormat, CopyOptions, CopyStatement};
-use crate::postgres::encode::RowWriter;
+use crate::postgres::encode::{RowWriter, vector_texts};
 use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, StatementHalt};
 use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescriptionColumn};
 use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use crate::postgres::setting_scope::{SessionSettings, SettingScope, setting_scope};
+use crate::postgres::types::is_vector;
 use crate::slow_log::PEER;
 use crate::statement_text::loggable;
 use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
 use marigram_access::DatabasePrivileges;
 use marigram_service::{Answer, InlinePolicy, ServiceError, run_blocking};
+use std::sync::Arc;
 
 /// What is encoded on the thread that serves the connection.
 const POLICY: InlinePolicy = InlinePolicy::DEFAULT;
@@ -56,7 +59,8 @@ impl PostgresConnection<'_> {
             }
             Answer::Rows(rows) => {
                 self.notify(&rows.notices);
-                let mut flow = PortalRows::new(rows, &[], &self.session.time_zone);
+                let flow = PortalRows::new(rows, &[], &self.session.time_zone);
+                let mut flow = flow.answering(sql);
                 self.io.out.row_description(&flow.columns);
                 self.send(&mut flow, &watch, usize::MAX).await?;
             }
@@ -128,10 +132,8 @@ impl PostgresConnection<'_> {
                 self.notify(&rows.notices);
                 let rows = with_announced_types(rows, prepared.schema());
                 let zone = &self.session.time_zone;
-                PortalProgress::Rows(Box::new((
-                    PortalRows::new(rows, &portal.formats, zone),
-                    ticket,
-                )))
+                let flow = PortalRows::new(rows, &portal.formats, zone);
+                PortalProgress::Rows(Box::new((flow.answering(prepared.sql()), ticket)))
             }
         })
     }
@@ -168,13 +170,15 @@ impl PostgresConnection<'_> {
         let (rows, is_over) = self.pour(flow, watch, rows_max).await?;
         flow.sent += rows as u64;
         if is_over {
-            let tag = format!("SELECT {}", flow.sent);
+            let tag = format!("{} {}", flow.verb, flow.sent);
             self.io.out.complete(&tag);
             return Ok(false);
         }
         self.io.out.bare(b's');
-        // The tag of each part counts only the rows of that part.
-        flow.sent = 0;
+        if !flow.are_changed() {
+            // The tag of each part counts only the rows of that part.
+            flow.sent = 0;
+        }
         Ok(true)
     }
 
@@ -325,7 +329,17 @@ impl PostgresConnection<'_> {
         let schema = self
             .io
             .guard(&watch, ingest.table_schema(database, table))
-            .await?;
+            .await;
+        let schema = match schema {
+            // The database itself knows reference tables, and says what does not exist.
+            Err(StatementHalt::Error(error)) if error.sqlstate == "42P01" => {
+                let target = (database, table);
+                return self
+                    .copy_into_reference(target, columns, options, (&watch, error))
+                    .await;
+            }
+            other => other?,
+        };
         let limit = self.shared.server.config.body_limit;
         let read = (&schema, self.session.time_zone.as_str());
         let mut copy = CopyIn::new(ingest, (database, table), read, columns, options, limit)?;
@@ -355,6 +369,17 @@ impl PostgresConnection<'_> {
         watch: &HaltWatch,
         copy: &mut CopyIn,
     ) -> Result<(), StatementHalt> {
+        while let Some(data) = self.next_copy_data(watch).await? {
+            copy.push(&data).await?;
+        }
+        Ok(())
+    }
+
+    /// The next data of a COPY; `None` at its end.
+    pub(super) async fn next_copy_data(
+        &mut self,
+        watch: &HaltWatch,
+    ) -> Result<Option<Bytes>, StatementHalt> {
         loop {
             // Whatever stops other statements also stops the wait for data.
             let message = tokio::select! {
@@ -365,8 +390,8 @@ impl PostgresConnection<'_> {
                 }
             };
             match message {
-                FrontendMessage::CopyData(data) => copy.push(&data).await?,
-                FrontendMessage::CopyDone => return Ok(()),
+                FrontendMessage::CopyData(data) => return Ok(Some(data)),
+                FrontendMessage::CopyDone => return Ok(None),
                 FrontendMessage::CopyFail(reason) => {
                     let message = format!("the client ended the COPY: {reason}");
                     return Err(PgError::new("57014", message).into());
@@ -429,7 +454,16 @@ fn write_rows(
     batch: &RecordBatch,
     out: &mut BackendMessages,
 ) -> Result<(), PgError> {
-    let arrays = batch.columns().iter();
+    let arrays = batch.columns().iter().zip(columns);
+    let arrays = arrays.map(|(array, column)| {
+        if is_vector(column.oid) && !column.binary {
+            vector_texts(array)
+        } else {
+            Ok(Arc::clone(array))
+        }
+    });
+    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+    let arrays = arrays.iter();
     let arrays = arrays.zip(columns.iter().map(|column| column.binary));
     RowWriter::new(arrays, batch.num_rows())?.write(b'D', &[], &mut out.bytes);
     Ok(())

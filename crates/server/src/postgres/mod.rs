@@ -20,6 +20,7 @@ mod opening;
 mod parameters;
 mod portal;
 mod prepared;
+mod reference_copy;
 mod savepoints;
 mod session_statements;
 mod session_syntax;

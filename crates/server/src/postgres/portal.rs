@@ -29,6 +29,9 @@ pub(super) const CURSORS_MAX: usize = 16;
 /// Largest total size of the texts of a connection's prepared statements, in bytes.
 pub(super) const PREPARED_BYTES_MAX: usize = 16 << 20;
 
+/// What the command tag of rows begins with that the statement only read.
+const SELECTED: &str = "SELECT";
+
 /// The kind of a statement, from the view of the protocol.
 pub(super) enum StatementKind {
     /// Nothing but blanks and comments.
@@ -157,6 +160,8 @@ pub(super) struct PortalRows {
     /// Rows that were fetched and not sent yet.
     pub ahead: Option<RecordBatch>,
     pub sent: u64,
+    /// What the command tag begins with, before the number of rows.
+    pub verb: &'static str,
     /// The zone in which zoned times are shown, as types name it.
     zone: String,
 }
@@ -169,8 +174,28 @@ impl PortalRows {
             columns,
             ahead: None,
             sent: 0,
+            verb: SELECTED,
             zone: zones::label(zone),
         }
+    }
+
+    /// The same as the answer of this statement, which may have changed the rows that it answers with.
+    pub(super) fn answering(self, sql: &str) -> Self {
+        let mut tokens = StatementLexer::new(sql).map(|(_, token)| token);
+        let first = tokens.find(|token| *token != Token::Sign(';'));
+        let verbs = [
+            ("insert", "INSERT 0"),
+            ("update", "UPDATE"),
+            ("delete", "DELETE"),
+        ];
+        let verb = first.and_then(|first| verbs.iter().find(|(word, _)| first.is_keyword(word)));
+        let verb = verb.map_or(SELECTED, |(_, verb)| *verb);
+        Self { verb, ..self }
+    }
+
+    /// Whether the statement changed the rows: it has done so before the first one is sent.
+    pub(super) fn are_changed(&self) -> bool {
+        self.verb != SELECTED
     }
 
     /// The next rows to send, up to `rows_max`; `None` at the end.

@@ -1,7 +1,8 @@
 //! Maps Arrow types to PostgreSQL types.
 //!
 //! The metadata of catalogue columns marks those that are an `oid` or one of its aliases
-//! (`pg.oid_alias`), or a `"char"` (`pg.char`); these marks come from the crate `arrow-pg`.
+//! (`pg.oid_alias`), or a `"char"` (`pg.char`); these marks come from the crate `arrow-pg`. Arrays may be an
+//! `int2vector` or an `oidvector` (`pg.vector`); that mark is our own.
 
 use crate::postgres::error::PgError;
 use crate::postgres::messages::RowDescriptionColumn;
@@ -208,9 +209,30 @@ fn alias(field: &Field) -> Option<PgType> {
     }
 }
 
+/// The OID of `int2vector`, and that of `oidvector`.
+const VECTORS: [u32; 2] = [22, 30];
+
+/// Whether a column has the type of a vector.
+pub(super) fn is_vector(oid: u32) -> bool {
+    VECTORS.contains(&oid)
+}
+
+/// The OID of a column of arrays that are vectors.
+fn vector_oid(field: &Field) -> Option<u32> {
+    let [small, oid] = VECTORS;
+    match field.metadata().get("pg.vector")?.as_str() {
+        "int2vector" => Some(small),
+        "oidvector" => Some(oid),
+        _ => None,
+    }
+}
+
 /// OID and size of a column's type.
 pub(super) fn column_type(field: &Field) -> (u32, i16) {
     if let Some(inner) = element(field.data_type()) {
+        if let Some(oid) = vector_oid(field) {
+            return (oid, -1);
+        }
         let kind = alias(inner).or_else(|| alias(field));
         let kind = kind.unwrap_or_else(|| pg_type(inner.data_type()));
         return (kind.array_oid(), -1);

@@ -7,13 +7,15 @@
 
 use super::postgres_tables::{self, missing_columns};
 use super::reference_plans::{self, absent, as_field, class_value};
-use super::reference_rows::{self, DescribedRow};
+use super::reference_rows::{self, DescribedRow, vector_mark};
 use super::reference_text::{self, BTREE_OID};
 use crate::access::AccessControl;
 use crate::dialect::timescale::EXTENSIONS;
 use crate::tables::reference::reads::seen_tables;
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, Int16Builder, ListBuilder, RecordBatch, StringArray};
+use datafusion::arrow::array::{
+    ArrayRef, Int16Builder, Int32Builder, ListBuilder, RecordBatch, StringArray,
+};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
 use datafusion::common::{Result, ScalarValue};
@@ -377,6 +379,11 @@ fn kind_of(table: &str, field: &Field) -> DataType {
     }
 }
 
+/// Whether a column is an `int2vector` or an `oidvector`.
+fn is_vector(field: &Field) -> bool {
+    !vector_mark(field.name()).is_empty()
+}
+
 impl PgCatalog {
     /// `pg_user` and `pg_shadow`: the roles, under other names.
     async fn users(&self) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -415,11 +422,11 @@ impl PgCatalog {
         )?;
         let columns = schema.fields().iter().map(|field| {
             let kind = kind_of(name, field);
-            let value = match of_primary_key(field.name()) {
-                Some(value) => cast(value, kind),
-                None => lit(absent(&kind)?),
-            };
-            Ok(value.alias(field.name()))
+            Ok(match of_primary_key(field.name()) {
+                Some(value) if is_vector(field) => as_field(value, kind, field),
+                Some(value) => cast(value, kind).alias(field.name()),
+                None => lit(absent(&kind)?).alias(field.name()),
+            })
         });
         joined.project(columns.collect::<Result<Vec<_>>>()?)
     }
@@ -430,6 +437,7 @@ impl PgCatalog {
         let mut names = Vec::new();
         let mut columns = ListBuilder::new(Int16Builder::new());
         let mut zeros = ListBuilder::new(Int16Builder::new());
+        let mut oids = ListBuilder::new(Int32Builder::new());
         let mut counts = Int16Builder::new();
         for table in &tables {
             names.push(table.name.clone());
@@ -442,19 +450,27 @@ impl PgCatalog {
             for (number, _) in tags.into_iter().chain(times) {
                 columns.values().append_value(number);
                 zeros.values().append_value(0);
+                oids.values().append_value(0);
             }
             columns.append(true);
             zeros.append(true);
+            oids.append(true);
             counts.append_value(i16::try_from(table.tags.len() + 1).unwrap_or(i16::MAX));
         }
-        let arrays: [(&str, ArrayRef); 4] = [
+        let columns: ArrayRef = Arc::new(columns.finish());
+        // Vectors have the names of the columns of pg_index that they become.
+        let arrays: [(&str, ArrayRef); 6] = [
             ("name", Arc::new(StringArray::from(names))),
-            ("columns", Arc::new(columns.finish())),
-            ("zeros", Arc::new(zeros.finish())),
+            ("columns", Arc::clone(&columns)),
+            ("indkey", columns),
+            ("indoption", Arc::new(zeros.finish())),
+            ("indclass", Arc::new(oids.finish())),
             ("count", Arc::new(counts.finish())),
         ];
-        let fields = arrays.iter();
-        let fields = fields.map(|(name, array)| Field::new(*name, array.data_type().clone(), true));
+        let fields = arrays.iter().map(|(name, array)| {
+            let field = Field::new(*name, array.data_type().clone(), true);
+            field.with_metadata(vector_mark(name))
+        });
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let arrays = arrays.into_iter().map(|(_, array)| array).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays)?;
@@ -501,9 +517,11 @@ fn of_primary_key(column: &str) -> Option<Expr> {
         "conname" => concat(vec![col("pg_class.relname"), lit(KEY_ENDING)]),
         "connamespace" => col("pg_class.relnamespace"),
         "contype" => lit("p"),
-        "indkey" | "conkey" => col("keys.columns"),
+        "indkey" => col("keys.indkey"),
+        "conkey" => col("keys.columns"),
         "indnatts" | "indnkeyatts" => col("keys.count"),
-        "indcollation" | "indclass" | "indoption" => col("keys.zeros"),
+        "indoption" => col("keys.indoption"),
+        "indcollation" | "indclass" => col("keys.indclass"),
         "indisunique" | "indisprimary" | "indimmediate" | "indisvalid" | "indisready"
         | "indislive" | "convalidated" | "conislocal" => lit(true),
         _ => return None,

@@ -1,6 +1,8 @@
 //! Plans that add reference tables to the tables of PostgreSQL's catalog.
 
-use super::reference_rows::{ATTRIBUTES, DescribedRow, PARENT, TABLE, attribute_rows, table_of};
+use super::reference_rows::{
+    ATTRIBUTES, DescribedRow, PARENT, TABLE, attribute_rows, table_of, vector_mark,
+};
 use datafusion::arrow::datatypes::{DataType, Field, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::metadata::FieldMetadata;
@@ -34,8 +36,14 @@ pub(super) fn absent(kind: &DataType) -> Result<ScalarValue> {
     }
 }
 
-/// A value as the column that a field describes.
+/// A value as the column that a field describes. Vectors have its type and its mark already: a cast would lose
+/// the mark.
 pub(super) fn as_field(value: Expr, kind: DataType, field: &Field) -> Expr {
+    let mark = vector_mark(field.name());
+    if !mark.is_empty() {
+        let marked = Field::new(field.name(), kind, true).with_metadata(mark);
+        return value.alias_with_metadata(field.name(), Some(FieldMetadata::from(&marked)));
+    }
     let metadata = FieldMetadata::from(field);
     cast(value, kind).alias_with_metadata(field.name(), Some(metadata))
 }

@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Int16Type, Int32Type, Schema
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::{Result, ScalarValue};
 use marigram_reference::{ForeignKeyAction, IdentityKind, ReferenceTable};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A row about a table. Columns that it does not name have no value.
@@ -31,6 +32,17 @@ pub(super) struct DescribedRow {
 pub(super) const TABLE: &str = "described_table";
 /// The column of the table to which a row's foreign key refers.
 pub(super) const PARENT: &str = "described_parent";
+
+/// The metadata by which the protocol of PostgreSQL sends a column of `pg_index` as an `int2vector` or an
+/// `oidvector`: these look like `1 2`, and are arrays otherwise. Empty for other columns.
+pub(super) fn vector_mark(column: &str) -> HashMap<String, String> {
+    let kind = match column {
+        "indkey" | "indoption" => "int2vector",
+        "indclass" | "indcollation" => "oidvector",
+        _ => return HashMap::new(),
+    };
+    HashMap::from([("pg.vector".to_owned(), kind.to_owned())])
+}
 
 impl DescribedRow {
     fn new(table: &ReferenceTable, values: Vec<(&'static str, ScalarValue)>) -> Self {
@@ -279,7 +291,7 @@ pub(super) fn table_of(
         } else {
             ScalarValue::iter_to_array(values)?
         });
-        fields.push(Field::new(name, kind.clone(), true));
+        fields.push(Field::new(name, kind.clone(), true).with_metadata(vector_mark(name)));
     }
     let schema = Arc::new(Schema::new(fields));
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));

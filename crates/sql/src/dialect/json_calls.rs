@@ -35,9 +35,9 @@ const AGGREGATES: [(&str, &str); 4] = [
     ("jsonb_object_agg", JSON_OBJECT_LISTS[1]),
 ];
 
-/// Whether a statement, in lower case, may contain such functions.
+/// Whether a statement, in lower case, may contain such functions or casts.
 pub(crate) fn may_have_some(folded: &str) -> bool {
-    folded.contains("json")
+    folded.contains("json") || folded.contains("uuid")
 }
 
 /// See the module documentation.

@@ -1,12 +1,12 @@
-//! Casts to `json` and `jsonb`, which become calls of functions that check that a text is JSON: JSON is a text
-//! here, and no type. `TRY_CAST`, which returns NULL for what cannot be cast, has no such function and stays refused.
+//! Casts to `json`, `jsonb` and `uuid`, which become calls of functions that check that a text is JSON or a UUID:
+//! both are texts here, and no types. `TRY_CAST`, which returns NULL for what cannot be cast, has no such function and stays refused.
 
 use crate::dialect::rewriting::call;
 use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, TypedString, Value};
-use marigram_functions::JSON_READERS;
+use marigram_functions::{JSON_READERS, UUID_READER};
 use std::mem;
 
-/// The call that stands for a cast to JSON, or for a literal such as `JSON '{}'`; `None` for other expressions.
+/// The call that stands for a cast to JSON or to a UUID, or for a literal such as `JSON '{}'`; `None` for other expressions.
 pub(super) fn read_json(expr: &mut Expr) -> Option<Expr> {
     match expr {
         Expr::Cast {
@@ -33,6 +33,7 @@ fn reader_of(data_type: &DataType) -> Option<&'static str> {
     match data_type {
         DataType::JSON => Some(JSON_READERS[0]),
         DataType::JSONB => Some(JSON_READERS[1]),
+        DataType::Uuid => Some(UUID_READER),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ mod columns;
 mod conditions;
 mod constraints;
 mod definitions;
+pub(crate) mod identities;
 mod indexes;
 mod mixed_kinds;
 mod tables;

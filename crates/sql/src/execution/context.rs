@@ -12,6 +12,7 @@ use crate::execution::execution_session::{ExecutionSession, SharedExecutionState
 use crate::execution::memory::AccountedPool;
 use crate::planning::any_pattern::AnyPattern;
 use crate::planning::empty_subqueries::EmptySubqueries;
+use crate::planning::json_operators::JsonOperators;
 use crate::planning::list_conditions::ListConditions;
 use crate::planning::logical_repair::repaired_logical;
 use crate::planning::moments::read_moment;
@@ -149,6 +150,7 @@ impl SessionPrototype {
         state.register_expr_planner(Arc::new(NumericDivision))?;
         state.register_expr_planner(Arc::new(DateComparison))?;
         state.register_expr_planner(Arc::new(UnknownLiterals))?;
+        state.register_expr_planner(Arc::new(JsonOperators))?;
         state.register_relation_planner(Arc::new(UsingJoinPlanner))?;
         state.register_relation_planner(Arc::new(RowFunctionPlanner))?;
         state.register_expr_planner(Arc::new(marigram_functions::SignedCounts))?;

@@ -13,6 +13,7 @@
 mod lanes;
 mod output;
 mod priority;
+mod spawned_tasks;
 #[cfg(test)]
 mod tests;
 mod watchdog;
@@ -73,6 +74,7 @@ impl StatementThreadPool {
     /// # Errors
     /// If the operating system cannot create threads.
     pub(crate) fn new(threads: usize) -> std::io::Result<Self> {
+        spawned_tasks::inherit_reads();
         let runtime = Builder::new_multi_thread()
             .worker_threads(WATCHING_THREADS)
             .max_blocking_threads(BLOCKING_THREADS_MAX)

@@ -114,6 +114,9 @@ impl SqlServiceInner {
             planned = state.statement_to_plan(again).await;
         }
         let mut plan = planned.map_err(|error| self.plan_error(session, error))?;
+        if let Some(taken) = &taken {
+            plan = taken.change_of_rows(plan)?;
+        }
         plan = with_distinct_calls(with_counted_sets(without_marks(plan)?)?)?;
         if reads_views {
             plan = one_snapshot(plan)?;
@@ -373,11 +376,7 @@ impl SqlServiceInner {
                 }
                 // The optimized plan no longer shows which query a column belongs to.
                 let is_far = check_outer_references(&plan).is_err();
-                let keep = if is_far {
-                    PlanRetention::Nothing
-                } else {
-                    keep
-                };
+                let keep = if is_far { PlanRetention::Nothing } else { keep };
                 let answered = match self.plans.retain(keep, &names, &plan, &optimized)? {
                     Some(cached) => cached_plan_rows(&state, &cached, out).await,
                     None => rows(&state, &optimized, names, out).await,

@@ -18,6 +18,7 @@ use marigram_reference::{NewReferenceTable, ReferenceTable, ReferenceTransaction
 use marigram_service::{
     Answer, ServiceError, Session, SessionTransaction, TransactionStep, run_blocking,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl SqlService {
@@ -243,11 +244,6 @@ impl ReferenceContext<'_> {
         restarts_identity: bool,
         cascades: bool,
     ) -> SqlResult<ChangeAndRest> {
-        if cascades {
-            let message =
-                "TRUNCATE … CASCADE is not supported for reference tables; name all tables";
-            return Err(SqlError::unsupported(message));
-        }
         let (mut own, mut rest) = (Vec::new(), Vec::new());
         for target in targets {
             match self
@@ -259,6 +255,13 @@ impl ReferenceContext<'_> {
             }
         }
         self.check_rest(&rest, false)?;
+        let mut notices = Vec::new();
+        if cascades {
+            for table in self.referring_tables(&own) {
+                notices.push(format!("truncate cascades to table \"{}\"", table.name));
+                own.push(table);
+            }
+        }
         // Tables that refer to others first: several may be emptied together.
         let mut left = own;
         while !left.is_empty() {
@@ -279,7 +282,29 @@ impl ReferenceContext<'_> {
             };
             (self.session.clone(), rest)
         });
-        Ok((StatementDone::new("TRUNCATE TABLE"), rest))
+        let done = StatementDone::new("TRUNCATE TABLE").telling(notices);
+        Ok((done, rest))
+    }
+
+    /// The other tables that refer to some tables, and those that refer to them.
+    fn referring_tables(&self, to: &[Arc<ReferenceTable>]) -> Vec<Arc<ReferenceTable>> {
+        let databases: BTreeSet<&str> = to.iter().map(|table| table.database.as_str()).collect();
+        let all = databases.into_iter();
+        let all = all.flat_map(|database| self.transaction.tables(database));
+        let all: Vec<Arc<ReferenceTable>> = all.collect();
+        let mut known: BTreeSet<_> = to.iter().map(|table| table.id).collect();
+        let mut found = Vec::new();
+        loop {
+            let next = all.iter().find(|table| {
+                let mut keys = table.foreign_keys.iter();
+                !known.contains(&table.id) && keys.any(|key| known.contains(&key.parent))
+            });
+            let Some(next) = next else {
+                return found;
+            };
+            known.insert(next.id);
+            found.push(Arc::clone(next));
+        }
     }
 
     fn define(&self, statement: &ReferenceStatement) -> SqlResult<StatementDone> {

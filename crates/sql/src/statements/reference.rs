@@ -9,5 +9,6 @@ pub(crate) mod change_node;
 pub(crate) mod definitions;
 pub(crate) mod execution;
 mod inserted;
+mod joined_change;
 pub(crate) mod planning;
 mod row_expressions;

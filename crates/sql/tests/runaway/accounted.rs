@@ -59,9 +59,16 @@ fn answers_that_nobody_reads_do_not_keep_memory_from_others() {
     let available = database.engine.memory().available(Holder::Query);
     let held = database.engine.memory().usage(Holder::Query).bytes;
     assert!(held > available / 4, "{held} of {available} bytes");
-    let needs = "SELECT count(a) FROM (SELECT array_agg(s ORDER BY s DESC) AS a FROM \
-                 (SELECT concat('text', value) AS s FROM generate_series(1, 1500000)))";
-    assert_eq!(database.must(needs), 1);
+    // A statement that needs more and more, until it needs what they hold.
+    let mut rows = 300_000;
+    while database.engine.memory().usage(Holder::Query).bytes >= held {
+        let needs = format!(
+            "SELECT count(a) FROM (SELECT array_agg(s ORDER BY s DESC) AS a FROM \
+             (SELECT concat('text', value) AS s FROM generate_series(1, {rows})))"
+        );
+        assert_eq!(database.must(&needs), 1, "{rows} rows");
+        rows += rows / 4;
+    }
     // Who was ended for it learns the reason; the others get all their rows.
     let mut ended = 0;
     for mut rows in paused {

@@ -153,10 +153,13 @@ fn read(
             To::RenameConstraint(fold_case(&old_name), fold_case(&new_name))
         }
         AlterTableOperation::DropConstraint {
-            if_exists, name, ..
+            if_exists,
+            name,
+            drop_behavior,
         } => To::DropConstraint {
             name: fold_case(&name),
             if_exists,
+            cascades: drop_behavior == Some(DropBehavior::Cascade),
         },
         AlterTableOperation::AlterColumn { column_name, op } => alter_column(&column_name, op)?,
         // A constraint that was added was checked.

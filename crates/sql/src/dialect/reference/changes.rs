@@ -199,7 +199,66 @@ fn assignments(written: Vec<Assignment>) -> SqlResult<Vec<(String, Expr)>> {
     Ok(assigned)
 }
 
-fn last_name(name: &ObjectName) -> SqlResult<String> {
+/// Makes each assignment of an UPDATE one of a single column: `(a, b) = (1, 2)` and
+/// `(a, b) = (SELECT c, d …)` stand for two.
+///
+/// # Errors
+/// 42601 if there are more or fewer values than columns, or a column is assigned twice.
+pub(crate) fn divide_assignments(update: &mut Update) -> SqlResult<()> {
+    let mut divided = Vec::with_capacity(update.assignments.len());
+    for Assignment { target, value } in std::mem::take(&mut update.assignments) {
+        match (target, value) {
+            (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
+                let values = columns_of(&query, names.len())?;
+                for (name, value) in names.into_iter().zip(values) {
+                    let target = AssignmentTarget::ColumnName(name);
+                    divided.push(Assignment { target, value });
+                }
+            }
+            (target, value) => divided.push(Assignment { target, value }),
+        }
+    }
+    let assignments = assignments(divided)?.into_iter();
+    let assignments = assignments.map(|(name, value)| Assignment {
+        target: AssignmentTarget::ColumnName(quoted(&name)),
+        value,
+    });
+    update.assignments = assignments.collect();
+    Ok(())
+}
+
+/// The columns of a subquery, each as a subquery of its own.
+fn columns_of(query: &Query, count: usize) -> SqlResult<Vec<Expr>> {
+    let width = match &*query.body {
+        SetExpr::Select(select) => select.projection.len(),
+        _ => 0,
+    };
+    if width != count {
+        let message = "number of columns does not match number of values";
+        return Err(SqlError::syntax(message));
+    }
+    let columns = (0..count).map(|at| {
+        let mut own = query.clone();
+        if let SetExpr::Select(select) = &mut *own.body {
+            select.projection = vec![select.projection.swap_remove(at)];
+        }
+        Expr::Subquery(Box::new(own))
+    });
+    Ok(columns.collect())
+}
+
+/// The column of an assignment that is [divided](divide_assignments).
+///
+/// # Errors
+/// If it has another form.
+pub(crate) fn assigned_column(assignment: &Assignment) -> SqlResult<String> {
+    match &assignment.target {
+        AssignmentTarget::ColumnName(name) => last_name(name),
+        AssignmentTarget::Tuple(_) => Err(SqlError::syntax("an assignment names one column")),
+    }
+}
+
+pub(super) fn last_name(name: &ObjectName) -> SqlResult<String> {
     let ident = name.0.last().and_then(|part| part.as_ident());
     ident
         .map(fold_case)
@@ -272,7 +331,7 @@ fn default_of(column: &str, defaults: &HashMap<String, Expr>) -> Expr {
     default.unwrap_or_else(|| Expr::value(Value::Null))
 }
 
-fn quoted(name: &str) -> ObjectName {
+pub(super) fn quoted(name: &str) -> ObjectName {
     ObjectName::from(vec![Ident::with_quote('"', name)])
 }
 

@@ -132,8 +132,7 @@ fn rewritten(expr: &mut Expr) -> Result<Option<Expr>, SqlError> {
             return Ok(Some(call("rollup", vec![left.as_ref().clone()])));
         }
         let Some((name, _, _)) = ACCESSORS.iter().find(|(known, _, _)| *known == name) else {
-            let message =
-                format!("'{name}' is no accessor of a summary; JSON's operators are not supported");
+            let message = format!("'{name}' is no accessor of a summary");
             return Err(SqlError::named("42883", name, message));
         };
         return Ok(Some(accessed(name, left.as_ref().clone(), rest)));

@@ -53,7 +53,7 @@ const BOUNDED: &str = "
     pg_stat_get_numscans pg_statistics_obj_is_visible pg_table_is_visible pg_table_size
     pg_tablespace_location pg_tablespace_size pg_total_relation_size pg_ts_config_is_visible
     pg_ts_dict_is_visible pg_ts_parser_is_visible pg_ts_template_is_visible pg_type_is_visible
-    pg_typeof pi position pow power radians rand random read_json read_moment regexp_count regexp_instr regexp_like
+    pg_typeof pi position pow power radians rand random read_json read_moment read_uuid regexp_count regexp_instr regexp_like
     regexp_substr repeated_key reverse right round rtrim scale session_user set_config sha224 sha256 sha384 sha512
     shobj_description sign signum similar_to_regex sin sind sinh split_part sqrt starts_with strpos substr
     summary_average summary_average_x summary_average_y summary_sum summary_sum_x summary_sum_y

@@ -36,6 +36,10 @@ pub(crate) struct ReferenceChangeNode {
     pub returning: Option<Vec<Expr>>,
     /// The columns of RETURNING.
     pub schema: DFSchemaRef,
+    /// The positions of identity columns to which every row gives a value.
+    pub given: Vec<usize>,
+    /// Whether these may be columns that are always generated.
+    pub overrides: bool,
 }
 
 impl PartialOrd for ReferenceChangeNode {

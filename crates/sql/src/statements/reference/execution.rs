@@ -8,7 +8,7 @@ use crate::error::{SqlError, SqlResult};
 use crate::tables::reference::reads::StatementReads;
 use crate::tables::reference::{ROW_ID, ReferenceTableProvider, changed};
 use arrow::array::AsArray;
-use arrow::compute::concat_batches;
+use arrow::compute::{cast, concat_batches};
 use arrow::datatypes::{Int64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -116,12 +116,7 @@ struct ChangeRun<'a> {
 
 impl ChangeRun<'_> {
     async fn insert(&mut self, node: &ReferenceChangeNode, dml: &DmlStatement) -> SqlResult<u64> {
-        let mut inserter = RowInserter::new(
-            self.state,
-            &self.table,
-            &self.transaction,
-            node.conflict.as_ref(),
-        )?;
+        let mut inserter = RowInserter::new(self.state, &self.table, &self.transaction, node)?;
         let mut count = 0;
         let keys = &self.table.foreign_keys;
         let refers_to_itself = keys.iter().any(|key| key.parent == self.table.id);
@@ -300,6 +295,14 @@ impl Returning {
         let columns = self
             .values
             .evaluate(rows.columns().to_vec(), rows.num_rows())?;
+        let fields = columns.iter().zip(self.schema.fields());
+        // With values in the place of parameters, types may have become others.
+        let columns = fields.map(|(column, field)| match field.data_type() {
+            own if own == column.data_type() => Ok(Arc::clone(column)),
+            own => cast(column, own),
+        });
+        let columns: Result<Vec<_>, _> = columns.collect();
+        let columns = columns.map_err(DataFusionError::from)?;
         let options =
             arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);

@@ -1,6 +1,6 @@
 //! Puts the rows of an INSERT into a reference table, batch by batch.
 
-use super::change_node::ConflictPlan;
+use super::change_node::ReferenceChangeNode;
 use super::row_expressions::{CheckedRows, RowExpressions, conflict_schema};
 use crate::error::{SqlError, SqlResult};
 use arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
@@ -8,7 +8,7 @@ use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::session_state::SessionState;
-use marigram_reference::{OnConflict, ReferenceTable, ReferenceTransaction};
+use marigram_reference::{OnConflict, ReferenceError, ReferenceTable, ReferenceTransaction};
 use marigram_service::run_blocking;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,6 +22,9 @@ pub(super) struct RowInserter {
     update: Option<PreparedUpdate>,
     /// The rows that the statement inserted or changed, which it must not change again.
     touched: HashSet<i64>,
+    /// See [`ReferenceChangeNode`].
+    given: Vec<usize>,
+    overrides: bool,
 }
 
 /// `DO UPDATE`, ready to be evaluated.
@@ -41,8 +44,9 @@ impl RowInserter {
         state: &SessionState,
         table: &Arc<ReferenceTable>,
         transaction: &Arc<ReferenceTransaction>,
-        conflict: Option<&ConflictPlan>,
+        node: &ReferenceChangeNode,
     ) -> SqlResult<Self> {
+        let conflict = node.conflict.as_ref();
         let on_conflict = conflict.map_or(OnConflict::Refuse, |conflict| {
             OnConflict::Skip(conflict.key.clone())
         });
@@ -75,6 +79,8 @@ impl RowInserter {
             on_conflict,
             update: update.transpose()?,
             touched: HashSet::new(),
+            given: node.given.clone(),
+            overrides: node.overrides,
         })
     }
 
@@ -84,11 +90,23 @@ impl RowInserter {
     /// # Errors
     /// If a row violates a constraint: nothing of the statement may be kept then.
     pub(super) async fn insert(&mut self, rows: RecordBatch) -> SqlResult<Vec<i64>> {
+        self.refuse_nulls(&rows)?;
         self.checks.check(&rows)?;
         let (table, transaction) = (Arc::clone(&self.table), Arc::clone(&self.transaction));
         let (given, on_conflict) = (rows.clone(), self.on_conflict.clone());
-        let insert = move || transaction.insert(&table, &given, &on_conflict);
+        let overrides = self.overrides;
+        let insert = move || {
+            if overrides {
+                transaction.insert_overriding(&table, &given, &on_conflict)
+            } else {
+                transaction.insert(&table, &given, &on_conflict)
+            }
+        };
         let inserted = run_blocking(insert).await??;
+        if self.has_checked_numbers(&rows) && !inserted.row_ids.is_empty() {
+            let stored = self.transaction.fetch(&self.table, &inserted.row_ids)?;
+            self.checks.check(&stored)?;
+        }
         let mut placed: Vec<(usize, i64)> = inserted
             .indices
             .iter()
@@ -101,6 +119,28 @@ impl RowInserter {
             placed.sort_unstable();
         }
         Ok(placed.into_iter().map(|(_, row_id)| row_id).collect())
+    }
+
+    /// Refuses NULL where the statement gives the number of a row.
+    fn refuse_nulls(&self, rows: &RecordBatch) -> SqlResult<()> {
+        let is_missing = |at: &&usize| rows.column(**at).null_count() > 0;
+        let missing = self.given.iter().find(is_missing);
+        match missing.and_then(|at| self.table.columns.get(*at)) {
+            Some(column) => {
+                Err(ReferenceError::missing_value(&self.table.name, &column.name).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a CHECK needs a number that the table has yet to give.
+    fn has_checked_numbers(&self, rows: &RecordBatch) -> bool {
+        let mut columns = self.table.columns.iter().zip(rows.columns());
+        columns.any(|(column, values)| {
+            column.identity.is_some()
+                && values.null_count() > 0
+                && self.checks.concern(&column.name)
+        })
     }
 
     /// Changes the rows that have the keys of rows of the batch.

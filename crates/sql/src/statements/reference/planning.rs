@@ -2,28 +2,34 @@
 //! statement first, and put around its plan afterwards.
 
 use super::change_node::{ConflictPlan, ConflictUpdate, ReferenceChangeNode};
-use super::row_expressions::{assigned, conflict_schema, logical, parse_expression, table_schema};
+use super::joined_change::{change_from_join, empty_query, take_join};
+use super::row_expressions::{
+    analyzed, assigned, conflict_schema, logical, parse_expression, table_schema,
+};
 use crate::dialect::column_names::name_of_item;
 use crate::dialect::identifiers::target_of;
 use crate::dialect::inserted_columns::name_columns;
 use crate::dialect::reference::changes::{
-    ConflictAction, ConflictClause, ConflictTarget, DmlExtras, fill_defaults, refuse_extras,
-    take_extras,
+    ConflictAction, ConflictClause, ConflictTarget, DmlExtras, Overriding, divide_assignments,
+    fill_defaults, refuse_extras, take_extras,
 };
+use crate::dialect::reference::identities::take_identities;
 use crate::dialect::statement::TableReferenceName;
 use crate::error::{SqlError, SqlResult};
 use crate::name_forms::fold_case;
 use datafusion::arrow::datatypes::FieldRef;
-use datafusion::common::{DFSchema, DFSchemaRef, TableReference};
+use datafusion::common::{DFSchema, DFSchemaRef, ScalarValue, TableReference};
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{Expr, ExprSchemable, Extension, LogicalPlan, WriteOp};
+use datafusion::logical_expr::{
+    DmlStatement, Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder, WriteOp, lit,
+};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     self, FromTable, Ident, ObjectName, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, TableFactor, TableObject, TableWithJoins,
 };
 use marigram_reference::{IdentityKind, ReferenceTable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The change of a reference table that a statement makes, without what was left in the statement.
@@ -33,6 +39,10 @@ pub(crate) struct TakenChange {
     /// The name by which the statement calls the table.
     alias: String,
     extras: DmlExtras,
+    /// What happens to the rows of a join, if the statement became a query.
+    joined: Option<WriteOp>,
+    /// The identity columns to which an INSERT gives values, so far as it is known yet.
+    given: Vec<String>,
 }
 
 /// The table that a statement changes, and the name by which the statement calls it.
@@ -92,7 +102,19 @@ pub(crate) fn take_change(
     };
     let extras = take_extras(inner)?;
     let (columns, defaults) = (table_columns(&table), default_expressions(&table)?);
+    if let ast::Statement::Update(update) = &mut **inner {
+        divide_assignments(update)?;
+    }
+    let mut given = Vec::new();
+    if let ast::Statement::Insert(insert) = &mut **inner {
+        let identities = table.columns.iter().filter(|it| it.identity.is_some());
+        let identities: Vec<String> = identities.map(|it| it.name.clone()).collect();
+        if !identities.is_empty() {
+            given = take_identities(insert, &columns, &identities)?;
+        }
+    }
     fill_defaults(inner, &columns, &defaults)?;
+    let joined = take_join(inner, &table, &alias)?;
     name_columns(statement, &|_| Some(columns.clone()))?;
     if let Statement::Statement(inner) = statement
         && let ast::Statement::Insert(insert) = &mut **inner
@@ -104,6 +126,8 @@ pub(crate) fn take_change(
         table,
         alias,
         extras,
+        joined,
+        given,
     }))
 }
 
@@ -165,14 +189,6 @@ fn add_defaults(
     Ok(())
 }
 
-/// `SELECT *` of nothing.
-fn empty_query() -> SqlResult<ast::Query> {
-    match parse_expression("(SELECT 1)")? {
-        ast::Expr::Subquery(query) => Ok(*query),
-        _ => Err(SqlError::syntax("a query cannot be read")),
-    }
-}
-
 /// Makes `select` the columns of `given`, and `values` after them.
 fn add_to_select(select: &mut Select, given: ast::Query, values: Vec<ast::Expr>) {
     let alias = ast::TableAlias {
@@ -207,6 +223,17 @@ impl TakenChange {
         reads.then_some(self.table.database.as_str())
     }
 
+    /// The change for which the plan of its rows stands.
+    ///
+    /// # Errors
+    /// If a value does not have the type of its column.
+    pub(crate) fn change_of_rows(&self, plan: LogicalPlan) -> SqlResult<LogicalPlan> {
+        match &self.joined {
+            Some(op) => change_from_join(&plan, &self.table, op),
+            None => Ok(plan),
+        }
+    }
+
     /// The statement's plan, with what was taken out of it.
     ///
     /// # Errors
@@ -225,30 +252,65 @@ impl TakenChange {
             Some(clause) => Some(self.conflict(state, clause)?),
             None => None,
         };
-        self.check_identities(&change)?;
+        let change = self.numbered_anew(change)?;
+        let given = self.check_identities(&change)?;
+        let overrides = self.extras.overriding == Some(Overriding::System);
         let schema = returning_schema(returning.as_deref().unwrap_or_default(), &own)?;
         let node = ReferenceChangeNode {
             change,
             conflict,
             returning,
             schema,
+            given,
+            overrides,
         };
         Ok(LogicalPlan::Extension(Extension {
             node: Arc::new(node),
         }))
     }
 
-    /// Refuses values for columns that the table alone numbers.
-    fn check_identities(&self, change: &LogicalPlan) -> SqlResult<()> {
-        let always = self.table.columns.iter().enumerate();
-        let always = always.filter(|(_, it)| it.identity == Some(IdentityKind::Always));
-        let LogicalPlan::Dml(dml) = change else {
-            return Ok(());
+    /// The change without the numbers that OVERRIDING USER VALUE leaves out.
+    fn numbered_anew(&self, change: LogicalPlan) -> SqlResult<LogicalPlan> {
+        let LogicalPlan::Dml(dml) = &change else {
+            return Ok(change);
         };
         let LogicalPlan::Projection(projection) = &*dml.input else {
-            return Ok(());
+            return Ok(change);
         };
-        for (at, column) in always {
+        if self.extras.overriding != Some(Overriding::User) {
+            return Ok(change);
+        }
+        let values = projection.expr.iter().zip(&self.table.columns);
+        let values = values.map(|(value, column)| match column.identity {
+            Some(_) => {
+                let null = ScalarValue::try_new_null(&column.kind.data_type())?;
+                Ok(lit(null).alias(&column.name))
+            }
+            None => Ok(value.clone()),
+        });
+        let values = values.collect::<SqlResult<Vec<_>>>()?;
+        let rows = LogicalPlanBuilder::from(projection.input.as_ref().clone());
+        Ok(LogicalPlan::Dml(DmlStatement::new(
+            dml.table_name.clone(),
+            Arc::clone(&dml.target),
+            dml.op.clone(),
+            Arc::new(rows.project(values)?.build()?),
+        )))
+    }
+
+    /// Refuses values for columns that the table alone numbers. Returns the positions of the identity columns to
+    /// which an INSERT gives values.
+    fn check_identities(&self, change: &LogicalPlan) -> SqlResult<Vec<usize>> {
+        let columns = self.table.columns.iter().enumerate();
+        let identities = columns.filter(|(_, it)| it.identity.is_some());
+        let mut all_given = Vec::new();
+        let LogicalPlan::Dml(dml) = change else {
+            return Ok(all_given);
+        };
+        let LogicalPlan::Projection(projection) = &*dml.input else {
+            return Ok(all_given);
+        };
+        for (at, column) in identities {
             let given = projection.expr.get(at).is_some_and(|expr| {
                 let expr = expr.clone().unalias();
                 !matches!(&expr, Expr::Literal(value, _) if value.is_null())
@@ -257,7 +319,12 @@ impl TakenChange {
                     && !matches!(&expr, Expr::Column(own) if own.name == column.name
                         && !matches!(dml.op, WriteOp::Insert(_)))
             });
-            if given && self.extras.overriding.is_none() {
+            let is_insert = matches!(dml.op, WriteOp::Insert(_));
+            if given && is_insert && self.given.contains(&column.name) {
+                all_given.push(at);
+            }
+            let is_always = column.identity == Some(IdentityKind::Always);
+            if given && is_always && self.extras.overriding.is_none() {
                 let message = format!(
                     "cannot insert a non-DEFAULT value into column \"{}\": it is an identity column \
                      defined as GENERATED ALWAYS",
@@ -266,7 +333,7 @@ impl TakenChange {
                 return Err(SqlError::named("428C9", &column.name, message));
             }
         }
-        Ok(())
+        Ok(all_given)
     }
 
     fn conflict(&self, state: &SessionState, clause: &ConflictClause) -> SqlResult<ConflictPlan> {
@@ -403,7 +470,16 @@ fn returning(state: &SessionState, items: &[SelectItem], own: &DFSchema) -> SqlR
             }
         }
     }
-    Ok(exprs)
+    // Parameters without a type may make it fail; it runs again with values.
+    let Ok(values) = analyzed(state, &exprs, own) else {
+        return Ok(exprs);
+    };
+    let pairs = exprs.into_iter().zip(values);
+    let exprs = pairs.map(|(written, value)| match written {
+        Expr::Alias(alias) => value.alias(alias.name),
+        column => column,
+    });
+    Ok(exprs.collect())
 }
 
 /// The columns of RETURNING.
@@ -411,12 +487,17 @@ fn returning_schema(exprs: &[Expr], own: &DFSchema) -> SqlResult<DFSchemaRef> {
     let mut fields: Vec<(Option<TableReference>, FieldRef)> = Vec::new();
     for expr in exprs {
         let (_, field) = expr.to_field(own)?;
-        if fields.iter().any(|(_, known)| known.name() == field.name()) {
-            let name = field.name();
-            let message = format!("RETURNING names \"{name}\" twice; give one of them an alias");
-            return Err(SqlError::named("0A000", name, message));
-        }
         fields.push((None, field));
+    }
+    let mut names = HashSet::new();
+    if !fields
+        .iter()
+        .all(|(_, field)| names.insert(field.name().clone()))
+    {
+        // Columns may have the same name, but not the same qualifier.
+        for (at, (qualifier, _)) in fields.iter_mut().enumerate() {
+            *qualifier = Some(TableReference::bare(format!("returned {at}")));
+        }
     }
     let schema = DFSchema::new_with_metadata(fields, HashMap::new())?;
     Ok(Arc::new(schema))

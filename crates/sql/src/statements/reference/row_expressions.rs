@@ -6,13 +6,16 @@ use crate::error::{SqlError, SqlResult};
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
-use datafusion::common::{DFSchema, TableReference};
+use datafusion::common::{DFSchema, DataFusionError, TableReference};
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+use datafusion::logical_expr::simplify::SimplifyContext;
+use datafusion::logical_expr::{EmptyRelation, Expr, ExprSchemable, LogicalPlan, Projection, cast};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, ExprWithAlias, SelectItem, SetExpr};
-use marigram_reference::ReferenceTable;
+use marigram_reference::{ReferenceError, ReferenceTable};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The name by which ON CONFLICT calls the row that was not inserted.
@@ -88,6 +91,39 @@ pub(crate) fn assigned(
     Ok(cast(expr, kind.clone()))
 }
 
+/// Expressions over rows with this schema as the analyzer leaves them, as it does with those of a query: values
+/// have common types, and casts follow PostgreSQL.
+///
+/// # Errors
+/// The analyzer's errors.
+pub(crate) fn analyzed(
+    state: &SessionState,
+    expressions: &[Expr],
+    schema: &DFSchema,
+) -> SqlResult<Vec<Expr>> {
+    if expressions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let named = expressions.iter().enumerate();
+    let named = named.map(|(at, expr)| expr.clone().unalias().alias(format!("value {at}")));
+    let rows = LogicalPlan::EmptyRelation(EmptyRelation {
+        produce_one_row: false,
+        schema: Arc::new(schema.clone()),
+    });
+    let query = Projection::try_new(named.collect(), Arc::new(rows))?;
+    let options = state.config_options();
+    let query = LogicalPlan::Projection(query);
+    let query = state
+        .analyzer()
+        .execute_and_check(query, options, |_, _| {})?;
+    match query {
+        LogicalPlan::Projection(query) if query.expr.len() == expressions.len() => {
+            Ok(query.expr.into_iter().map(Expr::unalias).collect())
+        }
+        _ => Ok(expressions.to_vec()),
+    }
+}
+
 /// Expressions that are ready to be evaluated.
 #[derive(Debug)]
 pub(crate) struct RowExpressions {
@@ -105,10 +141,20 @@ impl RowExpressions {
         expressions: &[Expr],
         schema: &DFSchema,
     ) -> SqlResult<Self> {
-        let expressions = expressions
-            .iter()
-            .map(|expr| state.create_physical_expr(expr.clone().unalias(), schema))
-            .collect::<Result<_, _>>()?;
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(schema.clone()))
+            .with_config_options(Arc::clone(state.config_options()))
+            .with_query_execution_start_time(state.execution_props().query_execution_start_time)
+            .build();
+        // Some functions exist only until they are simplified.
+        let simplifier = ExprSimplifier::new(context);
+        let expressions = analyzed(state, expressions, schema)?
+            .into_iter()
+            .map(|expr| {
+                let simple = simplifier.simplify(expr.unalias())?;
+                state.create_physical_expr(simple, schema)
+            })
+            .collect::<Result<_, DataFusionError>>()?;
         Ok(Self {
             schema: Arc::clone(schema.inner()),
             expressions,
@@ -126,7 +172,7 @@ impl RowExpressions {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(schema, columns, &options)
-            .map_err(datafusion::common::DataFusionError::from)?;
+            .map_err(DataFusionError::from)?;
         let values = self.expressions.iter().map(|expression| {
             let value = expression.evaluate(&batch)?;
             Ok(value.into_array(rows)?)
@@ -140,6 +186,8 @@ impl RowExpressions {
 pub(crate) struct CheckedRows {
     names: Vec<String>,
     conditions: RowExpressions,
+    /// The columns that they name.
+    columns: HashSet<String>,
     table: String,
 }
 
@@ -155,6 +203,8 @@ impl CheckedRows {
             logical(state, condition, &schema)
         });
         let conditions = conditions.collect::<SqlResult<Vec<_>>>()?;
+        let columns = conditions.iter().flat_map(|it| it.column_refs());
+        let columns = columns.map(|column| column.name.clone()).collect();
         Ok(Self {
             names: table
                 .checks
@@ -162,8 +212,14 @@ impl CheckedRows {
                 .map(|check| check.name.clone())
                 .collect(),
             conditions: RowExpressions::new(state, &conditions, &schema)?,
+            columns,
             table: table.name.clone(),
         })
+    }
+
+    /// Whether one of them names a column.
+    pub(crate) fn concern(&self, column: &str) -> bool {
+        self.columns.contains(column)
     }
 
     /// Checks rows, which have all columns of the table.
@@ -182,11 +238,7 @@ impl CheckedRows {
                 (0..truths.len()).any(|at| truths.is_valid(at) && !truths.value(at))
             });
             if is_false && !truths.is_empty() {
-                let message = format!(
-                    "new row for relation \"{}\" violates check constraint \"{name}\"",
-                    self.table
-                );
-                return Err(SqlError::named("23514", name, message));
+                return Err(ReferenceError::failed_check(&self.table, name).into());
             }
         }
         Ok(())

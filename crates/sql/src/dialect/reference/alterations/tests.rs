@@ -129,6 +129,7 @@ fn reference_tables_change_what_tables_of_series_do_not() {
                 ReferenceAlteration::DropConstraint {
                     name: "k".to_owned(),
                     if_exists: true,
+                    cascades: true,
                 },
             ],
         ),
