@@ -7,7 +7,10 @@ from dataclasses import dataclass
 FLOAT_TOLERANCE = 1e-9
 HOUR_MS = 3_600_000
 CHANGING_ZONES = ("Europe/Berlin", "America/New_York")
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": HOUR_MS, "d": 24 * HOUR_MS, "w": 7 * 24 * HOUR_MS, "n": 30 * 24 * HOUR_MS, "y": 365 * 24 * HOUR_MS}
+DAY_MS = 24 * HOUR_MS
+UNITS = {
+    "ms": 1, "s": 1000, "m": 60_000, "h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS, "n": 30 * DAY_MS, "y": 365 * DAY_MS,
+}  # fmt: skip
 
 
 class Repeated(dict):
@@ -52,7 +55,7 @@ def groups(content):
         dps = part["dps"]
         if isinstance(dps, list):
             times = [int(time) for time, _ in dps]
-            repeated = frozenset(time for time in times if times.count(time) > 1) if len(set(times)) < len(times) else frozenset()
+            repeated = frozenset(time for time, again in zip(times, times[1:]) if time == again)
             points = {int(time): value for time, value in dps}
         else:
             times = [int(time) for time in dps]

@@ -8,19 +8,21 @@ VALUES = {
     "integers": "values are floats: a mean, a deviation, a percentile and an interpolated value of integers is not "
     "rounded. OpenTSDB is asked again for the metric with the same values as floats",
     "whole floats": "a float without a fraction is shown as an integer where nothing is computed",
-    "first rate": "a rate begins with the second point of a series; OpenTSDB gives the first point a rate since 1970, "
-    "which takes part in aggregates over several series until the second",
-    "one second": "several points of a second become one, by the aggregator; OpenTSDB repeats the key in its JSON",
-    "estimates": "ep…r3 and ep…r7 are what their names say; OpenTSDB computes pNN for floats, and so for everything "
-    "downsampled",
-    "order": "series are in the order of their tags, OpenTSDB's in the order of UIDs; a series without a tag comes first",
+    "first rate": "a rate begins with the second point of a series; OpenTSDB gives the first point a rate since "
+    "1970, which takes part in aggregates over several series until the second",
+    "one second": "several points of a second become one, by the aggregator; OpenTSDB repeats the key in its "
+    "JSON",
+    "estimates": "ep…r3 and ep…r7 are what their names say; OpenTSDB computes pNN for floats, and so for all that "
+    "is downsampled",
+    "order": "series are in the order of their tags, OpenTSDB's in the order of UIDs; a series without a tag comes "
+    "first",
     "calendar edges": "the first and the last bucket of a calendar are there and complete; OpenTSDB reads up to a "
     "multiple of the interval since 1970, and a fill policy leaves out the last bucket",
-    "changed clock": "hours of a calendar are counted from each midnight; OpenTSDB counts them from the first point on, "
+    "changed clock": "hours of a calendar are counted from each midnight; OpenTSDB counts them from the first point, "
     "so that they move when the clock changes",
     "fewer groups": "a group without a point in the range is left out; OpenTSDB answers it without points",
-    "lookup": "a series is listed once; OpenTSDB lists it for each of its hours, and at times finds nothing in its data "
-    "table",
+    "lookup": "a series is listed once; OpenTSDB lists it for each of its hours, and at times finds nothing in its "
+    "data table",
     "unknown names": "a tag or value that nothing has selects nothing; OpenTSDB answers 400",
 }
 
@@ -29,7 +31,7 @@ REQUESTS = {
     # Queries.
     "tag value that nothing has": ("nothing", VALUES["unknown names"]),
     "tag key that nothing has": ("nothing", VALUES["unknown names"]),
-    "part of m that is not known": ("nothing", "OpenTSDB ignores a word it does not know, such as a misspelled interval"),
+    "part of m that is not known": ("nothing", "OpenTSDB ignores a word it does not know, such as a wrong interval"),
     "third braces": ("nothing", "OpenTSDB ignores what follows the second braces"),
     "numbers with fractions": ("nothing", "counterMax and resetValue of a URL may have a fraction, as in JSON"),
     "rate options that are not known": ("nothing", "OpenTSDB ignores a word it does not know"),
@@ -46,7 +48,7 @@ REQUESTS = {
     "flag that is false": ("nothing", "OpenTSDB takes arrays=false for arrays"),
     "tsuid": ("nothing", "queries by TSUID are not supported"),
     "jsonp": ("nothing", "scripts of other sites cannot read answers"),
-    "wildcard within": ("nothing", "a form without a star at its ends matches the whole value; OpenTSDB takes a*c for a*c*"),
+    "wildcard within": ("nothing", "a form without a star at its end matches the end; OpenTSDB takes a*c for a*c*"),
     "filters of one tag": ("nothing", "all filters of a tag must be met; OpenTSDB takes either of two values"),
     "query without end": ("nothing", "the end is now, which moves"),
     "fourteen digits": ("refused", "a number of more than 13 digits is no time"),

@@ -113,16 +113,18 @@ def queries(table, names):
     table.get(f"query?start={B}")
     table.get(f"query?start={B}&end={B}&m=sum:{metric}")
     table.get(f"query?start={B}&end={B - 5}&m=sum:{metric}")
-    for wrong in ("-5", "1q-ago", "0m-ago", "m-ago", "x", "ago", "1356998400.2555", "2013/01/01-7", "2013/1", "13:00"):
+    for wrong in ("-5", "1q-ago", "0m-ago", "m-ago", "x", "ago", f"{B}.2555", "2013/01/01-7", "2013/1", "13:00"):
         table.get(f"query?start={wrong}&end={B + 100}&m=sum:{metric}")
     table.get(f"query?start={B}&end=x&m=sum:{metric}")
     table.get(f"query?start=2013/13/01&end=2014/01/02&m=sum:{metric}", "thirteenth month")
     table.get(f"query?start=2013/1/1&end=2013/1/2&m=sum:{metric}", "short date")
     table.get(f"query?start=12345678901234&m=sum:{metric}", "fourteen digits")
     table.get(f"query?start={B}&end=2013/01/02&tz=Nowhere&m=sum:{metric}", "zone that nobody knows")
-    for good in (f"{B}000", f"{B}000ms", f"{B}.250", "2013/01/01", "2013/01/01-00:00", "2013/01/01 00:00:00", "20y-ago"):
+    dates = ("2013/01/01", "2013/01/01-00:00", "2013/01/01 00:00:00", "20y-ago")
+    for good in (f"{B}000", f"{B}000ms", f"{B}.250", *dates):
         table.get(f"query?start={good}&end={B + 30}&m=sum:{metric}", "", "query")
-    table.get(f"query?start=2013/01/01-01:00:20&end=2013/01/02&tz=Europe/Berlin&m=sum:{metric}", "zone of a URL", "query")
+    berlin = "start=2013/01/01-01:00:20&end=2013/01/02&tz=Europe/Berlin"
+    table.get(f"query?{berlin}&m=sum:{metric}", "zone of a URL", "query")
     table.get(f"query?start={B}&end=now&m=sum:{metric}", "", "query")
     table.get(f"query?{RANGE}&m=sum:{metric}&arrays=false", "flag that is false")
     table.get(f"query?{RANGE}&m=sum:{metric}&jsonp=call", "jsonp")
@@ -198,7 +200,8 @@ def query_bodies(table, names):
 
 
 def puts(table, names):
-    good = {"metric": names.metric("put"), "timestamp": B, "value": 1, "tags": {names.key("host"): names.value("web01")}}
+    tags = {names.key("host"): names.value("web01")}
+    good = {"metric": names.metric("put"), "timestamp": B, "value": 1, "tags": tags}
 
     def put(difference="", **changed):
         table.post("put?details", {**good, **changed}, difference, "put")
@@ -234,9 +237,9 @@ def puts(table, names):
     put("nine tags", tags={f"{names.word}t{place}": names.value("0") for place in range(9)})
     put(unknown=1)
     bad = {**good, "value": "x"}
-    for path in ("put", "put?summary", "put?details", "put?summary&details", "put?sync", "put?sync&details", "put?sync&summary"):
-        table.post(path, [good, bad], "", "put")
-        table.post(path, [good], "", "put")
+    for wish in ("", "?summary", "?details", "?summary&details", "?sync", "?sync&details", "?sync&summary"):
+        table.post(f"put{wish}", [good, bad], "", "put")
+        table.post(f"put{wish}", [good], "", "put")
     table.post("put?details=false", [good, bad], "flag that is false", "put")
     packed = gzip.compress(json.dumps([good, bad]).encode(), mtime=0)
     table.post("put?details", packed, "", "put", (("Content-Encoding", "gzip"),))

@@ -1,8 +1,10 @@
 """Random questions to /api/query, /api/query/last, /api/suggest and /api/search/lookup."""
 
+import datetime
 import json
 import urllib.parse
-from dataclasses import dataclass, field, replace
+import zoneinfo
+from dataclasses import dataclass, replace
 
 import data
 
@@ -135,7 +137,8 @@ def one_filter(random, names, keys):
     elif kind.endswith("wildcard"):
         value = some[0]
         cut = random.randint(len(names.word), len(value))
-        text = random.choice(("*", value[:cut] + "*", "*" + value[cut:], "*" + value[-1:] + "*", f"*{value[2:4]}*{value[-2:]}"))
+        forms = ("*", f"{value[:cut]}*", f"*{value[cut:]}", f"*{value[-1:]}*", f"*{value[2:4]}*{value[-2:]}")
+        text = random.choice(forms)
         if kind == "iwildcard":
             text = random.choice((text, text.upper()))
     else:
@@ -194,16 +197,11 @@ def sub(random, names, metric, is_post):
 
 
 def date(ms):
-    import datetime
-
     return datetime.datetime.fromtimestamp(ms // 1000, datetime.timezone.utc).strftime("%Y/%m/%d-%H:%M:%S")
 
 
 def zone_midnight(random, zone, begin_ms):
     """The first of a month at midnight in a zone, as a date and ms."""
-    import datetime
-    import zoneinfo
-
     begin = datetime.datetime.fromtimestamp(begin_ms // 1000, zoneinfo.ZoneInfo(zone or "UTC"))
     month = begin.month - 1 + random.randint(0, 9)
     day = datetime.datetime(begin.year + month // 12, month % 12 + 1, 1, tzinfo=zoneinfo.ZoneInfo(zone or "UTC"))
@@ -239,7 +237,9 @@ def query(random, names, metrics):
             start_ms, end_ms = start_ms // 1000 * 1000, end_ms // 1000 * 1000
         if end_ms == start_ms:
             end_ms += random.choice((1, 3600)) * 1000
-        forms = [str] if has_ms else [lambda ms: str(ms // 1000), str] + ([date] if not zone or zone == "UTC" else [])
+        forms = [str] if has_ms else [lambda ms: str(ms // 1000), str]
+        if not has_ms and zone in ("", "UTC"):
+            forms.append(date)
         start, end = random.choice(forms)(start_ms), random.choice(forms)(end_ms)
     needs_ms = any(
         known.has_ms and part.metric == known.name and (not part.downsample or part.downsample.startswith("500ms"))
@@ -272,7 +272,8 @@ class Ask:
 
 def suggest(random, names):
     kind = random.choice(("metrics", "tagk", "tagv"))
-    words = {"metrics": ["."], "tagk": list(data.KEYS), "tagv": ["-"] + ["-" + v for vs in data.VALUES.values() for v in vs]}
+    values = [f"-{value}" for known in data.VALUES.values() for value in known]
+    words = {"metrics": ["."], "tagk": data.KEYS, "tagv": ["-", *values]}
     prefix = names.word + random.choice(words[kind])[: random.randint(1, 4)]
     maximum = random.choice((None, 1, 3, 100))
     if random.random() < 0.5:
@@ -300,7 +301,8 @@ def last(random, recent):
     """A question to /api/query/last about series of `recent`, whose points are of the last hours."""
     asked = [(recent.name, random.choice(recent.series).tags) for _ in range(random.randint(1, 3))]
     if random.random() < 0.5:
-        given = [("timeseries", metric + "{" + ",".join(f"{k}={v}" for k, v in tags.items()) + "}") for metric, tags in asked]
+        braces = [",".join(f"{key}={value}" for key, value in tags.items()) for _, tags in asked]
+        given = [("timeseries", f"{metric}{{{tags}}}") for (metric, _), tags in zip(asked, braces)]
         given += [("back_scan", "6"), ("resolve", "true")]
         return Ask("last", "GET", "/api/query/last?" + urllib.parse.urlencode(given))
     body = {

@@ -17,11 +17,11 @@ pub struct ReferenceError {
     /// Which values are at fault.
     pub detail: Option<String>,
     /// The constraint that refused.
-    pub constraint: Option<String>,
+    pub constraint: Option<Box<str>>,
     /// The table of that constraint.
-    pub table: Option<String>,
+    pub table: Option<Box<str>>,
     /// The column that lacks a value.
-    pub column: Option<String>,
+    pub column: Option<Box<str>>,
 }
 
 impl ReferenceError {
@@ -62,15 +62,15 @@ impl ReferenceError {
 
     /// The error with the name of a table's constraint.
     pub(crate) fn with_constraint(mut self, table: &str, name: &str) -> Self {
-        self.constraint = Some(name.to_owned());
-        self.table = Some(table.to_owned());
+        self.constraint = Some(name.into());
+        self.table = Some(table.into());
         self
     }
 
     /// The error with the column of a table.
     pub(crate) fn with_column(mut self, table: &str, column: &str) -> Self {
-        self.table = Some(table.to_owned());
-        self.column = Some(column.to_owned());
+        self.table = Some(table.into());
+        self.column = Some(column.into());
         self
     }
 

@@ -137,9 +137,9 @@ fn reference(error: ReferenceError) -> ServiceError {
             message: error.message,
             detail: error.detail,
             sqlstate: error.sqlstate,
-            table: error.table,
-            column: error.column,
-            constraint: error.constraint,
+            table: error.table.map(String::from),
+            column: error.column.map(String::from),
+            constraint: error.constraint.map(String::from),
         }));
     }
     let message = match error.detail {

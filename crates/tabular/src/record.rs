@@ -51,7 +51,7 @@ impl TextRecord {
         self.ends.len()
     }
 
-    /// OneByteReader of all cells.
+    /// The bytes of all cells.
     pub fn bytes(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }

@@ -458,7 +458,7 @@ fn returning(state: &SessionState, items: &[SelectItem], own: &DFSchema) -> SqlR
         match item {
             SelectItem::Wildcard(_)
             | SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(_), _) => {
-                exprs.extend(own.columns().into_iter().map(Expr::Column))
+                exprs.extend(own.columns().into_iter().map(Expr::Column));
             }
             SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
                 let name = name_of_item(item).unwrap_or_default();
