@@ -314,7 +314,6 @@ def recent_metric(names):
     now = int(time.time())
     for place, host in enumerate(("web01", "web02", "db_1")):
         tags = {names.key("host"): names.value(host), names.key("cpu"): names.value(str(place))}
-        # OpenTSDB 2.4.1 cannot read the last point of an hour that it has compacted.
         at = [(now - place - step * 600) * 1000 for step in reversed(range(14))]
         metric.series.append(data.Series(tags, [(ms, ms % 977 / 4) for ms in at]))
     return metric

@@ -50,9 +50,7 @@ REQUESTS = {
     "jsonp": ("nothing", "scripts of other sites cannot read answers"),
     "wildcard within": ("nothing", "a form without a star at its end matches the end; OpenTSDB takes a*c for a*c*"),
     "filters of one tag": ("nothing", "all filters of a tag must be met; OpenTSDB takes either of two values"),
-    "query without end": ("nothing", "the end is now, which moves"),
     "fourteen digits": ("refused", "a number of more than 13 digits is no time"),
-    "first word of a time": ("status", "words"),
     # Points.
     "time that is no number": ("status", "one wrong point leaves the others; OpenTSDB refuses the whole body"),
     "nine tags": ("nothing", "a series may have more than eight tags"),
@@ -87,5 +85,4 @@ TELNET = {
     "auth": "OpenTSDB has it as a plugin",
     "rollup": "there are no rollups",
     "histogram": "there are no histograms",
-    "not a number": "words of Java",
 }

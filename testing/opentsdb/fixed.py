@@ -280,7 +280,8 @@ def others(table, names):
     table.get("query/last?timeseries=")
     one = f"{metric}{{{host}={web},{cpu}={names.value('0')}}}"
     table.get(f"query/last?timeseries={one}&back_scan=x")
-    table.get(f"query/last?timeseries={one}&back_scan=1", "last without resolve")
+    recent = f"{names.metric('recent')}{{{host}={web},{cpu}={names.value('0')}}}"
+    table.get(f"query/last?timeseries={recent}&back_scan=6", "last without resolve")
     table.get(f"query/last?timeseries={one}", "last without back_scan")
     table.get(f"query/last?timeseries={metric}{{{host}={web}}}", "last of some tags")
     table.get(f"query/last?timeseries={metric}", "last of some tags")
@@ -338,7 +339,7 @@ def telnet(names):
         ("", f"{put} {B + 1} 9223372036854775808 {tag}"),
         ("", f"{put} {B + 1} 4.x {tag}"),
         ("", f"{put} {B + 1} 1.5.5 {tag}"),
-        ("not a number", f"{put} {B + 1} 1e {tag}"),
+        ("", f"{put} {B + 1} 1e {tag}"),
         ("", f"{put} {B + 1} 1e5 {tag}"),
         ("", f"{put} {B + 2} -1.5e-3 {tag}"),
         ("", f"{put} {B + 3} +7 {tag}"),

@@ -87,7 +87,8 @@ pub(crate) fn tag_conditions(
         };
         conditions.push(condition(column(&tag.name), text, filter)?);
     }
-    if explicit_tags {
+    // As in OpenTSDB, a query without filters names no tags, and so excludes none.
+    if explicit_tags && !filters.is_empty() {
         let others = table
             .tags
             .iter()

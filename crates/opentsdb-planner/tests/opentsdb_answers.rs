@@ -233,6 +233,8 @@ async fn filters_select_series() {
     assert_eq!(hosts("sum:cpu{host=*}{nothing=*}").await, "");
     assert_eq!(hosts("sum:cpu{host=*}{nothing=not_key()}").await, "a,b");
     assert_eq!(hosts("sum:explicit_tags:cpu{host=*,cpu=*}").await, "b");
+    // Without filters there are no tags that a series may not have: one group of both hosts.
+    assert_eq!(hosts("sum:explicit_tags:cpu").await, "?");
     assert_eq!(hosts("sum:cpu{host=nobody}").await, "");
     let wrong = data.query("3600", "3700", "sum:cpu{host=regexp([)}").await;
     assert!(wrong.contains("regular expression"), "{wrong}");

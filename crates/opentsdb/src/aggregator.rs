@@ -1,6 +1,8 @@
 //! Aggregation functions: the same ones combine the values of a bucket and those of several series.
 //!
-//! NaN stands for a missing value, and is left out; a result without values is NaN.
+//! NaN stands for a missing value, which a fill policy makes. Most functions leave it out, and their result
+//! without other values is NaN. As in OpenTSDB, `first`, `last`, `mult` and the second value of `diff` take
+//! it as it is, and `count` is 0 where nothing else is there.
 
 /// How a series without a point at a time takes part in an aggregate over series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +158,10 @@ impl Aggregator {
 #[derive(Clone, Debug)]
 pub struct AggregatorState {
     aggregator: Aggregator,
+    /// The values, without missing ones.
     count: u64,
+    /// The missing values.
+    missing: u64,
     first: f64,
     last: f64,
     /// The sum, product, extreme or mean.
@@ -172,6 +177,7 @@ impl AggregatorState {
         Self {
             aggregator,
             count: 0,
+            missing: 0,
             first: f64::NAN,
             last: f64::NAN,
             main: 0.0,
@@ -203,6 +209,7 @@ impl AggregatorState {
     /// Adds a value.
     pub fn push(&mut self, value: f64) {
         if value.is_nan() {
+            self.push_missing();
             return;
         }
         self.count += 1;
@@ -238,10 +245,31 @@ impl AggregatorState {
         }
     }
 
+    fn push_missing(&mut self) {
+        self.missing += 1;
+        match self.aggregator {
+            Aggregator::First if self.count == 0 && self.missing == 1 => {
+                // What comes later is not the first value.
+                self.count = 1;
+            }
+            Aggregator::Last | Aggregator::None => self.last = f64::NAN,
+            Aggregator::Diff if self.count > 0 => self.last = f64::NAN,
+            Aggregator::Multiply => {
+                self.count += 1;
+                self.main = f64::NAN;
+            }
+            _ => {}
+        }
+    }
+
     /// The result; NaN without values. The values may change their order.
     pub fn result(&mut self) -> f64 {
         if self.count == 0 {
-            return f64::NAN;
+            return if self.aggregator == Aggregator::Count && self.missing > 0 {
+                0.0
+            } else {
+                f64::NAN
+            };
         }
         match self.aggregator {
             Aggregator::None | Aggregator::Last => self.last,
@@ -327,10 +355,41 @@ mod tests {
         ] {
             assert_eq!(aggregated(name, &values), expected, "{name}");
             assert!(aggregated(name, &[]).is_nan(), "{name}");
-            assert!(aggregated(name, &[f64::NAN]).is_nan(), "{name}");
+            let of_missing = aggregated(name, &[f64::NAN]);
+            if name == "count" {
+                assert_eq!(of_missing, 0.0);
+            } else {
+                assert!(of_missing.is_nan(), "{name}");
+            }
         }
         assert_eq!(aggregated("dev", &[3.0]), 0.0);
         assert_eq!(aggregated("max", &[-3.0, f64::NAN, -5.0]), -3.0);
+    }
+
+    /// OpenTSDB 2.4.1 answers so over series of which one has no point in a bucket of `1m-sum-nan`.
+    #[test]
+    fn missing_values_are_those_of_opentsdb() {
+        let nan = f64::NAN;
+        for (name, of_first, of_last) in [
+            ("sum", 12.0, 12.0),
+            ("min", 5.0, 5.0),
+            ("max", 7.0, 7.0),
+            ("avg", 6.0, 6.0),
+            ("dev", 1.0, 1.0),
+            ("count", 2.0, 2.0),
+            ("median", 7.0, 7.0),
+            ("squareSum", 74.0, 74.0),
+            ("mult", nan, nan),
+            ("first", nan, 5.0),
+            ("last", 7.0, nan),
+            ("diff", 2.0, nan),
+        ] {
+            let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+            let first = aggregated(name, &[nan, 5.0, 7.0]);
+            assert!(same(first, of_first), "{name} {first}");
+            let last = aggregated(name, &[5.0, 7.0, nan]);
+            assert!(same(last, of_last), "{name} {last}");
+        }
     }
 
     #[test]

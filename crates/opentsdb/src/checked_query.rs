@@ -9,6 +9,7 @@ use crate::filter::TagValueFilter;
 const FILLED_MAX: i64 = 1_000_000;
 /// OpenTSDB reads rows of an hour: what surrounds the range of a query helps to interpolate.
 const ROW_MS: i64 = 3_600_000;
+const SECOND_MS: i64 = 1000;
 /// The last time of a query: stored times are nanoseconds in 64 bits.
 pub(crate) const TIME_MAX_MS: i64 = 9_223_372_036_854;
 
@@ -61,18 +62,21 @@ impl CheckedQuery {
     /// The times whose points take part, ms: the first one included, the last one excluded. As
     /// OpenTSDB does it, whole hours around the query, and around its buckets.
     pub fn read_range_ms(&self) -> (i64, i64) {
-        let (mut from, mut to) = (self.start_ms, self.end_ms);
-        match self
-            .downsample
-            .as_ref()
-            .map(|downsample| &downsample.interval)
-        {
-            None | Some(DownsampleInterval::All) => to = to.saturating_add(1),
-            Some(interval) => {
-                from = interval.bucket(from).0;
-                to = interval.bucket(to).1;
-            }
-        }
+        // OpenTSDB takes the second after the end for the end.
+        let second_after = (self.end_ms.div_euclid(SECOND_MS) + 1) * SECOND_MS;
+        let interval = self.downsample.as_ref();
+        let (mut from, mut to) = match interval.map(|downsample| &downsample.interval) {
+            None | Some(DownsampleInterval::All) => (self.start_ms, second_after.saturating_add(1)),
+            Some(interval @ DownsampleInterval::Fixed(_)) => (
+                interval.bucket(self.start_ms).0,
+                interval.bucket(second_after).1,
+            ),
+            // The last bucket of a calendar is complete.
+            Some(interval @ DownsampleInterval::Calendar(..)) => (
+                interval.bucket(self.start_ms).0,
+                interval.bucket(self.end_ms).1,
+            ),
+        };
         from -= from.rem_euclid(ROW_MS);
         if to.rem_euclid(ROW_MS) > 0 {
             to = to.saturating_add(ROW_MS - to.rem_euclid(ROW_MS));
@@ -116,8 +120,17 @@ mod tests {
         let hour = 3_600_000;
         let range = |m: &str, start, end| checked(m, start, end).read_range_ms();
         assert_eq!(
-            range("sum:m", 10 * hour + 5, 11 * hour - 5),
+            range("sum:m", 10 * hour + 5, 11 * hour - 1005),
             (10 * hour, 11 * hour)
+        );
+        // OpenTSDB 2.4.1 reads a row more where the query ends in the last second of an hour.
+        assert_eq!(
+            range("sum:m", 10 * hour + 5, 11 * hour - 5),
+            (10 * hour, 12 * hour)
+        );
+        assert_eq!(
+            range("sum:1m-avg:m", 10 * hour + 5, 11 * hour - 1000),
+            (10 * hour, 12 * hour)
         );
         assert_eq!(range("sum:m", 10 * hour, 11 * hour), (10 * hour, 12 * hour));
         assert_eq!(

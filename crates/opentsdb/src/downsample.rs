@@ -62,29 +62,27 @@ impl Downsample {
                 "Invalid downsampling specifier '{shown}': too long"
             )));
         }
-        let mut parts = text.split('-');
-        let (Some(interval), Some(function)) = (parts.next(), parts.next()) else {
-            return Err(
-                QueryFault::new(format!("Invalid downsampling specifier '{shown}'")).with_details(
+        let parts: Vec<&str> = text.split('-').collect();
+        let (interval, function, fill) = match parts.as_slice() {
+            [interval, function] => (interval, function, None),
+            [interval, function, fill] => (interval, function, Some(*fill)),
+            [_] => {
+                return Err(QueryFault::new(format!(
+                    "Invalid downsampling specifier '{shown}': must provide at least interval and \
+                     function"
+                ))
+                .with_details(
                     "It is interval-function or interval-function-fill, such as 1m-avg",
-                ),
-            );
-        };
-        let fill = match parts.next().map(str::to_ascii_lowercase).as_deref() {
-            None | Some("none") => FillPolicy::None,
-            Some("nan") => FillPolicy::Nan,
-            Some("null") => FillPolicy::Null,
-            Some("zero") => FillPolicy::Zero,
-            Some(_) => {
-                return Err(QueryFault::new(format!("No such fill policy: '{shown}'"))
-                    .with_details("There are none, nan, null and zero"));
+                ));
+            }
+            _ => {
+                return Err(QueryFault::new(format!(
+                    "Invalid downsampling specifier '{shown}': must consist of interval, function, \
+                     and optional fill policy"
+                )));
             }
         };
-        if parts.next().is_some() {
-            return Err(QueryFault::new(format!(
-                "Invalid downsampling specifier '{shown}': too many parts"
-            )));
-        }
+        let interval = DownsampleInterval::parse(interval, is_calendar, zone)?;
         let aggregator = Aggregator::from_name(function).ok_or_else(|| {
             QueryFault::new(format!("No such downsampling function: {function:.50}"))
         })?;
@@ -94,10 +92,25 @@ impl Downsample {
             ));
         }
         Ok(Self {
-            interval: DownsampleInterval::parse(interval, is_calendar, zone)?,
+            interval,
             aggregator,
-            fill,
+            fill: fill.map_or(Ok(FillPolicy::None), FillPolicy::parse)?,
         })
+    }
+}
+
+impl FillPolicy {
+    fn parse(text: &str) -> Result<Self, QueryFault> {
+        match text.to_ascii_lowercase().as_str() {
+            "none" => Ok(Self::None),
+            "nan" => Ok(Self::Nan),
+            "null" => Ok(Self::Null),
+            "zero" => Ok(Self::Zero),
+            _ => Err(
+                QueryFault::new(format!("Unrecognized fill policy: {text:.50}"))
+                    .with_details("There are none, nan, null and zero"),
+            ),
+        }
     }
 }
 
@@ -268,6 +281,23 @@ mod tests {
             "x-avg",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        // In the words of OpenTSDB 2.4.1.
+        for (wrong, expected) in [
+            (
+                "1m",
+                "Invalid downsampling specifier '1m': must provide at least interval and function",
+            ),
+            (
+                "1m-avg-nan-x",
+                "Invalid downsampling specifier '1m-avg-nan-x': must consist of interval, function, \
+                 and optional fill policy",
+            ),
+            ("1m-avg-foo", "Unrecognized fill policy: foo"),
+            ("1m-what", "No such downsampling function: what"),
+            ("1q-what", "Invalid duration (suffix): 1q"),
+        ] {
+            assert_eq!(parse(wrong), Err(expected.to_owned()));
         }
     }
 

@@ -21,6 +21,17 @@ pub struct QueryFault {
     pub details: Option<String>,
 }
 
+/// The fault of a body that is empty.
+pub(crate) fn missing_content() -> QueryFault {
+    QueryFault::new("Missing message content")
+        .with_details("Supply valid JSON formatted data in the body of your request")
+}
+
+/// The fault of a parameter of a URL that is not there.
+pub(crate) fn missing_parameter(name: &str) -> QueryFault {
+    QueryFault::new(format!("Missing parameter <code>{name}</code>"))
+}
+
 impl QueryFault {
     /// A fault without details.
     pub(crate) fn new(message: impl Into<String>) -> Self {

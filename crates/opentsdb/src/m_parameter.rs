@@ -5,30 +5,41 @@ use crate::filter::{TagValueFilter, check_filter_count};
 use crate::scalar::Flag;
 use crate::sub_query::{RateSpec, SubQuery};
 
+/// Parts of an `m`: function, downsampling, rate, `explicit_tags` and metric.
+const PARTS_MAX: usize = 5;
+
 /// Reads one `m`.
 ///
 /// # Errors
 /// Which part cannot be read.
 pub fn parse_m(text: &str) -> Result<SubQuery, QueryFault> {
+    if text.is_empty() {
+        return Err(QueryFault::new("The query string was empty"));
+    }
     let shown: String = text.chars().take(200).collect();
     let parts = split_outside(text, ':');
-    let [aggregator, middle @ .., metric] = parts.as_slice() else {
-        return Err(too_few(&shown));
+    let (aggregator, middle, metric) = match parts.as_slice() {
+        [_] => return Err(wrong_parts(&shown, "not enough")),
+        [aggregator, middle @ .., metric] if middle.len() < PARTS_MAX - 1 => {
+            (aggregator, middle, metric)
+        }
+        _ => return Err(wrong_parts(&shown, "too many")),
     };
-    if aggregator.is_empty() || metric.is_empty() {
-        return Err(too_few(&shown));
+    if metric.is_empty() {
+        return Err(QueryFault::new("Metric cannot be null or empty"));
     }
     let mut query = SubQuery {
         aggregator: Some((*aggregator).to_owned()),
         ..SubQuery::default()
     };
     for part in middle {
-        if let Some(options) = part.strip_prefix("rate") {
+        let lower = part.to_ascii_lowercase();
+        if lower.starts_with("rate") {
             query.rate = Flag(true);
-            query.rate_options = rate(options)?;
+            query.rate_options = rate(part.get("rate".len()..).unwrap_or_default())?;
         } else if part.starts_with(|ch: char| ch.is_ascii_digit()) {
             query.downsample = Some((*part).to_owned());
-        } else if part.eq_ignore_ascii_case("explicit_tags") {
+        } else if lower == "explicit_tags" {
             query.explicit_tags = Flag(true);
         } else {
             let part: String = part.chars().take(50).collect();
@@ -45,7 +56,10 @@ pub fn parse_m(text: &str) -> Result<SubQuery, QueryFault> {
         }
         let end = rest.strip_prefix('{').and_then(closing);
         let Some((inside, after)) = end else {
-            return Err(QueryFault::new(format!("Missing '}}' in: {shown}")));
+            let metric: String = metric.chars().take(200).collect();
+            return Err(QueryFault::new(format!(
+                "Missing '}}' at the end of: {metric}"
+            )));
         };
         add_filters(&mut query, inside, group_by)?;
         rest = after;
@@ -58,9 +72,11 @@ pub fn parse_m(text: &str) -> Result<SubQuery, QueryFault> {
     }
 }
 
-fn too_few(shown: &str) -> QueryFault {
-    QueryFault::new(format!("Invalid parameter m={shown}"))
-        .with_details("It has the form function:[downsampling:][rate:]metric[{tags}][{filters}]")
+fn wrong_parts(shown: &str, how_many: &str) -> QueryFault {
+    QueryFault::new(format!(
+        "Invalid parameter m={shown} ({how_many} :-separated parts)"
+    ))
+    .with_details("It has the form function:[downsampling:][rate:]metric[{tags}][{filters}]")
 }
 
 /// The text up to the closing brace, which may be inside of parentheses, and the text after it.
@@ -132,12 +148,20 @@ fn rate(text: &str) -> Result<Option<RateSpec>, QueryFault> {
         .strip_prefix('{')
         .and_then(|text| text.strip_suffix('}'));
     let parts: Vec<&str> = inside.ok_or_else(invalid)?.split(',').collect();
-    let number = |at: usize| match parts.get(at).map(|text| text.trim()) {
+    let number = |at: usize, what: &str| match parts.get(at).copied() {
         None | Some("") => Ok(None),
-        Some(text) => text.parse::<f64>().map(Some).map_err(|_| invalid()),
+        Some(text) => text.parse::<f64>().map(Some).map_err(|_| {
+            QueryFault::new(format!(
+                "{what} value of counter was not a number, received '{text:.30}'"
+            ))
+        }),
     };
     if parts.len() > 3 {
-        return Err(invalid());
+        return Err(QueryFault::new(format!(
+            "Incorrect number of values in rate options specification, must be \
+             counter[,counter max value,reset value], recieved: {} parts",
+            parts.len()
+        )));
     }
     let kind = parts.first().copied().unwrap_or_default();
     if !["", "counter", "dropcounter"].contains(&kind) {
@@ -145,8 +169,8 @@ fn rate(text: &str) -> Result<Option<RateSpec>, QueryFault> {
     }
     Ok(Some(RateSpec {
         counter: Flag(kind.ends_with("counter")),
-        counter_max: number(1)?,
-        reset_value: number(2)?,
+        counter_max: number(1, "Max")?,
+        reset_value: number(2, "Reset")?,
         drop_resets: Flag(kind == "dropcounter"),
     }))
 }
@@ -190,7 +214,7 @@ mod tests {
             "",
             "sum",
             "sum:",
-            ":m",
+            "sum:1m-avg:rate:explicit_tags:rate:m",
             "sum:what:m",
             "sum:m{host=a",
             "sum:m{host}",
@@ -202,12 +226,38 @@ mod tests {
         ] {
             assert!(parse_m(wrong).is_err(), "{wrong}");
         }
-        assert!(
-            parse_m("sum:m{host=a")
-                .unwrap_err()
-                .message
-                .contains("Missing '}'")
-        );
+        // In the words of OpenTSDB 2.4.1.
+        for (wrong, expected) in [
+            ("", "The query string was empty"),
+            (
+                "sum",
+                "Invalid parameter m=sum (not enough :-separated parts)",
+            ),
+            (
+                "a:b:c:d:e:f",
+                "Invalid parameter m=a:b:c:d:e:f (too many :-separated parts)",
+            ),
+            ("sum:", "Metric cannot be null or empty"),
+            ("sum:m{host=a", "Missing '}' at the end of: m{host=a"),
+            (
+                "sum:rate{counter,x}:m",
+                "Max value of counter was not a number, received 'x'",
+            ),
+            (
+                "sum:rate{counter,1,x}:m",
+                "Reset value of counter was not a number, received 'x'",
+            ),
+            (
+                "sum:rate{counter,1,2,3}:m",
+                "Incorrect number of values in rate options specification, must be \
+                 counter[,counter max value,reset value], recieved: 4 parts",
+            ),
+        ] {
+            assert_eq!(parse_m(wrong).unwrap_err().message, expected);
+        }
+        assert!(parse_m("sum:RATE:m").is_ok_and(|query| query.rate.0));
+        // The query is checked later.
+        assert!(parse_m(":m").is_ok());
     }
 
     proptest! {

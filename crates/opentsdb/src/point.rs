@@ -72,8 +72,12 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), PutFault> {
 pub(crate) fn check_names(metric: &str, tags: &[(String, String)]) -> Result<(), PutFault> {
     check_name("metric name", metric)?;
     for (key, value) in tags {
-        check_name("tag name", key)?;
-        check_name("tag value", value)?;
+        if check_name("", key).is_err() {
+            return check_name(&format!("tag name with value [{value:.100}]"), key);
+        }
+        if check_name("", value).is_err() {
+            return check_name(&format!("tag value with key [{key:.100}]"), value);
+        }
         if key == STORED_FIELD || key == TIME_COLUMN {
             return Err(PutFault::IllegalArgument(format!(
                 "Invalid tag name (\"{key}\"): it is the name of a column that every metric has"
@@ -96,7 +100,7 @@ pub(crate) fn parse_long(text: &str) -> Result<i64, PutFault> {
     }
     match text.parse() {
         Ok(number) => Ok(number),
-        Err(_) => invalid(format!("Value does not fit in a long: {shown}")),
+        Err(_) => invalid(format!("Overflow in {shown}")),
     }
 }
 
@@ -110,8 +114,13 @@ pub(crate) fn parse_value(text: &str) -> Result<f64, PutFault> {
         .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.filter(|_| is_number).ok_or_else(|| {
-        let shown: String = text.chars().take(100).collect();
-        PutFault::InvalidValue(format!("For input string: \"{shown}\""))
+        // As Java says it.
+        PutFault::InvalidValue(if text.matches('.').count() > 1 && is_number {
+            "multiple points".to_owned()
+        } else {
+            let shown: String = text.chars().take(100).collect();
+            format!("For input string: \"{shown}\"")
+        })
     })
 }
 
@@ -146,7 +155,11 @@ mod tests {
         assert_eq!(fault("notatime"), "For input string: \"notatime\"");
         assert_eq!(fault("4a"), "Invalid character 'a' in 4a");
         assert_eq!(fault(""), "Empty string");
-        assert!(fault("9223372036854775808").contains("does not fit"));
+        assert_eq!(
+            fault("9223372036854775808"),
+            "Overflow in 9223372036854775808"
+        );
+        assert_eq!(fault("1.5.5"), "multiple points");
         for wrong in ["NaN", "inf", "Infinity", "1e999", "1.2.3", "0x1.p3", "1e"] {
             assert!(parse_value(wrong).is_err(), "{wrong}");
         }
@@ -162,6 +175,24 @@ mod tests {
         );
         assert_eq!(fault(""), "Invalid metric name: empty string");
         let tags = |key: &str| [(key.to_owned(), "x".to_owned())];
+        // In the words of OpenTSDB 2.4.1.
+        for (key, value, expected) in [
+            ("", "x", "Invalid tag name with value [x]: empty string"),
+            ("a", "", "Invalid tag value with key [a]: empty string"),
+            (
+                "a b",
+                "c",
+                "Invalid tag name with value [c] (\"a b\"): illegal character:  ",
+            ),
+            (
+                "a",
+                "c%",
+                "Invalid tag value with key [a] (\"c%\"): illegal character: %",
+            ),
+        ] {
+            let pair = [(key.to_owned(), value.to_owned())];
+            assert_eq!(check_names("m", &pair).unwrap_err().to_string(), expected);
+        }
         assert!(check_names("m", &tags("host")).is_ok());
         assert!(check_names("m", &tags("value")).is_err());
         assert!(check_names("m", &tags("time")).is_err());

@@ -22,14 +22,14 @@ struct IncomingPoint {
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<Scalar>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tags: Option<BTreeMap<String, Scalar>>,
+    tags: Option<BTreeMap<String, Option<Scalar>>>,
 }
 
 /// A point that was not stored, and why.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RefusedPoint {
-    /// The point.
-    datapoint: IncomingPoint,
+    /// The point; none if it was `null`.
+    datapoint: Option<IncomingPoint>,
     /// What is wrong with it.
     pub error: String,
 }
@@ -38,14 +38,17 @@ impl RefusedPoint {
     /// A point that was read and could not be stored.
     pub fn new(point: &DataPoint, error: String) -> Self {
         let tags = point.tags.iter();
-        let tags = tags.map(|(key, value)| (key.clone(), Scalar::Text(value.clone())));
+        let tags = tags.map(|(key, value)| (key.clone(), Some(Scalar::Text(value.clone()))));
         let datapoint = IncomingPoint {
             metric: Some(Scalar::Text(point.metric.clone())),
             timestamp: Some(Scalar::Integer(point.time_ms)),
             value: Some(Scalar::Text(Scalar::Float(point.value).to_string())),
             tags: Some(tags.collect()),
         };
-        Self { datapoint, error }
+        Self {
+            datapoint: Some(datapoint),
+            error,
+        }
     }
 }
 
@@ -58,6 +61,13 @@ pub struct ParsedPut {
     pub refused: Vec<RefusedPoint>,
     /// How many may not.
     pub refused_count: usize,
+}
+
+impl ParsedPut {
+    /// Whether there was no point, good or wrong.
+    const fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.refused_count == 0
+    }
 }
 
 /// Why the points of a body are not there.
@@ -92,7 +102,7 @@ pub fn parse_put(
     let read = match first {
         Some(b'[') => json.deserialize_seq(&mut reader),
         Some(b'{') => IncomingPoint::deserialize(&mut json).map(|point| {
-            reader.add(point);
+            reader.add(Some(point));
         }),
         None => return Err(QueryFault::new("Missing request content").into()),
         Some(_) => {
@@ -104,6 +114,9 @@ pub fn parse_put(
         return Err(PutBodyFault::NoRoom);
     }
     match read.and_then(|()| json.end()) {
+        Ok(()) if reader.parsed.is_empty() => {
+            Err(QueryFault::new("No datapoints found in content").into())
+        }
         Ok(()) => Ok(reader.parsed),
         Err(error) => Err(QueryFault::new("Unable to parse the given JSON")
             .with_details(error.to_string())
@@ -120,8 +133,9 @@ struct PointReader<'a> {
 }
 
 impl PointReader<'_> {
-    fn add(&mut self, point: IncomingPoint) {
-        match read(&point) {
+    fn add(&mut self, point: Option<IncomingPoint>) {
+        let null = || "Unexpected null datapoint encountered in set.".to_owned();
+        match point.as_ref().ok_or_else(null).and_then(read) {
             Ok(point) => {
                 self.has_room &= (self.grant)(point.memory_bytes());
                 self.parsed.points.push(point);
@@ -129,10 +143,11 @@ impl PointReader<'_> {
             Err(error) => {
                 self.parsed.refused_count += 1;
                 if self.parsed.refused.len() < self.refused_max {
-                    let datapoint = IncomingPoint {
+                    let datapoint = point.map(|point| IncomingPoint {
+                        timestamp: Some(point.timestamp.unwrap_or(Scalar::Integer(0))),
                         value: point.value.map(|value| Scalar::Text(value.to_string())),
                         ..point
-                    };
+                    });
                     self.parsed.refused.push(RefusedPoint { datapoint, error });
                 }
             }
@@ -180,9 +195,13 @@ fn read(point: &IncomingPoint) -> Result<DataPoint, String> {
     };
     let tags = point.tags.as_ref().filter(|tags| !tags.is_empty());
     let tags = tags.ok_or("Missing tags")?.iter();
-    let tags: Vec<(String, String)> = tags
-        .map(|(key, value)| (key.clone(), value.to_string()))
+    let tags: Result<Vec<(String, String)>, String> = tags
+        .map(|(key, value)| match value {
+            Some(value) => Ok((key.clone(), value.to_string())),
+            None => Err(format!("Invalid tag value with key [{key:.100}]: null")),
+        })
         .collect();
+    let tags = tags?;
     check_names(&metric, &tags).map_err(|fault: PutFault| fault.to_string())?;
     Ok(DataPoint {
         metric,
@@ -210,7 +229,6 @@ mod tests {
             r#" [{"metric":"m","timestamp":"1356998400123","value":"1.5e3","tags":{"h":"a"}}]"#;
         let point = &put(text).points[0];
         assert_eq!((point.time_ms, point.value), (1_356_998_400_123, 1500.0));
-        assert_eq!(put("[]"), ParsedPut::default());
     }
 
     #[test]
@@ -222,7 +240,9 @@ mod tests {
             {"metric":"m","timestamp":1,"value":"","tags":{"test":"test"}},
             {"metric":"m","timestamp":1,"value":"x","tags":{"test":"test"}},
             {"metric":"m","timestamp":1,"value":1,"tags":{}},
-            {"metric":"Abin76+-","timestamp":1,"value":1,"tags":{"a":"b"}}]"#;
+            {"metric":"Abin76+-","timestamp":1,"value":1,"tags":{"a":"b"}},
+            {"metric":"m","timestamp":1,"value":1,"tags":{"a":null}},
+            null]"#;
         let parsed = put(body);
         assert_eq!(parsed.points.len(), 1);
         let errors: Vec<&str> = parsed
@@ -237,11 +257,22 @@ mod tests {
             "Unable to parse value to a number",
             "Missing tags",
             "Invalid metric name (\"Abin76+-\"): illegal character: +",
+            "Invalid tag value with key [a]: null",
+            "Unexpected null datapoint encountered in set.",
         ];
         assert_eq!(errors, expected);
         let first = serde_json::to_string(&parsed.refused[0]).unwrap();
         let expected = r#"{"datapoint":{"timestamp":123456,"value":"6.7","tags":{"test":"test"}},"error":"Metric name was empty"}"#;
         assert_eq!(first, expected);
+        let last = serde_json::to_string(&parsed.refused[7]).unwrap();
+        let expected =
+            r#"{"datapoint":null,"error":"Unexpected null datapoint encountered in set."}"#;
+        assert_eq!(last, expected);
+        let empty = serde_json::to_string(&put("{}").refused[0]).unwrap();
+        assert_eq!(
+            empty,
+            r#"{"datapoint":{"timestamp":0},"error":"Metric name was empty"}"#
+        );
     }
 
     #[test]
@@ -255,6 +286,7 @@ mod tests {
             "The JSON must start as an object or an array"
         );
         assert_eq!(message(" "), "Missing request content");
+        assert_eq!(message("[]"), "No datapoints found in content");
         for body in [
             "{",
             "[{]",

@@ -3,7 +3,7 @@
 use crate::aggregator::Aggregator;
 use crate::checked_query::{CheckedQuery, RateOptions, TIME_MAX_MS};
 use crate::downsample::Downsample;
-use crate::error::QueryFault;
+use crate::error::{QueryFault, missing_content, missing_parameter};
 use crate::filter::{TagValueFilter, check_filter_count};
 use crate::m_parameter::parse_m;
 use crate::scalar::{Flag, Scalar};
@@ -43,7 +43,7 @@ impl TsQuery {
     /// If it is none.
     pub fn from_json(body: &[u8]) -> Result<Self, QueryFault> {
         if body.iter().all(u8::is_ascii_whitespace) {
-            return Err(QueryFault::new("Missing request content"));
+            return Err(missing_content());
         }
         serde_json::from_slice(body).map_err(|error| {
             QueryFault::new("Unable to parse the given JSON").with_details(error.to_string())
@@ -71,6 +71,16 @@ impl TsQuery {
                 "use_calendar" => query.use_calendar = is_on(),
                 _ => {}
             }
+        }
+        let start = query.start.as_ref().map(ToString::to_string);
+        if start.is_none_or(|start| start.is_empty()) {
+            return Err(missing_parameter("start"));
+        }
+        if query.m.is_empty() {
+            return Err(QueryFault::new("Missing sub queries"));
+        }
+        for m in &query.m {
+            parse_m(m)?;
         }
         Ok(query)
     }

@@ -22,6 +22,8 @@ pub struct SeriesReducer<'a> {
     state: AggregatorState,
     /// The next bucket that must not be left out.
     fill_from: i64,
+    /// The first time at which a bucket begins whose points are all read.
+    whole_from: i64,
     /// The last point where there are no buckets: a later one of the same millisecond replaces it.
     held: Option<SeriesPoint>,
     /// The point before, for a rate.
@@ -40,6 +42,7 @@ impl<'a> SeriesReducer<'a> {
             bucket: None,
             state: AggregatorState::new(aggregator),
             fill_from: 0,
+            whole_from: 0,
             held: None,
             before: None,
         };
@@ -52,9 +55,13 @@ impl<'a> SeriesReducer<'a> {
         self.state.clear();
         self.held = None;
         self.before = None;
-        self.fill_from = match &self.query.downsample {
-            Some(downsample) => downsample.interval.bucket(self.query.read_range_ms().0).0,
-            None => 0,
+        let from = self.query.read_range_ms().0;
+        (self.fill_from, self.whole_from) = match &self.query.downsample {
+            Some(downsample) => {
+                let (begin, end) = downsample.interval.bucket(from);
+                (begin, if begin < from { end } else { begin })
+            }
+            None => (0, 0),
         };
     }
 
@@ -78,6 +85,10 @@ impl<'a> SeriesReducer<'a> {
                 self.bucket = Some((query.start_ms, query.end_ms));
                 self.state.push(value);
             }
+            return;
+        }
+        if time_ms < self.whole_from {
+            // Of a bucket that began before what is read.
             return;
         }
         if self.bucket.is_none_or(|(_, end)| time_ms >= end) {
@@ -199,6 +210,18 @@ mod tests {
         let counts = [(3605, 3.0)];
         assert_eq!(reduced("sum:0all-count:m", (3605, 3800), &POINTS), counts);
         assert!(reduced("sum:0all-count:m", (9000, 9100), &POINTS).is_empty());
+    }
+
+    /// OpenTSDB 2.4.1 reads from 3600 on, and answers no bucket that begins before.
+    #[test]
+    fn a_bucket_that_began_before_the_hour_is_no_bucket() {
+        let points = [(3605, 1.0), (3800, 3.0), (4100, 9.0)];
+        // Buckets of 7 minutes begin at 3360, 3780 and 4200.
+        let found = reduced("sum:7m-sum:m", (3900, 4300), &points);
+        assert_eq!(found, [(3780, 12.0)]);
+        assert!(reduced("sum:7m-sum:rate:m", (3900, 4300), &points).is_empty());
+        let filled = reduced("sum:7m-sum-zero:m", (3900, 4300), &points);
+        assert_eq!(filled, [(3360, 0.0), (3780, 12.0), (4200, 0.0)]);
     }
 
     #[test]

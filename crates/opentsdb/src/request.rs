@@ -1,6 +1,6 @@
 //! What a server asks the database for, as one text: the request of a query language.
 
-use crate::error::QueryFault;
+use crate::error::{QueryFault, missing_content, missing_parameter};
 use crate::filter::{TagValueFilter, check_filter_count};
 use crate::m_parameter::{parse_m, split_outside};
 use crate::query::TsQuery;
@@ -62,6 +62,9 @@ impl NamedSeries {
     /// Reads `metric{tag=value,…}`.
     fn parse(text: &str) -> Result<Self, QueryFault> {
         let (metric, braces) = text.split_at(text.find('{').unwrap_or(text.len()));
+        if metric.is_empty() && braces.is_empty() {
+            return Err(QueryFault::new("Metric cannot be null or empty"));
+        }
         // The same forms as in a query, checked in the same way.
         parse_m(&format!("none:{text}"))?;
         let inside = braces
@@ -112,7 +115,10 @@ impl LastQuery {
         for (name, value) in parameters {
             match name.as_str() {
                 "timeseries" => query.series.push(NamedSeries::parse(value)?),
-                "back_scan" => hours = parse_hours(value)?,
+                "back_scan" => {
+                    let invalid = |_| QueryFault::new("Unable to parse back_scan parameter");
+                    hours = parse_hours(value).map_err(invalid)?;
+                }
                 "tsuids" => {
                     return Err(QueryFault::new("Queries by TSUID are not supported"));
                 }
@@ -140,6 +146,11 @@ impl LastQuery {
             metric: Option<String>,
             #[serde(default)]
             tags: Option<BTreeMap<String, Scalar>>,
+            #[serde(default)]
+            tsuids: Option<Vec<String>>,
+        }
+        if body.is_empty() {
+            return Err(missing_content());
         }
         let body: LastRequestBody = serde_json::from_slice(body).map_err(|error| {
             QueryFault::new("Unable to parse the given JSON").with_details(error.to_string())
@@ -147,7 +158,10 @@ impl LastQuery {
         let mut query = Self::default();
         for asked in body.queries {
             let Some(metric) = asked.metric.filter(|metric| !metric.is_empty()) else {
-                return Err(QueryFault::new("Queries by TSUID are not supported"));
+                return Err(QueryFault::new(match asked.tsuids {
+                    Some(tsuids) if !tsuids.is_empty() => "Queries by TSUID are not supported",
+                    _ => "Metric cannot be null or empty",
+                }));
             };
             let tags = asked.tags.unwrap_or_default().into_iter();
             let tags = tags.map(|(key, value)| (key, value.to_string()));
@@ -221,6 +235,7 @@ impl SuggestQuery {
         let mut has_type = false;
         for (name, value) in parameters {
             match name.as_str() {
+                "type" if value.is_empty() => {}
                 "type" => {
                     has_type = true;
                     query.names = match value.as_str() {
@@ -236,15 +251,17 @@ impl SuggestQuery {
                 }
                 "q" => query.prefix.clone_from(value),
                 "max" => {
-                    let max = value.parse::<usize>().ok();
-                    let invalid = || QueryFault::new("Unable to parse 'max' as a number");
-                    query.max = max.filter(|max| *max > 0).ok_or_else(invalid)?;
+                    let invalid = |_| QueryFault::new("Unable to parse 'max' as a number");
+                    let max = value.parse::<i32>().map_err(invalid)?;
+                    // As in OpenTSDB, a number below 1 is no limit.
+                    let max = usize::try_from(max).unwrap_or(0);
+                    query.max = if max > 0 { max } else { SUGGESTED_MAX };
                 }
                 _ => {}
             }
         }
         if !has_type {
-            return Err(QueryFault::new("Missing parameter <code>type</code>"));
+            return Err(missing_parameter("type"));
         }
         query.max = query.max.min(SUGGESTED_MAX);
         Ok(query)
@@ -274,16 +291,20 @@ impl LookupQuery {
         let mut has_metric = false;
         for (name, value) in parameters {
             match name.as_str() {
-                "m" => {
+                "m" if !value.is_empty() => {
                     has_metric = true;
-                    query.series = NamedSeries::parse(value)?;
+                    let parsed = NamedSeries::parse(value);
+                    let unable = |fault: QueryFault| {
+                        QueryFault::new("Unable to parse query").with_details(fault.message)
+                    };
+                    query.series = parsed.map_err(unable)?;
                 }
                 "limit" => query.limit = parse_limit(value)?,
                 _ => {}
             }
         }
         if !has_metric {
-            return Err(QueryFault::new("Missing query parameter 'm'"));
+            return Err(missing_parameter("m"));
         }
         query.checked()
     }
@@ -309,6 +330,9 @@ impl LookupQuery {
         struct LookupTag {
             key: Option<String>,
             value: Option<String>,
+        }
+        if body.is_empty() {
+            return Err(missing_parameter("m"));
         }
         let body: LookupBody = serde_json::from_slice(body).map_err(|error| {
             QueryFault::new("Unable to parse the given JSON").with_details(error.to_string())
@@ -348,7 +372,7 @@ impl LookupQuery {
 }
 
 fn parse_limit(text: &str) -> Result<usize, QueryFault> {
-    let invalid = |_| QueryFault::new(format!("Unable to parse 'limit' as a number: {text:.20}"));
+    let invalid = |_| QueryFault::new("Unable to convert 'limit' to a valid number");
     text.parse().map_err(invalid)
 }
 

@@ -99,7 +99,13 @@ impl<'de> Deserialize<'de> for Flag {
         let given = Option::<Scalar>::deserialize(deserializer)?;
         Ok(Self(match given {
             None => false,
-            Some(Scalar::Text(text)) => text.eq_ignore_ascii_case("true"),
+            Some(Scalar::Text(text)) if text.eq_ignore_ascii_case("true") => true,
+            Some(Scalar::Text(text)) if text.is_empty() || text.eq_ignore_ascii_case("false") => {
+                false
+            }
+            Some(Scalar::Text(_)) => {
+                return Err(D::Error::custom("only \"true\" or \"false\" recognized"));
+            }
             Some(Scalar::Integer(number)) => number != 0,
             Some(Scalar::Float(_)) => return Err(D::Error::custom("a truth value is expected")),
         }))

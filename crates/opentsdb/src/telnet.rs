@@ -1,7 +1,7 @@
 //! The lines of the telnet protocol.
 
 use crate::error::PutFault;
-use crate::point::{DataPoint, check_name, check_names, parse_long, parse_value, time_ms};
+use crate::point::{DataPoint, check_names, parse_long, parse_value, time_ms};
 
 /// The commands, as `help` lists them.
 pub const TELNET_COMMANDS: &str = "auth dropcaches exit help put stats version";
@@ -99,8 +99,9 @@ fn put(rest: &str) -> Result<DataPoint, PutFault> {
     let mut tags: Vec<(String, String)> = Vec::new();
     for word in words {
         let pair = word.split_once('=');
-        let Some((key, text)) = pair.filter(|(key, text)| !key.is_empty() && !text.is_empty())
-        else {
+        let is_pair =
+            |key: &str, text: &str| !key.is_empty() && !text.is_empty() && !text.contains('=');
+        let Some((key, text)) = pair.filter(|(key, text)| is_pair(key, text)) else {
             let shown: String = word.chars().take(100).collect();
             return Err(illegal(format!("invalid tag: {shown}")));
         };
@@ -112,9 +113,10 @@ fn put(rest: &str) -> Result<DataPoint, PutFault> {
         [(one, _), (other, _)] => one == other,
         _ => false,
     });
-    if let Some([(key, _), ..]) = repeated {
-        check_name("tag name", key)?;
-        return Err(illegal(format!("duplicate tag: {key}")));
+    if let Some([(key, first), (_, second)]) = repeated {
+        return Err(illegal(format!(
+            "duplicate tag: {key:.100}={second:.100}, tags={{{key:.100}={first:.100}}}"
+        )));
     }
     check_names(metric, &tags)?;
     Ok(DataPoint {
@@ -174,6 +176,14 @@ mod tests {
                 "illegal argument: invalid timestamp: 0",
             ),
             (
+                "put m 1 4 a=b%",
+                "illegal argument: Invalid tag value with key [a] (\"b%\"): illegal character: %",
+            ),
+            (
+                "put m 1 9223372036854775808 a=b",
+                "invalid value: Overflow in 9223372036854775808",
+            ),
+            (
                 "put m 1 4x host=web01",
                 "invalid value: Invalid character 'x' in 4x",
             ),
@@ -183,15 +193,15 @@ mod tests {
             ),
             ("put m 1 4 host", "illegal argument: invalid tag: host"),
             ("put m 1 4 host=", "illegal argument: invalid tag: host="),
-            ("put m 1 4 a=b a=c", "illegal argument: duplicate tag: a"),
+            (
+                "put m 1 4 a=b a=c",
+                "illegal argument: duplicate tag: a=c, tags={a=b}",
+            ),
             (
                 "put m%n 1 4 a=b",
                 "illegal argument: Invalid metric name (\"m%n\"): illegal character: %",
             ),
-            (
-                "put m 1 4 a=b=c",
-                "illegal argument: Invalid tag value (\"b=c\"): illegal character: =",
-            ),
+            ("put m 1 4 a=b=c", "illegal argument: invalid tag: a=b=c"),
         ] {
             assert_eq!(fault(line), expected, "{line}");
         }

@@ -24,9 +24,9 @@ pub(crate) fn zone(name: Option<&str>) -> Result<TimeZone, QueryFault> {
 /// The milliseconds since 1970 of a time.
 pub(crate) fn parse_time(text: &str, now_ms: i64, zone: &TimeZone) -> Result<i64, QueryFault> {
     let text = text.trim();
-    let invalid = || {
-        let shown: String = text.chars().take(50).collect();
-        QueryFault::new(format!("Invalid time: {shown}"))
+    let shown: String = text.chars().take(50).collect();
+    let invalid = |message: String| {
+        QueryFault::new(message)
             .with_details("Times are 1h-ago, 1356998400, 1356998400000 or 2013/01/01-00:00:00")
     };
     if text.eq_ignore_ascii_case("now") {
@@ -39,9 +39,28 @@ pub(crate) fn parse_time(text: &str, now_ms: i64, zone: &TimeZone) -> Result<i64
         return Ok(now_ms.saturating_sub(parse_interval_ms(interval)?).max(0));
     }
     if text.contains(['/', ':']) {
-        return absolute(text, zone).ok_or_else(invalid);
+        return absolute(text, zone)
+            .ok_or_else(|| invalid(format!("Invalid absolute date: {shown}")));
     }
-    number_ms(text).ok_or_else(invalid)
+    number_ms(text).ok_or_else(|| invalid(format!("Invalid time: {shown}{}", reason(text))))
+}
+
+/// Why a text is no number of seconds or milliseconds, in OpenTSDB's words.
+fn reason(text: &str) -> String {
+    if text.contains('.') {
+        return ". Millisecond timestamps must be in the format <seconds>.<ms> where the \
+                milliseconds are limited to 3 digits"
+            .to_owned();
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    match digits.chars().find(|ch| !ch.is_ascii_digit()) {
+        Some(bad) => format!(
+            ". Invalid character '{bad}' in {}",
+            text.chars().take(50).collect::<String>()
+        ),
+        None if text.starts_with('-') => ". Negative timestamps are not supported.".to_owned(),
+        None => String::new(),
+    }
 }
 
 fn number_ms(text: &str) -> Option<i64> {
@@ -58,11 +77,13 @@ fn number_ms(text: &str) -> Option<i64> {
         let milliseconds: i64 = format!("{rest:0<3}").parse().ok()?;
         return Some(seconds * 1000 + milliseconds);
     }
-    if !is_number(text) || text.len() > DIGITS_MAX {
+    let milliseconds = text.strip_suffix("ms");
+    let digits = milliseconds.unwrap_or(text);
+    if !is_number(digits) || digits.len() > DIGITS_MAX {
         return None;
     }
-    let number: i64 = text.parse().ok()?;
-    Some(if text.len() <= SECOND_DIGITS {
+    let number: i64 = digits.parse().ok()?;
+    Some(if milliseconds.is_none() && digits.len() <= SECOND_DIGITS {
         number * 1000
     } else {
         number
@@ -127,6 +148,8 @@ mod tests {
             ("1356998400", 1_356_998_400_000),
             ("1356998400123", 1_356_998_400_123),
             ("1356998400.5", 1_356_998_400_500),
+            ("1356998400123ms", 1_356_998_400_123),
+            ("5000ms", 5000),
             ("0", 0),
             ("2013/01/01", 1_356_998_400_000),
             ("2013/01/01-00:00", 1_356_998_400_000),
@@ -152,6 +175,25 @@ mod tests {
             assert!(time(wrong).is_err(), "{wrong}");
         }
         assert!(zone(Some("Nowhere/At_all")).is_err());
+        // In the words of OpenTSDB 2.4.1.
+        for (wrong, expected) in [
+            ("x", "Invalid time: x. Invalid character 'x' in x"),
+            ("12h", "Invalid time: 12h. Invalid character 'h' in 12h"),
+            (
+                "-5",
+                "Invalid time: -5. Negative timestamps are not supported.",
+            ),
+            (
+                "1356998400.2555",
+                "Invalid time: 1356998400.2555. Millisecond timestamps must be in the format \
+                 <seconds>.<ms> where the milliseconds are limited to 3 digits",
+            ),
+            ("2013/1", "Invalid absolute date: 2013/1"),
+            ("13:00", "Invalid absolute date: 13:00"),
+            ("1q-ago", "Invalid duration (suffix): 1q"),
+        ] {
+            assert_eq!(time(wrong), Err(expected.to_owned()));
+        }
     }
 
     proptest! {

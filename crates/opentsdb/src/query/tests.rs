@@ -58,7 +58,7 @@ fn json_and_parameters_say_the_same() {
 #[test]
 fn faults_are_told_as_opentsdb_tells_them() {
     for (body, expected) in [
-        ("", "Missing request content"),
+        ("", "Missing message content"),
         ("{", "Unable to parse the given JSON"),
         ("{}", "Missing start time"),
         (r#"{"start":"1h-ago"}"#, "Missing queries"),
@@ -93,6 +93,24 @@ fn faults_are_told_as_opentsdb_tells_them() {
     ] {
         assert_eq!(from_json(body), Err(expected.to_owned()), "{body}");
     }
+    let of_url = |given: &[(&str, &str)]| {
+        let given = given.iter();
+        let given: Vec<_> = given
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        TsQuery::from_parameters(&given).unwrap_err().message
+    };
+    let start = ("start", "1h-ago");
+    assert_eq!(
+        of_url(&[("m", "sum:m")]),
+        "Missing parameter <code>start</code>"
+    );
+    assert_eq!(
+        of_url(&[("start", ""), ("m", "sum:m")]),
+        "Missing parameter <code>start</code>"
+    );
+    assert_eq!(of_url(&[start]), "Missing sub queries");
+    assert_eq!(of_url(&[start, ("m", "")]), "The query string was empty");
     let fill =
         r#"{"start":0,"queries":[{"aggregator":"sum","metric":"m","downsample":"1ms-sum-nan"}]}"#;
     assert!(

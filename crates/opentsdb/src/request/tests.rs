@@ -33,8 +33,46 @@ fn requests_come_back_from_their_text() {
 fn what_is_missing_is_named() {
     assert!(SuggestQuery::from_parameters(&pairs(&[("q", "a")])).is_err());
     assert!(SuggestQuery::from_parameters(&pairs(&[("type", "x")])).is_err());
-    assert!(SuggestQuery::from_parameters(&pairs(&[("type", "tagk"), ("max", "-1")])).is_err());
-    assert!(LookupQuery::from_parameters(&[]).is_err());
+    // OpenTSDB 2.4.1 takes a number below 1 for no limit.
+    for max in ["0", "-1"] {
+        let query = SuggestQuery::from_parameters(&pairs(&[("type", "tagk"), ("max", max)]));
+        assert_eq!(query.unwrap().max, SUGGESTED_MAX);
+    }
+    let lookup = |given: &[(&str, &str)]| {
+        let query = LookupQuery::from_parameters(&pairs(given));
+        query.unwrap_err().message
+    };
+    assert_eq!(lookup(&[]), "Missing parameter <code>m</code>");
+    assert_eq!(lookup(&[("m", "")]), "Missing parameter <code>m</code>");
+    assert_eq!(lookup(&[("m", "m{a=b")]), "Unable to parse query");
+    assert_eq!(
+        lookup(&[("m", "m"), ("limit", "x")]),
+        "Unable to convert 'limit' to a valid number"
+    );
+    let last = |given: &[(&str, &str)]| {
+        let query = LastQuery::from_parameters(&pairs(given), 0);
+        query.unwrap_err().message
+    };
+    assert_eq!(
+        last(&[("timeseries", "m{a=b}"), ("back_scan", "x")]),
+        "Unable to parse back_scan parameter"
+    );
+    assert_eq!(
+        last(&[("timeseries", "")]),
+        "Metric cannot be null or empty"
+    );
+    for (body, expected) in [
+        ("", "Missing message content"),
+        ("{}", "Missing sub queries"),
+        (r#"{"queries":[{}]}"#, "Metric cannot be null or empty"),
+        (
+            r#"{"queries":[{"tsuids":["00"]}]}"#,
+            "Queries by TSUID are not supported",
+        ),
+    ] {
+        let fault = LastQuery::from_json(body.as_bytes(), 0).unwrap_err();
+        assert_eq!(fault.message, expected);
+    }
     assert!(LastQuery::from_parameters(&pairs(&[("back_scan", "1")]), 0).is_err());
     assert!(LastQuery::from_json(b"{}", 0).is_err());
     let tags: BTreeMap<_, _> = (0..257).map(|tag| (format!("t{tag}"), "a")).collect();

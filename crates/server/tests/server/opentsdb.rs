@@ -153,9 +153,13 @@ async fn points_come_as_json() {
         "{text}"
     );
     assert!(text.contains(r#""code":400"#), "{text}");
+    let (status, text) = put("/api/put?summary=true", "[]").await;
+    assert_eq!(status, 400);
+    assert!(text.contains("No datapoints found in content"), "{text}");
+    let (status, text) = put("/api/put?sync&summary", "[null]").await;
     assert_eq!(
-        put("/api/put?summary=true", "[]").await,
-        (200, r#"{"failed":0,"success":0}"#.to_owned())
+        (status, text.as_str()),
+        (400, r#"{"failed":1,"success":0,"timeouts":0}"#)
     );
     assert_eq!(stored(&fake).len(), 4);
     let (status, text) = put("/api/put", "blah").await;
@@ -217,8 +221,19 @@ async fn the_server_tells_of_itself() {
     let (status, missing) = get("/api/query?m=sum:a").await;
     assert_eq!(
         (status, &missing["error"]["message"]),
-        (400, &"Missing start time".into())
+        (400, &"Missing parameter <code>start</code>".into())
     );
+    let (status, newer) = get("/api/v2/version").await;
+    assert_eq!((status, &newer["error"]["code"]), (501, &501.into()));
+    let (status, missing) = get("/api/suggest?type=").await;
+    assert_eq!(
+        (status, &missing["error"]["message"]),
+        (400, &"Missing parameter <code>type</code>".into())
+    );
+    let reply = ask(address, "POST /api/suggest", &[], b"{}").await;
+    assert_eq!(reply.json()["error"]["message"], "Missing 'type' parameter");
+    let reply = ask(address, "POST /api/suggest", &[], b"").await;
+    assert_eq!(reply.json()["error"]["message"], "Missing message content");
     let (status, wrong) = get("/api/query?start=1h-ago&m=what:a").await;
     assert_eq!(status, 400);
     assert_eq!(
@@ -365,6 +380,7 @@ async fn a_client_that_does_not_log_in_is_disconnected_whatever_it_sends() {
     let mut known = connect().await;
     known.write_all(b"auth root right\n").await.unwrap();
     let (mut reading, mut writing) = connect().await.into_split();
+    let begin = tokio::time::Instant::now();
     let mut replies = Vec::new();
     let talk = async {
         // Until the server takes no more.

@@ -1,7 +1,8 @@
 //! What the server says of itself, and what it does not do.
 
 use super::error::OpenTsdbError;
-use crate::http::error::{HttpError, json_answer};
+use super::json_type::opentsdb_json;
+use crate::http::error::HttpError;
 use crate::http::request_context::RequestContext;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
@@ -15,7 +16,7 @@ const OPENTSDB_VERSION: &str = "2.4.0";
 /// `/api/aggregators`: the names of the functions.
 pub(super) async fn aggregators() -> Response {
     let names: Vec<&str> = Aggregator::names().collect();
-    json_answer(StatusCode::OK, &json!(names))
+    opentsdb_json(StatusCode::OK, &json!(names))
 }
 
 /// `/api/version`
@@ -26,7 +27,7 @@ pub(super) async fn version() -> Response {
         "repo_status": "MINT", "repo": "marigram", "branch": "", "user": "", "host": "",
         "timestamp": "0",
     });
-    json_answer(StatusCode::OK, &body)
+    opentsdb_json(StatusCode::OK, &body)
 }
 
 /// `/api/config`: the settings of OpenTSDB that clients look at.
@@ -43,7 +44,7 @@ pub(super) async fn config(RequestContext(shared): RequestContext) -> Response {
         "tsd.storage.uid.width.tagk": "8",
         "tsd.storage.uid.width.tagv": "8",
     });
-    json_answer(StatusCode::OK, &body)
+    opentsdb_json(StatusCode::OK, &body)
 }
 
 /// `/api/config/filters`
@@ -53,7 +54,7 @@ pub(super) async fn filters() -> Response {
         (filter.name.to_owned(), described)
     });
     let filters: Map<String, Value> = filters.collect();
-    json_answer(StatusCode::OK, &Value::Object(filters))
+    opentsdb_json(StatusCode::OK, &Value::Object(filters))
 }
 
 /// `/api/serializers`
@@ -66,13 +67,13 @@ pub(super) async fn serializers() -> Response {
         "formatters": ["PutV1", "QueryV1", "SuggestV1", "AggregatorsV1", "VersionV1", "ErrorV1"],
         "parsers": ["PutV1", "QueryV1", "SuggestV1"],
     }]);
-    json_answer(StatusCode::OK, &body)
+    opentsdb_json(StatusCode::OK, &body)
 }
 
 /// `/api/dropcaches`: there is nothing to drop that would be wrong.
 pub(super) async fn drop_caches() -> Response {
     let body = json!({"message": "Caches dropped", "status": "200"});
-    json_answer(StatusCode::OK, &body)
+    opentsdb_json(StatusCode::OK, &body)
 }
 
 /// `/api/stats`: the figures of `/metrics` as points.
@@ -97,7 +98,7 @@ pub(super) async fn stats(
             json!({"metric": metric.name, "timestamp": timestamp, "value": value, "tags": tags})
         })
         .collect();
-    Ok(json_answer(StatusCode::OK, &Value::Array(points)))
+    Ok(opentsdb_json(StatusCode::OK, &Value::Array(points)))
 }
 
 /// What OpenTSDB has and this server has not.

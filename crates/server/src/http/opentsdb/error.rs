@@ -1,5 +1,6 @@
 //! Errors as OpenTSDB answers them: `{"error":{"code":400,"message":…,"details":…}}`.
 
+use super::json_type::typed;
 use crate::http::error::HttpError;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -23,6 +24,15 @@ impl OpenTsdbError {
             _ => "invalid",
         };
         HttpError::new(status, code, message).into()
+    }
+
+    /// The same error as `/api/search/lookup` tells it: a name that nothing has is not found there.
+    pub(super) fn told_by_lookup(self) -> Self {
+        if !self.error.message.starts_with("No such name for ") {
+            return self;
+        }
+        Self::new(StatusCode::NOT_FOUND, "Unable to resolve one or more UIDs")
+            .with_details(self.error.message)
     }
 
     /// The same error with details.
@@ -66,6 +76,6 @@ impl IntoResponse for OpenTsdbError {
         if let (Some(details), Some(fields)) = (self.details, fields.as_object_mut()) {
             fields.insert("details".to_owned(), details.into());
         }
-        self.error.answer(&json!({ "error": fields }))
+        typed(self.error.answer(&json!({ "error": fields })))
     }
 }

@@ -6,6 +6,7 @@ mod about;
 mod answer;
 mod asked;
 mod error;
+mod json_type;
 mod names;
 mod parameters;
 mod put;
@@ -155,12 +156,29 @@ fn api() -> Vec<(&'static str, MethodRouter<HttpShared>)> {
     ]
 }
 
+/// The newest version of the API.
+const API_VERSION_MAX: u32 = 1;
+
 async fn unknown_path(uri: Uri) -> OpenTsdbError {
+    if let Some(version) = api_version(uri.path())
+        && version > API_VERSION_MAX
+    {
+        let message = "Requested API version is greater than the max implemented";
+        return OpenTsdbError::new(StatusCode::NOT_IMPLEMENTED, message).with_details(format!(
+            "API version [{version}] is greater than the max [{API_VERSION_MAX}]"
+        ));
+    }
     OpenTsdbError::new(StatusCode::NOT_FOUND, "Endpoint not found").with_details(format!(
         "The requested endpoint was not found: '{}'; there are {}",
         uri.path(),
         PATHS.join(", ")
     ))
+}
+
+/// The version that a path names.
+fn api_version(path: &str) -> Option<u32> {
+    let version = path.strip_prefix("/api/v")?.split('/').next()?;
+    version.parse().ok()
 }
 
 async fn wrong_method(method: Method) -> OpenTsdbError {
@@ -181,5 +199,7 @@ mod tests {
         assert_eq!(known_path("/api/v1/sql"), None);
         assert_eq!(known_path("/"), None);
         assert!(is_statement("/api/v1/query/") && !is_statement("/api/put"));
+        assert_eq!(api_version("/api/v2/version"), Some(2));
+        assert_eq!(api_version("/api/version"), None);
     }
 }

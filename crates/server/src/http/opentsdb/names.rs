@@ -2,11 +2,12 @@
 
 use super::asked::ask;
 use super::error::OpenTsdbError;
+use super::json_type::opentsdb_json;
 use super::parameters::parameters;
 use crate::admission::{MemoryPermit, RequestPermit};
 use crate::http::HttpShared;
 use crate::http::client_share::StopTime;
-use crate::http::error::{HttpError, json_answer};
+use crate::http::error::HttpError;
 use crate::http::influx::read_body;
 use crate::http::request_context::RequestContext;
 use arrow::array::AsArray;
@@ -121,8 +122,13 @@ pub(super) async fn post_suggest(
     body: Body,
 ) -> Result<Response, OpenTsdbError> {
     let (body, _lease) = read_body(&shared, &headers, body).await?;
-    let fields = object(&body)?.into_iter();
+    let fields = object(&body)?;
+    if !fields.contains_key("type") {
+        let message = "Missing 'type' parameter";
+        return Err(OpenTsdbError::new(StatusCode::BAD_REQUEST, message));
+    }
     let given: Vec<(String, String)> = fields
+        .into_iter()
         .map(|(name, value)| match value {
             Value::String(text) => (name, text),
             other => (name, other.to_string()),
@@ -141,6 +147,11 @@ async fn suggest(
 }
 
 fn object(body: &[u8]) -> Result<Map<String, Value>, OpenTsdbError> {
+    if body.is_empty() {
+        let message = "Missing message content";
+        return Err(OpenTsdbError::new(StatusCode::BAD_REQUEST, message)
+            .with_details("Supply valid JSON formatted data in the body of your request"));
+    }
     serde_json::from_slice(body).map_err(|error| {
         OpenTsdbError::new(StatusCode::BAD_REQUEST, "Unable to parse the given JSON")
             .with_details(error.to_string())
@@ -173,7 +184,8 @@ async fn lookup(shared: &HttpShared, query: LookupQuery) -> Result<Response, Ope
         .map(|(key, value)| json!({"key": key, "value": value}))
         .collect();
     let (metric, limit) = (query.series.metric.clone(), query.limit);
-    let texts = json_texts(shared, &ReadRequest::Lookup(query)).await?;
+    let texts = json_texts(shared, &ReadRequest::Lookup(query)).await;
+    let texts = texts.map_err(OpenTsdbError::told_by_lookup)?;
     let time = begin.elapsed().as_millis();
     Ok(texts.answer(|mut texts| {
         // The last one is the number of all.
@@ -237,7 +249,7 @@ fn assign(names: impl Iterator<Item = (String, String)>) -> Result<Response, Ope
         let message = "Missing values to assign UIDs";
         return Err(OpenTsdbError::new(StatusCode::BAD_REQUEST, message));
     }
-    Ok(json_answer(StatusCode::OK, &Value::Object(answer)))
+    Ok(opentsdb_json(StatusCode::OK, &Value::Object(answer)))
 }
 
 #[cfg(test)]

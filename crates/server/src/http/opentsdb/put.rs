@@ -1,8 +1,9 @@
 //! `/api/put`: points as JSON.
 
 use super::error::OpenTsdbError;
+use super::json_type::opentsdb_json;
 use super::parameters::{is_set, parameters};
-use crate::http::error::{HttpError, json_answer};
+use crate::http::error::HttpError;
 use crate::http::influx::read_body;
 use crate::http::request_context::RequestContext;
 use crate::metric_rows::{PointSource, StoredPoints, store_points};
@@ -80,6 +81,10 @@ pub(super) async fn post(
         StatusCode::BAD_REQUEST
     };
     let mut summary = json!({"failed": failed, "success": success});
+    if let (true, Some(fields)) = (is_set(&given, "sync"), summary.as_object_mut()) {
+        // Points are durable when they are answered, or the request failed.
+        fields.insert("timeouts".to_owned(), 0.into());
+    }
     if let (true, Some(fields)) = (names, summary.as_object_mut()) {
         let errors = parsed.refused.iter();
         let errors: Vec<Value> = errors
@@ -87,5 +92,5 @@ pub(super) async fn post(
             .collect();
         fields.insert("errors".to_owned(), errors.into());
     }
-    Ok(json_answer(status, &summary))
+    Ok(opentsdb_json(status, &summary))
 }
