@@ -15,6 +15,10 @@ use marigram_flux::parse_flux;
 use marigram_influxql::ast::Statement;
 use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
+use marigram_iotdb::wire::message_head;
+use marigram_iotdb::{
+    ClientCall, PathPattern, Tablet, TreeSqlContext, parse_statement, record_values,
+};
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_opentsdb::{
@@ -283,6 +287,48 @@ pub fn opentsdb_query(data: &[u8]) {
             let mut merge = GroupMerge::new(&part, vec![points.clone(), points]);
             let mut out = Vec::new();
             while merge.next_points(100, &mut out) {}
+        }
+    }
+}
+
+/// A frame of IoTDB's protocol. The rows of what can be read are read, too.
+pub fn iotdb_frame(data: &[u8]) {
+    let Ok((head, mut reader)) = message_head(data, 1 << 20) else {
+        return;
+    };
+    let read_tablet = |times, values, types: &[i32], rows| {
+        let Ok(tablet) = Tablet::new(times, values, types, rows) else {
+            return;
+        };
+        assert_eq!(tablet.times().count(), tablet.len());
+        for column in tablet.columns() {
+            assert_eq!(column.values().count(), tablet.len());
+        }
+    };
+    match ClientCall::read(head.method, &mut reader) {
+        Ok(Some(ClientCall::InsertTablet(tablet, _))) => {
+            read_tablet(tablet.times, tablet.values, &tablet.types, tablet.rows);
+        }
+        Ok(Some(ClientCall::InsertRecord(record, _))) => {
+            let values = record_values(record.values, record.measurements.len());
+            let count = values.map(|values| values.len());
+            assert!(count.is_err() || count == Ok(record.measurements.len()));
+        }
+        _ => {}
+    }
+}
+
+/// A statement of IoTDB's tree dialect, and the same text as a path.
+pub fn iotdb_statement(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let context = TreeSqlContext::for_utc(1_400_000_000_000);
+    let _ = parse_statement(&text, &context);
+    if let Ok(pattern) = PathPattern::parse(&text) {
+        let again = PathPattern::parse(&pattern.to_string());
+        assert_eq!(again.as_ref(), Ok(&pattern));
+        assert!(!pattern.regex().is_empty());
+        if let Some(path) = pattern.as_path() {
+            assert!(pattern.matches(path.nodes()) && pattern.touches(path.nodes()));
         }
     }
 }

@@ -9,6 +9,8 @@ mod targets;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use marigram_codec::{Compressor, Encoding, EncodingChoice, PageValues, frame, tsfile_forms};
 use marigram_fixtures::golden;
+use marigram_iotdb::InsertTabletRequest;
+use marigram_iotdb::wire::{MessageHead, MessageKind, WireProtocol, write_call};
 use marigram_model::{TagKey, TagValueRef};
 use marigram_protocol::flight::{BoundMessage, FlightHandle, StatementLanguage};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -406,6 +408,71 @@ fn opentsdb() {
         &bytes(&queries),
         &words,
         targets::opentsdb_query,
+    );
+}
+
+#[test]
+fn iotdb() {
+    let tablet = InsertTabletRequest {
+        session_id: 1,
+        device: "root.sg.d1",
+        measurements: vec!["s1", "s2"],
+        values: &[0, 0, 0, 1, 0, 0, 0, 2, b'a', b'b', 1, 1, 0],
+        times: &[0, 0, 0, 0, 0, 0, 0, 1],
+        types: vec![1, 5],
+        rows: 1,
+        writes_to_table: None,
+        is_compressed: Some(false),
+    };
+    let frames = [WireProtocol::Binary, WireProtocol::Compact].map(|protocol| {
+        let head = MessageHead {
+            protocol,
+            kind: MessageKind::Call,
+            method: "insertTablet",
+            sequence: 1,
+        };
+        write_call(&head, |writer| writer.field(1, &tablet))
+    });
+    let words: [&[u8]; 8] = [
+        b"\xff\xff\xff\x7f",
+        b"\0\0\0\0",
+        b"\x0c\0\x01",
+        b"\x0f",
+        b"\x80",
+        b"insertRecord",
+        b"insertRecords",
+        b"\xff",
+    ];
+    run("iotdb_frame", &frames, &words, targets::iotdb_frame);
+    let statements = [
+        "select last s1, count(s2) as `a b` from root.sg.*, root.** where time >= now() - 1d and not (s1 \
+         in (1, 'x') or s2 is null) group by ([2022-01-01T00:00:00+08:00, 9), 1h, 5m), level = 1 fill(0) \
+         order by time desc limit 5 offset 1 slimit 2 align by device",
+        "insert into root.sg.`d.1`(time, s1) aligned values (1, X'0a'), (2, -1.5e3)",
+        "create aligned timeseries root.sg.d1(s1 INT32 encoding=RLE, s2 TEXT)",
+        "count timeseries root.** group by level = 2",
+        "root.sg.`a``b`.d*.**",
+    ];
+    let statements = statements.map(|text| text.as_bytes().to_vec());
+    let words: [&[u8]; 12] = [
+        b"`",
+        b"'",
+        b"(",
+        b")",
+        b"[",
+        b".",
+        b"*",
+        b"**",
+        b" not ",
+        b"--",
+        b"\xff",
+        b"99999999999999999999",
+    ];
+    run(
+        "iotdb_statement",
+        &statements,
+        &words,
+        targets::iotdb_statement,
     );
 }
 
