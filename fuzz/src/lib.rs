@@ -17,7 +17,7 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_iotdb::wire::message_head;
 use marigram_iotdb::{
-    ClientCall, PathPattern, Tablet, TreeSqlContext, parse_statement, record_values,
+    ClientCall, PathPattern, Tablet, TreeSqlContext, parse_statement as parse_tree_sql, record_values,
 };
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
@@ -29,6 +29,10 @@ use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
 use marigram_protocol::opentsdb::metric_batches;
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
+use marigram_tdengine::ast::TaosStatement;
+use marigram_tdengine::{
+    InsertedRows, TaosPrecision, TaosType, TaosdToken, TimeSetting, parse_statement, stored_value,
+};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
@@ -322,7 +326,7 @@ pub fn iotdb_frame(data: &[u8]) {
 pub fn iotdb_statement(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let context = TreeSqlContext::for_utc(1_400_000_000_000);
-    let _ = parse_statement(&text, &context);
+    let _ = parse_tree_sql(&text, &context);
     if let Ok(pattern) = PathPattern::parse(&text) {
         let again = PathPattern::parse(&pattern.to_string());
         assert_eq!(again.as_ref(), Ok(&pattern));
@@ -330,6 +334,44 @@ pub fn iotdb_statement(data: &[u8]) {
         if let Some(path) = pattern.as_path() {
             assert!(pattern.matches(path.nodes()) && pattern.touches(path.nodes()));
         }
+    }
+}
+
+/// A statement of TDengine, and the same bytes as a token. The rows of an INSERT are read again, and their
+/// values become those of columns.
+pub fn tdengine(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Some(token) = TaosdToken::from_text(&text) {
+        assert!(token.to_text().is_some());
+    }
+    let Ok(TaosStatement::Insert(insert)) = parse_statement(&text) else {
+        return;
+    };
+    let setting = TimeSetting {
+        now_ns: 1_700_000_000_000_000_000,
+        precision: TaosPrecision::Micro,
+        ..TimeSetting::default()
+    };
+    let kinds = [
+        TaosType::Timestamp,
+        TaosType::USmallInt,
+        TaosType::Float,
+        TaosType::NChar(8),
+        TaosType::VarBinary(8),
+        TaosType::Bool,
+    ];
+    for clause in &insert.clauses {
+        let mut rows = InsertedRows::new(&text, clause).expect("its rows were read before");
+        let (mut row, mut count) = (Vec::new(), 0);
+        while rows.next_row(&mut row).expect("each row was read before") {
+            count += 1;
+            for value in &row {
+                for kind in kinds {
+                    let _ = stored_value(value, kind, (&setting, "c"));
+                }
+            }
+        }
+        assert_eq!(count, clause.row_count, "{text}");
     }
 }
 

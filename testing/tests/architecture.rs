@@ -29,6 +29,7 @@ const LAYERS: &[(&str, u32)] = &[
     ("marigram-opentsdb", 0),
     ("marigram-pgtext", 0),
     ("marigram-reference", 0),
+    ("marigram-tdengine", 0),
     ("marigram-model", 1),
     ("marigram-tsfile", 1),
     ("marigram-manifest", 2),
@@ -75,6 +76,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &["marigram-env", "tokio", "datafusion"],
     ),
     ("marigram-iotdb", &["marigram-env", "tokio", "datafusion"]),
+    (
+        "marigram-tdengine",
+        &["marigram-env", "tokio", "datafusion"],
+    ),
     ("marigram-pgtext", &["marigram-env", "tokio"]),
     ("marigram-model", &["marigram-env", "tokio"]),
     ("marigram-tsfile", &["marigram-env", "tokio"]),
@@ -118,6 +123,7 @@ const DATABASE: &[&str] = &[
     "marigram-service",
     "marigram-sql",
     "marigram-tabular",
+    "marigram-tdengine",
     "marigram-tsfile",
     "marigram-wal",
 ];

@@ -477,6 +477,39 @@ fn iotdb() {
 }
 
 #[test]
+fn tdengine() {
+    let seeds = [
+        "INSERT INTO d1 USING db.meters (location, `g 1`) TAGS ('a''b', -3) (ts, c) VALUES (now+1a-2s, 1.5e3) \
+         ('2024-01-01T00:00:00+08:00', \"x\\n\"), (today(), NULL) d2 VALUES (0x1F, true, '\\xaa')",
+        "SELECT _wstart, last(*), avg(v) + 1 AS a FROM (SELECT * FROM db.t m WHERE ts > now - 1d AND \
+         info->'k' = 1 OR v NOT IN (1, 2)) PARTITION BY tbname INTERVAL(1n, 2d) SLIDING(1d) \
+         FILL(VALUE, 0) HAVING count(*) > 1 ORDER BY 1 DESC SLIMIT 1 LIMIT 2, 3",
+        "CREATE STABLE IF NOT EXISTS s (ts TIMESTAMP, c INT UNSIGNED) TAGS (g NCHAR(8)) -- x\n",
+        "/KfeAzX/f9na8qdtNZmtONryp201ma04bEl8LcvLUd7a8qdtNZmtONryp201ma04",
+    ];
+    let words: [&[u8]; 16] = [
+        b"(",
+        b")",
+        b",",
+        b" ",
+        b"'",
+        b"\\",
+        b"`",
+        b".",
+        b"-",
+        b"+",
+        b"now",
+        b" using ",
+        b" values ",
+        b"1y",
+        b"null",
+        "ü".as_bytes(),
+    ];
+    let seeds: Vec<_> = seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect();
+    run("tdengine", &seeds, &words, targets::tdengine);
+}
+
+#[test]
 fn influxql() {
     let seeds = [
         "SELECT mean(\"v\") AS m, 2 * -max(w) INTO a.b.:MEASUREMENT FROM x, /y/, (SELECT DISTINCT z \
