@@ -17,7 +17,8 @@ use marigram_influxql::time_range::TimeContext;
 use marigram_influxql::{UtcOnly, columns, parse_query, privileges, validate};
 use marigram_iotdb::wire::message_head;
 use marigram_iotdb::{
-    ClientCall, PathPattern, Tablet, TreeSqlContext, parse_statement as parse_tree_sql, record_values,
+    ClientCall, PathPattern, Tablet, TreeSqlContext, parse_statement as parse_tree_sql,
+    record_values,
 };
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
