@@ -156,7 +156,7 @@ async fn points_come_as_json() {
     let (status, text) = put("/api/put?summary=true", "[]").await;
     assert_eq!(status, 400);
     assert!(text.contains("No datapoints found in content"), "{text}");
-    let (status, text) = put("/api/put?sync&summary", "[null]").await;
+    let (status, text) = put("/api/put?sync&sync_timeout=500&summary", "[null]").await;
     assert_eq!(
         (status, text.as_str()),
         (400, r#"{"failed":1,"success":0,"timeouts":0}"#)

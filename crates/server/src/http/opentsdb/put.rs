@@ -81,7 +81,13 @@ pub(super) async fn post(
         StatusCode::BAD_REQUEST
     };
     let mut summary = json!({"failed": failed, "success": success});
-    if let (true, Some(fields)) = (is_set(&given, "sync"), summary.as_object_mut()) {
+    let has_timeout = given
+        .iter()
+        .any(|(name, value)| name == "sync_timeout" && value.parse().is_ok_and(|ms: u64| ms > 0));
+    if let (true, Some(fields)) = (
+        has_timeout && is_set(&given, "sync"),
+        summary.as_object_mut(),
+    ) {
         // Points are durable when they are answered, or the request failed.
         fields.insert("timeouts".to_owned(), 0.into());
     }
