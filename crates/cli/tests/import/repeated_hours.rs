@@ -1,6 +1,7 @@
 //! `--repeated-hour order`: the order of the rows says which of two hours a time means.
 
 use crate::ImportFixture;
+use std::fmt::Write as _;
 
 const LOGGER: &str = "Zeit;v\n25.10.2026 01:30;1\n25.10.2026 02:00;2\n25.10.2026 02:30;3\n\
                       25.10.2026 02:00;4\n25.10.2026 02:30;5\n25.10.2026 03:00;6\n";
@@ -72,10 +73,13 @@ fn a_file_may_begin_with_two_rows_of_one_minute_in_the_hour() {
     let mut expected = text.clone();
     for pass in 0..2 {
         for minute in 0..60 {
-            text += &format!(
-                "2026-10-25 02:{minute:02},{minute},\n2026-10-25 02:{minute:02},,{pass}\n"
-            );
-            expected += &format!("2026-10-25T0{pass}:{minute:02}:00Z,{minute}.0,{pass}.0\n");
+            writeln!(text, "2026-10-25 02:{minute:02},{minute},").unwrap();
+            writeln!(text, "2026-10-25 02:{minute:02},,{pass}").unwrap();
+            writeln!(
+                expected,
+                "2026-10-25T0{pass}:{minute:02}:00Z,{minute}.0,{pass}.0"
+            )
+            .unwrap();
         }
     }
     assert_eq!(ordered(&text), expected);

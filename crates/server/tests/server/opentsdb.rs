@@ -380,7 +380,6 @@ async fn a_client_that_does_not_log_in_is_disconnected_whatever_it_sends() {
     let mut known = connect().await;
     known.write_all(b"auth root right\n").await.unwrap();
     let (mut reading, mut writing) = connect().await.into_split();
-    let begin = tokio::time::Instant::now();
     let mut replies = Vec::new();
     let talk = async {
         // Until the server takes no more.
