@@ -66,7 +66,6 @@ REQUESTS = {
     "lookup of few rows": ("nothing", "OpenTSDB finds nothing in its data table at times"),
     "zone of a URL": ("nothing", "tz counts for the times and calendars of /api/query; OpenTSDB ignores it there"),
     "lookup's limit": ("nothing", "totalResults counts all series; OpenTSDB counts those it shows"),
-    "lookup without a body": ("refused", "words"),
     "serializers": ("nothing", "OpenTSDB 2.4.1 has lost this path"),
     "not implemented": ("nothing", "annotations and expressions are not supported"),
     "assign": ("nothing", "names have numbers without being assigned any"),

@@ -303,7 +303,7 @@ def others(table, names):
     table.get(f"search/lookup?m={metric}{{{host}={web}|x}}&use_meta=false", "lookup of values")
     table.get(f"search/lookup?m={metric}{{{host}=nobody{word}}}&use_meta=false", "lookup of names that nothing has")
     table.get(f"search/lookup?m={metric}{{nokey{word}=*}}&use_meta=false", "lookup of names that nothing has")
-    table.post("search/lookup", b"", "lookup without a body")
+    table.post("search/lookup", b"")
     table.post("search/lookup", {"metric": names.metric("nothing"), "useMeta": False})
     table.post("search/lookup", {"metric": metric, "useMeta": False}, "lookup of few rows", "lookup")
     table.get("uid/assign")
