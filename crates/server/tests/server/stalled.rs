@@ -14,6 +14,9 @@ const CLIENTS: usize = 20;
 /// A bound against hangs; no test takes a tenth of it.
 const SOON: Duration = Duration::from_mins(1);
 
+/// Longer than a client waits for memory, and than a client may take nothing while others need it.
+const DECIDED: Duration = Duration::from_secs(4);
+
 /// Sends `select flood` over HTTP and never reads.
 async fn http_client(running: &RunningServers) -> TcpStream {
     let mut socket = TcpStream::connect(running.http_addr().unwrap())
@@ -145,6 +148,9 @@ async fn who_reads_gets_the_memory_of_those_who_do_not() {
     })
     .await;
     until_still(&fake).await;
+    // The clients that found no memory are refused, or the reader would have to share with them what comes back;
+    // and those that hold some have waited long enough to be ended.
+    tokio::time::sleep(DECIDED).await;
     let mut reader = postgres_client(&running).await;
     let mut answer = vec![0; 12 << 20];
     let reads = reader.read_exact(&mut answer);
