@@ -17,14 +17,20 @@ fn start(data: &std::path::Path) -> (ServeProcess, u16) {
 
 /// Sends lines and reads all replies.
 fn telnet(port: u16, lines: &str) -> String {
-    let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("the server answers");
     let minute = Some(Duration::from_mins(1));
-    socket.set_read_timeout(minute).unwrap();
-    socket.write_all(lines.as_bytes()).unwrap();
-    socket.write_all(b"exit\n").unwrap();
-    socket.shutdown(Shutdown::Write).unwrap();
+    socket.set_read_timeout(minute).expect("the server answers");
+    socket
+        .write_all(lines.as_bytes())
+        .expect("the server answers");
+    socket.write_all(b"exit\n").expect("the server answers");
+    socket
+        .shutdown(Shutdown::Write)
+        .expect("the server answers");
     let mut replies = String::new();
-    socket.read_to_string(&mut replies).unwrap();
+    socket
+        .read_to_string(&mut replies)
+        .expect("the server answers");
     replies
 }
 
