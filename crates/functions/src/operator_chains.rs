@@ -9,7 +9,7 @@
 //! An operand whose type is not known yet (a parameter), or is neither a number nor a text, leaves the
 //! tree as it is, and so do other operators. Every so often, a tree of numbers gets a cast to the type that it
 //! has, so that its type is known at once; the optimizer removes such casts. Where types are unknown, that
-//! is impossible, and chains are refused beyond [`TREE_MAX`].
+//! is impossible, and chains are refused beyond `TREE_MAX`.
 //!
 //! Planning an expression cannot be stopped from outside, so each operator also [checks](interrupt::check)
 //! whether its statement was cancelled.
