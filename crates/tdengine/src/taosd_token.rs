@@ -1,15 +1,18 @@
 //! The token that a login answers: the name and the password under DES with a key that everyone knows.
 //!
 //! It protects nothing; clients expect it, and send it back as `Authorization: Taosd …`. It is as
-//! secret as a password in Basic authentication: only TLS hides it. DES is that of FIPS 46-3.
-
-mod des;
+//! secret as a password in Basic authentication: only TLS hides it. DES is broken; nothing else may use it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use des::Des;
+use des::cipher::{Block, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 
 /// The key that TDengine's adapter publishes in its source.
-const KEY: u64 = 0x40B6_7A30_5673_FD44;
+const KEY: [u8; 8] = [0x40, 0xB6, 0x7A, 0x30, 0x56, 0x73, 0xFD, 0x44];
+
+/// Bytes of a block.
+const BLOCK_BYTES: usize = 8;
 
 /// Bytes of the name.
 const USER_BYTES: usize = 24;
@@ -41,11 +44,13 @@ impl TaosdToken {
             return None;
         }
         let mut bytes = [user, &[0; USER_BYTES][user.len()..], password].concat();
-        let length = bytes.len().max(2 * USER_BYTES).next_multiple_of(8);
-        bytes.resize(length, 0);
-        let blocks = bytes.chunks_exact(8);
-        let blocks = blocks.flat_map(|block| des::encrypt(des::block(block), KEY).to_be_bytes());
-        Some(STANDARD.encode(blocks.collect::<Vec<u8>>()))
+        let length = bytes.len().max(2 * USER_BYTES);
+        bytes.resize(length.next_multiple_of(BLOCK_BYTES), 0);
+        let cipher = Des::new(&KEY.into());
+        for block in blocks(&mut bytes) {
+            cipher.encrypt_block(block);
+        }
+        Some(STANDARD.encode(bytes))
     }
 
     /// The name and the password of a token; `None` if it is none.
@@ -54,14 +59,15 @@ impl TaosdToken {
         if text.len() > 4 * (USER_BYTES + PASSWORD_BYTES_MAX + 8) / 3 + 4 {
             return None;
         }
-        let bytes = STANDARD.decode(text).ok()?;
-        if bytes.len() < 2 * USER_BYTES || !bytes.len().is_multiple_of(8) {
+        let mut bytes = STANDARD.decode(text).ok()?;
+        if bytes.len() < 2 * USER_BYTES || !bytes.len().is_multiple_of(BLOCK_BYTES) {
             return None;
         }
-        let blocks = bytes.chunks_exact(8);
-        let blocks = blocks.flat_map(|block| des::decrypt(des::block(block), KEY).to_be_bytes());
-        let plain: Vec<u8> = blocks.collect();
-        let (user, password) = plain.split_at_checked(USER_BYTES)?;
+        let cipher = Des::new(&KEY.into());
+        for block in blocks(&mut bytes) {
+            cipher.decrypt_block(block);
+        }
+        let (user, password) = bytes.split_at_checked(USER_BYTES)?;
         let until_zero = |bytes: &[u8]| {
             let end = bytes.iter().position(|byte| *byte == 0);
             let bytes = bytes.get(..end.unwrap_or(bytes.len()))?;
@@ -72,6 +78,12 @@ impl TaosdToken {
             password: until_zero(password)?,
         })
     }
+}
+
+/// The whole blocks of some bytes.
+fn blocks(bytes: &mut [u8]) -> impl Iterator<Item = &mut Block<Des>> {
+    let blocks = bytes.chunks_exact_mut(BLOCK_BYTES);
+    blocks.filter_map(|block| block.try_into().ok())
 }
 
 #[cfg(test)]

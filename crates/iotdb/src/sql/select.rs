@@ -11,7 +11,7 @@ impl SqlCursor<'_> {
     /// Reads what follows SELECT.
     ///
     /// # Errors
-    /// If it is malformed, or asks for what is not there.
+    /// If it is malformed, or names a clause that is not supported.
     pub(super) fn select(&mut self) -> Result<TreeSelect, IotDbFault> {
         let is_last = self.is_last_query();
         let columns = self.list(Self::column)?;

@@ -41,7 +41,7 @@ const UNSUPPORTED: &[&str] = &[
 /// Reads a statement of the tree dialect.
 ///
 /// # Errors
-/// If it is malformed, or asks for what is not there.
+/// If it is malformed or too long, or names a clause that is not supported.
 pub fn parse_statement(text: &str, context: &TreeSqlContext) -> Result<TreeStatement, IotDbFault> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(IotDbFault::parameter(format!(
