@@ -7,8 +7,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-/// Shows `replace` every part of the expressions that have a candidate, with the columns that a part
-/// may name. Expressions keep their names.
+/// Shows `replace` every candidate among the parts of the expressions, with the columns that it may name.
+/// Expressions keep their names.
 ///
 /// `is_candidate` tells without types which parts `replace` may have something for: the columns of a
 /// node's inputs are merged only where there is such a part. Most plans have none.
@@ -36,7 +36,13 @@ pub fn replace_in_expressions(
                 return Ok(Transformed::no(expr));
             }
             let name = names.save(&expr);
-            let replaced = expr.transform_up(|part| Ok(replace(part, &schema)))?;
+            let replaced = expr.transform_up(|part| {
+                Ok(if is_candidate(&part) {
+                    replace(part, &schema)
+                } else {
+                    Transformed::no(part)
+                })
+            })?;
             Ok(replaced.update_data(|expr| name.restore(expr)))
         })
     })?;

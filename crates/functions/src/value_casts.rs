@@ -90,7 +90,7 @@ fn cast_of(expr: &Expr) -> Option<(&Expr, &DataType)> {
 }
 
 fn may_be_cast(expr: &Expr) -> bool {
-    cast_of(expr).is_some()
+    cast_of(expr).is_some() || counted_bytes(expr).is_some()
 }
 
 /// The bytes whose length is asked for as if they were a text: the planner makes one of them.

@@ -202,20 +202,19 @@ impl ReferenceTransaction {
         rows: &RecordBatch,
         on_conflict: &OnConflict,
     ) -> Result<Inserted> {
-        self.0.lock().change_rows(table, |context, table| {
-            insert::insert(context, table, rows, on_conflict, false)
-        })
+        self.insert_overriding(table, rows, on_conflict, false)
     }
 
-    /// The same, also with values for columns that the table alone numbers otherwise.
+    /// The same; `overrides` says whether rows may have values for columns that the table alone numbers otherwise.
     pub fn insert_overriding(
         &self,
         table: &ReferenceTable,
         rows: &RecordBatch,
         on_conflict: &OnConflict,
+        overrides: bool,
     ) -> Result<Inserted> {
         self.0.lock().change_rows(table, |context, table| {
-            insert::insert(context, table, rows, on_conflict, true)
+            insert::insert(context, table, rows, on_conflict, overrides)
         })
     }
 

@@ -29,7 +29,7 @@ pub(super) const CURSORS_MAX: usize = 16;
 /// Largest total size of the texts of a connection's prepared statements, in bytes.
 pub(super) const PREPARED_BYTES_MAX: usize = 16 << 20;
 
-/// What the command tag of rows begins with that the statement only read.
+/// The first word of the command tag if the statement only reads.
 const SELECTED: &str = "SELECT";
 
 /// The kind of a statement, from the view of the protocol.

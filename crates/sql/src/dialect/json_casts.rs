@@ -1,5 +1,5 @@
-//! Casts to `json`, `jsonb` and `uuid`, which become calls of functions that check that a text is JSON or a UUID:
-//! both are texts here, and no types. `TRY_CAST`, which returns NULL for what cannot be cast, has no such function and stays refused.
+//! Casts to `json`, `jsonb` and `uuid`. Both are texts here, so a cast becomes the call of a function that checks
+//! the text. `TRY_CAST`, which returns NULL for what cannot be cast, has no such function and stays refused.
 
 use crate::dialect::rewriting::call;
 use datafusion::sql::sqlparser::ast::{CastKind, DataType, Expr, TypedString, Value};

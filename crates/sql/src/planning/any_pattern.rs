@@ -39,10 +39,6 @@ fn matches_all(expr: &Expr) -> bool {
 }
 
 fn rewritten(expr: Expr, _: &DFSchema) -> Transformed<Expr> {
-    // It is shown the other parts of the expression, too.
-    if !matches_all(&expr) {
-        return Transformed::no(expr);
-    }
     let Expr::BinaryExpr(mut binary) = expr else {
         return Transformed::no(expr);
     };

@@ -1,7 +1,7 @@
-//! What tasks inherit that DataFusion spawns for a statement.
+//! What the tasks that DataFusion spawns inherit from their statement.
 //!
-//! An aggregate reads its input in other tasks than its own, and tables of the catalog make their rows where they
-//! are read. Invariant: such a task sees reference tables as the statement does that spawned it.
+//! An aggregate reads its input in tasks of its own, and a table of the catalog makes its rows in the task that
+//! reads it. Invariant: a spawned task sees the same reference tables as its statement.
 
 use crate::tables::reference::reads::StatementReads;
 use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};

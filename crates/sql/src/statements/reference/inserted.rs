@@ -95,13 +95,7 @@ impl RowInserter {
         let (table, transaction) = (Arc::clone(&self.table), Arc::clone(&self.transaction));
         let (given, on_conflict) = (rows.clone(), self.on_conflict.clone());
         let overrides = self.overrides;
-        let insert = move || {
-            if overrides {
-                transaction.insert_overriding(&table, &given, &on_conflict)
-            } else {
-                transaction.insert(&table, &given, &on_conflict)
-            }
-        };
+        let insert = move || transaction.insert_overriding(&table, &given, &on_conflict, overrides);
         let inserted = run_blocking(insert).await??;
         if self.has_checked_numbers(&rows) && !inserted.row_ids.is_empty() {
             let stored = self.transaction.fetch(&self.table, &inserted.row_ids)?;
