@@ -7,6 +7,7 @@
 
 mod binary;
 mod columns;
+mod edits;
 mod escapes;
 mod parts;
 mod steps;
@@ -14,6 +15,7 @@ mod text_objects;
 mod udf;
 
 use datafusion::logical_expr::ScalarUDF;
+pub use edits::json_edit;
 pub use parts::{JSON_PARTS, JSON_READERS};
 pub use steps::json_operation;
 pub use text_objects::TEXT_OBJECTS;

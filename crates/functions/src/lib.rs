@@ -60,6 +60,7 @@ pub mod operator_chains;
 mod over_time;
 mod overlaps;
 mod pairs;
+mod pg_type;
 mod plan_expressions;
 mod postgres;
 mod postgres_values;
@@ -98,7 +99,7 @@ pub use descriptors::{
 };
 pub use interval_text::{format_postgres_interval, parse_postgres_interval};
 pub use json::{
-    JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS,
+    JSON_FIELD, JSON_LISTS, JSON_OBJECT_LISTS, JSON_PARTS, JSON_READERS, TEXT_OBJECTS, json_edit,
     json_operation,
 };
 pub use mean::{

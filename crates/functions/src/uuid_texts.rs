@@ -1,12 +1,14 @@
 //! Casts to `uuid`. A UUID is a text here: that of PostgreSQL, with lower-case digits in five groups.
 
+use crate::pg_type::{argument_types, marked_field};
 use crate::refusal::refused;
 use arrow::array::{ArrayRef, AsArray, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -45,6 +47,11 @@ impl ScalarUDFImpl for UuidReading {
             return Ok(DataType::Utf8);
         }
         Err(refused("42846", "only a text can be read as uuid"))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kind = self.return_type(&argument_types(&args))?;
+        Ok(marked_field(UUID_READER, kind, Some("uuid")))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -38,7 +38,8 @@ pub use language::{
     LanguageRequest, ParameterValue, ROLE_KEY, StatementAnswer, StatementAnswers,
 };
 pub use query::{
-    Answer, DEFAULT_DATABASE, IDLE_IN_TRANSACTION_TIMEOUT, Prepared, Query, RowStream, Session,
+    Answer, DEFAULT_DATABASE, IDLE_IN_TRANSACTION_TIMEOUT, PG_TYPE_KEY, Prepared, Query, RowStream,
+    Session,
 };
 pub use status::{Metric, Status};
 pub use transaction::{SessionTransaction, TransactionBlockState, TransactionStep};

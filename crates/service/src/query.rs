@@ -16,6 +16,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Key of a field's metadata with the name of PostgreSQL's type of a text that is none: `uuid`, `json`
+/// or `jsonb`.
+pub const PG_TYPE_KEY: &str = "pg.type";
+
 /// The database of a session that names none. It always exists.
 pub const DEFAULT_DATABASE: &str = "main";
 
@@ -126,6 +130,12 @@ impl Session {
 pub trait Prepared: Send + Sync {
     /// Arrow types of `$1…$n`.
     fn parameters(&self) -> &[DataType];
+    /// The type of PostgreSQL ([`PG_TYPE_KEY`]) that the parameter at a position, from 0, has where its
+    /// Arrow type is a text.
+    fn parameter_pg_type(&self, position: usize) -> Option<&str> {
+        let _ = position;
+        None
+    }
     /// Columns of the answer; `None` for statements without rows.
     fn schema(&self) -> Option<SchemaRef>;
     /// The original text of the statement.

@@ -20,6 +20,7 @@
 pub(crate) mod cached_plan;
 pub(crate) mod generic_plan;
 pub(crate) mod inline;
+mod plan_parameters;
 pub(crate) mod plan_template;
 pub(crate) mod prepared;
 pub(crate) mod text_memory;

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import uuid
 
 import asyncpg
 
@@ -29,6 +30,12 @@ async def main() -> None:
     async with connection.transaction():
         cursor = await connection.cursor("SELECT i FROM generate_series(1, 10) AS g(i)")
         assert [row["i"] for row in await cursor.fetch(4)] == [1, 2, 3, 4]
+    await connection.execute("CREATE TABLE asyncpg_parts (id UUID PRIMARY KEY, info JSONB)")
+    own = uuid.uuid4()
+    await connection.execute("INSERT INTO asyncpg_parts VALUES ($1, $2)", own, '{"a": 1}')
+    row = await connection.fetchrow("SELECT id, info FROM asyncpg_parts WHERE id = $1", own)
+    assert (row["id"], row["info"]) == (own, '{"a": 1}'), row
+    await connection.execute("DROP TABLE asyncpg_parts")
     await connection.close()
     await use_pool(port)
 

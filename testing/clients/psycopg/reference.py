@@ -5,9 +5,11 @@ import threading
 import time
 from datetime import date
 from decimal import Decimal
+from uuid import UUID
 
 import psycopg
 from psycopg import errors
+from psycopg.types.json import Json, Jsonb
 
 address = {"host": "127.0.0.1", "port": os.environ["MARIGRAM_PORT"], "user": "me", "dbname": "main"}
 
@@ -29,7 +31,8 @@ with psycopg.connect(**address, autocommit=True) as connection:
     for form in ("%s", "%t", "%b"):
         places = ", ".join([form] * 5)
         sql = f"INSERT INTO vans (depot, load, bought, info, raw) VALUES ({places}) RETURNING depot, load, bought, info, raw"
-        assert connection.execute(sql, row, prepare=True).fetchone() == row, form
+        returned = connection.execute(sql, row, prepare=True).fetchone()
+        assert returned == (*row[:3], {"a": 1}, row[4]), (form, returned)
     assert connection.execute("SELECT is_new, count(*) FROM vans GROUP BY 1").fetchall() == [(True, 3)]
 
     for sql, what, constraint in [
@@ -59,6 +62,22 @@ with psycopg.connect(**address, autocommit=True) as connection:
     assert value(connection, upsert, (900, "new", "!")) == "new"
     tagged = connection.execute("UPDATE vans SET load = load WHERE depot = 1 RETURNING id")
     assert (tagged.statusmessage, len(tagged.fetchall())) == ("UPDATE 3", 3), tagged.statusmessage
+
+    # UUIDs and documents, in text and in binary.
+    connection.execute("CREATE TABLE parts (id UUID PRIMARY KEY, info JSONB, raw JSON)")
+    own = UUID("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11")
+    document = {"a": [1, None], "b": "x"}
+    for binary in (False, True):
+        with connection.cursor(binary=binary) as cursor:
+            cursor.execute("INSERT INTO parts VALUES (%s, %s, %s)", (own, Jsonb(document), Json(document)))
+            cursor.execute("SELECT id, info, raw, info -> 'a', info ->> 'b' FROM parts WHERE id = %s", (own,))
+            assert cursor.fetchone() == (own, document, document, [1, None], "x"), binary
+            types = [column.type_code for column in cursor.description]
+            assert types == [2950, 3802, 114, 3802, 25], types
+            cursor.execute("UPDATE parts SET info = info || %s WHERE id = %s RETURNING info - 'a'", (Jsonb({"c": 1}), own))
+            assert cursor.fetchone() == ({"b": "x", "c": 1},), binary
+            cursor.execute("DELETE FROM parts WHERE id = %s RETURNING id", (str(own).upper(),))
+            assert cursor.fetchone() == (own,), binary
 
     # Indexes, as SQLAlchemy reads them.
     index = "SELECT indkey, indoption FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE c.relname = 'depots' AND indisprimary"

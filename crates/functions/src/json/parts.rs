@@ -3,13 +3,15 @@
 
 use super::binary::{JsonReader, binary_text, check_json};
 use super::escapes::characters;
+use crate::pg_type::{argument_types, json_type, marked_field};
 use crate::refusal::refused;
 use arrow::array::{ArrayBuilder, ArrayRef, AsArray, ListBuilder, StringArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -83,7 +85,7 @@ impl ScalarUDFImpl for JsonReading {
             _ => false,
         };
         if !is_text {
-            let json = if self.is_binary { "jsonb" } else { "json" };
+            let json = json_type(self.is_binary);
             return Err(refused(
                 "42846",
                 format!("only a text can be read as {json}"),
@@ -93,6 +95,13 @@ impl ScalarUDFImpl for JsonReading {
             JsonPart::Whole => DataType::Utf8,
             _ => list_type(),
         })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kind = self.return_type(&argument_types(&args))?;
+        let is_whole = self.part == JsonPart::Whole;
+        let json = is_whole.then(|| json_type(self.is_binary));
+        Ok(marked_field(self.name, kind, json))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

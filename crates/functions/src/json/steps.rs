@@ -4,14 +4,17 @@
 
 use super::binary::JsonReader;
 use super::escapes::characters;
+use crate::pg_type::{argument_types, marked_field};
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
+use marigram_service::PG_TYPE_KEY;
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
@@ -83,6 +86,18 @@ impl ScalarUDFImpl for JsonOperation {
             JsonOperator::Contains => DataType::Boolean,
             _ => DataType::Utf8,
         })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kind = self.return_type(&argument_types(&args))?;
+        let is_json = match self.operator {
+            JsonOperator::Step { is_text } | JsonOperator::Path { is_text } => !is_text,
+            JsonOperator::Contains => false,
+        };
+        // A part of JSON has the type of the whole.
+        let whole = args.arg_fields.first().filter(|_| is_json);
+        let json = whole.and_then(|whole| whole.metadata().get(PG_TYPE_KEY));
+        Ok(marked_field(self.name, kind, json.map(String::as_str)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -241,7 +256,7 @@ fn next_part<'a>(json: &'a str, step: &JsonStep) -> Result<Option<&'a str>> {
 }
 
 /// The elements of an array.
-fn elements(json: &str) -> Result<Vec<&str>> {
+pub(super) fn elements(json: &str) -> Result<Vec<&str>> {
     let mut reader = JsonReader::new(json);
     let mut found = Vec::new();
     reader.next_if(b'[');
@@ -260,7 +275,7 @@ fn elements(json: &str) -> Result<Vec<&str>> {
 }
 
 /// The members of an object.
-fn members(json: &str) -> Result<Vec<(Cow<'_, str>, &str)>> {
+pub(super) fn members(json: &str) -> Result<Vec<(Cow<'_, str>, &str)>> {
     let mut reader = JsonReader::new(json);
     let mut found = Vec::new();
     reader.next_if(b'{');
@@ -326,7 +341,7 @@ fn holds_any(elements: &[&str], value: &str) -> Result<bool> {
 }
 
 /// A value without the blanks around it.
-fn checked(json: &str) -> Result<&str> {
+pub(super) fn checked(json: &str) -> Result<&str> {
     let mut reader = JsonReader::new(json);
     let value = reader.raw_value()?;
     reader.end()?;

@@ -2,14 +2,15 @@
 
 use super::binary::binary_text;
 use super::columns::write_quoted;
+use crate::pg_type::{argument_types, json_type, marked_field};
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-    Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 use std::sync::Arc;
 
@@ -57,6 +58,12 @@ impl ScalarUDFImpl for TextObject {
         let name = self.name;
         let message = format!("{name} takes an array of texts, or arrays of names and of values");
         Err(refused("42883", message))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kind = self.return_type(&argument_types(&args))?;
+        let json = json_type(self.is_binary);
+        Ok(marked_field(self.name, kind, Some(json)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

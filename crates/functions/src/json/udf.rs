@@ -2,12 +2,14 @@
 
 use super::binary::binary_text;
 use super::columns::JsonColumn;
+use crate::pg_type::{argument_types, json_type, marked_field};
 use crate::refusal::refused;
 use arrow::array::{ArrayRef, StringBuilder};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use std::sync::Arc;
 
@@ -102,6 +104,12 @@ impl ScalarUDFImpl for JsonUdf {
             return Err(refused("42883", "array_to_json takes an array"));
         }
         Ok(DataType::Utf8)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let kind = self.return_type(&argument_types(&args))?;
+        let json = json_type(self.is_binary);
+        Ok(marked_field(self.name, kind, Some(json)))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

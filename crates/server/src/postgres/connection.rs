@@ -575,7 +575,11 @@ impl<'a> PostgresConnection<'a> {
                 let before = self.session.is_transaction_read_only();
                 let read_only = modes.read_only.unwrap_or(before);
                 self.session.transaction_read_only = Some(read_only);
-                "BEGIN"
+                if modes.is_started {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                }
             }
             ControlStatement::Commit if self.block != TransactionState::Failed => {
                 let committed = self.step(TransactionStep::Commit).await;

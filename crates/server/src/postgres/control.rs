@@ -35,6 +35,8 @@ pub(super) struct TransactionModes {
     pub read_only: Option<bool>,
     /// Whether its statements see one snapshot, if it says so.
     pub is_serializable: Option<bool>,
+    /// Whether the block begins with `START TRANSACTION`, which the command tag repeats.
+    pub is_started: bool,
 }
 
 impl TransactionModes {
@@ -52,6 +54,7 @@ impl TransactionModes {
             read_only,
             is_serializable: level
                 .map(|level| is(level, "repeatable") || is(level, "serializable")),
+            is_started: tokens.first().is_some_and(|first| is(first, "start")),
         }
     }
 }
@@ -124,6 +127,7 @@ mod tests {
             Some(ControlStatement::Begin(TransactionModes {
                 read_only: Some(true),
                 is_serializable: Some(true),
+                is_started: true,
             }))
         );
         assert_eq!(

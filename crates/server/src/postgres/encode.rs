@@ -4,12 +4,12 @@
 //! row. PostgreSQL's times have microseconds. Nanoseconds are rounded down, in text and in binary,
 //! because clients refuse a text with more digits.
 
+mod marked;
 mod rows;
 mod text;
-mod vectors;
 
+pub(super) use marked::encodable;
 pub(super) use rows::RowWriter;
-pub(super) use vectors::vector_texts;
 
 use crate::postgres::numeric;
 use crate::postgres::types::pg_type;

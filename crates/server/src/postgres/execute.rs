@@ -7,20 +7,18 @@ use crate::postgres::connection::{PostgresConnection, TransactionState};
 use crate::postgres::copy::input::CopyIn;
 use crate::postgres::copy::output;
 use crate::postgres::copy::syntax::{CopyDataFormat, CopyOptions, CopyStatement};
-use crate::postgres::encode::{RowWriter, vector_texts};
+use crate::postgres::encode::{RowWriter, encodable};
 use crate::postgres::error::PgError;
 use crate::postgres::io::{HaltWatch, StatementHalt};
 use crate::postgres::messages::{BackendMessages, FrontendMessage, RowDescriptionColumn};
 use crate::postgres::portal::{Portal, PortalProgress, PortalRows, ROWS_PART};
 use crate::postgres::setting_scope::{SessionSettings, SettingScope, setting_scope};
-use crate::postgres::types::is_vector;
 use crate::slow_log::PEER;
 use crate::statement_text::loggable;
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use marigram_access::DatabasePrivileges;
 use marigram_service::{Answer, InlinePolicy, ServiceError, run_blocking};
-use std::sync::Arc;
 
 /// What is encoded on the thread that serves the connection.
 const POLICY: InlinePolicy = InlinePolicy::DEFAULT;
@@ -455,13 +453,7 @@ fn write_rows(
     out: &mut BackendMessages,
 ) -> Result<(), PgError> {
     let arrays = batch.columns().iter().zip(columns);
-    let arrays = arrays.map(|(array, column)| {
-        if is_vector(column.oid) && !column.binary {
-            vector_texts(array)
-        } else {
-            Ok(Arc::clone(array))
-        }
-    });
+    let arrays = arrays.map(|(array, column)| encodable(array, column.oid, column.binary));
     let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
     let arrays = arrays.iter();
     let arrays = arrays.zip(columns.iter().map(|column| column.binary));

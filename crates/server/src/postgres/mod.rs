@@ -26,6 +26,7 @@ mod session_statements;
 mod session_syntax;
 mod setting_scope;
 mod types;
+mod uuid;
 mod zones;
 
 use crate::failures::ThrottledLines;

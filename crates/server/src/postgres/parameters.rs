@@ -7,6 +7,7 @@ use crate::postgres::error::PgError;
 use crate::postgres::messages::BindMessage;
 use crate::postgres::numeric;
 use crate::postgres::types::{PgType, element, is_binary, pg_type, type_oid};
+use crate::postgres::uuid;
 use crate::postgres::zones;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array,
@@ -78,6 +79,12 @@ fn scalar(
     }
     if is_binary {
         binary(bytes, oid, kind, zone)
+    } else if oid == PgType::Uuid.oid() {
+        let text = utf8(bytes)?;
+        // PostgreSQL's words.
+        let wrong = || format!("invalid input syntax for type uuid: \"{text}\"");
+        let number = uuid::number(text).ok_or_else(wrong)?;
+        Ok(Arc::new(StringArray::from(vec![uuid::text(number)])))
     } else {
         text(bytes, kind, zone)
     }
@@ -256,15 +263,8 @@ fn binary(bytes: &[u8], oid: u32, kind: &DataType, zone: &str) -> Result<ArrayRe
             Arc::new(IntervalMonthDayNanoArray::from(vec![interval]))
         }
         PgType::Uuid => {
-            let hex = format!("{:032x}", u128::from_be_bytes(fixed(bytes)?));
-            let parts = [
-                &hex[..8],
-                &hex[8..12],
-                &hex[12..16],
-                &hex[16..20],
-                &hex[20..],
-            ];
-            Arc::new(StringArray::from(vec![parts.join("-")]))
+            let number = u128::from_be_bytes(fixed(bytes)?);
+            Arc::new(StringArray::from(vec![uuid::text(number)]))
         }
         PgType::Jsonb => Arc::new(StringArray::from(vec![utf8(
             bytes.get(1..).unwrap_or(&[]),
@@ -298,10 +298,14 @@ fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], String> {
         .map_err(|_| format!("{} bytes were sent where {N} are expected", bytes.len()))
 }
 
-/// The type of a parameter as clients see it: the one that they named, or the database's.
-pub(super) fn oid(given: Option<u32>, kind: &DataType) -> u32 {
+/// The type of a parameter as clients see it: the one that they named, or the database's. `pg_type` is that
+/// of a text that is none for PostgreSQL.
+pub(super) fn oid(given: Option<u32>, kind: &DataType, pg_type: Option<&str>) -> u32 {
     match given {
         Some(oid) if oid != 0 => oid,
+        _ if pg_type == Some("uuid") => PgType::Uuid.oid(),
+        _ if pg_type == Some("json") => PgType::Json.oid(),
+        _ if pg_type == Some("jsonb") => PgType::Jsonb.oid(),
         _ => match kind {
             // Clients send instants; with a named zone, they need not guess.
             DataType::Timestamp(TimeUnit::Nanosecond, _) => PgType::Timestamptz.oid(),

@@ -62,7 +62,10 @@ impl PostgresConnection<'_> {
             let prepared = self.io.guard(&watch, work).await?;
             let wanted = prepared.parameters().iter().enumerate();
             let oids = wanted
-                .map(|(at, kind)| parameters::oid(types.get(at).copied(), kind))
+                .map(|(at, kind)| {
+                    let pg_type = prepared.parameter_pg_type(at);
+                    parameters::oid(types.get(at).copied(), kind, pg_type)
+                })
                 .collect();
             (Some(prepared), oids)
         } else {

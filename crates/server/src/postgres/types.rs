@@ -2,11 +2,13 @@
 //!
 //! The metadata of catalogue columns marks those that are an `oid` or one of its aliases
 //! (`pg.oid_alias`), or a `"char"` (`pg.char`); these marks come from the crate `arrow-pg`. Arrays may be an
-//! `int2vector` or an `oidvector` (`pg.vector`); that mark is our own.
+//! `int2vector` or an `oidvector` (`pg.vector`), and texts a `uuid`, `json` or `jsonb` ([`PG_TYPE_KEY`]); these
+//! marks are our own.
 
 use crate::postgres::error::PgError;
 use crate::postgres::messages::RowDescriptionColumn;
 use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use marigram_service::PG_TYPE_KEY;
 
 /// A PostgreSQL type; its number is its OID (`pg_type.dat` in PostgreSQL's source).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +89,7 @@ impl PgType {
     }
 
     /// Array types: the element type and the OID.
-    const ARRAYS: [(Self, u32); 24] = [
+    const ARRAYS: [(Self, u32); 25] = [
         (Self::Bool, 1000),
         (Self::Bytea, 1001),
         (Self::Char, 1002),
@@ -112,6 +114,7 @@ impl PgType {
         (Self::Regtype, 2211),
         (Self::Uuid, 2951),
         (Self::Json, 199),
+        (Self::Jsonb, 3807),
     ];
 
     /// OID of the array type with elements of this type.
@@ -132,8 +135,15 @@ impl PgType {
             Self::Bool | Self::Char => 1,
             Self::Int2 => 2,
             Self::Int8 | Self::Float8 | Self::Timestamp | Self::Timestamptz | Self::Time => 8,
-            Self::Interval => 16,
-            Self::Text | Self::Bytea | Self::Numeric => -1,
+            Self::Interval | Self::Uuid => 16,
+            Self::Name => 64,
+            Self::Text
+            | Self::Varchar
+            | Self::Bpchar
+            | Self::Bytea
+            | Self::Numeric
+            | Self::Json
+            | Self::Jsonb => -1,
             _ => 4,
         }
     }
@@ -202,10 +212,18 @@ fn alias(field: &Field) -> Option<PgType> {
         Some("regconfig") => Some(PgType::Regconfig),
         Some("regdictionary") => Some(PgType::Regdictionary),
         Some("regcollation") => Some(PgType::Regcollation),
-        _ => field
-            .metadata()
-            .contains_key("pg.char")
-            .then_some(PgType::Char),
+        _ if field.metadata().contains_key("pg.char") => Some(PgType::Char),
+        _ => text_type(field),
+    }
+}
+
+/// The type that is a text for Marigram, and another one for PostgreSQL.
+fn text_type(field: &Field) -> Option<PgType> {
+    match field.metadata().get(PG_TYPE_KEY)?.as_str() {
+        "uuid" => Some(PgType::Uuid),
+        "json" => Some(PgType::Json),
+        "jsonb" => Some(PgType::Jsonb),
+        _ => None,
     }
 }
 
@@ -328,6 +346,7 @@ pub(super) fn oid_of_name(name: &str) -> Result<u32, PgError> {
         "timestamptz" | "timestamp with time zone" => PgType::Timestamptz,
         "interval" => PgType::Interval,
         "uuid" => PgType::Uuid,
+        "jsonb" => PgType::Jsonb,
         "unknown" => return Ok(0),
         _ => {
             let message = format!("type \"{trimmed}\" does not exist");

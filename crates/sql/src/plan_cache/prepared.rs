@@ -7,6 +7,7 @@ use crate::dialect::exact_numbers::exact_value;
 use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
 use crate::plan_cache::generic_plan::GenericPlan;
+use crate::plan_cache::plan_parameters::PlanParameters;
 use crate::plan_cache::text_memory::TextMemory;
 use crate::planning::answer_types::with_types;
 use crate::planning::parameter_types::{OPEN_NUMBER, counts_always};
@@ -16,14 +17,13 @@ use crate::tables::reference::reads::StatementReads;
 use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::LogicalPlan;
 use marigram_engine::Engine;
 use marigram_model::TableSchema;
 use marigram_reference::ReferenceStore;
 use marigram_service::{Prepared, Session};
 use std::any::Any;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A prepared statement.
@@ -42,6 +42,8 @@ pub(crate) struct PreparedStatement {
     pub generic_plan: Option<Arc<GenericPlan>>,
     /// The types that clients are told.
     parameters: Vec<DataType>,
+    /// The types that some of them have for PostgreSQL, where they are texts here.
+    pg_types: Vec<Option<String>>,
     /// The types that the plan has; `None` if it leaves a type open.
     planned: Vec<Option<DataType>>,
     schema: Option<SchemaRef>,
@@ -74,6 +76,7 @@ impl PreparedStatement {
             plan: None,
             generic_plan: None,
             parameters: Vec::new(),
+            pg_types: Vec::new(),
             planned: Vec::new(),
             schema,
             named: Vec::new(),
@@ -98,11 +101,7 @@ impl PreparedStatement {
     ) -> SqlResult<Self> {
         let names = names_of(&command);
         let schema = rows.then(|| named_schema(names, Arc::clone(plan.schema().inner())));
-        let mut types = plan.get_parameter_types()?;
-        for name in limits_of(&plan)? {
-            types.insert(name, Some(DataType::Int64));
-        }
-        let planned = parameter_types(types)?;
+        let PlanParameters { planned, pg_types } = PlanParameters::of_plan(&plan)?;
         let parameters = planned.iter().map(|kind| match kind {
             Some(DataType::Dictionary(_, value)) => value.as_ref().clone(),
             Some(kind @ DataType::List(inner)) => match inner.data_type() {
@@ -129,6 +128,7 @@ impl PreparedStatement {
             command,
             generic_plan,
             parameters: parameters.collect(),
+            pg_types,
             planned,
             schema,
             named: Vec::new(),
@@ -292,50 +292,13 @@ fn names_of(command: &Command) -> &Names {
     }
 }
 
-/// The types of `$1…$n` in order.
-fn parameter_types(named: HashMap<String, Option<DataType>>) -> SqlResult<Vec<Option<DataType>>> {
-    let mut types = Vec::new();
-    for (name, kind) in named {
-        let number: Option<usize> = name
-            .strip_prefix('$')
-            .and_then(|digits| digits.parse().ok());
-        let place = number
-            .and_then(|number| number.checked_sub(1))
-            .filter(|place| *place < 65_535);
-        let Some(place) = place else {
-            let message = format!("parameter '{name}' has no number; write $1, $2, …");
-            return Err(SqlError::named("42P02", &name, message));
-        };
-        if types.len() <= place {
-            types.resize(place + 1, None);
-        }
-        types[place] = kind;
-    }
-    Ok(types)
-}
-
-/// Parameters in LIMIT or OFFSET, for which a plan has no type.
-fn limits_of(plan: &LogicalPlan) -> SqlResult<Vec<String>> {
-    let mut names = Vec::new();
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::Limit(limit) = node {
-            for part in [&limit.skip, &limit.fetch].into_iter().flatten() {
-                part.apply(|expr| {
-                    if let Expr::Placeholder(placeholder) = expr {
-                        names.push(placeholder.id.clone());
-                    }
-                    Ok(TreeNodeRecursion::Continue)
-                })?;
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(names)
-}
-
 impl Prepared for PreparedStatement {
     fn parameters(&self) -> &[DataType] {
         &self.parameters
+    }
+
+    fn parameter_pg_type(&self, position: usize) -> Option<&str> {
+        self.pg_types.get(position)?.as_deref()
     }
 
     fn schema(&self) -> Option<SchemaRef> {

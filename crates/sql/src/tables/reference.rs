@@ -9,7 +9,7 @@ mod pages;
 pub(crate) mod reads;
 
 use crate::error::SqlError;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
@@ -17,14 +17,30 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::streaming::StreamingTableExec;
 use filters::column_filter;
-use marigram_reference::{ReferenceScanRequest, ReferenceStore, ReferenceTable};
-use marigram_service::run_blocking;
+use marigram_reference::{ReferenceScanRequest, ReferenceStore, ReferenceTable, ReferenceType};
+use marigram_service::{PG_TYPE_KEY, run_blocking};
 use pages::ReferencePages;
 use reads::StatementReads;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The name of the column that identifies a row to UPDATE and DELETE; no SQL can name it.
 pub(crate) const ROW_ID: &str = "\u{1}rowid";
+
+/// The columns of a table; those that are texts here and another type in PostgreSQL bear its name.
+pub(crate) fn marked_schema(table: &ReferenceTable) -> SchemaRef {
+    let fields = table.arrow_schema();
+    let fields = fields.fields().iter().zip(&table.columns);
+    let fields = fields.map(|(field, column)| match column.kind {
+        ReferenceType::Uuid | ReferenceType::Json | ReferenceType::Jsonb => {
+            let mark = (PG_TYPE_KEY.to_owned(), column.kind.to_string());
+            let field = field.as_ref().clone();
+            Arc::new(field.with_metadata(HashMap::from([mark])))
+        }
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
+}
 
 /// A reference table.
 #[derive(Debug)]
@@ -39,7 +55,7 @@ impl ReferenceTableProvider {
     /// A table of a store.
     pub(crate) fn new(store: ReferenceStore, table: Arc<ReferenceTable>) -> Self {
         // A row that is inserted may lack values until the store numbers it, or refuses it.
-        let fields = table.arrow_schema();
+        let fields = marked_schema(&table);
         let fields = fields.fields().iter();
         let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
         let arrow = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

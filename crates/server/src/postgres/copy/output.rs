@@ -2,9 +2,10 @@
 
 use crate::postgres::copy::binary::SIGNATURE;
 use crate::postgres::copy::syntax::{CopyDataFormat, CopyHeader, CopyOptions};
-use crate::postgres::encode::{RowWriter, ValueEncoder};
+use crate::postgres::encode::{RowWriter, ValueEncoder, encodable};
 use crate::postgres::error::PgError;
 use crate::postgres::messages::BackendMessages;
+use crate::postgres::types::column_type;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -82,7 +83,11 @@ fn write_binary(
     batch: &RecordBatch,
     out: &mut BackendMessages,
 ) -> Result<(), PgError> {
-    let arrays = batch.columns().iter().map(|array| (array, true));
+    let schema = batch.schema();
+    let fields = batch.columns().iter().zip(schema.fields());
+    let arrays = fields.map(|(array, field)| encodable(array, column_type(field).0, true));
+    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+    let arrays = arrays.iter().map(|array| (array, true));
     RowWriter::new(arrays, batch.num_rows())?.write(b'd', head, &mut out.bytes);
     Ok(())
 }

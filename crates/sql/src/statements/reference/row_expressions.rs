@@ -3,6 +3,7 @@
 use crate::dialect::parse;
 use crate::dialect::statement::Command;
 use crate::error::{SqlError, SqlResult};
+use crate::tables::reference::marked_schema;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
@@ -26,7 +27,7 @@ pub(crate) fn table_schema(table: &ReferenceTable, name: &str) -> SqlResult<DFSc
     let qualifier = TableReference::bare(name);
     Ok(DFSchema::try_from_qualified_schema(
         qualifier,
-        &table.arrow_schema(),
+        &marked_schema(table),
     )?)
 }
 
