@@ -15,9 +15,11 @@ import random
 import sys
 import time
 
+import annotations
 import answers
 import data
 import differences
+import expressions
 import fixed
 import questions
 from client import Server
@@ -125,6 +127,11 @@ class Comparison:
         if faults == [REPEATED]:
             faults, purposes = [], {"lookup"}
         self.note(text, question.request(), both, faults, purposes)
+
+    def expression(self, asked, text):
+        both = self.ask(asked.request())
+        faults, purposes = expressions.compare(asked, both)
+        self.note(text, asked.request(), both, faults, purposes)
 
     def fixed(self, names):
         unused = set(differences.REQUESTS)
@@ -341,7 +348,9 @@ def round_of(comparison, names, recent, seed, count):
     for number in range(count):
         text = f"seed {seed}, question {number}"
         kind = generator.random()
-        if kind < 0.85:
+        if kind < 0.15:
+            comparison.expression(expressions.question(generator, names, metrics), text)
+        elif kind < 0.85:
             comparison.query(questions.query(generator, names, metrics), metrics, text)
         elif kind < 0.90:
             comparison.other(questions.suggest(generator, names), text)
@@ -362,6 +371,7 @@ def main():
     recent = recent_metric(names)
     comparison.put(data.points(random.Random(seed), recent))
     time.sleep(FLUSH_SECONDS)
+    annotations.compare(comparison, names)
     unused = comparison.fixed(names) | {f"telnet: {name}" for name in comparison.telnet(names)}
     while count > 0:
         round_of(comparison, names, recent, seed, min(count, ROUND))

@@ -26,6 +26,16 @@ VALUES = {
     "unknown names": "a tag or value that nothing has selects nothing; OpenTSDB answers 400",
 }
 
+# Those of answers to /api/query/exp; expressions.py finds where they apply.
+EXPRESSIONS = {
+    "results": "a result may be an integer, a condition, or a number of the expression; OpenTSDB refuses it",
+    "nested expressions": "an expression that another one uses has its values at its times; OpenTSDB fails where the "
+    "times differ, or where a value is missing",
+    "times of one row": "OpenTSDB has 0 for the last time of one row, and 2^63 - 1 for the first of none",
+    "tags of a union": "OpenTSDB has no tags for a series that its first variable lacks",
+    "metrics of a union": "OpenTSDB names the metrics of the first series for all",
+}
+
 # What is still compared: `status` the status only, `refused` only that both refuse, `nothing` nothing.
 REQUESTS = {
     # Queries.
@@ -67,7 +77,14 @@ REQUESTS = {
     "zone of a URL": ("nothing", "tz counts for the times and calendars of /api/query; OpenTSDB ignores it there"),
     "lookup's limit": ("nothing", "totalResults counts all series; OpenTSDB counts those it shows"),
     "serializers": ("nothing", "OpenTSDB 2.4.1 has lost this path"),
-    "not implemented": ("nothing", "annotations and expressions are not supported"),
+    "not implemented": ("nothing", "trees, meta data, rollups and gexp are not supported"),
+    "expression that is wrong": ("refused", "what is wrong is 400, not 500; faults of formulas have words of their own"),
+    "upper case": ("nothing", "an id may have upper case"),
+    "timeOffset": ("nothing", "it is refused; OpenTSDB ignores it"),
+    "functions": ("refused", "there are no functions and texts"),
+    "annotation without content": ("refused", "words of a JSON parser"),
+    "short tsuid": ("nothing", "the number of a series is not checked"),
+    "time of an annotation": ("nothing", "the last time is in 2262"),
     "assign": ("nothing", "names have numbers without being assigned any"),
     "letter case of paths": ("nothing", "paths are lower case"),
     "version": ("nothing", "each has its own"),

@@ -7,6 +7,7 @@ import urllib.parse
 from dataclasses import dataclass
 
 import data
+import fixed_expressions
 
 B = data.BEGIN
 RANGE = f"start={B}&end={B + 100}"
@@ -38,6 +39,9 @@ class Table:
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.requests.append(Fixed(difference, "POST", f"/api/{path}", body, headers, look))
 
+    def send(self, method, path, body):
+        self.requests.append(Fixed("", method, f"/api/{path}", body))
+
 
 def points(names):
     """The points that the requests are about."""
@@ -57,6 +61,8 @@ def requests(names):
     query_bodies(table, names)
     puts(table, names)
     others(table, names)
+    fixed_expressions.expressions(table, names)
+    fixed_expressions.annotations(table)
     return table.requests
 
 
@@ -261,7 +267,7 @@ def others(table, names):
     table.get("Version", "letter case of paths")
     for path in ("", "nothing", "logs"):
         table.get(path)
-    for path in ("annotation", "query/exp", "query/gexp", "tree", "uid/uidmeta", "rollup"):
+    for path in ("query/gexp", "tree", "uid/uidmeta", "rollup"):
         table.get(path, "not implemented")
     for query in ("", "?type=", "?type=foo", "?type=metrics&max=x"):
         table.get(f"suggest{query}")

@@ -1,7 +1,9 @@
 //! The answer of one part of a query: groups of series, and their points.
 
+use crate::annotations::ShownAnnotations;
+use crate::group_in_work::{BatchInWork, GroupInWork, GroupSource, OrderedKeys, ordered_keys};
 use crate::metric::{
-    MetricColumns, PlanNames, column, filtered, metric_table, tag_conditions, time_conditions,
+    MetricColumns, column, filtered, metric_table, tag_conditions, time_conditions,
 };
 use crate::statement::OpenTsdbRun;
 use arrow::array::{Float64Array, Int64Array};
@@ -17,8 +19,7 @@ use futures::stream::{self, BoxStream};
 use marigram_influx::{Budget, scan_of};
 use marigram_model::TableSchema;
 use marigram_opentsdb::{
-    Aggregator, CheckedQuery, GroupMerge, GroupTags, SERIES_KEY, STORED_FIELD, SeriesHead,
-    SeriesPoint, SeriesReducer, series_uid,
+    CheckedQuery, GroupMerge, SERIES_KEY, STORED_FIELD, SeriesHead, SeriesPoint,
 };
 use marigram_sql::front_end::StatementRows;
 use marigram_sql::{SqlError, SqlResult};
@@ -34,13 +35,12 @@ pub(crate) struct QueryPart {
     pub(crate) description: Option<Value>,
     /// Whether the answer shows the numbers of series.
     pub(crate) shows_tsuids: bool,
+    /// The annotations that the answer shows.
+    pub(crate) annotations: ShownAnnotations,
 }
 
 /// Points of a batch of the answer.
 const BATCH_POINTS: usize = 4096;
-
-/// Bytes that a series of a group holds beside its points.
-const SERIES_BYTES: usize = 128;
 
 /// Begins to read the groups of a query.
 ///
@@ -60,10 +60,13 @@ pub(crate) async fn series_rows(
     let plan = plan(&state, &table, query, conditions, &keys).await?;
     let plan = state.create_physical_plan(&plan).await?;
     let reading = SeriesGroupReader {
-        query: Arc::clone(query),
-        description: part.description.clone(),
-        shows_tsuids: part.shows_tsuids,
-        keys,
+        source: GroupSource {
+            query: Arc::clone(query),
+            keys: Arc::new(keys),
+            description: part.description.clone(),
+            shows_tsuids: part.shows_tsuids,
+            annotations: part.annotations.clone(),
+        },
         rows: execute_stream(plan, state.task_ctx())?,
         batch: None,
         merging: None,
@@ -98,32 +101,6 @@ fn schema(head: Option<&SeriesHead>) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
-/// The tags of a table in the order in which its rows are read.
-struct OrderedKeys {
-    names: Vec<String>,
-    columns: PlanNames,
-    /// How many of them tell one group from another.
-    grouping: usize,
-}
-
-fn ordered_keys(table: &TableSchema, query: &CheckedQuery) -> OrderedKeys {
-    let mut names = query.group_keys();
-    names.retain(|key| table.tag(key).is_some());
-    let mut others: Vec<&str> = table.tags.iter().map(|tag| tag.name.as_str()).collect();
-    others.retain(|key| !names.contains(key));
-    others.sort_unstable();
-    let grouping = match query.aggregator {
-        Aggregator::None => names.len() + others.len(),
-        _ => names.len(),
-    };
-    names.extend(others);
-    OrderedKeys {
-        names: names.into_iter().map(str::to_owned).collect(),
-        columns: PlanNames::new(table),
-        grouping,
-    }
-}
-
 async fn plan(
     state: &SessionState,
     table: &TableSchema,
@@ -151,13 +128,6 @@ async fn plan(
     Ok(rows.project(shown)?.sort(order)?.build()?)
 }
 
-/// A batch of rows, and how far it was read.
-struct BatchInWork {
-    columns: MetricColumns,
-    row: usize,
-    rows: usize,
-}
-
 /// A group that is complete.
 struct MergingGroup {
     merge: GroupMerge,
@@ -167,39 +137,13 @@ struct MergingGroup {
 }
 
 struct SeriesGroupReader {
-    query: Arc<CheckedQuery>,
-    description: Option<Value>,
-    shows_tsuids: bool,
-    keys: OrderedKeys,
+    source: GroupSource,
     rows: SendableRecordBatchStream,
     batch: Option<BatchInWork>,
     merging: Option<MergingGroup>,
     /// The number of the next group.
     number: u64,
     budget: Budget,
-}
-
-/// A group whose rows are being read.
-struct GroupInWork<'a> {
-    reducer: SeriesReducer<'a>,
-    /// The tags of the series that is being read; none before the first one.
-    tags: Option<Vec<Option<String>>>,
-    points: Vec<SeriesPoint>,
-    series: Vec<Vec<SeriesPoint>>,
-    shared: GroupTags,
-    tsuids: Option<Vec<String>>,
-    /// Bytes of the series that are complete.
-    series_bytes: usize,
-    /// Bytes that are reserved.
-    held_bytes: usize,
-}
-
-/// How the next row belongs to what is being read.
-#[derive(PartialEq, Eq)]
-enum RowStep {
-    SameSeries,
-    NextSeries,
-    NextGroup,
 }
 
 impl SeriesGroupReader {
@@ -229,17 +173,8 @@ impl SeriesGroupReader {
 
     /// Reads the rows of the next group.
     async fn read_group(&mut self) -> SqlResult<Option<MergingGroup>> {
-        let query = Arc::clone(&self.query);
-        let mut group = GroupInWork {
-            reducer: SeriesReducer::new(&query),
-            tags: None,
-            points: Vec::new(),
-            series: Vec::new(),
-            shared: GroupTags::default(),
-            tsuids: self.shows_tsuids.then(Vec::new),
-            series_bytes: 0,
-            held_bytes: 0,
-        };
+        let source = self.source.clone();
+        let mut group = GroupInWork::new(&source);
         let mut is_complete = false;
         while !is_complete {
             if self.batch.is_none() && !self.next_batch().await? {
@@ -248,34 +183,22 @@ impl SeriesGroupReader {
             let Some(batch) = &mut self.batch else {
                 break;
             };
-            is_complete = group.read((&query, &self.keys), batch, &self.budget)?;
+            is_complete = group.read(batch, &self.budget)?;
             if batch.row >= batch.rows {
                 self.batch = None;
             }
             group.reserve(&self.budget)?;
         }
-        group.end_series((&query, &self.keys));
-        group.reserve(&self.budget)?;
-        if group.tags.is_none() {
+        let Some(group) = group.finish(&self.budget)? else {
             return Ok(None);
-        }
-        let (tags, aggregate_tags) = group.shared.into_parts();
+        };
         let head = SeriesHead {
             number: self.number,
-            metric: query.metric.clone(),
-            tags,
-            aggregate_tags,
-            tsuids: group.tsuids.map(|mut tsuids| {
-                tsuids.sort();
-                tsuids
-            }),
-            query: self.description.clone(),
-            has_floats: query.has_floats(),
-            shows_null: query.shows_null(),
+            ..group.head
         };
         self.number += 1;
         Ok(Some(MergingGroup {
-            merge: GroupMerge::new(&query, group.series),
+            merge: GroupMerge::new(&source.query, group.series),
             schema: None,
             head,
             held_bytes: group.held_bytes,
@@ -289,88 +212,15 @@ impl SeriesGroupReader {
                 continue;
             }
             self.budget.check_interrupt()?;
+            let keys = &self.source.keys;
             self.batch = Some(BatchInWork {
-                columns: MetricColumns::new(&batch, &self.keys.columns, self.keys.names.len())?,
+                columns: MetricColumns::new(&batch, &keys.columns, keys.names.len())?,
                 row: 0,
                 rows: batch.num_rows(),
             });
             return Ok(true);
         }
         Ok(false)
-    }
-}
-
-impl GroupInWork<'_> {
-    /// Reads rows of a batch; returns whether the next one belongs to another group.
-    fn read(
-        &mut self,
-        of: (&CheckedQuery, &OrderedKeys),
-        batch: &mut BatchInWork,
-        budget: &Budget,
-    ) -> SqlResult<bool> {
-        let (columns, keys) = (&batch.columns, of.1);
-        while batch.row < batch.rows {
-            match self.step(keys, columns, batch.row) {
-                RowStep::SameSeries => {}
-                RowStep::NextGroup => return Ok(true),
-                RowStep::NextSeries => {
-                    self.end_series(of);
-                    // A fill policy may make many points of one row.
-                    self.reserve(budget)?;
-                    let tags = (0..keys.names.len()).map(|place| columns.tag(place, batch.row));
-                    self.tags = Some(tags.map(|tag| tag.map(str::to_owned)).collect());
-                }
-            }
-            let (time_ms, value) = (columns.time_ms(batch.row), columns.value(batch.row));
-            self.reducer.push(time_ms, value, &mut self.points);
-            batch.row += 1;
-        }
-        Ok(false)
-    }
-
-    fn step(&self, keys: &OrderedKeys, columns: &MetricColumns, row: usize) -> RowStep {
-        let Some(tags) = &self.tags else {
-            return RowStep::NextSeries;
-        };
-        let mut places = tags.iter().enumerate();
-        match places.find(|(place, tag)| tag.as_deref() != columns.tag(*place, row)) {
-            None => RowStep::SameSeries,
-            Some((place, _)) if place < keys.grouping => RowStep::NextGroup,
-            Some(_) => RowStep::NextSeries,
-        }
-    }
-
-    /// Ends the series that is being read, if there is one.
-    fn end_series(&mut self, (query, keys): (&CheckedQuery, &OrderedKeys)) {
-        let Some(tags) = &self.tags else {
-            return;
-        };
-        self.reducer.finish(&mut self.points);
-        let pairs = || {
-            let pairs = keys.names.iter().zip(tags);
-            pairs.filter_map(|(key, value)| Some((key.as_str(), value.as_deref()?)))
-        };
-        self.shared.add(pairs());
-        if let Some(tsuids) = &mut self.tsuids {
-            let tsuid = series_uid(&query.metric, pairs());
-            self.series_bytes += tsuid.len();
-            tsuids.push(tsuid);
-        }
-        let mut points = std::mem::take(&mut self.points);
-        points.shrink_to_fit();
-        self.series_bytes += SERIES_BYTES + points.len() * size_of::<SeriesPoint>();
-        self.series.push(points);
-    }
-
-    /// Reserves the memory that the group holds now.
-    fn reserve(&mut self, budget: &Budget) -> SqlResult<()> {
-        let current = self.points.capacity() * size_of::<SeriesPoint>();
-        let bytes = self.series_bytes + current + self.reducer.held_bytes();
-        if bytes > self.held_bytes {
-            budget.take(bytes - self.held_bytes);
-            self.held_bytes = bytes;
-        }
-        budget.check()
     }
 }
 

@@ -19,6 +19,11 @@ use marigram_service::{
 use marigram_sql::{ReferenceStore, SqlOptions, SqlService};
 use std::sync::Arc;
 
+#[path = "opentsdb_answers/expressions.rs"]
+mod expressions;
+#[path = "opentsdb_answers/limits.rs"]
+mod limits;
+
 /// A database in memory, and a client's session.
 struct Harness {
     engine: Engine,
@@ -128,19 +133,25 @@ impl Harness {
 
     /// The texts of an answer that is no series.
     async fn texts(&self, request: ReadRequest) -> Vec<String> {
-        let mut answers = self.run(&request).await.unwrap();
+        self.try_texts(request).await.unwrap()
+    }
+
+    /// The same, or why there is no answer.
+    async fn try_texts(&self, request: ReadRequest) -> std::result::Result<Vec<String>, String> {
+        let told = |error: ServiceError| error.to_string();
+        let mut answers = self.run(&request).await.map_err(told)?;
         let mut texts = Vec::new();
         while let Some(answer) = answers.next().await {
-            let Answer::Rows(mut rows) = answer.answer.unwrap() else {
+            let Answer::Rows(mut rows) = answer.answer.map_err(told)? else {
                 panic!("an answer has rows");
             };
             while let Some(batch) = rows.batches.next().await {
-                let batch = batch.unwrap();
+                let batch = batch.map_err(told)?;
                 let column = batch.column(0).as_string::<i32>();
                 texts.extend(column.iter().flatten().map(str::to_owned));
             }
         }
-        texts
+        Ok(texts)
     }
 }
 
@@ -371,42 +382,4 @@ async fn tags_may_be_called_as_columns_of_plans_are() {
     let first = groups.find(r#""dps":{"3610":2,"3620":4}"#);
     let second = groups.find(r#""dps":{"3610":1}"#);
     assert!(first.is_some() && first < second, "{groups}");
-}
-
-#[tokio::test]
-async fn as_many_filters_as_a_query_may_have_are_planned() {
-    let data = Harness::new(512 << 20, LINES);
-    let filter = r#"{"type":"iwildcard","tagk":"host","filter":"A*"}"#;
-    let filters = vec![filter; 256].join(",");
-    let body = format!(
-        r#"{{"start":3600,"end":3700,"queries":[{{"aggregator":"zimsum","metric":"cpu","filters":[{filters}]}}]}}"#
-    );
-    let answer = data.ask(TsQuery::from_json(body.as_bytes()).unwrap()).await;
-    let answer = answer.unwrap();
-    assert!(
-        answer.contains(r#""dps":{"3610":11,"3620":2,"3630":23}"#),
-        "{answer}"
-    );
-}
-
-#[tokio::test]
-async fn a_group_that_does_not_fit_in_memory_is_refused() {
-    let lines: Vec<String> = (0..60_000)
-        .map(|at| format!("big {} {at} host=h{}", 3600 + at / 20, at % 20))
-        .collect();
-    let data = Harness::new(48 << 20, &lines.join("\n"));
-    // Half a million buckets of each series.
-    let m = "sum:9ms-sum-zero:big";
-    let given = pairs(&[("start", "3600"), ("end", "7100"), ("m", m)]);
-    let error = data
-        .ask(TsQuery::from_parameters(&given).unwrap())
-        .await
-        .unwrap_err();
-    let is_memory = match &error {
-        ServiceError::Busy { .. } => true,
-        other => other.sqlstate() == "53200",
-    };
-    assert!(is_memory, "{error:?}");
-    let answer = data.query("3600", "7100", "sum:0all-count:big").await;
-    assert!(answer.contains(r#""3600":60000.0"#), "{answer}");
 }

@@ -1,5 +1,6 @@
 //! The JSON of an answer, written series by series and point by point.
 
+use crate::annotation::Annotation;
 use crate::java_number::{push_double, push_stored};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -23,6 +24,12 @@ pub struct SeriesHead {
     pub tsuids: Option<Vec<String>>,
     /// The part of the query, if it was asked for.
     pub query: Option<serde_json::Value>,
+    /// The annotations of the series.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub annotations: Vec<Annotation>,
+    /// The annotations of all series, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub global_annotations: Vec<Annotation>,
     /// Whether its values are shown as floats.
     pub has_floats: bool,
     /// Whether missing values are shown as `null`.
@@ -71,6 +78,14 @@ impl SeriesWriter {
         }
         if let Some(tsuids) = &head.tsuids {
             let _ = write!(text, ",\"tsuids\":{}", json(tsuids));
+        }
+        for (name, annotations) in [
+            ("annotations", &head.annotations),
+            ("globalAnnotations", &head.global_annotations),
+        ] {
+            if !annotations.is_empty() {
+                let _ = write!(text, ",\"{name}\":{}", json(annotations));
+            }
         }
         text.push_str(if self.has_arrays {
             ",\"dps\":["

@@ -4,18 +4,23 @@
 //! query comes as parameters of a URL or as JSON ([`TsQuery`]); [`TsQuery::check`] gives the
 //! [`CheckedQuery`] of each part, with its times, intervals and filters. What OpenTSDB computes from
 //! the points of series is here as well: [`SeriesReducer`] downsamples a series and takes its rate,
-//! [`GroupMerge`] aggregates the series of a group, [`GroupTags`] names what they share.
+//! [`GroupMerge`] aggregates the series of a group, [`GroupTags`] names what they share. An
+//! [`ExpressionQuery`] computes with the results of several queries. An [`Annotation`] is a note about a
+//! time.
 //!
 //! `docs/guides/opentsdb.md` names what differs from OpenTSDB on purpose.
 //!
 //! Invariants: no I/O, no clock, no panic on any input; memory grows with the input only.
 
 mod aggregator;
+mod annotation;
 mod answer;
 mod checked_query;
 mod downsample;
 mod error;
+mod expression;
 mod filter;
+mod formula;
 mod group;
 mod interval;
 mod java_number;
@@ -32,11 +37,21 @@ mod time_text;
 mod uid;
 
 pub use aggregator::{Aggregator, AggregatorState, Interpolation, PercentileEstimate};
+pub use annotation::{
+    ANNOTATION_FIELDS, ANNOTATION_TABLE, ANNOTATION_TAG, Annotation, AnnotationChange,
+    AnnotationDeletion, AnnotationQuery, AnnotationRange, annotation_tag, annotation_tsuid,
+};
 pub use answer::{SERIES_KEY, SeriesHead, SeriesWriter};
 pub use checked_query::{CheckedQuery, RateOptions};
 pub use downsample::{Downsample, DownsampleInterval, FillPolicy};
 pub use error::{PutFault, QueryFault};
+pub use expression::{
+    CheckedExpressions, ExpressionHead, ExpressionJoin, ExpressionMetric, ExpressionOutput,
+    ExpressionQuery, ExpressionStep, JoinKind, JoinVariables, JoinedSeries, OutputWriter,
+    SeriesSet,
+};
 pub use filter::{FILTERS, FilterDescription, TagTest, TagValueFilter};
+pub use formula::{Formula, FormulaValue};
 pub use group::{GroupMerge, GroupTags};
 pub use interval::IntervalUnit;
 pub use java_number::push_double;

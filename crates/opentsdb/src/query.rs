@@ -34,6 +34,8 @@ pub struct TsQuery {
     pub(crate) show_query: Flag,
     pub(crate) use_calendar: Flag,
     pub(crate) delete: Flag,
+    pub(crate) no_annotations: Flag,
+    pub(crate) global_annotations: Flag,
 }
 
 impl TsQuery {
@@ -69,6 +71,8 @@ impl TsQuery {
                 "show_summary" => query.show_summary = is_on(),
                 "show_query" => query.show_query = is_on(),
                 "use_calendar" => query.use_calendar = is_on(),
+                "no_annotations" => query.no_annotations = is_on(),
+                "global_annotations" => query.global_annotations = is_on(),
                 _ => {}
             }
         }
@@ -88,6 +92,16 @@ impl TsQuery {
     /// Whether the answer shows the numbers of series.
     pub fn shows_tsuids(&self) -> bool {
         self.show_tsuids.0
+    }
+
+    /// Whether the answer shows the annotations of its series.
+    pub fn shows_annotations(&self) -> bool {
+        !self.no_annotations.0
+    }
+
+    /// Whether the answer shows the annotations of all series, too.
+    pub fn shows_global_annotations(&self) -> bool {
+        self.global_annotations.0 && self.shows_annotations()
     }
 
     /// Whether the answer ends with a summary.

@@ -1,6 +1,8 @@
 //! What a server asks the database for, as one text: the request of a query language.
 
+use crate::annotation::AnnotationQuery;
 use crate::error::{QueryFault, missing_content, missing_parameter};
+use crate::expression::ExpressionQuery;
 use crate::filter::{TagValueFilter, check_filter_count};
 use crate::m_parameter::{parse_m, split_outside};
 use crate::query::TsQuery;
@@ -28,6 +30,10 @@ pub enum ReadRequest {
     Suggest(SuggestQuery),
     /// `/api/search/lookup`
     Lookup(LookupQuery),
+    /// `/api/query/exp`
+    Expressions(ExpressionQuery),
+    /// Annotations that are stored.
+    Annotations(AnnotationQuery),
 }
 
 impl ReadRequest {

@@ -3,6 +3,5 @@
 //! Invariant: nothing here does I/O, reads a clock, or panics on any input.
 
 pub mod flight;
-pub mod iotdb;
 pub mod lines;
 pub mod opentsdb;

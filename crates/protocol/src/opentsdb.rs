@@ -1,8 +1,12 @@
 //! Points of OpenTSDB as batches: a metric is a table with one field, its tags are those of the table.
+//! Annotations are rows of a table of their own.
 
 use hashbrown::HashMap;
 use marigram_model::{BatchBuilder, FieldType, FieldValueRef, TagValueRef, WriteBatch};
-use marigram_opentsdb::{DataPoint, STORED_FIELD};
+use marigram_opentsdb::{
+    ANNOTATION_FIELDS, ANNOTATION_TABLE, ANNOTATION_TAG, Annotation, DataPoint, STORED_FIELD,
+    annotation_tag,
+};
 
 /// The points of one metric.
 #[derive(Clone, Debug)]
@@ -79,6 +83,23 @@ impl<'a> MetricInWork<'a> {
     }
 }
 
+/// Annotations as rows, in their order.
+pub fn annotation_batch(annotations: &[Annotation]) -> WriteBatch {
+    let mut builder = BatchBuilder::new(ANNOTATION_TABLE);
+    let [start, end, description, notes, custom] = ANNOTATION_FIELDS;
+    for annotation in annotations {
+        let tag = TagValueRef::String(annotation_tag(&annotation.tsuid));
+        let slot = builder.slot([(ANNOTATION_TAG, tag)]);
+        builder.row(slot, annotation.start_ms().saturating_mul(1_000_000));
+        builder.field(start, FieldValueRef::I64(annotation.start_time));
+        builder.field(end, FieldValueRef::I64(annotation.end_time));
+        builder.field(description, FieldValueRef::String(&annotation.description));
+        builder.field(notes, FieldValueRef::String(&annotation.notes));
+        builder.field(custom, FieldValueRef::String(&annotation.custom_text()));
+    }
+    builder.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,5 +131,25 @@ mod tests {
         assert_eq!(cpu.points, [0, 2, 3]);
         assert_eq!(batches[1].points, [1]);
         assert!(metric_batches(&[]).is_empty());
+    }
+    #[test]
+    fn annotations_are_rows_with_the_series_as_tag() {
+        let annotation = |tsuid: &str, start_time: i64| Annotation {
+            tsuid: tsuid.to_owned(),
+            start_time,
+            description: "d".to_owned(),
+            ..Annotation::default()
+        };
+        let batch = annotation_batch(&[annotation("0A", 1_356_998_400), annotation("", 1000)]);
+        assert_eq!(batch.check(), Ok(()));
+        assert_eq!(batch.table, "opentsdb_annotations");
+        assert_eq!(
+            &batch.times[..],
+            [1_356_998_400_000_000_000, 1_000_000_000_000]
+        );
+        assert_eq!(batch.tags[0].value(0), Some(TagValueRef::String("0A")));
+        assert_eq!(batch.tags[0].value(1), Some(TagValueRef::String("global")));
+        let names: Vec<&str> = batch.fields.iter().map(|field| &*field.name).collect();
+        assert_eq!(names, ANNOTATION_FIELDS);
     }
 }

@@ -186,3 +186,121 @@ fn users_log_in_by_either_protocol() {
     let known = request(port, "GET", query, &basic, b"").unwrap();
     assert_eq!(known.json()[0]["dps"], json!({"1356998400": 1}));
 }
+
+/// The numbers of the series of a metric, by host.
+fn tsuid(port: u16, metric: &str, host: &str) -> String {
+    let found = get(
+        port,
+        &format!("/api/search/lookup?m={metric}%7Bhost={host}%7D"),
+    );
+    let tsuid = found["results"][0]["tsuid"].as_str();
+    tsuid.expect("the series is there").to_owned()
+}
+
+#[test]
+fn annotations_stay_change_and_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut server, port) = start(dir.path());
+    assert_eq!(
+        telnet(
+            port,
+            "put m 1356998400 1 host=a\nput m 1356998400 2 host=b\n"
+        ),
+        ""
+    );
+    let series = tsuid(port, "m", "a");
+    let note = |fields: Value| ask(port, "POST", "/api/annotation", &fields);
+    let on_series = json!({"startTime": 1_356_998_410, "tsuid": series, "description": "deploy"});
+    assert_eq!(note(on_series.clone()).status, 200);
+    let changed = note(json!({"startTime": 1_356_998_410_000_i64, "tsuid": series, "notes": "v2"}));
+    assert_eq!(changed.json()["description"], "deploy");
+    for second in [20, 30, 40] {
+        let fields =
+            json!({"startTime": 1_356_998_400 + second, "description": format!("g{second}")});
+        assert_eq!(note(fields).status, 200);
+    }
+    server.kill_and_restart();
+
+    let query = "/api/query?start=1356998400&end=1356998500&m=sum:m%7Bhost=*%7D&global_annotations";
+    let answer = get(port, query);
+    assert_eq!(answer[0]["annotations"][0]["description"], "deploy");
+    assert_eq!(answer[0]["annotations"][0]["notes"], "v2");
+    assert_eq!(answer[1]["annotations"], Value::Null);
+    let globals = answer[1]["globalAnnotations"].as_array().unwrap();
+    assert_eq!(globals.len(), 3);
+    let one = get(port, "/api/annotation?start_time=1356998420");
+    assert_eq!(one["description"], "g20");
+    let listed = get(
+        port,
+        "/api/annotations?start_time=1356998425&end_time=1356998500",
+    );
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    let gone = ask(
+        port,
+        "DELETE",
+        "/api/annotation?start_time=1356998420",
+        &Value::Null,
+    );
+    assert_eq!(gone.status, 204);
+    let missing = ask(
+        port,
+        "GET",
+        "/api/annotation?start_time=1356998420",
+        &Value::Null,
+    );
+    assert_eq!(missing.status, 404);
+    let all = json!({"startTime": "1356998400", "endTime": "1356998500", "global": true, "tsuids": [series]});
+    let deleted = ask(port, "DELETE", "/api/annotation/bulk", &all);
+    assert_eq!(deleted.json()["totalDeleted"], 3);
+    let answer = get(port, query);
+    assert_eq!(answer[0]["annotations"], Value::Null);
+    assert_eq!(answer[0]["dps"]["1356998400"], 1);
+}
+
+#[test]
+fn expressions_are_computed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_server, port) = start(dir.path());
+    let lines = "put used 1356998400 30 host=a\nput used 1356998460 45 host=a\n\
+                 put total 1356998400 60 host=a\nput total 1356998460 60 host=a\n\
+                 put used 1356998400 5 host=b\nput total 1356998400 50 host=b\n";
+    assert_eq!(telnet(port, lines), "");
+    let filters = json!([{"id": "f", "tags": [
+        {"type": "wildcard", "tagk": "host", "filter": "*", "groupBy": true}]}]);
+    let request = json!({
+        "time": {"start": "1356998400", "end": "1356998500", "aggregator": "sum"},
+        "filters": filters,
+        "metrics": [{"id": "u", "metric": "used", "filter": "f"}, {"id": "t", "metric": "total", "filter": "f"}],
+        "expressions": [{"id": "percent", "expr": "u / t * 100", "join": {"operator": "intersection"}}],
+        "outputs": [{"id": "percent", "alias": "used in percent"}],
+    });
+    let answer = ask(port, "POST", "/api/query/exp", &request);
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    let answer = answer.json();
+    let output = &answer["outputs"][0];
+    assert_eq!(output["alias"], "used in percent");
+    let dps = json!([
+        [1_356_998_400_000_i64, 50.0, 10.0],
+        [1_356_998_460_000_i64, 75.0, 0.0]
+    ]);
+    assert_eq!(output["dps"], dps);
+    assert_eq!(output["meta"][2]["commonTags"], json!({"host": "b"}));
+    assert_eq!(
+        answer["query"]["expressions"][0]["join"]["useQueryTags"],
+        false
+    );
+    // Many points come in several pieces.
+    let points: Vec<Value> = (0..5000)
+        .map(|at| json!({"metric": "many", "timestamp": 1_356_998_400 + at, "value": at, "tags": {"host": "a"}}))
+        .collect();
+    assert_eq!(ask(port, "POST", "/api/put", &json!(points)).status, 204);
+    let request = json!({
+        "time": {"start": "1356998400", "end": "1357009400", "aggregator": "sum"},
+        "metrics": [{"id": "a", "metric": "many"}],
+        "expressions": [{"id": "e", "expr": "a + 0.5"}],
+    });
+    let answer = ask(port, "POST", "/api/query/exp", &request).json();
+    let dps = answer["outputs"][0]["dps"].as_array().unwrap();
+    assert_eq!(dps.len(), 5000);
+    assert_eq!(dps[4999], json!([1_357_003_399_000_i64, 4999.5]));
+}

@@ -1,6 +1,7 @@
 //! Tests of requests as text.
 
 use super::*;
+use crate::annotation::AnnotationRange;
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     let pairs = pairs.iter();
@@ -18,7 +19,21 @@ fn requests_come_back_from_their_text() {
     let body = r#"{"queries":[{"metric":"m","tags":{"host":"a"}}],"backScan":24}"#;
     let last = LastQuery::from_json(body.as_bytes(), 86_400_000_000).unwrap();
     assert_eq!(last.since_ms, 86_313_600_000);
+    let range = AnnotationRange {
+        tsuids: vec!["0A".to_owned()],
+        global: true,
+        start_ms: 1000,
+        end_ms: 2000,
+    };
+    let places = vec![("0A".to_owned(), 1000), (String::new(), 2000)];
+    let body = r#"{"time":{"start":"1h-ago","aggregator":"sum"},"metrics":[{"id":"a","metric":"m","fillPolicy":{"policy":"nan","value":"NaN"}}],
+        "expressions":[{"id":"e","expr":"a + 1","join":{"operator":"union"}}]}"#;
+    let expressions = ExpressionQuery::from_json(body.as_bytes());
+    let expressions = expressions.and_then(|query| query.checked(86_400_000_000));
     for request in [
+        ReadRequest::Expressions(expressions.unwrap()),
+        ReadRequest::Annotations(AnnotationQuery::Range(range)),
+        ReadRequest::Annotations(AnnotationQuery::Places(places)),
         ReadRequest::Query(query.unwrap()),
         ReadRequest::Suggest(suggest.unwrap()),
         ReadRequest::Lookup(lookup.unwrap()),

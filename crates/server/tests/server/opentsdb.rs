@@ -207,8 +207,7 @@ async fn the_server_tells_of_itself() {
     let (status, uids) = get("/api/uid/assign?metric=a,b&tagk=host").await;
     assert_eq!(status, 200);
     assert_eq!(uids["metric"]["a"].as_str().unwrap().len(), 16);
-    assert_eq!(get("/api/annotation").await.0, 501);
-    assert_eq!(get("/api/query/exp").await.0, 501);
+    assert_eq!(get("/api/query/gexp").await.0, 501);
     let (status, unknown) = get("/api/nothing").await;
     assert_eq!((status, &unknown["error"]["code"]), (404, &404.into()));
     let (status, wrong) = get("/api/put").await;

@@ -109,6 +109,5 @@ pub(super) async fn unsupported(uri: Uri) -> OpenTsdbError {
         "unsupported",
         format!("'{path}' is not supported"),
     );
-    OpenTsdbError::from(error)
-        .with_details("Annotations and expressions are not stored or computed; use SQL for these")
+    OpenTsdbError::from(error).with_details("Use /api/query/exp for expressions")
 }

@@ -68,7 +68,7 @@ pub(super) async fn send(
 ) -> Result<Response, HttpError> {
     let mut text = String::new();
     let writer = SeriesWriter::begin(form.has_arrays, form.has_milliseconds, &mut text);
-    let mut sending = QueryInFlight {
+    let sending = QueryInFlight {
         shared: shared.clone(),
         form,
         answers,
@@ -80,8 +80,19 @@ pub(super) async fn send(
         }),
         share: ClientShare::new(shared, ticket),
     };
+    respond(sending, headers).await
+}
+
+/// The response whose body is made while it is sent.
+///
+/// # Errors
+/// What goes wrong before the first bytes are there.
+pub(super) async fn respond(
+    mut sending: impl BodySource,
+    headers: &HeaderMap,
+) -> Result<Response, HttpError> {
     let head = sending.make().await?;
-    let is_whole = sending.writer.is_none();
+    let is_whole = sending.has_ended();
     let is_packed = takes_gzip(headers) && !(is_whole && head.len() < PACKED_BYTES_MIN);
     let mut response = Response::new(streamed(head, sending, is_packed).await?);
     let headers = response.headers_mut();

@@ -3,6 +3,8 @@
 //! `docs/guides/opentsdb.md` says what works, and what differs on purpose.
 
 mod about;
+mod annotation;
+mod annotation_store;
 mod answer;
 mod asked;
 mod error;
@@ -11,6 +13,7 @@ mod names;
 mod parameters;
 mod put;
 mod query;
+mod text_answer;
 
 use super::HttpShared;
 use super::error::HttpError;
@@ -22,9 +25,11 @@ use axum::routing::{MethodRouter, any, get, post};
 use error::OpenTsdbError;
 
 /// The existing paths, as metric labels.
-const PATHS: [&str; 21] = [
+const PATHS: [&str; 23] = [
     "/api/aggregators",
     "/api/annotation",
+    "/api/annotation/bulk",
+    "/api/annotations",
     "/api/config",
     "/api/config/filters",
     "/api/dropcaches",
@@ -47,8 +52,9 @@ const PATHS: [&str; 21] = [
 ];
 
 /// The paths behind which a statement runs, of which the audit log tells by itself.
-const STATEMENT_PATHS: [&str; 4] = [
+const STATEMENT_PATHS: [&str; 5] = [
     "/api/query",
+    "/api/query/exp",
     "/api/query/last",
     "/api/search/lookup",
     "/api/suggest",
@@ -121,9 +127,9 @@ fn api() -> Vec<(&'static str, MethodRouter<HttpShared>)> {
             "/aggregators",
             get(about::aggregators).post(about::aggregators),
         ),
-        ("/annotation", any(about::unsupported)),
-        ("/annotation/bulk", any(about::unsupported)),
-        ("/annotations", any(about::unsupported)),
+        ("/annotation", any(annotation::one)),
+        ("/annotation/bulk", any(annotation::bulk)),
+        ("/annotations", any(annotation::all)),
         ("/config", get(about::config).post(about::config)),
         ("/config/filters", get(about::filters).post(about::filters)),
         (
@@ -135,7 +141,12 @@ fn api() -> Vec<(&'static str, MethodRouter<HttpShared>)> {
             "/query",
             get(query::get).post(query::post).delete(query::delete),
         ),
-        ("/query/exp", any(about::unsupported)),
+        (
+            "/query/exp",
+            get(query::expressions)
+                .post(query::expressions)
+                .delete(query::delete),
+        ),
         ("/query/gexp", any(about::unsupported)),
         ("/query/last", get(query::get_last).post(query::post_last)),
         (

@@ -88,6 +88,11 @@ impl JsonTexts {
         self.answer(|texts| format!("[{}]", texts.join(",")))
     }
 
+    /// The texts, and the memory that they hold.
+    pub(super) fn into_parts(self) -> (Vec<String>, MemoryPermit) {
+        (self.texts, self.lease)
+    }
+
     /// The answer that `write` makes of them. It holds its memory and its place among the requests until
     /// the client has taken it.
     fn answer(self, write: impl FnOnce(Vec<String>) -> String) -> Response {

@@ -1,10 +1,11 @@
-//! `/api/query` and `/api/query/last`.
+//! `/api/query`, `/api/query/last` and `/api/query/exp`.
 
 use super::answer::{self, QueryAnswerForm};
 use super::asked::ask;
 use super::error::OpenTsdbError;
 use super::names::json_texts;
 use super::parameters::{is_set, now_ms, parameters};
+use super::text_answer::send_text;
 use crate::admission::RequestPermit;
 use crate::http::HttpShared;
 use crate::http::error::HttpError;
@@ -13,7 +14,7 @@ use crate::http::request_context::RequestContext;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use marigram_opentsdb::{LastQuery, ReadRequest, TsQuery};
+use marigram_opentsdb::{ExpressionQuery, LastQuery, ReadRequest, TsQuery};
 
 /// `GET /api/query?start=&m=`
 pub(super) async fn get(
@@ -90,4 +91,24 @@ pub(super) async fn post_last(
 async fn last(shared: &HttpShared, query: LastQuery) -> Result<Response, OpenTsdbError> {
     let texts = json_texts(shared, &ReadRequest::Last(query)).await?;
     Ok(texts.array())
+}
+
+/// `POST /api/query/exp`, and GET with a body.
+pub(super) async fn expressions(
+    RequestContext(shared): RequestContext,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, OpenTsdbError> {
+    let (body, _lease) = read_body(&shared, &headers, body).await?;
+    let ticket = shared.server.gate.enter().ok_or_else(HttpError::too_many)?;
+    let query = ExpressionQuery::from_json(&body)?;
+    let shown = query.description();
+    // Here, so that faults keep their details.
+    let query = query.checked(now_ms())?;
+    let answers = ask(&shared, &ReadRequest::Expressions(query)).await?;
+    let around = (
+        "{\"outputs\":[".to_owned(),
+        format!("],\"query\":{shown}}}"),
+    );
+    Ok(send_text(&shared, answers, around, &headers, ticket).await?)
 }
