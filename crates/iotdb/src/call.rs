@@ -3,11 +3,12 @@
 use crate::requests::{
     AggregationQueryRequest, CloseOperationRequest, CloseSessionRequest,
     CreateAlignedTimeseriesRequest, CreateMultiTimeseriesRequest, CreateTimeseriesRequest,
-    DeleteDataRequest, ExecuteBatchRequest, ExecuteStatementRequest, FetchMetadataRequest,
-    FetchResultsRequest, InsertRecordRequest, InsertRecordsOfOneDeviceRequest,
-    InsertRecordsRequest, InsertStringRecordRequest, InsertStringRecordsOfOneDeviceRequest,
-    InsertStringRecordsRequest, InsertTabletRequest, InsertTabletsRequest, LastDataQueryRequest,
-    OpenSessionRequest, RawDataQueryRequest, SetTimeZoneRequest,
+    DeleteDataRequest, ExecuteBatchRequest, ExecuteStatementRequest, FastLastDataQueryRequest,
+    FetchMetadataRequest, FetchResultsRequest, InsertRecordRequest,
+    InsertRecordsOfOneDeviceRequest, InsertRecordsRequest, InsertStringRecordRequest,
+    InsertStringRecordsOfOneDeviceRequest, InsertStringRecordsRequest, InsertTabletRequest,
+    InsertTabletsRequest, LastDataQueryRequest, OpenSessionRequest, RawDataQueryRequest,
+    SetTimeZoneRequest,
 };
 use crate::wire::{WireFault, WireRead, WireReader, WireType};
 
@@ -46,6 +47,10 @@ pub enum ClientCall<'a> {
     SetTimeZone(SetTimeZoneRequest<'a>),
     /// `getProperties`
     GetProperties,
+    /// `fetchAllConnectionsInfo`
+    FetchConnections,
+    /// `getBackupConfiguration`
+    BackupConfiguration,
     /// `testConnectionEmptyRPC`
     TestConnection,
     /// `executeStatement`, `executeQueryStatement`, `executeUpdateStatement`, and their version 2
@@ -56,6 +61,8 @@ pub enum ClientCall<'a> {
     RawDataQuery(RawDataQueryRequest<'a>, RowForm),
     /// `executeLastDataQuery`
     LastDataQuery(LastDataQueryRequest<'a>, RowForm),
+    /// `executeFastLastDataQueryForOneDevice`
+    FastLastDataQuery(FastLastDataQueryRequest<'a>, RowForm),
     /// `executeAggregationQuery`
     AggregationQuery(AggregationQueryRequest<'a>, RowForm),
     /// `fetchResults`
@@ -111,6 +118,8 @@ impl<'a> ClientCall<'a> {
             "setTimeZone" => Self::SetTimeZone(argument(reader)?),
             "getProperties" => without_arguments(reader, Self::GetProperties)?,
             "testConnectionEmptyRPC" => without_arguments(reader, Self::TestConnection)?,
+            "fetchAllConnectionsInfo" => without_arguments(reader, Self::FetchConnections)?,
+            "getBackupConfiguration" => without_arguments(reader, Self::BackupConfiguration)?,
             "executeStatement" | "executeQueryStatement" | "executeUpdateStatement" => {
                 Self::ExecuteStatement(argument(reader)?, DataSet)
             }
@@ -122,6 +131,9 @@ impl<'a> ClientCall<'a> {
             "executeRawDataQueryV2" => Self::RawDataQuery(argument(reader)?, Blocks),
             "executeLastDataQuery" => Self::LastDataQuery(argument(reader)?, DataSet),
             "executeLastDataQueryV2" => Self::LastDataQuery(argument(reader)?, Blocks),
+            "executeFastLastDataQueryForOneDeviceV2" => {
+                Self::FastLastDataQuery(argument(reader)?, Blocks)
+            }
             "executeAggregationQuery" => Self::AggregationQuery(argument(reader)?, DataSet),
             "executeAggregationQueryV2" => Self::AggregationQuery(argument(reader)?, Blocks),
             "fetchResults" => Self::FetchResults(argument(reader)?, DataSet),
@@ -152,6 +164,9 @@ impl<'a> ClientCall<'a> {
             "testInsertStringRecords" => Self::InsertStringRecords(argument(reader)?, Test),
             "insertStringRecordsOfOneDevice" => {
                 Self::InsertStringRecordsOfOneDevice(argument(reader)?, Store)
+            }
+            "testInsertStringRecordsOfOneDevice" => {
+                Self::InsertStringRecordsOfOneDevice(argument(reader)?, Test)
             }
             _ => return Ok(None),
         }))

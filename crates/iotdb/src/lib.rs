@@ -24,8 +24,10 @@ pub mod wire;
 pub use answer::{AnswerColumn, AnswerRows, DataSetBytes};
 pub use call::{ClientCall, InsertPurpose, RowForm};
 pub use mapping::{
-    DEVICE_TAG, databases_above, day_to_ms, default_database, java_double, java_float, ms_to_ns,
-    ns_to_ms,
+    DEVICE_TAG, DEVICES_TABLE, IGNORES_TIME_KEY, MEASUREMENT_TAG, TIME_ANSWER, TIME_COLUMN,
+    TIMESERIES_TABLE, TYPE_KEY, database_name, database_path, databases_above, day_of_text,
+    day_to_ms, default_database, field_name, field_names, java_double, java_float,
+    measurement_of_field, ms_to_day, ms_to_ns, ns_to_ms,
 };
 pub use path::{PathNode, PathPattern, TreePath, node_text};
 pub use requests::*;

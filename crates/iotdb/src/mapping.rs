@@ -1,11 +1,52 @@
-//! How trees are kept in tables: an IoTDB database is a table, a device a series, a measurement a field.
+//! How trees are kept in tables.
+//!
+//! - A database `root.sg` of IoTDB is a database of that name, in the form of [`TreePath`]'s text.
+//! - Its devices are the series of one table, [`DEVICES_TABLE`]. The tag [`DEVICE_TAG`] holds the whole path,
+//!   and the time is in nanoseconds. A device belongs to the database with the longest path above it, or
+//!   equal to it ([`databases_above`]). If there is none, a write creates [`default_database`].
+//! - A measurement is a field with its name, and has the type that the first device gave it. If a device
+//!   has another type, or the name alone would mean something else, the field is called `name::TYPE`
+//!   ([`field_name`], [`field_names`], [`measurement_of_field`]). `DATE` always has such a name: a field of
+//!   32-bit integers without it is `INT32`. Who reads a measurement looks at all of its fields.
+//! - `STRING` and `TEXT` are fields of texts. A timeseries is `STRING` if it was created so.
+//! - Timeseries that were created explicitly have a row in [`TIMESERIES_TABLE`]. Those that only have values
+//!   do not, so devices that only write cost nothing there.
 
 use crate::path::TreePath;
+use crate::value::IotDbType;
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// The tag that holds the path of a device.
+/// The table of a database whose series are the devices.
+pub const DEVICES_TABLE: &str = "devices";
+
+/// The table of a database with the timeseries that were created explicitly: one row each, at time 0.
+pub const TIMESERIES_TABLE: &str = "timeseries";
+
+/// The tag that holds the path of a device, in both tables.
 pub const DEVICE_TAG: &str = "device";
+
+/// The tag of [`TIMESERIES_TABLE`] that holds the name of a measurement.
+pub const MEASUREMENT_TAG: &str = "measurement";
+
+/// The time of rows in both tables.
+pub const TIME_COLUMN: &str = "time";
+
+/// Key of an answer's field metadata with the name of the column's IoTDB type. The values are: `Boolean`
+/// for BOOLEAN, `Int32` for INT32 and DATE (`yyyymmdd`), `Int64` for INT64 and TIMESTAMP (ms), `Float32` for
+/// FLOAT, `Float64` for DOUBLE, `Utf8` for TEXT and STRING, `Binary` for BLOB.
+pub const TYPE_KEY: &str = "iotdb.type";
+
+/// Key of an answer's schema metadata that is `true` if the answer has no column of times. Otherwise the
+/// first column is [`TIME_ANSWER`].
+pub const IGNORES_TIME_KEY: &str = "iotdb.ignores_time";
+
+/// The first column of answers that have times: `Int64`, milliseconds since 1970, never null.
+pub const TIME_ANSWER: &str = "Time";
+
+/// What stands between a measurement and its type in the name of a field.
+const TYPE_SEPARATOR: &str = "::";
 
 /// Nanoseconds of a millisecond.
 const MS_NS: i64 = 1_000_000;
@@ -21,6 +62,74 @@ pub fn databases_above(device: &TreePath) -> impl Iterator<Item = TreePath> {
 pub fn default_database(device: &TreePath) -> Option<TreePath> {
     let is_below = device.is_absolute() && device.nodes().len() >= 2;
     is_below.then(|| device.prefix(2))
+}
+
+/// The name of the database of a path.
+pub fn database_name(path: &TreePath) -> String {
+    path.to_string()
+}
+
+/// The path of a database with this name, if it is one of IoTDB's.
+pub fn database_path(name: &str) -> Option<TreePath> {
+    let path = TreePath::parse(name).ok()?;
+    (path.is_absolute() && path.nodes().len() >= 2 && path.to_string() == name).then_some(path)
+}
+
+/// The name of the field for values of a measurement in a type. `plain` is the type of the field that is
+/// called as the measurement, or `None` if there is no such field yet.
+pub fn field_name(measurement: &str, kind: IotDbType, plain: Option<IotDbType>) -> String {
+    let stored = kind.stored();
+    let is_plain = stored != IotDbType::Date
+        && may_be_plain(measurement)
+        && plain.is_none_or(|plain| plain == stored);
+    if is_plain {
+        return measurement.to_owned();
+    }
+    typed_name(measurement, stored)
+}
+
+/// The names that fields of a measurement may have.
+pub fn field_names(measurement: &str) -> impl Iterator<Item = String> {
+    let plain = may_be_plain(measurement).then(|| measurement.to_owned());
+    let kinds = IotDbType::ALL.into_iter();
+    let kinds = kinds.filter(|kind| kind.stored() == *kind);
+    plain
+        .into_iter()
+        .chain(kinds.map(|kind| typed_name(measurement, kind)))
+}
+
+/// The measurement of a field, and its type if the name says it.
+pub fn measurement_of_field(field: &str) -> (&str, Option<IotDbType>) {
+    if let Some((measurement, kind)) = field.rsplit_once(TYPE_SEPARATOR)
+        && !measurement.is_empty()
+        && let Some(known) = IotDbType::from_name(kind)
+        && known.name() == kind
+    {
+        return (measurement, Some(known));
+    }
+    (field, None)
+}
+
+fn typed_name(measurement: &str, kind: IotDbType) -> String {
+    format!("{measurement}{TYPE_SEPARATOR}{kind}")
+}
+
+/// Whether a field can be called as a measurement without meaning something else.
+fn may_be_plain(measurement: &str) -> bool {
+    measurement != DEVICE_TAG
+        && measurement != TIME_COLUMN
+        && measurement_of_field(measurement).1.is_none()
+}
+
+impl IotDbType {
+    /// The type as which fields keep its values: `TEXT` for `STRING`, otherwise itself.
+    #[must_use]
+    pub fn stored(self) -> Self {
+        match self {
+            Self::String => Self::Text,
+            kind => kind,
+        }
+    }
 }
 
 /// A time in nanoseconds, if it has one.
@@ -40,6 +149,23 @@ pub fn day_to_ms(day: i32) -> Option<i64> {
     let date = Date::new(year, month, i8::try_from(day).ok()?).ok()?;
     let begin = date.to_zoned(TimeZone::UTC).ok()?;
     Some(begin.timestamp().as_millisecond())
+}
+
+/// The day of a text such as `2024-02-29`, as the number `yyyymmdd`.
+pub fn day_of_text(text: &str) -> Option<i32> {
+    let date: Date = text.trim().parse().ok()?;
+    day_number(date)
+}
+
+/// The day in a time zone in which a time is, as the number `yyyymmdd`.
+pub fn ms_to_day(time_ms: i64, zone: &TimeZone) -> Option<i32> {
+    let time = Timestamp::from_millisecond(time_ms).ok()?;
+    day_number(zone.to_datetime(time).date())
+}
+
+fn day_number(date: Date) -> Option<i32> {
+    let (year, month, day) = (i32::from(date.year()), date.month(), date.day());
+    (year > 0).then(|| year * 10_000 + i32::from(month) * 100 + i32::from(day))
 }
 
 /// A number as Java writes it: at least one digit behind the point, and an exponent outside of 0.001 to
@@ -114,10 +240,52 @@ mod tests {
     }
 
     #[test]
+    fn databases_have_names() {
+        let path = database_path("root.sg.`a b`").expect("a path");
+        assert_eq!(path.nodes(), ["root", "sg", "a b"]);
+        assert_eq!(database_name(&path), "root.sg.`a b`");
+        for name in ["main", "root", "root.*", "root.`sg`", "root..a"] {
+            assert_eq!(database_path(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn measurements_have_fields() {
+        use IotDbType::{Date, Double, Int32, String, Text};
+        for (measurement, kind, plain, name) in [
+            ("s", Int32, None, "s"),
+            ("s", Int32, Some(Int32), "s"),
+            ("s", Int32, Some(Double), "s::INT32"),
+            ("s", String, Some(Text), "s"),
+            ("s", String, Some(Double), "s::TEXT"),
+            ("s", Date, None, "s::DATE"),
+            ("device", Double, None, "device::DOUBLE"),
+            ("time", Int32, None, "time::INT32"),
+            ("a::DATE", Int32, None, "a::DATE::INT32"),
+        ] {
+            assert_eq!(field_name(measurement, kind, plain), name);
+            assert_eq!(measurement_of_field(name).0, measurement);
+            assert!(
+                field_names(measurement).any(|known| known == name),
+                "{name}"
+            );
+        }
+        assert_eq!(measurement_of_field("s::DATE"), ("s", Some(Date)));
+        assert_eq!(measurement_of_field("s::date"), ("s::date", None));
+        assert_eq!(measurement_of_field("::DATE"), ("::DATE", None));
+    }
+
+    #[test]
     fn days_are_times() {
         assert_eq!(day_to_ms(19_700_102), Some(86_400_000));
         assert_eq!(day_to_ms(20_240_229), Some(1_709_164_800_000));
         assert_eq!([20_230_229, 0, -1, i32::MAX].map(day_to_ms), [None; 4]);
+        assert_eq!(day_of_text("2024-02-29"), Some(20_240_229));
+        assert_eq!(["2023-02-29", "x", ""].map(day_of_text), [None; 3]);
+        assert_eq!(
+            ms_to_day(1_709_164_799_999, &TimeZone::UTC),
+            Some(20_240_228)
+        );
     }
 
     #[test]

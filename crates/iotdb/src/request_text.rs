@@ -3,7 +3,8 @@
 use crate::path::{PathPattern, TreePath};
 use crate::requests::{
     AggregationQueryRequest, CreateAlignedTimeseriesRequest, CreateMultiTimeseriesRequest,
-    CreateTimeseriesRequest, DeleteDataRequest, LastDataQueryRequest, RawDataQueryRequest,
+    CreateTimeseriesRequest, DeleteDataRequest, FastLastDataQueryRequest, LastDataQueryRequest,
+    RawDataQueryRequest,
 };
 use crate::sql::TreeAggregate;
 use crate::status::IotDbFault;
@@ -63,6 +64,25 @@ pub fn last_data_query(request: &LastDataQueryRequest<'_>) -> Result<String, Iot
     Ok(format!(
         "SELECT LAST {columns} FROM root WHERE time >= {time}"
     ))
+}
+
+/// The query for the newest points of a device.
+///
+/// # Errors
+/// If a path is malformed.
+pub fn fast_last_data_query(request: &FastLastDataQueryRequest<'_>) -> Result<String, IotDbFault> {
+    let device = TreePath::parse(request.device)?;
+    if !device.is_absolute() {
+        return Err(IotDbFault::path(format!(
+            "{} is not a legal path",
+            request.device
+        )));
+    }
+    let columns = list(request.measurements.iter().map(|name| {
+        let pattern = PathPattern::parse(name)?;
+        Ok(pattern.to_string())
+    }))?;
+    Ok(format!("SELECT LAST {columns} FROM {device}"))
 }
 
 /// The query for aggregates of timeseries.
@@ -213,7 +233,7 @@ fn creations(paths: &[&str], types: &[i32]) -> Result<Vec<String>, IotDbFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sql::{TreeSqlContext, TreeStatement, parse_statement};
+    use crate::sql::{TreeExpr, TreeSqlContext, TreeStatement, parse_statement};
 
     fn parsed(text: &str) -> TreeStatement {
         parse_statement(text, &TreeSqlContext::for_utc(0))
@@ -237,11 +257,9 @@ mod tests {
         let full: Vec<String> = query
             .columns
             .iter()
-            .map(|column| {
-                query.from[0]
-                    .join(&column.path)
-                    .expect("a path")
-                    .to_string()
+            .map(|column| match &column.expr {
+                TreeExpr::Path(path) => query.from[0].join(path).expect("a path").to_string(),
+                other => panic!("{other:?}"),
             })
             .collect();
         assert_eq!(full, ["root.sg.`d-1`.s1", "root.sg.`1`.last"]);

@@ -52,6 +52,8 @@ wire_struct! {
         3 required fetch_size: i32,
         /// The number of the query.
         4 required query_id: i64,
+        /// The time that the request may take, ms.
+        6 optional timeout_ms: i64,
     }
 
     /// Asks for metadata.
@@ -274,6 +276,24 @@ wire_struct! {
         5 required statement_id: i64,
         /// The time that the query may take, ms.
         8 optional timeout_ms: i64,
+    }
+
+    /// Reads the newest points of one device.
+    FastLastDataQueryRequest<'a> {
+        /// The session.
+        1 required session_id: i64,
+        /// The database, or what the client takes for it.
+        2 required database: &'a str,
+        /// The device.
+        3 required device: &'a str,
+        /// The measurements.
+        4 required measurements: Vec<&'a str>,
+        /// Rows that an answer may have.
+        5 optional fetch_size: i32,
+        /// The number of the client's statement.
+        6 required statement_id: i64,
+        /// The time that the query may take, ms.
+        9 optional timeout_ms: i64,
     }
 
     /// Aggregates timeseries.

@@ -57,6 +57,8 @@ wire_struct! {
         13 optional blocks: Vec<&'a [u8]>,
         /// Whether there are more rows.
         14 optional has_more: bool,
+        /// For each column, its place in the blocks.
+        17 optional block_places: Vec<i32>,
     }
 
     /// More rows.
@@ -107,5 +109,31 @@ wire_struct! {
         6 optional is_read_only: bool,
         /// What was built.
         7 optional build: &'a str,
+    }
+
+    /// A connection.
+    ConnectionInfo<'a> {
+        /// The user.
+        1 required user: &'a str,
+        /// When it logged in, ms.
+        2 required login_ms: i64,
+        /// Its number.
+        3 required id: &'a str,
+        /// The kind of its protocol; 0 is this one.
+        4 required kind: i32,
+    }
+
+    /// Connections.
+    ConnectionsResponse<'a> {
+        /// The connections.
+        1 required connections: Vec<ConnectionInfo<'a>>,
+    }
+
+    /// Whether writes go to another server, too.
+    BackupConfigurationResponse<'a> {
+        /// What became of the request.
+        1 required status: StatusMessage<'a>,
+        /// Whether they do.
+        2 optional is_on: bool,
     }
 }

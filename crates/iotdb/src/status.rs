@@ -140,6 +140,20 @@ impl IotDbFault {
         Self::new(StatusCode::UNSUPPORTED, message)
     }
 
+    /// The fault as the text of an error that passes through the database: `[701] …`.
+    pub fn to_text(&self) -> String {
+        format!("[{}] {}", self.code.0, self.message)
+    }
+
+    /// Reads [`to_text`](Self::to_text). A text without a code gets that of its SQLSTATE.
+    pub fn from_text(text: &str, sqlstate: &str) -> Self {
+        let coded = || {
+            let (code, message) = text.strip_prefix('[')?.split_once("] ")?;
+            Some(Self::new(StatusCode(code.parse().ok()?), message))
+        };
+        coded().unwrap_or_else(|| Self::new(StatusCode::from_sqlstate(sqlstate), text))
+    }
+
     /// The fault as part of an answer.
     pub fn status(&self) -> StatusMessage<'_> {
         StatusMessage {
@@ -157,4 +171,19 @@ impl StatusMessage<'_> {
         message: None,
         parts: None,
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_pass_as_texts() {
+        let fault = IotDbFault::semantic("[1] it means nothing");
+        assert_eq!(fault.to_text(), "[701] [1] it means nothing");
+        assert_eq!(IotDbFault::from_text(&fault.to_text(), "22023"), fault);
+        let other = IotDbFault::from_text("no such table", "42P01");
+        assert_eq!(other.code, StatusCode::PATH_NOT_EXIST);
+        assert_eq!(other.message, "no such table");
+    }
 }

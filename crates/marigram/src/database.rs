@@ -18,6 +18,7 @@ use marigram_engine::{
 use marigram_env::Env;
 use marigram_flux_interpreter::FluxLanguage;
 use marigram_influx::InfluxQl;
+use marigram_iotdb_planner::IotDbStatements;
 use marigram_model::{TableSchema, WriteBatch};
 use marigram_opentsdb_planner::OpenTsdbQueries;
 use marigram_pgtext::split_script;
@@ -25,6 +26,7 @@ use marigram_reference::ReferenceStore;
 use marigram_service::{Answer, DEFAULT_DATABASE, Identity, RowStream, Session};
 use marigram_sql::front_end::FrontEnd;
 use marigram_sql::{SqlOptions, SqlService};
+use marigram_tdengine_planner::TDengineStatements;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -126,6 +128,8 @@ impl Marigram {
                 Arc::new(InfluxQl::default()),
                 Arc::new(FluxLanguage::default()),
                 Arc::new(OpenTsdbQueries),
+                Arc::new(TDengineStatements::default()),
+                Arc::new(IotDbStatements),
             ];
             SqlService::with_front_ends(engine.clone(), reference.clone(), settings, languages)?
         };

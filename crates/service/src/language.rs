@@ -41,6 +41,10 @@ pub enum Language {
     Flux,
     /// Requests of OpenTSDB 2.4, as `marigram_opentsdb::ReadRequest` writes them.
     OpenTsdb,
+    /// The tree dialect of Apache IoTDB's SQL.
+    IotDb,
+    /// SQL as TDengine has it.
+    TDengine,
 }
 
 /// The value of a bound parameter, as JSON has it.

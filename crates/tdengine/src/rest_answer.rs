@@ -49,6 +49,17 @@ impl RestAnswer {
         }
     }
 
+    /// The same with a zone by its name; `None` if there is no such zone.
+    #[must_use]
+    pub fn in_zone(
+        columns: Vec<RestColumn>,
+        (precision, zone): (TaosPrecision, &str),
+        has_names: bool,
+    ) -> Option<Self> {
+        let zone = zone_of_name(zone)?;
+        Some(Self::new(columns, (precision, zone), has_names))
+    }
+
     /// Writes what stands before the rows.
     pub fn begin(&self, out: &mut String) {
         out.push_str("{\"code\":0,\"column_meta\":[");
@@ -159,6 +170,19 @@ impl RestAnswer {
     }
 }
 
+/// Whether there is a zone of this name.
+#[must_use]
+pub fn is_zone(name: &str) -> bool {
+    zone_of_name(name).is_some()
+}
+
+fn zone_of_name(name: &str) -> Option<TimeZone> {
+    if name.is_empty() || name.eq_ignore_ascii_case("utc") {
+        return Some(TimeZone::UTC);
+    }
+    TimeZone::get(name).ok()
+}
+
 /// Writes a float with the fewest digits that say it; very small and great ones with an exponent.
 fn push_float<T: std::fmt::Display + std::fmt::LowerExp>(value: T, size: f64, out: &mut String) {
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
@@ -262,6 +286,18 @@ mod tests {
             };
             assert!(out.contains(expected), "{out}");
         }
+    }
+
+    #[test]
+    fn zones_have_names() {
+        assert!(is_zone("") && is_zone("Asia/Shanghai"));
+        assert!(!is_zone("Nowhere/At all") && !is_zone("../etc/passwd"));
+        let setting = (TaosPrecision::Milli, "Asia/Shanghai");
+        let columns = vec![column("ts", TaosType::Timestamp)];
+        let mut answer = RestAnswer::in_zone(columns, setting, false).unwrap();
+        let mut out = String::new();
+        answer.time(0, &mut out);
+        assert_eq!(out, "\"1970-01-01T08:00:00.000+08:00\"");
     }
 
     #[test]

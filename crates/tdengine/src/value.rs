@@ -105,6 +105,69 @@ impl Default for TimeSetting {
 }
 
 impl TimeSetting {
+    /// The setting of a statement; a zone that nobody knows is UTC.
+    #[must_use]
+    pub fn in_zone(now_ns: i64, precision: TaosPrecision, zone: &str) -> Self {
+        Self {
+            now_ns,
+            precision,
+            zone: TimeZone::get(zone).unwrap_or(TimeZone::UTC),
+        }
+    }
+
+    /// A time that a duration was added to, ns; months are those of the calendar.
+    ///
+    /// # Errors
+    /// If it is beyond 64 bits of nanoseconds.
+    pub fn shifted_ns(&self, time_ns: i64, shift: TimeShift) -> TaosResult<i64> {
+        shift_time(time_ns, shift, &self.zone)
+    }
+
+    /// The month of a time in the zone: months since January of the year 0.
+    #[must_use]
+    pub fn month_of(&self, time_ns: i64) -> i64 {
+        let time = jiff::Timestamp::from_nanosecond(time_ns.into()).unwrap_or_default();
+        let date = time.to_zoned(self.zone.clone()).date();
+        i64::from(date.year()) * 12 + i64::from(date.month()) - 1
+    }
+
+    /// The first moment of a month that [`TimeSetting::month_of`] gave, ns.
+    #[must_use]
+    pub fn month_start_ns(&self, month: i64) -> Option<i64> {
+        let year = i16::try_from(month.div_euclid(12)).ok()?;
+        let number = i8::try_from(month.rem_euclid(12) + 1).ok()?;
+        let date = jiff::civil::Date::new(year, number, 1).ok()?;
+        let start = date.to_zoned(self.zone.clone()).ok()?;
+        i64::try_from(start.timestamp().as_nanosecond()).ok()
+    }
+
+    /// Nanoseconds that the zone's clocks are ahead of UTC at a time.
+    #[must_use]
+    pub fn zone_offset_ns(&self, time_ns: i64) -> i64 {
+        let time = jiff::Timestamp::from_nanosecond(time_ns.into()).unwrap_or_default();
+        i64::from(self.zone.to_offset(time).seconds()) * 1_000_000_000
+    }
+
+    /// Day of the month, of the week (Monday is 1) and of the year of a time in the zone.
+    #[must_use]
+    pub fn day_of(&self, time_ns: i64) -> (i64, i64, i64) {
+        let time = jiff::Timestamp::from_nanosecond(time_ns.into()).unwrap_or_default();
+        let date = time.to_zoned(self.zone.clone()).date();
+        (
+            i64::from(date.day()),
+            i64::from(date.weekday().to_monday_one_offset()),
+            i64::from(date.day_of_year()),
+        )
+    }
+
+    /// The week of the year by ISO 8601.
+    #[must_use]
+    pub fn week_of(&self, time_ns: i64) -> i64 {
+        let time = jiff::Timestamp::from_nanosecond(time_ns.into()).unwrap_or_default();
+        let date = time.to_zoned(self.zone.clone()).date();
+        i64::from(date.iso_week_date().week())
+    }
+
     /// A moment, ns.
     ///
     /// # Errors

@@ -6,8 +6,8 @@ use crate::value::IotDbType;
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TreeStatement {
-    /// `CREATE DATABASE`
-    CreateDatabase(TreePath),
+    /// `CREATE DATABASE`, with its time to live, ms.
+    CreateDatabase(TreePath, Option<i64>),
     /// `DROP DATABASE`
     DropDatabases(Vec<PathPattern>),
     /// `CREATE TIMESERIES`
@@ -52,6 +52,24 @@ pub enum ShowTarget {
     Version,
     /// How long databases keep rows.
     Ttl(PathPattern),
+    /// The parts of the cluster.
+    Cluster,
+    /// The servers that keep data.
+    DataNodes,
+    /// The servers that keep the schema.
+    ConfigNodes,
+    /// The parts of the data.
+    Regions,
+    /// Settings of the cluster.
+    Variables,
+    /// The functions.
+    Functions,
+    /// The running queries.
+    Queries,
+    /// The user.
+    CurrentUser,
+    /// The time of the server.
+    CurrentTimestamp,
 }
 
 /// A timeseries to create.
@@ -63,6 +81,18 @@ pub struct NewTimeseries {
     pub measurement: String,
     /// Its type.
     pub kind: IotDbType,
+    /// Its encoding, if the statement names one.
+    pub encoding: Option<String>,
+    /// Its compressor, if the statement names one.
+    pub compressor: Option<String>,
+    /// Another name of the measurement.
+    pub alias: Option<String>,
+    /// Names and values by which it is found.
+    pub tags: Vec<(String, String)>,
+    /// Other names and values.
+    pub attributes: Vec<(String, String)>,
+    /// Whether its device is aligned.
+    pub is_aligned: bool,
 }
 
 /// Rows to insert.
@@ -72,6 +102,8 @@ pub struct TreeInsert {
     pub device: TreePath,
     /// The measurements.
     pub measurements: Vec<String>,
+    /// Whether the device is aligned.
+    pub is_aligned: bool,
     /// The rows.
     pub rows: Vec<TreeInsertRow>,
 }
@@ -114,7 +146,9 @@ pub struct TreeSelect {
     /// The beginnings of the paths.
     pub from: Vec<PathPattern>,
     /// WHERE.
-    pub condition: Option<TreeCondition>,
+    pub condition: Option<TreeExpr>,
+    /// HAVING.
+    pub having: Option<TreeExpr>,
     /// GROUP BY with windows of time.
     pub windows: Option<TreeWindows>,
     /// GROUP BY LEVEL; no levels if there is none.
@@ -138,21 +172,10 @@ pub struct TreeSelect {
 /// A column of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TreeColumn {
-    /// The function, if there is one.
-    pub function: Option<TreeFunction>,
-    /// The end of the path.
-    pub path: PathPattern,
+    /// What it shows; its paths are ends of paths.
+    pub expr: TreeExpr,
     /// Its name in the answer.
     pub alias: Option<String>,
-}
-
-/// A function of a column, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeFunction {
-    /// The function.
-    pub aggregate: TreeAggregate,
-    /// Its name as the statement has it.
-    pub name: String,
 }
 
 /// An aggregate function.
@@ -180,11 +203,21 @@ pub enum TreeAggregate {
     Extreme,
     /// The time from the first to the last one.
     TimeDuration,
+    /// The one that occurs most often.
+    Mode,
+    /// The standard deviation of a sample.
+    StdDevSample,
+    /// The standard deviation of a population.
+    StdDevPopulation,
+    /// The variance of a sample.
+    VarianceSample,
+    /// The variance of a population.
+    VariancePopulation,
 }
 
 impl TreeAggregate {
     /// Every function, by its name.
-    const NAMES: [(&'static str, Self); 11] = [
+    const NAMES: [(&'static str, Self); 18] = [
         ("count", Self::Count),
         ("sum", Self::Sum),
         ("avg", Self::Avg),
@@ -196,6 +229,13 @@ impl TreeAggregate {
         ("max_time", Self::MaxTime),
         ("extreme", Self::Extreme),
         ("time_duration", Self::TimeDuration),
+        ("mode", Self::Mode),
+        ("stddev", Self::StdDevSample),
+        ("stddev_samp", Self::StdDevSample),
+        ("stddev_pop", Self::StdDevPopulation),
+        ("variance", Self::VarianceSample),
+        ("var_samp", Self::VarianceSample),
+        ("var_pop", Self::VariancePopulation),
     ];
 
     /// Functions by the numbers that requests outside of SQL have.
@@ -219,6 +259,11 @@ impl TreeAggregate {
         found.map(|(_, function)| *function)
     }
 
+    /// The names of all functions.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::NAMES.iter().map(|(name, _)| *name)
+    }
+
     /// The function with this number.
     pub fn from_number(number: i32) -> Option<Self> {
         let place = usize::try_from(number).ok()?;
@@ -234,36 +279,92 @@ impl TreeAggregate {
     }
 }
 
-/// A condition.
+/// An expression: of a column, a condition, or what rows are sorted by.
 #[derive(Clone, Debug, PartialEq)]
-pub enum TreeCondition {
-    /// All of them hold.
-    And(Vec<TreeCondition>),
-    /// One of them holds.
-    Or(Vec<TreeCondition>),
-    /// It does not hold.
-    Not(Box<TreeCondition>),
-    /// A comparison.
-    Compare(TreeOperand, TreeComparison, TreeOperand),
-    /// Whether the operand is one of these.
-    In(TreeOperand, Vec<TreeLiteral>),
-    /// Whether the operand is null.
-    IsNull(TreeOperand),
-    /// Whether a text matches a pattern with `%` and `_`.
-    Like(TreeOperand, String),
-    /// Whether a text matches a regular expression.
-    Regexp(TreeOperand, String),
-}
-
-/// What a condition looks at.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TreeOperand {
+pub enum TreeExpr {
     /// The time.
     Time,
     /// A timeseries.
     Path(PathPattern),
     /// A value.
     Literal(TreeLiteral),
+    /// A number with the opposite sign.
+    Negate(Box<TreeExpr>),
+    /// Arithmetic.
+    Arithmetic(Box<TreeExpr>, TreeArithmetic, Box<TreeExpr>),
+    /// All of them hold.
+    And(Vec<TreeExpr>),
+    /// One of them holds.
+    Or(Vec<TreeExpr>),
+    /// It does not hold.
+    Not(Box<TreeExpr>),
+    /// A comparison.
+    Compare(Box<TreeExpr>, TreeComparison, Box<TreeExpr>),
+    /// Whether the first one is between the others, or one of them.
+    Between(Box<TreeExpr>, Box<TreeExpr>, Box<TreeExpr>),
+    /// Whether the operand is one of these.
+    In(Box<TreeExpr>, Vec<TreeLiteral>),
+    /// Whether the operand is null.
+    IsNull(Box<TreeExpr>),
+    /// Whether a text matches a pattern with `%` and `_`.
+    Like(Box<TreeExpr>, String),
+    /// Whether a text matches a regular expression.
+    Regexp(Box<TreeExpr>, String),
+    /// A function.
+    Call(TreeCall),
+}
+
+/// A function with its arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeCall {
+    /// Its name as the statement has it.
+    pub name: String,
+    /// What it is computed from.
+    pub arguments: Vec<TreeExpr>,
+    /// Its settings: `"ignoreNull"="false"`.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl TreeCall {
+    /// The aggregate function of this name, if it is one.
+    pub fn aggregate(&self) -> Option<TreeAggregate> {
+        TreeAggregate::from_name(&self.name)
+    }
+
+    /// The value of a setting, whose name may have any case.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        let mut all = self.attributes.iter();
+        let found = all.find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// An operator of arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeArithmetic {
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+    /// `*`
+    Times,
+    /// `/`
+    Divide,
+    /// `%`
+    Modulo,
+}
+
+impl TreeArithmetic {
+    /// Its sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Plus => "+",
+            Self::Minus => "-",
+            Self::Times => "*",
+            Self::Divide => "/",
+            Self::Modulo => "%",
+        }
+    }
 }
 
 /// How values are compared.
@@ -295,6 +396,18 @@ impl TreeComparison {
             same => same,
         }
     }
+
+    /// Its sign.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Less => "<",
+            Self::LessOrEqual => "<=",
+            Self::Greater => ">",
+            Self::GreaterOrEqual => ">=",
+        }
+    }
 }
 
 /// A length of time.
@@ -324,8 +437,8 @@ pub struct TreeWindows {
 /// What stands for missing values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TreeFill {
-    /// The value before.
-    Previous,
+    /// The value before, if it is not older than this many milliseconds.
+    Previous(Option<i64>),
     /// A value on the line between the values around.
     Linear,
     /// This value.
@@ -333,7 +446,7 @@ pub enum TreeFill {
 }
 
 /// What rows are sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum SortKey {
     /// The time.
     Time,
@@ -341,4 +454,6 @@ pub enum SortKey {
     Device,
     /// The timeseries.
     Timeseries,
+    /// A value.
+    Value(TreeExpr),
 }

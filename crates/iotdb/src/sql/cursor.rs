@@ -12,6 +12,8 @@ pub(super) struct SqlCursor<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
+    /// Operators of arithmetic that were read.
+    pub(super) operators: u32,
     pub(super) context: &'a TreeSqlContext,
 }
 
@@ -21,6 +23,7 @@ impl<'a> SqlCursor<'a> {
             text,
             at: 0,
             depth: 0,
+            operators: 0,
             context,
         }
     }
@@ -56,6 +59,11 @@ impl<'a> SqlCursor<'a> {
         self.at = place;
     }
 
+    /// The text between an earlier place and this one.
+    pub(super) fn text_before(&self, place: usize) -> &'a str {
+        &self.text[place..self.at]
+    }
+
     pub(super) fn is_at_end(&mut self) -> bool {
         self.rest().is_empty()
     }
@@ -68,7 +76,7 @@ impl<'a> SqlCursor<'a> {
         if self.depth >= DEPTH_MAX {
             return Err(IotDbFault::new(
                 StatusCode::SQL_PARSE,
-                format!("conditions are nested more than {DEPTH_MAX} deep"),
+                format!("expressions are nested more than {DEPTH_MAX} deep"),
             ));
         }
         self.depth += 1;

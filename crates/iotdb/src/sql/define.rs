@@ -1,10 +1,8 @@
 //! CREATE, DROP, DELETE and SET.
 
-use super::ast::{
-    NewTimeseries, TreeComparison, TreeCondition, TreeLiteral, TreeOperand, TreeStatement,
-};
+use super::ast::{NewTimeseries, TreeComparison, TreeExpr, TreeLiteral, TreeStatement};
 use super::cursor::SqlCursor;
-use crate::path::PathPattern;
+use crate::path::{PathPattern, TreePath};
 use crate::status::IotDbFault;
 use crate::value::IotDbType;
 
@@ -13,20 +11,15 @@ impl SqlCursor<'_> {
     pub(super) fn create(&mut self) -> Result<TreeStatement, IotDbFault> {
         if self.names_database() {
             let path = self.absolute_path()?;
-            self.database_settings()?;
-            return Ok(TreeStatement::CreateDatabase(path));
+            let ttl = self.database_settings()?;
+            return Ok(TreeStatement::CreateDatabase(path, ttl));
         }
         if self.keyword("timeseries") {
             let path = self.absolute_path()?;
             let (device, measurement) = path
                 .split_last()
                 .ok_or_else(|| IotDbFault::path(format!("{path} is no timeseries")))?;
-            let kind = self.timeseries_type()?;
-            let series = NewTimeseries {
-                measurement: measurement.to_owned(),
-                device,
-                kind,
-            };
+            let series = self.timeseries_settings(device, measurement, false)?;
             return Ok(TreeStatement::CreateTimeseries(vec![series]));
         }
         if self.keywords(&["aligned", "timeseries"]) {
@@ -53,59 +46,116 @@ impl SqlCursor<'_> {
         IotDbFault::unsupported(format!("{verb} {kind} is not supported"))
     }
 
-    /// Settings of a database: they are read, but data is laid out in another way here.
-    fn database_settings(&mut self) -> Result<(), IotDbFault> {
+    /// Settings of a database: its time to live. The others are read, but data is laid out in another
+    /// way here.
+    fn database_settings(&mut self) -> Result<Option<i64>, IotDbFault> {
+        let mut ttl = None;
         if !self.keyword("with") {
-            return Ok(());
+            return Ok(ttl);
         }
         loop {
             let name = self.peek_word();
             if name.is_empty() {
-                return Ok(());
-            }
-            if name.eq_ignore_ascii_case("ttl") {
-                return Err(IotDbFault::unsupported(
-                    "set the time to live with SET TTL TO after the database was created",
-                ));
+                return Ok(ttl);
             }
             self.advance(name.len());
             self.expect_sign("=")?;
-            self.unsigned()?;
+            let value = self.unsigned()?;
+            if name.eq_ignore_ascii_case("ttl") {
+                ttl = i64::try_from(value).ok().filter(|ms| *ms > 0);
+            }
             self.sign(",");
         }
     }
 
-    /// Reads the type of a timeseries, and its encoding and compressor, which do not matter here.
-    fn timeseries_type(&mut self) -> Result<IotDbType, IotDbFault> {
+    /// Reads what follows the name of a timeseries: its alias, type, encoding, compressor, tags and
+    /// attributes.
+    fn timeseries_settings(
+        &mut self,
+        device: TreePath,
+        measurement: &str,
+        is_aligned: bool,
+    ) -> Result<NewTimeseries, IotDbFault> {
+        let mut series = NewTimeseries {
+            device,
+            measurement: measurement.to_owned(),
+            kind: IotDbType::Text,
+            encoding: None,
+            compressor: None,
+            alias: None,
+            tags: Vec::new(),
+            attributes: Vec::new(),
+            is_aligned,
+        };
+        if self.sign("(") {
+            series.alias = Some(self.name()?);
+            self.expect_sign(")")?;
+        }
         self.keyword("with");
         if self.keyword("datatype") {
             self.expect_sign("=")?;
         }
         let name = self.peek_word();
-        let kind = IotDbType::from_name(name).ok_or_else(|| self.expected("a data type"))?;
+        series.kind = IotDbType::from_name(name).ok_or_else(|| self.expected("a data type"))?;
         self.advance(name.len());
-        loop {
-            let place = self.place();
-            let has_comma = self.sign(",");
-            let known = ["encoding", "compressor", "compression"];
-            if !known.iter().any(|name| self.keyword(name)) {
-                self.return_to(place);
-                for setting in ["tags", "attributes"] {
-                    if self.sees(setting) {
-                        return Err(IotDbFault::unsupported(format!(
-                            "{setting} of timeseries are not supported"
-                        )));
-                    }
-                }
-                return Ok(kind);
+        while self.timeseries_setting(&mut series)? {}
+        Ok(series)
+    }
+
+    /// Reads a setting of a timeseries; returns whether there was one.
+    fn timeseries_setting(&mut self, series: &mut NewTimeseries) -> Result<bool, IotDbFault> {
+        let place = self.place();
+        self.sign(",");
+        let known = ["encoding", "compressor", "compression"];
+        let found = known.iter().position(|name| {
+            let begin = self.place();
+            if self.keyword(name) && self.sign("=") {
+                return true;
             }
-            self.expect_sign("=")?;
+            self.return_to(begin);
+            false
+        });
+        if let Some(found) = found {
             let value = self.peek_word();
-            if value.is_empty() || (has_comma && value == "with") {
+            if value.is_empty() {
                 return Err(self.expected("a name"));
             }
             self.advance(value.len());
+            let setting = if found == 0 {
+                &mut series.encoding
+            } else {
+                &mut series.compressor
+            };
+            *setting = Some(value.to_uppercase());
+            return Ok(true);
         }
+        for name in ["tags", "attributes"] {
+            let begin = self.place();
+            if self.keyword(name) && self.sign("(") {
+                let pairs = self.list(Self::pair)?;
+                self.expect_sign(")")?;
+                if name == "tags" {
+                    series.tags = pairs;
+                } else {
+                    series.attributes = pairs;
+                }
+                return Ok(true);
+            }
+            self.return_to(begin);
+        }
+        self.return_to(place);
+        Ok(false)
+    }
+
+    /// Reads `name=value`, each with or without quotes.
+    fn pair(&mut self) -> Result<(String, String), IotDbFault> {
+        let side = |cursor: &mut Self| match cursor.string()? {
+            Some(text) => Ok(text),
+            None => cursor.name(),
+        };
+        let name = side(self)?;
+        self.expect_sign("=")?;
+        Ok((name, side(self)?))
     }
 
     fn aligned_timeseries(&mut self) -> Result<TreeStatement, IotDbFault> {
@@ -113,12 +163,7 @@ impl SqlCursor<'_> {
         self.expect_sign("(")?;
         let series = self.list(|cursor| {
             let measurement = cursor.name()?;
-            let kind = cursor.timeseries_type()?;
-            Ok(NewTimeseries {
-                device: device.clone(),
-                measurement,
-                kind,
-            })
+            cursor.timeseries_settings(device.clone(), &measurement, true)
         })?;
         self.expect_sign(")")?;
         Ok(TreeStatement::CreateTimeseries(series))
@@ -137,7 +182,7 @@ impl SqlCursor<'_> {
         if self.keyword("from") {
             let patterns = self.list(Self::absolute_pattern)?;
             let range = if self.keyword("where") {
-                time_range(&self.condition()?)?
+                time_range(&self.expression()?)?
             } else {
                 (i64::MIN, i64::MAX)
             };
@@ -160,7 +205,7 @@ impl SqlCursor<'_> {
         if self.names_database() {
             // The form before version 0.14.
             self.expect_keyword("to")?;
-            return Ok(TreeStatement::CreateDatabase(self.absolute_path()?));
+            return Ok(TreeStatement::CreateDatabase(self.absolute_path()?, None));
         }
         if !self.keyword("ttl") {
             return Err(self.unsupported_kind("SET"));
@@ -197,7 +242,7 @@ impl SqlCursor<'_> {
     }
 
     /// Reads the path of a database, also with `.**` behind it.
-    fn database_path(&mut self) -> Result<crate::path::TreePath, IotDbFault> {
+    fn database_path(&mut self) -> Result<TreePath, IotDbFault> {
         let pattern = self.absolute_pattern()?;
         let whole = pattern.as_path();
         let below = || {
@@ -213,12 +258,12 @@ impl SqlCursor<'_> {
 }
 
 /// The first time and the last one that a condition on the time allows.
-fn time_range(condition: &TreeCondition) -> Result<(i64, i64), IotDbFault> {
+fn time_range(condition: &TreeExpr) -> Result<(i64, i64), IotDbFault> {
     use TreeComparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
     let wrong =
         || IotDbFault::semantic("DELETE can only have comparisons of the time, joined by AND");
     match condition {
-        TreeCondition::And(parts) => {
+        TreeExpr::And(parts) => {
             let mut range = (i64::MIN, i64::MAX);
             for part in parts {
                 let (from, to) = time_range(part)?;
@@ -226,10 +271,19 @@ fn time_range(condition: &TreeCondition) -> Result<(i64, i64), IotDbFault> {
             }
             Ok(range)
         }
-        TreeCondition::Compare(left, comparison, right) => {
-            let (value, comparison) = match (left, right) {
-                (TreeOperand::Time, TreeOperand::Literal(value)) => (value, *comparison),
-                (TreeOperand::Literal(value), TreeOperand::Time) => (value, comparison.mirrored()),
+        TreeExpr::Between(time, low, high) if **time == TreeExpr::Time => {
+            let bound = |side: &TreeExpr| match side {
+                TreeExpr::Literal(TreeLiteral::Integer(time) | TreeLiteral::Time(time)) => {
+                    Ok(*time)
+                }
+                _ => Err(wrong()),
+            };
+            Ok((bound(low)?, bound(high)?))
+        }
+        TreeExpr::Compare(left, comparison, right) => {
+            let (value, comparison) = match (&**left, &**right) {
+                (TreeExpr::Time, TreeExpr::Literal(value)) => (value, *comparison),
+                (TreeExpr::Literal(value), TreeExpr::Time) => (value, comparison.mirrored()),
                 _ => return Err(wrong()),
             };
             let (TreeLiteral::Integer(time) | TreeLiteral::Time(time)) = *value else {

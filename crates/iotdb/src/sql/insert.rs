@@ -24,7 +24,7 @@ impl SqlCursor<'_> {
         if measurements.is_empty() {
             return Err(IotDbFault::semantic("INSERT needs a measurement"));
         }
-        self.keyword("aligned");
+        let is_aligned = self.keyword("aligned");
         if !self.keyword("values") {
             self.expect_keyword("value")?;
         }
@@ -38,6 +38,7 @@ impl SqlCursor<'_> {
         Ok(TreeInsert {
             device,
             measurements,
+            is_aligned,
             rows,
         })
     }

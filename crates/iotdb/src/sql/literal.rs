@@ -40,8 +40,10 @@ impl SqlCursor<'_> {
         if !has_digit {
             return Ok(None);
         }
-        if let Some(time) = self.date_time()? {
-            return Ok(Some(TreeLiteral::Time(time)));
+        let begin = self.place();
+        if self.date_time()?.is_some() {
+            self.return_to(begin);
+            return Ok(self.time()?.map(TreeLiteral::Time));
         }
         if let Some(number) = self.whole_number()? {
             return Ok(Some(TreeLiteral::Integer(number)));

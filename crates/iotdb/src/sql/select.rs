@@ -1,8 +1,6 @@
 //! SELECT.
 
-use super::ast::{
-    SortKey, TreeAggregate, TreeColumn, TreeFill, TreeFunction, TreeSelect, TreeSpan, TreeWindows,
-};
+use super::ast::{SortKey, TreeColumn, TreeFill, TreeSelect, TreeSpan, TreeWindows};
 use super::cursor::SqlCursor;
 use crate::path::PathPattern;
 use crate::status::IotDbFault;
@@ -25,6 +23,7 @@ impl SqlCursor<'_> {
             is_last,
             from,
             condition: None,
+            having: None,
             windows: None,
             levels: Vec::new(),
             fill: None,
@@ -36,7 +35,7 @@ impl SqlCursor<'_> {
             is_aligned_by_device: false,
         };
         if self.keyword("where") {
-            select.condition = Some(self.condition()?);
+            select.condition = Some(self.expression()?);
         }
         while !self.is_at_end() && self.clause(&mut select)? {}
         Ok(select)
@@ -64,41 +63,17 @@ impl SqlCursor<'_> {
     }
 
     fn column(&mut self) -> Result<TreeColumn, IotDbFault> {
-        let begin = self.place();
-        let name = self.peek_word();
-        let function = if name.is_empty() {
-            None
-        } else {
-            self.advance(name.len());
-            if self.sign("(") {
-                Some(function(name)?)
-            } else {
-                self.return_to(begin);
-                None
-            }
-        };
-        let path = self.pattern()?;
-        if function.is_some() {
-            self.expect_sign(")")?;
-        }
+        let expr = self.expression()?;
         let alias = self.keyword("as").then(|| self.name()).transpose()?;
-        let follows = self.rest();
-        if follows.starts_with(['+', '-', '*', '/', '%', '=', '<', '>']) {
-            return Err(IotDbFault::unsupported(
-                "columns can be timeseries and aggregates of them: expressions are not supported",
-            ));
-        }
-        Ok(TreeColumn {
-            function,
-            path,
-            alias,
-        })
+        Ok(TreeColumn { expr, alias })
     }
 
     /// Reads a clause; returns whether there was one.
     fn clause(&mut self, select: &mut TreeSelect) -> Result<bool, IotDbFault> {
         if self.keywords(&["group", "by"]) {
             self.grouping(select)?;
+        } else if self.keyword("having") {
+            select.having = Some(self.expression()?);
         } else if self.keywords(&["order", "by"]) {
             select.order = self.list(Self::sort_key)?;
         } else if self.keyword("fill") {
@@ -116,7 +91,7 @@ impl SqlCursor<'_> {
         } else if self.keywords(&["align", "by", "time"]) {
             select.is_aligned_by_device = false;
         } else {
-            for clause in ["having", "disable", "without", "with"] {
+            for clause in ["disable", "without", "with"] {
                 if self.sees(clause) {
                     let clause = clause.to_uppercase();
                     return Err(IotDbFault::unsupported(format!(
@@ -207,9 +182,7 @@ impl SqlCursor<'_> {
         } else if self.keyword("timeseries") {
             SortKey::Timeseries
         } else {
-            return Err(IotDbFault::unsupported(
-                "ORDER BY can have TIME, DEVICE and TIMESERIES: others are not supported",
-            ));
+            SortKey::Value(self.expression()?)
         };
         let descends = self.keyword("desc");
         if !descends {
@@ -221,7 +194,12 @@ impl SqlCursor<'_> {
     fn fill(&mut self) -> Result<TreeFill, IotDbFault> {
         self.expect_sign("(")?;
         let fill = if self.keyword("previous") {
-            TreeFill::Previous
+            let reach = if self.sign(",") {
+                Some(self.expect_span()?.ms)
+            } else {
+                None
+            };
+            TreeFill::Previous(reach)
         } else if self.keyword("linear") {
             TreeFill::Linear
         } else {
@@ -233,13 +211,4 @@ impl SqlCursor<'_> {
         self.expect_sign(")")?;
         Ok(fill)
     }
-}
-
-fn function(name: &str) -> Result<TreeFunction, IotDbFault> {
-    let aggregate = TreeAggregate::from_name(name)
-        .ok_or_else(|| IotDbFault::unsupported(format!("the function {name} is not supported")))?;
-    Ok(TreeFunction {
-        aggregate,
-        name: name.to_owned(),
-    })
 }

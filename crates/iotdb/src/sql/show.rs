@@ -24,6 +24,25 @@ impl SqlCursor<'_> {
             ShowTarget::Children(self.optional_prefix()?, true)
         } else if self.keyword("version") {
             ShowTarget::Version
+        } else if self.keyword("cluster") {
+            self.keyword("details");
+            ShowTarget::Cluster
+        } else if self.keyword("datanodes") {
+            ShowTarget::DataNodes
+        } else if self.keyword("confignodes") {
+            ShowTarget::ConfigNodes
+        } else if self.keyword("regions") {
+            ShowTarget::Regions
+        } else if self.keyword("variables") {
+            ShowTarget::Variables
+        } else if self.keyword("functions") {
+            ShowTarget::Functions
+        } else if self.keyword("queries") || self.keywords(&["query", "processlist"]) {
+            ShowTarget::Queries
+        } else if self.keyword("current_user") {
+            ShowTarget::CurrentUser
+        } else if self.keyword("current_timestamp") {
+            ShowTarget::CurrentTimestamp
         } else if self.keywords(&["all", "ttl"]) {
             ShowTarget::Ttl(everything()?)
         } else if self.keywords(&["ttl", "on"]) {

@@ -57,6 +57,13 @@ pub fn parse_statement(text: &str, context: &TreeSqlContext) -> Result<TreeState
     Err(cursor.expected("the end of the statement"))
 }
 
+/// The time that a text means; `None` if it is none.
+pub fn parse_time(text: &str, context: &TreeSqlContext) -> Option<i64> {
+    let mut cursor = SqlCursor::new(text, context);
+    let time = cursor.time().ok()??;
+    cursor.is_at_end().then_some(time)
+}
+
 fn statement(cursor: &mut SqlCursor<'_>) -> Result<TreeStatement, IotDbFault> {
     if cursor.keyword("select") {
         return Ok(TreeStatement::Select(Box::new(cursor.select()?)));

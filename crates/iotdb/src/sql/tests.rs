@@ -44,18 +44,18 @@ fn selects_of_the_benchmark_are_read() {
          AND root.test.g_0.d_1.s_0 > -5 ORDER BY time desc limit 10 offset 2",
     );
     assert_eq!(query.columns.len(), 2);
-    assert_eq!(query.columns[1].path, pattern("s_1"));
+    assert_eq!(query.columns[1].expr, TreeExpr::Path(pattern("s_1")));
     assert_eq!(query.from, [pattern("root.test.g_0.d_1")]);
     assert_eq!(query.order, [(SortKey::Time, true)]);
     assert_eq!((query.limit, query.offset), (Some(10), 2));
-    let Some(TreeCondition::And(parts)) = query.condition else {
+    let Some(TreeExpr::And(parts)) = query.condition else {
         panic!("{query:?}");
     };
-    let path = TreeOperand::Path(pattern("root.test.g_0.d_1.s_0"));
-    let five = TreeOperand::Literal(TreeLiteral::Integer(-5));
+    let path = Box::new(TreeExpr::Path(pattern("root.test.g_0.d_1.s_0")));
+    let five = Box::new(TreeExpr::Literal(TreeLiteral::Integer(-5)));
     assert_eq!(
         parts[2],
-        TreeCondition::Compare(path, TreeComparison::Greater, five)
+        TreeExpr::Compare(path, TreeComparison::Greater, five)
     );
 
     let grouped = select(
@@ -73,9 +73,11 @@ fn selects_of_the_benchmark_are_read() {
     );
     let column = &grouped.columns[1];
     assert_eq!(column.alias.as_deref(), Some("m"));
-    let function = column.function.as_ref().expect("a function");
-    assert_eq!(function.name, "MAX_VALUE");
-    assert_eq!(function.aggregate, TreeAggregate::MaxValue);
+    let TreeExpr::Call(call) = &column.expr else {
+        panic!("{column:?}");
+    };
+    assert_eq!(call.name, "MAX_VALUE");
+    assert_eq!(call.aggregate(), Some(TreeAggregate::MaxValue));
 
     let last = select("SELECT last s_0, s_1 FROM root.test.g_0.d_1");
     assert!(last.is_last && last.columns.len() == 2);
@@ -95,13 +97,13 @@ fn clauses_of_selects_are_read() {
     assert_eq!(query.levels, [1, 2]);
     assert!(query.is_aligned_by_device);
     assert_eq!((query.series_limit, query.series_offset), (Some(3), 1));
-    assert_eq!(query.fill, Some(TreeFill::Previous));
+    assert_eq!(query.fill, Some(TreeFill::Previous(None)));
     assert_eq!(
         select("select s1 from root.a fill(0)").fill,
         Some(TreeFill::Constant(TreeLiteral::Integer(0)))
     );
     let between = select("select s from root.a where time not between 1 and 2 and s like 'a%'");
-    assert!(matches!(between.condition, Some(TreeCondition::And(parts)) if parts.len() == 2));
+    assert!(matches!(between.condition, Some(TreeExpr::And(parts)) if parts.len() == 2));
 }
 
 #[test]
@@ -156,11 +158,11 @@ fn inserts_are_read() {
 fn definitions_are_read() {
     assert_eq!(
         parsed("create database root.sg"),
-        TreeStatement::CreateDatabase(path("root.sg"))
+        TreeStatement::CreateDatabase(path("root.sg"), None)
     );
     assert_eq!(
         parsed("set storage group to root.sg"),
-        TreeStatement::CreateDatabase(path("root.sg"))
+        TreeStatement::CreateDatabase(path("root.sg"), None)
     );
     assert_eq!(
         parsed("drop database root.test.**"),
@@ -170,21 +172,39 @@ fn definitions_are_read() {
         parsed("delete storage group root.test.*"),
         TreeStatement::DropDatabases(vec![pattern("root.test.*")])
     );
-    let series = |device: &str, measurement: &str, kind| NewTimeseries {
-        device: path(device),
-        measurement: measurement.to_owned(),
-        kind,
+    let created = |text: &str| match parsed(text) {
+        TreeStatement::CreateTimeseries(series) => series,
+        other => panic!("{other:?}"),
+    };
+    let one = created(
+        "create timeseries root.a.b.s(speed) with datatype=INT32, encoding=RLE, compressor=SNAPPY \
+         tags('unit'='m/s', site=north) attributes(a='1')",
+    );
+    let [series] = one.as_slice() else {
+        panic!("{one:?}");
     };
     assert_eq!(
-        parsed("create timeseries root.a.b.s with datatype=INT32, encoding=RLE, compressor=SNAPPY"),
-        TreeStatement::CreateTimeseries(vec![series("root.a.b", "s", IotDbType::Int32)])
+        (&series.device, series.measurement.as_str()),
+        (&path("root.a.b"), "s")
     );
+    assert_eq!((series.kind, series.is_aligned), (IotDbType::Int32, false));
+    assert_eq!(series.encoding.as_deref(), Some("RLE"));
+    assert_eq!(series.compressor.as_deref(), Some("SNAPPY"));
+    assert_eq!(series.alias.as_deref(), Some("speed"));
+    assert_eq!(series.tags.len(), 2);
+    assert_eq!(series.attributes, [("a".to_owned(), "1".to_owned())]);
+    let two = created(
+        "CREATE ALIGNED TIMESERIES root.a.b(x FLOAT encoding=PLAIN compressor=LZ4, y TEXT)",
+    );
+    let names: Vec<_> = two
+        .iter()
+        .map(|it| (it.measurement.as_str(), it.kind))
+        .collect();
+    assert_eq!(names, [("x", IotDbType::Float), ("y", IotDbType::Text)]);
+    assert!(two.iter().all(|series| series.is_aligned));
     assert_eq!(
-        parsed("CREATE ALIGNED TIMESERIES root.a.b(x FLOAT encoding=PLAIN compressor=LZ4, y TEXT)"),
-        TreeStatement::CreateTimeseries(vec![
-            series("root.a.b", "x", IotDbType::Float),
-            series("root.a.b", "y", IotDbType::Text),
-        ])
+        parsed("create database root.sg with ttl=1000, schema_region_group_num=1"),
+        TreeStatement::CreateDatabase(path("root.sg"), Some(1000))
     );
     assert_eq!(
         parsed("set ttl to root.a 1000"),
@@ -243,9 +263,9 @@ fn faults_have_codes_and_places() {
         ("select s from root.a where", StatusCode::SQL_PARSE),
         ("select s from root.a.b x", StatusCode::SQL_PARSE),
         ("select s from a", StatusCode::ILLEGAL_PATH),
-        ("select s + 1 from root.a", StatusCode::UNSUPPORTED),
-        ("select top_k(s) from root.a", StatusCode::UNSUPPORTED),
-        ("select s from root.a having s > 1", StatusCode::UNSUPPORTED),
+        ("select s + from root.a", StatusCode::SQL_PARSE),
+        ("select f(s from root.a", StatusCode::SQL_PARSE),
+        ("select s not 1 from root.a", StatusCode::SQL_PARSE),
         (
             "select count(s) from root.a group by ([2, 1), 1s)",
             StatusCode::SEMANTIC,
@@ -260,7 +280,7 @@ fn faults_have_codes_and_places() {
             StatusCode::SEMANTIC,
         ),
         ("create user u 'p'", StatusCode::UNSUPPORTED),
-        ("show cluster", StatusCode::UNSUPPORTED),
+        ("show pipes", StatusCode::UNSUPPORTED),
         (
             "insert into root.a.b(time, s) values (99999999999999999999, 3)",
             StatusCode::SQL_PARSE,
@@ -279,6 +299,42 @@ fn faults_have_codes_and_places() {
     let deep = format!("select s from root.a where {}s = 1", "not ".repeat(10_000));
     assert_eq!(
         parse(&deep).expect_err("it is too deep").code,
+        StatusCode::SQL_PARSE
+    );
+}
+
+#[test]
+fn expressions_are_names_of_columns() {
+    for (text, name) in [
+        ("s1+ 1", "s1 + 1"),
+        ("(s1 + s2)*-2", "(s1 + s2) * -2"),
+        ("s1 - (s2 - s3)", "s1 - (s2 - s3)"),
+        ("-s1", "-s1"),
+        ("count( * )", "count(*)"),
+        ("avg(s1)/2.5", "avg(s1) / 2.5"),
+        (
+            "s1>1 and not s2 or s3 is not null",
+            "s1 > 1 & !s2 | !(s3 IS NULL)",
+        ),
+        (
+            "diff(s1, 'ignoreNull'='false')",
+            "diff(s1, \"ignoreNull\"=\"false\")",
+        ),
+        ("cast(s1 as int32)", "cast(s1 AS INT32)"),
+        ("time", "Time"),
+        ("root.a.b.s", "root.a.b.s"),
+        ("s1 in (1, 2)", "s1 IN (1,2)"),
+    ] {
+        let query = select(&format!("select {text} from root.a"));
+        assert_eq!(query.columns[0].expr.to_string(), name, "{text}");
+        let again = select(&format!("select {name} from root.a"));
+        assert_eq!(again.columns[0].expr, query.columns[0].expr, "{name}");
+    }
+    let having = select("select count(s) from root.a group by ([0, 9), 1ms) having count(s) > 2");
+    assert!(matches!(having.having, Some(TreeExpr::Compare(..))));
+    let long = format!("select s{} from root.a", " + 1".repeat(1000));
+    assert_eq!(
+        parse(&long).expect_err("it is too long").code,
         StatusCode::SQL_PARSE
     );
 }

@@ -30,6 +30,11 @@ impl<'a> WireReader<'a> {
         }
     }
 
+    /// The memory that lists may still take.
+    pub fn memory_left(&self) -> usize {
+        self.memory_left
+    }
+
     /// Bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest

@@ -81,6 +81,7 @@ fn answers_keep_flags_and_distant_fields() {
             column_places: Some(WireMap(vec![("a", 0), ("b", 1)])),
             blocks: Some(vec![&[1, 2, 3]]),
             has_more: Some(true),
+            block_places: Some(vec![0, 1]),
         };
         let bytes = write_reply(&head(protocol, "m"), &response);
         let (found, mut reader) = message_head(&bytes, MEMORY).expect("it is a message");

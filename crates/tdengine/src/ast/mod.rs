@@ -36,6 +36,8 @@ pub struct TaosName {
 pub enum TaosStatement {
     /// SELECT.
     Query(Box<TaosQuery>),
+    /// EXPLAIN of a query.
+    Explain(Box<TaosQuery>),
     /// INSERT.
     Insert(TaosInsert),
     /// CREATE DATABASE.

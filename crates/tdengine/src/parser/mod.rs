@@ -71,12 +71,24 @@ fn statement(cursor: &mut TaosCursor<'_>) -> TaosResult<TaosStatement> {
             Ok(TaosStatement::Delete { table, condition })
         }
         "flush" | "reset" | "compact" | "trim" | "balance" | "s3migrate" => maintain(cursor),
-        "explain" | "grant" | "revoke" | "kill" | "split" | "redistribute" | "merge" | "sync"
-        | "pause" | "resume" | "recalculate" | "restore" | "analyze" | "with" => {
+        "explain" => explain(cursor),
+        "grant" | "revoke" | "kill" | "split" | "redistribute" | "merge" | "sync" | "pause"
+        | "resume" | "recalculate" | "restore" | "analyze" | "with" => {
             Err(TaosError::unsupported(&verb.to_ascii_uppercase()))
         }
         _ => Err(unknown),
     }
+}
+
+/// Reads what follows EXPLAIN; what it says of ANALYZE and VERBOSE changes nothing.
+fn explain(cursor: &mut TaosCursor<'_>) -> TaosResult<TaosStatement> {
+    cursor.eat_word("analyze")?;
+    for option in ["verbose", "ratio"] {
+        if cursor.eat_word(option)? {
+            cursor.advance()?;
+        }
+    }
+    Ok(TaosStatement::Explain(Box::new(cursor.query()?)))
 }
 
 /// A command that has nothing to do here; what it says is not read.
