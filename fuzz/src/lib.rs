@@ -23,16 +23,19 @@ use marigram_iotdb::{
 use marigram_manifest::{CatalogState, ManifestState, WitnessFile};
 use marigram_model::{TagKey, tag_key_entries};
 use marigram_opentsdb::{
-    GroupMerge, LastQuery, LookupQuery, SeriesReducer, TelnetCommand, TsQuery, parse_put,
+    Annotation, AnnotationChange, AnnotationDeletion, ExpressionHead, ExpressionJoin,
+    ExpressionQuery, Formula, GroupMerge, JoinVariables, LastQuery, LookupQuery, SeriesPoint,
+    SeriesReducer, SeriesSet, TelnetCommand, TsQuery, parse_put,
 };
 use marigram_protocol::flight::{ArrowLimits, ArrowMessages, FlightHandle, QueryTicket};
 use marigram_protocol::lines::{LineLimits, Precision, encode_batch, parse};
-use marigram_protocol::opentsdb::metric_batches;
+use marigram_protocol::opentsdb::{annotation_batch, metric_batches};
 use marigram_segment::Segment;
 use marigram_series_index::SeriesLog;
 use marigram_tdengine::ast::TaosStatement;
 use marigram_tdengine::{
-    InsertedRows, TaosPrecision, TaosType, TaosdToken, TimeSetting, parse_statement, stored_value,
+    BinaryBody, BinaryRequest, BoundColumn, InsertedRows, PreparedSql, Stmt2Bind, TaosPrecision,
+    TaosType, TaosdToken, TimeSetting, filled_text, parse_statement, read_raw_block, stored_value,
 };
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -258,6 +261,53 @@ pub fn opentsdb_telnet(data: &[u8]) {
     assert_eq!(rows, points.len());
 }
 
+/// A request of OpenTSDB's `/api/query/exp`, an expression, or annotations: the bytes are the body. An
+/// expression is computed, and joins a few series.
+pub fn opentsdb_expressions(data: &[u8]) {
+    const NOW_MS: i64 = 1_400_000_000_000;
+    let text = String::from_utf8_lossy(data);
+    if let Ok(formula) = Formula::parse(&text) {
+        let values = vec![f64::NAN; formula.variables().len()];
+        let mut stack = Vec::new();
+        formula.compute(&values, &mut stack);
+        assert!(stack.is_empty(), "a formula leaves nothing on the stack");
+    }
+    let _ = AnnotationChange::list_from_json(data);
+    let _ = AnnotationDeletion::from_json(data, NOW_MS);
+    if let Ok(change) = AnnotationChange::from_json(data) {
+        let annotation = change.applied(None, false);
+        let custom = Annotation::custom_of_text(&annotation.custom_text());
+        assert_eq!(custom, annotation.custom);
+        if change.check_start().is_ok() {
+            assert_eq!(annotation_batch(&[annotation]).check(), Ok(()));
+        }
+    }
+    let query = ExpressionQuery::from_json(data);
+    let Ok(checked) = query.and_then(|query| query.check(NOW_MS)) else {
+        return;
+    };
+    let mut variables = JoinVariables::default();
+    for (number, metric) in checked.metrics.iter().enumerate() {
+        let place = i64::try_from(number).unwrap_or(0);
+        let point = |time_ms: i64, value: f64| SeriesPoint { time_ms, value };
+        let points = vec![point(place, 1.0), point(10, f64::NAN)];
+        let set = SeriesSet {
+            series: vec![(ExpressionHead::default(), points)],
+            ..SeriesSet::default()
+        };
+        variables.add_metric(&metric.id, Arc::new(set), metric.fill);
+    }
+    for step in &checked.steps {
+        let Ok((mut join, mut table)) = ExpressionJoin::new(step, &variables) else {
+            return;
+        };
+        while join.next_rows(&mut table) {}
+        assert!(table.times.is_sorted());
+        assert_eq!(table.values.len(), table.times.len() * table.heads.len());
+        variables.add_expression(&step.id, Arc::new(table), step.fill);
+    }
+}
+
 /// A query of OpenTSDB: the bytes are the parameter `m`, or a body. What can be read is computed over
 /// a few points.
 pub fn opentsdb_query(data: &[u8]) {
@@ -373,6 +423,62 @@ pub fn tdengine(data: &[u8]) {
             }
         }
         assert_eq!(count, clause.row_count, "{text}");
+    }
+}
+
+/// A binary message of TDengine's WebSocket: a statement, which is also prepared, a block of rows, or bound
+/// tables.
+pub fn tdengine_message(data: &[u8]) {
+    let Some(request) = BinaryRequest::parse(data) else {
+        return;
+    };
+    assert!(!request.action_name().is_empty());
+    match request.body {
+        BinaryBody::Query(sql) | BinaryBody::ValidateSql(sql) => {
+            let Ok(prepared) = PreparedSql::parse(sql) else {
+                return;
+            };
+            if let PreparedSql::Other(pieces) = &prepared {
+                assert_eq!(pieces.len(), prepared.places() + 1);
+                if let [_] = &pieces[..] {
+                    assert_eq!(filled_text(pieces, &[]).as_deref(), Ok(sql));
+                }
+            }
+        }
+        BinaryBody::SetTags(block) | BinaryBody::Bind(block) => {
+            if let Ok(columns) = read_raw_block(block) {
+                read_columns(columns);
+            }
+        }
+        BinaryBody::Stmt2Bind { values, .. } => {
+            let Ok(mut bind) = Stmt2Bind::parse(values) else {
+                return;
+            };
+            while let Ok(Some(table)) = bind.next_table() {
+                if table.columns.is_empty() {
+                    return;
+                }
+                read_columns(table.tags);
+                read_columns(table.columns);
+            }
+        }
+        BinaryBody::FetchRawBlock | BinaryBody::Unknown | BinaryBody::Malformed(_) => {}
+    }
+}
+
+/// Reads the values of columns, as far as they are some, and writes them as literals.
+fn read_columns(columns: Vec<BoundColumn<'_>>) {
+    let mut literal = String::new();
+    for mut column in columns {
+        for _ in 0..column.rows().min(1000) {
+            literal.clear();
+            match column.next_value() {
+                Ok(value) => {
+                    let _ = value.push_literal(&mut literal);
+                }
+                Err(_) => break,
+            }
+        }
     }
 }
 

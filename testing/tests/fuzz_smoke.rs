@@ -13,6 +13,7 @@ use marigram_iotdb::InsertTabletRequest;
 use marigram_iotdb::wire::{MessageHead, MessageKind, WireProtocol, write_call};
 use marigram_model::{TagKey, TagValueRef};
 use marigram_protocol::flight::{BoundMessage, FlightHandle, StatementLanguage};
+use marigram_tdengine::{RawColumn, TaosType, raw_block};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -376,7 +377,15 @@ fn opentsdb() {
         "p99:1dc-dev-zero:m{host=iwildcard(we*)}",
         r#"{"start":"1h-ago","timezone":"Europe/Berlin","useCalendar":true,"queries":[{"aggregator":"sum","metric":"m","downsample":"1n-sum","rate":true,"rateOptions":{"counter":true},"filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}],"tags":{"dc":"a|b"}}]}"#,
     ];
-    let words: [&[u8]; 16] = [
+    let expressions = [
+        "a + b * -2 / (c1 % 3) > 1.5e3 && !d || a eq b ? a : 0x1F",
+        "a ?: b - 017 <= c div 2 mod 5 and not d",
+        r#"{"startTime":1356998400,"endTime":"5","tsuid":"0aFF","description":"d","custom":{"a":1}}"#,
+        r#"[{"startTime":1356998400123,"notes":"n"},{"startTime":1}]"#,
+        r#"{"time":{"start":"1h-ago","aggregator":"sum","downsampler":{"interval":"1m","aggregator":"avg"}},"filters":[{"id":"f","tags":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]}],"metrics":[{"id":"a","metric":"m","filter":"f","fillPolicy":{"policy":"nan"}},{"id":"b","metric":"n"}],"expressions":[{"id":"e","expr":"a + b","join":{"operator":"intersection","useQueryTags":true}},{"id":"g","expr":"e * 2 - a"}],"outputs":[{"id":"g","alias":"x"}]}"#,
+    ];
+    let words: [&[u8]; 17] = [
+        b"?",
         b":",
         b"{",
         b"}",
@@ -402,6 +411,12 @@ fn opentsdb() {
         &bytes(&lines),
         &words,
         targets::opentsdb_telnet,
+    );
+    run(
+        "opentsdb_expressions",
+        &bytes(&expressions),
+        &words,
+        targets::opentsdb_expressions,
     );
     run(
         "opentsdb_query",
@@ -507,6 +522,81 @@ fn tdengine() {
     ];
     let seeds: Vec<_> = seeds.iter().map(|seed| seed.as_bytes().to_vec()).collect();
     run("tdengine", &seeds, &words, targets::tdengine);
+}
+
+/// A binary message of TDengine's WebSocket.
+fn taos_message(action: u64, rest: &[u8]) -> Vec<u8> {
+    let numbers = [17_u64, 3, action].map(u64::to_le_bytes);
+    [&numbers.concat()[..], rest].concat()
+}
+
+#[test]
+fn tdengine_message() {
+    let mut columns = [
+        TaosType::Timestamp,
+        TaosType::VarChar(8),
+        TaosType::NChar(8),
+    ]
+    .map(|kind| RawColumn::new(kind, 3));
+    for column in &mut columns {
+        column.null();
+    }
+    for _ in 0..2 {
+        columns[0].integer(1_700_000_000_000);
+        columns[1].text("ab").expect("a short text");
+        columns[2].text("日本").expect("a short text");
+    }
+    let block = raw_block(&columns, 3).expect("a small block");
+    let statement = |sql: &str| {
+        let length = u32::try_from(sql.len()).expect("a short text");
+        [&[1, 0][..], &length.to_le_bytes(), sql.as_bytes()].concat()
+    };
+    let bound_column = [
+        &[
+            22, 0, 0, 0, 4, 0, 0, 0, 1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0,
+        ][..],
+        &[
+            26, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4, 0, 0, 0, 4, 0, 0, 0, b'a', b'b', b'c',
+            b'd',
+        ],
+    ]
+    .concat();
+    let head = [28 + 5 + 4 + 48, 1, 0, 2, 28, 0, 33].map(u32::to_le_bytes);
+    let bound = [
+        &[1, 0, 255, 255, 255, 255][..],
+        &head.concat(),
+        &[3, 0, b'd', b'1', 0],
+        &[48, 0, 0, 0],
+        &bound_column,
+    ]
+    .concat();
+    let seeds = [
+        taos_message(1, &block),
+        taos_message(2, &block),
+        taos_message(
+            6,
+            &statement("insert into ? using st tags(?) (ts, v) values(?, 'x')"),
+        ),
+        taos_message(10, &statement("select `?` from t where v > ? and b = '?'")),
+        taos_message(7, &[1, 0]),
+        taos_message(9, &bound),
+    ];
+    let words: [&[u8]; 8] = [
+        b"?",
+        b"(",
+        b")",
+        b",",
+        b"'",
+        b"\0\0\0\0",
+        &[255; 4],
+        &[1, 0, 0, 0],
+    ];
+    run(
+        "tdengine_message",
+        &seeds,
+        &words,
+        targets::tdengine_message,
+    );
 }
 
 #[test]

@@ -119,6 +119,8 @@ fn readable_wire(config: &ServerConfig, running: &RunningServers) -> Option<Stri
         running.http_addr(),
         running.postgres_addr(),
         running.address("opentsdb"),
+        running.address("iotdb"),
+        running.address("tdengine"),
     ];
     let mut addresses = addresses.into_iter().flatten();
     let is_remote = addresses.any(|address| !address.ip().is_loopback());
@@ -170,6 +172,8 @@ fn log_start(dir: &Path, db: &Marigram, running: &RunningServers) {
         postgres = address(running.postgres_addr()),
         flight = address(running.flight_addr()),
         opentsdb = address(running.address("opentsdb")),
+        iotdb = address(running.address("iotdb")),
+        tdengine = address(running.address("tdengine")),
         memory_limit_bytes = db.engine().memory().limit() as u64,
         tables = status.tables as u64,
         series = status.series,

@@ -100,6 +100,10 @@ settings! {
     "MARIGRAM_OPENTSDB" "ADDRESS" opentsdb: String,
     /// Database of OpenTSDB's clients [default: main]
     "MARIGRAM_OPENTSDB_DATABASE" "NAME" opentsdb_database: String,
+    /// Where Apache IoTDB's Thrift protocol listens, such as 127.0.0.1:6667, or "off" [default: off]
+    "MARIGRAM_IOTDB" "ADDRESS" iotdb: String,
+    /// Where TDengine's REST API and WebSocket listen, such as 127.0.0.1:6041, or "off" [default: off]
+    "MARIGRAM_TDENGINE" "ADDRESS" tdengine: String,
     /// PEM file with the certificate that encrypts connections, and its intermediate certificates
     /// [default: no encryption]
     "MARIGRAM_TLS_CERT" "FILE" tls_cert: PathBuf,
@@ -248,9 +252,24 @@ impl Settings {
         if let Some(database) = &self.opentsdb_database {
             config.opentsdb_database.clone_from(database);
         }
-        let addresses = [config.http, config.postgres, config.flight, config.opentsdb];
+        if let Some(iotdb) = &self.iotdb {
+            config.iotdb = address("iotdb", iotdb)?;
+        }
+        if let Some(tdengine) = &self.tdengine {
+            config.tdengine = address("tdengine", tdengine)?;
+        }
+        let addresses = [
+            config.http,
+            config.postgres,
+            config.flight,
+            config.opentsdb,
+            config.iotdb,
+            config.tdengine,
+        ];
         if addresses.iter().all(Option::is_none) {
-            bail!("http, postgres, flight and opentsdb are all off: nothing would listen");
+            bail!(
+                "http, postgres, flight, opentsdb, iotdb and tdengine are all off: nothing would listen"
+            );
         }
         self.refuse_zeros()?;
         config.tls = self.tls()?;

@@ -190,6 +190,15 @@ impl MemoryPermit {
         true
     }
 
+    /// A permit for no bytes, which counts for the same connection.
+    pub(crate) fn renewed(&self) -> Self {
+        Self {
+            memory: self.memory.clone(),
+            held: 0,
+            of_connection: self.of_connection.clone(),
+        }
+    }
+
     /// Bytes held.
     pub(crate) fn held(&self) -> usize {
         self.held

@@ -22,6 +22,10 @@ pub struct ServerConfig {
     pub opentsdb: Option<SocketAddr>,
     /// The database of OpenTSDB's clients, whose protocols know none.
     pub opentsdb_database: String,
+    /// Where Apache IoTDB's Thrift protocol listens; not at all if absent. Port 0 takes a free port.
+    pub iotdb: Option<SocketAddr>,
+    /// Where TDengine's REST API and WebSocket listen; not at all if absent. Port 0 takes a free port.
+    pub tdengine: Option<SocketAddr>,
     /// The certificate with which connections are encrypted; none are if absent.
     pub tls: Option<TlsSettings>,
     /// Where logins, refusals and changes are noted; nowhere if absent.
@@ -70,6 +74,8 @@ impl Default for ServerConfig {
             flight: None,
             opentsdb: None,
             opentsdb_database: DEFAULT_DATABASE.to_owned(),
+            iotdb: None,
+            tdengine: None,
             tls: None,
             audit: None,
             web_token_key: None,

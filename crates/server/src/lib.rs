@@ -1,5 +1,5 @@
-//! The servers of Marigram: HTTP, the PostgreSQL protocol, Arrow Flight SQL and OpenTSDB's protocols
-//! over the traits of `marigram_service`.
+//! The servers of Marigram: HTTP, the PostgreSQL protocol, Arrow Flight SQL, and the protocols of OpenTSDB,
+//! IoTDB and TDengine, over the traits of `marigram_service`.
 //!
 //! [`start`] opens the listeners and returns at once; [`RunningServers`] reports their addresses
 //! and stops them. This crate knows bytes, protocols and limits. It leaves tables and queries to
@@ -21,6 +21,7 @@ mod failures;
 mod flight;
 mod held_bytes;
 mod http;
+mod iotdb;
 mod linger;
 mod listener;
 mod logins;
@@ -32,6 +33,7 @@ mod running_servers;
 mod services;
 mod slow_log;
 mod statement_text;
+mod tdengine;
 mod telemetry;
 mod tls;
 mod web_token;
@@ -52,6 +54,8 @@ const LISTENERS: &[ListenerKind] = &[
     postgres::LISTENER,
     flight::LISTENER,
     opentsdb::LISTENER,
+    iotdb::LISTENER,
+    tdengine::LISTENER,
 ];
 
 /// Opens the listeners of `config` and serves `services` on them until [`RunningServers::shutdown`].

@@ -9,7 +9,7 @@ use crate::config::ServerConfig;
 use crate::http::is_loopback;
 use crate::listener::{ListenerContext, ListenerKind, ServerState};
 use crate::services::ServedDatabase;
-use crate::slow_log::TimedQuery;
+use crate::slow_log::{TimedLanguages, TimedQuery};
 use crate::tls::ServerTls;
 use marigram_service::run_blocking;
 use std::net::SocketAddr;
@@ -170,6 +170,7 @@ pub(crate) async fn start(
     }
     if let Some(over) = config.slow_statement() {
         services.query = Arc::new(TimedQuery::new(services.query, over));
+        services.languages = Arc::new(TimedLanguages::new(services.languages, over));
     }
     let config = Arc::new(config);
     let gate = AdmissionControl::new(

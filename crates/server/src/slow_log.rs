@@ -15,7 +15,10 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use async_trait::async_trait;
 use futures::StreamExt;
-use marigram_service::{Answer, Prepared, Query, Result, RowStream, Session};
+use marigram_service::{
+    Answer, LanguageQuery, LanguageRequest, Prepared, Query, Result, RowStream, Session,
+    StatementAnswer, StatementAnswers,
+};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,8 +31,7 @@ tokio::task_local! {
 /// Answers SQL, and logs statements that took longer than `over`.
 pub(crate) struct TimedQuery {
     query: Arc<dyn Query>,
-    over: Duration,
-    paced: Arc<ThrottledLines>,
+    slow: SlowStatements,
 }
 
 impl TimedQuery {
@@ -37,6 +39,36 @@ impl TimedQuery {
     pub(crate) fn new(query: Arc<dyn Query>, over: Duration) -> Self {
         Self {
             query,
+            slow: SlowStatements::new(over),
+        }
+    }
+}
+
+/// The same for requests in other languages. The log shows the text of the whole request.
+pub(crate) struct TimedLanguages {
+    languages: Arc<dyn LanguageQuery>,
+    slow: SlowStatements,
+}
+
+impl TimedLanguages {
+    /// Wraps another one.
+    pub(crate) fn new(languages: Arc<dyn LanguageQuery>, over: Duration) -> Self {
+        Self {
+            languages,
+            slow: SlowStatements::new(over),
+        }
+    }
+}
+
+/// When a statement is slow, and how often the log says so.
+struct SlowStatements {
+    over: Duration,
+    paced: Arc<ThrottledLines>,
+}
+
+impl SlowStatements {
+    fn new(over: Duration) -> Self {
+        Self {
             over,
             paced: Arc::default(),
         }
@@ -154,7 +186,7 @@ impl Query for TimedQuery {
     }
 
     async fn execute(&self, session: &mut Session, statement: &str) -> Result<Answer> {
-        let timing = self.begin(session, statement);
+        let timing = self.slow.begin(session, statement);
         let answer = self.query.execute(session, statement).await;
         timing.watch(answer)
     }
@@ -174,10 +206,43 @@ impl Query for TimedQuery {
         prepared: &dyn Prepared,
         parameters: Vec<ArrayRef>,
     ) -> Result<Answer> {
-        let timing = self.begin(session, prepared.sql());
+        let timing = self.slow.begin(session, prepared.sql());
         let answer = self.query.execute_prepared(session, prepared, parameters);
         let answer = answer.await;
         timing.watch(answer)
+    }
+}
+
+#[async_trait]
+impl LanguageQuery for TimedLanguages {
+    async fn run(&self, session: &Session, request: LanguageRequest) -> Result<StatementAnswers> {
+        let mut timing = self.slow.begin(session, &request.text);
+        let slow = SlowStatements {
+            over: self.slow.over,
+            paced: Arc::clone(&self.slow.paced),
+        };
+        let (session, text) = (session.clone(), request.text.clone());
+        match self.languages.run(&session, request).await {
+            Err(error) => {
+                timing.outcome = "failed";
+                Err(error)
+            }
+            Ok(answers) => {
+                let state = (answers, Some(timing), slow);
+                let timed = futures::stream::unfold(state, move |(mut answers, first, slow)| {
+                    let timing = first.unwrap_or_else(|| slow.begin(&session, &text));
+                    async move {
+                        let answer = answers.next().await?;
+                        let answer = StatementAnswer {
+                            answer: timing.watch(answer.answer),
+                            ..answer
+                        };
+                        Some((answer, (answers, None, slow)))
+                    }
+                });
+                Ok(timed.boxed())
+            }
+        }
     }
 }
 

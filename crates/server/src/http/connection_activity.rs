@@ -8,6 +8,7 @@
 //!
 //! Invariant: a busy connection is never closed for another.
 
+use super::read_budget::ReadBudget;
 use crate::held_bytes::HeldBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Waker};
@@ -25,6 +26,8 @@ pub(crate) struct ConnectionActivity {
     recent: Mutex<ConnectionUse>,
     /// The memory that its requests and answers hold.
     held: HeldBytes,
+    /// What its client may send, if it is a WebSocket.
+    budget: Mutex<Option<ReadBudget>>,
 }
 
 /// What is known of a connection.
@@ -64,6 +67,7 @@ impl Default for ConnectionActivity {
         Self {
             recent: Mutex::new(recent),
             held: HeldBytes::default(),
+            budget: Mutex::default(),
         }
     }
 }
@@ -78,6 +82,11 @@ impl ConnectionActivity {
     /// The memory that its requests and answers hold.
     pub(crate) fn held(&self) -> &HeldBytes {
         &self.held
+    }
+
+    /// What its client may send, if it is a WebSocket.
+    pub(crate) fn budget(&self) -> MutexGuard<'_, Option<ReadBudget>> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes the begin of a request with a body, or without.

@@ -9,6 +9,7 @@
 //! path does not exist. The connection then [lingers](LingeringConnection).
 
 use super::connection_activity::{BusyGuard, ConnectionActivity, OpenConnections};
+use super::read_budget::ReadBudget;
 use crate::config::ServerConfig;
 use crate::held_bytes::HeldBytes;
 use crate::linger::LingeringConnection;
@@ -22,7 +23,7 @@ use futures::{StreamExt, stream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -32,6 +33,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Slots in addition to the others, for health checks.
 const RESERVED_PLACES: usize = 4;
+
+/// How long a WebSocket waits for memory for a message, and how often it asks.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(10);
+const ROOM_ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// Stands for an address that the system does not report; no connection comes to it.
 const UNKNOWN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -132,6 +137,7 @@ impl Listener for HttpConnections {
             idle_max: self.idle_max,
             stall,
             linger: None,
+            room: None,
             stop: self.stop.clone(),
             _place: place,
         };
@@ -224,6 +230,11 @@ impl ConnectedPeer {
         BusyGuard(self.activity.clone())
     }
 
+    /// What the client may send, if the connection is a WebSocket.
+    pub(crate) fn budget(&self) -> MutexGuard<'_, Option<ReadBudget>> {
+        self.activity.budget()
+    }
+
     /// Whether the body of the last request was not read to its end. The connection cannot be used again
     /// then, because the rest of the body is still to come.
     pub(crate) fn has_unread_body(&self) -> bool {
@@ -263,12 +274,38 @@ pub(crate) struct HttpConnection {
     idle_max: Duration,
     stall: WriteStall,
     linger: Option<LingeringConnection>,
+    /// Waits for memory: when to ask again, and until when.
+    room: Option<(Pin<Box<Sleep>>, Instant)>,
     stop: CancellationToken,
     /// Released when the connection and everything that refers to it is gone.
     _place: Arc<AsyncMutex<ConnectionSlot>>,
 }
 
 impl HttpConnection {
+    /// Waits for memory for what a WebSocket has read.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let has_room = self
+                .activity
+                .budget()
+                .as_mut()
+                .is_none_or(ReadBudget::has_room);
+            if has_room {
+                self.room = None;
+                return Poll::Ready(Ok(()));
+            }
+            let (next, last) = self.room.get_or_insert_with(|| {
+                let last = Instant::now() + ROOM_WAIT_MAX;
+                (Box::pin(sleep(ROOM_ASK_EVERY)), last)
+            });
+            ready!(next.as_mut().poll(context));
+            if Instant::now() > *last {
+                return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
+            }
+            next.as_mut().reset(Instant::now() + ROOM_ASK_EVERY);
+        }
+    }
+
     /// Notes whether bytes went out or the client takes none; an error if it has taken none for too
     /// long.
     fn after_write<T>(
@@ -315,7 +352,12 @@ impl AsyncRead for HttpConnection {
             }
             this.timer.as_mut().reset(until);
         }
-        Pin::new(&mut this.stream).poll_read(context, into)
+        ready!(this.poll_room(context))?;
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(context, into))?;
+        let read = into.filled().len().saturating_sub(before);
+        let mut budget = this.activity.budget();
+        Poll::Ready(budget.as_mut().map_or(Ok(()), |budget| budget.note(read)))
     }
 }
 

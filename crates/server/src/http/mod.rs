@@ -14,6 +14,7 @@ mod influx_v2;
 mod influx_v3;
 mod json;
 mod opentsdb;
+mod read_budget;
 mod refusal;
 mod request_context;
 mod response_body;
@@ -21,6 +22,7 @@ mod sql;
 mod status;
 mod streamed_body;
 mod table_write;
+mod tdengine;
 mod web_sessions;
 mod write;
 
@@ -54,6 +56,7 @@ pub(crate) use request_context::{NO_USERS, is_loopback};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tdengine::TaosSessions;
 use tokio::net::TcpListener;
 use web_sessions::WebSessions;
 
@@ -136,6 +139,19 @@ pub(crate) async fn serve_opentsdb(
 ) {
     let routes = opentsdb::routes();
     serve_routes((listener, Some(telnet)), context, setting, routes).await;
+}
+
+/// Serves TDengine's API on `listener` in the same way, until each WebSocket has ended, too. `setting`
+/// is that of the listener.
+pub(crate) async fn serve_tdengine(
+    listener: TcpListener,
+    context: ListenerContext,
+    setting: &'static str,
+) {
+    let sessions = TaosSessions::new(context.stop.clone());
+    let routes = tdengine::routes(sessions.clone());
+    serve_routes((listener, None), context, setting, routes).await;
+    sessions.ended().await;
 }
 
 async fn serve_routes(
@@ -223,7 +239,9 @@ async fn measure(
             .into_iter()
             .find(|known| is_of(path, known))
     });
-    let known = known.or_else(|| opentsdb::known_path(path));
+    let known = known
+        .or_else(|| opentsdb::known_path(path))
+        .or_else(|| tdengine::known_path(path));
     let route = known.unwrap_or("other");
     let answer = async {
         if !STATUS_PATHS.contains(&route) && !peer.has_slot(SLOT_WAIT_MAX).await {
@@ -297,7 +315,11 @@ async fn run_authenticated(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let credentials = needed_credentials(&request);
+    let credentials = if tdengine::is_listener(shared.listener) {
+        tdengine::needed_credentials(&request)
+    } else {
+        needed_credentials(&request)
+    };
     match shared.authenticate(credentials, peer).await {
         Ok(identity) => {
             let audited =
@@ -311,6 +333,7 @@ async fn run_authenticated(
             response
         }
         Err(error) if opentsdb::is_listener(shared.listener) => opentsdb::refusal(error),
+        Err(error) if tdengine::is_listener(shared.listener) => tdengine::refusal(error),
         Err(error) => refusal(request.uri().path(), error),
     }
 }
@@ -321,7 +344,11 @@ fn audited_path<'a>(shared: &HttpShared, request: &'a Request) -> Option<(Audite
         return None;
     }
     match request.uri().path() {
-        path if opentsdb::is_statement(path) => None,
+        path if opentsdb::is_statement(path) || tdengine::is_statement(path) => None,
+        // Paths of this API may hold passwords.
+        path if tdengine::is_listener(shared.listener) => {
+            Some((AuditedAction::Request, tdengine::known_path(path)?))
+        }
         "/api/v1/sql" | "/query" | "/api/v3/query_sql" | "/api/v3/query_influxql" => None,
         path @ "/api/v1/backup" => Some((AuditedAction::Backup, path)),
         path => Some((AuditedAction::Request, path)),
@@ -367,7 +394,9 @@ fn is_logged(route: &str, status: u16) -> bool {
         route,
         "/api/v1/sql" | "/query" | "/api/v2/query" | "/api/v3/query_sql" | "/api/v3/query_influxql"
     );
-    !(is_statement || opentsdb::is_statement(route)) || !matches!(status, 400 | 404 | 409)
+    let is_statement =
+        is_statement || opentsdb::is_statement(route) || tdengine::is_statement(route);
+    !is_statement || !matches!(status, 400 | 404 | 409)
 }
 
 /// The same answer; if it streams, its connection stays busy until the stream ends.

@@ -48,6 +48,8 @@ pub(crate) enum TlsProtocol {
     Postgres,
     /// Arrow Flight: gRPC over HTTP/2.
     Flight,
+    /// IoTDB's, which has no registered name.
+    IotDb,
 }
 
 impl TlsProtocol {
@@ -56,6 +58,7 @@ impl TlsProtocol {
             Self::Http => b"http/1.1",
             Self::Postgres => b"postgresql",
             Self::Flight => b"h2",
+            Self::IotDb => b"iotdb",
         }
     }
 }
