@@ -156,6 +156,11 @@ pub(crate) fn sql_anywhere(
 
 /// Adds a user to a data directory, as an operator does.
 pub(crate) fn add_user(dir: &Path, name: &str, options: &[&str]) {
+    add_user_with(dir, name, &password_of(name), options);
+}
+
+/// Adds a user with a password.
+pub(crate) fn add_user_with(dir: &Path, name: &str, password: &str, options: &[&str]) {
     let mut command = Command::new(MARIGRAM);
     command.args(["user", "add", name, "--password-file", "-", "--data"]);
     command.arg(dir).args(options);
@@ -164,7 +169,7 @@ pub(crate) fn add_user(dir: &Path, name: &str, options: &[&str]) {
         .spawn()
         .expect("the binary runs");
     let mut stdin = child.stdin.take().expect("a pipe");
-    writeln!(stdin, "{}", password_of(name)).expect("the command reads");
+    writeln!(stdin, "{password}").expect("the command reads");
     drop(stdin);
     assert!(child.wait().expect("it ends").success());
 }

@@ -1,6 +1,7 @@
 //! IoTDB's clients against the real binary: rows in, queries out, users.
 
-use crate::server::{MARIGRAM, ServeProcess, free_port};
+use crate::access::add_user_with;
+use crate::server::{ServeProcess, free_port};
 use marigram_iotdb::wire::{
     MessageHead, MessageKind, WireMap, WireProtocol, WireRead, WireWrite, message_head, write_call,
 };
@@ -11,7 +12,6 @@ use marigram_iotdb::{
 };
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A server that takes IoTDB's clients, and their port.
@@ -228,16 +228,7 @@ fn rows_come_in_and_queries_answer() {
 fn users_log_in() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let password = dir.path().join("password");
-    std::fs::write(&password, "correct horse\n").unwrap();
-    let added = Command::new(MARIGRAM)
-        .args(["user", "add", "root", "--admin", "--password-file"])
-        .arg(&password)
-        .arg("--data")
-        .arg(&data)
-        .status()
-        .unwrap();
-    assert!(added.success());
+    add_user_with(&data, "root", "correct horse", &["--admin"]);
     let (_server, port) = start(&data);
     let mut client = TreeClient::connect(port);
     let value = [1, 0, 0, 0, 7];

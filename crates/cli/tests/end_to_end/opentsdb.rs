@@ -1,10 +1,10 @@
 //! OpenTSDB's clients against the real binary: points by telnet and by HTTP, queries, users.
 
-use crate::server::{MARIGRAM, ServeProcess, ServerResponse, free_port, request};
+use crate::access::add_user_with;
+use crate::server::{ServeProcess, ServerResponse, free_port, request};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// A server that takes OpenTSDB's clients, and their port.
@@ -153,16 +153,7 @@ fn points_come_in_and_queries_answer() {
 fn users_log_in_by_either_protocol() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let password = dir.path().join("password");
-    std::fs::write(&password, "correct horse\n").unwrap();
-    let added = Command::new(MARIGRAM)
-        .args(["user", "add", "root", "--admin", "--password-file"])
-        .arg(&password)
-        .arg("--data")
-        .arg(&data)
-        .status()
-        .unwrap();
-    assert!(added.success());
+    add_user_with(&data, "root", "correct horse", &["--admin"]);
     let (_server, port) = start(&data);
     let line = "put m 1356998400 1 host=a\n";
     let refused = telnet(port, line);

@@ -1,11 +1,11 @@
 //! TDengine's clients against the real binary: REST, WebSocket, lines, users.
 
-use crate::server::{MARIGRAM, ServeProcess, free_port, request};
+use crate::access::add_user_with;
+use crate::server::{ServeProcess, free_port, request};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 /// A server that takes TDengine's clients, and their port.
@@ -208,16 +208,7 @@ fn lines_become_super_tables() {
 fn users_are_those_of_the_database() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let password = dir.path().join("password");
-    std::fs::write(&password, "correct horse\n").unwrap();
-    let added = Command::new(MARIGRAM)
-        .args(["user", "add", "root", "--admin", "--password-file"])
-        .arg(&password)
-        .arg("--data")
-        .arg(&data)
-        .status()
-        .unwrap();
-    assert!(added.success());
+    add_user_with(&data, "ann", "correct horse", &["--admin"]);
     let (_server, port) = start(&data);
     let ask = |headers: &[(&str, &str)]| {
         let answer = request(port, "POST", "/rest/sql", headers, b"SHOW DATABASES");
@@ -225,16 +216,16 @@ fn users_are_those_of_the_database() {
         (answer.status, answer.json()["code"].clone())
     };
     assert_eq!(ask(&[]), (401, json!(0x1105)));
-    // root:correct horse
-    let basic = [("Authorization", "Basic cm9vdDpjb3JyZWN0IGhvcnNl")];
+    // ann:correct horse
+    let basic = [("Authorization", "Basic YW5uOmNvcnJlY3QgaG9yc2U=")];
     assert_eq!(ask(&basic), (200, json!(0)));
-    let login = request(port, "GET", "/rest/login/root/correct%20horse", &[], b"");
+    let login = request(port, "GET", "/rest/login/ann/correct%20horse", &[], b"");
     let token = login.expect("the server answers").json()["desc"].clone();
     let taosd = format!("Taosd {}", token.as_str().expect("a token"));
     assert_eq!(ask(&[("Authorization", &taosd)]), (200, json!(0)));
     let mut socket = TextSocket::connect(port);
     let conn =
-        |password: &str| json!({"action": "conn", "args": {"user": "root", "password": password}});
+        |password: &str| json!({"action": "conn", "args": {"user": "ann", "password": password}});
     assert_eq!(socket.ask(&conn("wrong"))["code"], 0x0357);
     assert_eq!(socket.ask(&conn("correct horse"))["code"], 0);
 }

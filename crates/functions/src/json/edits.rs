@@ -4,13 +4,13 @@
 use super::binary::binary_text;
 use super::columns::write_quoted;
 use super::escapes::characters;
-use super::steps::{checked, elements, members};
+use super::steps::{answer_of_two, array_texts, checked, elements, members};
 use crate::pg_type::marked_field;
 use crate::refusal::refused;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::Result;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -93,19 +93,7 @@ impl ScalarUDFImpl for JsonEditing {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [json, other] = args.args.as_slice() else {
-            return internal_err!("{} takes two arguments", self.name);
-        };
-        let scalars = [json, other].map(|value| matches!(value, ColumnarValue::Scalar(_)));
-        let is_scalar = scalars == [true, true];
-        let rows = if is_scalar { 1 } else { args.number_rows };
-        let json = cast(&json.to_array(rows)?, &DataType::Utf8)?;
-        let answer = self.answer(&json, &other.to_array(rows)?)?;
-        Ok(if is_scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?)
-        } else {
-            ColumnarValue::Array(answer)
-        })
+        answer_of_two(&args, |json, other| self.answer(json, other))
     }
 }
 
@@ -213,22 +201,6 @@ fn operands(values: &ArrayRef) -> Result<Vec<Option<EditOperand>>> {
     Ok(texts
         .map(|text| text.map(|text| EditOperand::Text(text.to_owned())))
         .collect())
-}
-
-/// The elements of an array as the text of PostgreSQL writes it, `{a,"b c"}`.
-fn array_texts(text: &str) -> Vec<String> {
-    let text = text.trim();
-    let inner = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-    let inner = inner.unwrap_or(text);
-    if inner.trim().is_empty() {
-        return Vec::new();
-    }
-    let parts = inner.split(',').map(|part| {
-        let part = part.trim();
-        let quoted = part.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        quoted.unwrap_or(part).to_owned()
-    });
-    parts.collect()
 }
 
 /// The keys of an object, the texts of an array, or a text itself.
@@ -377,6 +349,7 @@ fn edited_at(json: &str, path: &[String]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::common::ScalarValue;
 
     fn shown(sign: &str, json: &str, other: ScalarValue) -> Result<String> {
         let edit = json_edit(sign).expect("an operator");

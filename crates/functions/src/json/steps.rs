@@ -101,20 +101,31 @@ impl ScalarUDFImpl for JsonOperation {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [json, other] = args.args.as_slice() else {
-            return internal_err!("{} takes two arguments", self.name);
-        };
-        let scalars = [json, other].map(|value| matches!(value, ColumnarValue::Scalar(_)));
-        let is_scalar = scalars == [true, true];
-        let rows = if is_scalar { 1 } else { args.number_rows };
-        let json = cast(&json.to_array(rows)?, &DataType::Utf8)?;
-        let answer = self.answer(&json, &other.to_array(rows)?)?;
-        Ok(if is_scalar {
-            ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?)
-        } else {
-            ColumnarValue::Array(answer)
-        })
+        answer_of_two(&args, |json, other| self.answer(json, other))
     }
+}
+
+/// The value of an operator of JSON with two arguments, of which `answer` gets the first one as texts.
+///
+/// # Errors
+/// Those of `answer`.
+pub(super) fn answer_of_two(
+    args: &ScalarFunctionArgs,
+    answer: impl FnOnce(&ArrayRef, &ArrayRef) -> Result<ArrayRef>,
+) -> Result<ColumnarValue> {
+    let [json, other] = args.args.as_slice() else {
+        return internal_err!("an operator of JSON takes two arguments");
+    };
+    let scalars = [json, other].map(|value| matches!(value, ColumnarValue::Scalar(_)));
+    let is_scalar = scalars == [true, true];
+    let rows = if is_scalar { 1 } else { args.number_rows };
+    let json = cast(&json.to_array(rows)?, &DataType::Utf8)?;
+    let answer = answer(&json, &other.to_array(rows)?)?;
+    Ok(if is_scalar {
+        ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?)
+    } else {
+        ColumnarValue::Array(answer)
+    })
 }
 
 impl JsonOperation {
@@ -176,7 +187,10 @@ fn steps_of(values: &ArrayRef, is_path: bool) -> Result<Vec<Option<Vec<JsonStep>
     let steps = texts.map(|text| {
         let text = text?;
         Some(if is_path {
-            path_of(text)
+            array_texts(text)
+                .into_iter()
+                .map(JsonStep::Either)
+                .collect()
         } else {
             vec![JsonStep::Member(text.to_owned())]
         })
@@ -184,20 +198,20 @@ fn steps_of(values: &ArrayRef, is_path: bool) -> Result<Vec<Option<Vec<JsonStep>
     Ok(steps.collect())
 }
 
-/// The steps of `{a,1}`.
-fn path_of(text: &str) -> Vec<JsonStep> {
+/// The elements of an array as the text of PostgreSQL writes it, `{a,"b c"}`.
+pub(super) fn array_texts(text: &str) -> Vec<String> {
     let text = text.trim();
     let inner = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     let inner = inner.unwrap_or(text);
     if inner.trim().is_empty() {
         return Vec::new();
     }
-    let steps = inner.split(',').map(|step| {
-        let step = step.trim();
-        let quoted = step.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
-        JsonStep::Either(quoted.unwrap_or(step).to_owned())
+    let parts = inner.split(',').map(|part| {
+        let part = part.trim();
+        let quoted = part.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        quoted.unwrap_or(part).to_owned()
     });
-    steps.collect()
+    parts.collect()
 }
 
 /// What the steps lead to.

@@ -113,7 +113,7 @@ impl ExpressionQuery {
         })
     }
 
-    /// The request as the answer repeats it: with the defaults that hold for what is not there.
+    /// The request as the answer repeats it: with the default of each key that it lacks.
     pub fn description(&self) -> serde_json::Value {
         let mut shown = self.clone();
         for expression in shown.expressions.iter_mut().flatten() {

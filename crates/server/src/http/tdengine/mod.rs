@@ -167,10 +167,10 @@ mod tests {
             ("/rest/sql/", None),
             ("/rest/sql/a/b", None),
             (
-                "/rest/login/root/secret",
+                "/rest/login/ann/secret",
                 Some("/rest/login/{user}/{password}"),
             ),
-            ("/rest/login/root", None),
+            ("/rest/login/ann", None),
             (
                 "/opentsdb/v1/put/json/d",
                 Some("/opentsdb/v1/put/json/{db}"),
